@@ -1,0 +1,1 @@
+"""The Linux writeback path, one file per mechanism; read `seams.py` first."""

@@ -1,0 +1,1 @@
+"""Bios, plugs, merging, the request queue: from submit_bio to the driver."""

@@ -1,0 +1,273 @@
+"""The request queue: get a request, plug it or insert it, run the driver, complete.
+
+Stands for blk_queue_bio, get_request, blk_flush_plug_list, __blk_run_queue (block/blk-core.c) and the legacy
+request pool; `Submitter` is the task as the block layer sees it (current->plug).  Left out: the
+queue lock's use by completions, congestion_wait, multi-queue software contexts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from models.block.bio import Bio, Request
+from models.block.elevator import Elevator, ElevatorRules
+from models.block.merge import BACK, FRONT, NEW, Merge, Plug, PlugRules, QueueLimits
+from models.seams import BlockDevice, Signals
+from sim.engine import PARK, Environment, Steps, Task, Wait
+from sim.param import Count, Ns, Spec
+from sim.sync import SpinLock
+from sim.units import MS
+
+BATCH_REQUESTS = 32  # BLK_BATCH_REQ
+BATCH_NS = 20 * MS  # BLK_BATCH_TIME
+
+
+class QueueSpec(Spec):
+    """One request queue: its limits, its scheduler, its pool and the driver's depth."""
+
+    limits: QueueLimits
+    elevator: ElevatorRules
+    nr_requests: Count
+    driver_depth: Count
+
+
+class BlockCosts(Spec):
+    """Processor time of the submitting task: per request made, inserted (under the queue lock), and issued."""
+
+    request_ns: Ns
+    insert_ns: Ns
+    dispatch_ns: Ns
+
+
+@dataclass(slots=True)
+class DiskStats:
+    """The write half of /proc/diskstats, with exact times: ``wait_ns`` is summed over the requests."""
+
+    ios: int = 0
+    merges: int = 0
+    sectors: int = 0
+    in_flight: int = 0
+    wait_ns: int = 0
+
+
+class _Pool:
+    """request_list: ``nr_requests`` of one sync class, with batching (mechanisms.md 1.6)."""
+
+    __slots__ = ("_batchers", "_env", "_full", "_nr", "count", "waiters")
+
+    def __init__(self, env: Environment, nr_requests: int) -> None:
+        self._env = env
+        self._nr = nr_requests
+        self._full = False
+        self._batchers: dict[Task, tuple[int, int]] = {}
+        self.count = 0
+        self.waiters: deque[Task] = deque()
+
+    def take(self, task: Task) -> bool:
+        """Allocate one request for *task*, if it may have one now."""
+        if self.count + 1 >= self._nr:
+            if not self._full:
+                self._full = True
+                self.make_batcher(task)
+            elif not self._may_batch(task):
+                return False
+        if self.count >= 3 * self._nr // 2:
+            return False
+        self.count += 1
+        return True
+
+    def make_batcher(self, task: Task) -> None:
+        """Let *task* overdraw the pool a little, for a little while."""
+        self._batchers[task] = (BATCH_REQUESTS, self._env.now + BATCH_NS)
+
+    def _may_batch(self, task: Task) -> bool:
+        left, until_ns = self._batchers.pop(task, (0, 0))
+        if left == 0 or self._env.now > until_ns:
+            return False
+        self._batchers[task] = (left - 1, until_ns)
+        return True
+
+    def free(self) -> None:
+        """Return one request; wake the first sleeper if there is room."""
+        self.count -= 1
+        if self.count + 1 <= self._nr:
+            if self.waiters:
+                self._env.wake(self.waiters.popleft())
+            else:
+                self._full = False
+
+
+class RequestQueue:
+    """The queue of one block device."""
+
+    def __init__(
+        self,
+        *,
+        env: Environment,
+        spec: QueueSpec,
+        rules: PlugRules,
+        lock: SpinLock,
+        device: BlockDevice,
+        signals: Signals,
+    ) -> None:
+        self._env = env
+        self._device = device
+        self._depth = spec.driver_depth
+        self._elevator = Elevator(spec.elevator, spec.limits)
+        self._async, self._sync = _Pool(env, spec.nr_requests), _Pool(env, spec.nr_requests)
+        self.limits = spec.limits
+        self.rules = rules
+        self.lock = lock
+        self.signals = signals
+        self.stat = DiskStats()
+
+    def pool(self, sync: bool) -> _Pool:
+        """The request pool of the sync or the async class."""
+        return self._sync if sync else self._async
+
+    def elevator_merge(self, bio: Bio) -> Merge:
+        """Try the requests that wait for the driver."""
+        return self._elevator.attempt_merge(bio)
+
+    def insert(self, requests: Sequence[Request]) -> None:
+        """Put *requests* into the elevator and run the queue."""
+        stat, elevator = self.stat, self._elevator
+        for request in requests:
+            if not elevator and stat.in_flight < self._depth:
+                self._dispatch(request)
+            elif not elevator.insert(request):
+                stat.merges += 1
+                self.pool(request.sync).free()
+        self._run()
+
+    def _run(self) -> None:
+        stat, elevator = self.stat, self._elevator
+        while elevator and stat.in_flight < self._depth:
+            self._dispatch(elevator.next())
+
+    def _dispatch(self, request: Request) -> None:
+        request.submitted_ns = self._env.now
+        self.stat.in_flight += 1
+        if self.signals.block_rq_issue.observers:
+            self.signals.block_rq_issue.emit(request=request)
+        self._device.submit(request, partial(self._complete, request))
+
+    def _complete(self, request: Request) -> None:
+        stat, bios = self.stat, request.bios
+        stat.in_flight -= 1
+        stat.ios += 1
+        stat.merges += len(bios) - 1
+        stat.sectors += request.end_sector - request.start_sector
+        stat.wait_ns += self._env.now - request.submitted_ns
+        if self.signals.block_rq_complete.observers:
+            self.signals.block_rq_complete.emit(request=request)
+        self.pool(request.sync).free()
+        for bio in bios:
+            if bio.end_io is not None:
+                bio.end_io(bio.context)
+        if self._elevator:
+            self._run()
+
+
+class Submitter:
+    """A task that submits bios: its plug, and what it pays for requests."""
+
+    __slots__ = ("_dispatch_ns", "_insert_ns", "_plug", "_request_ns", "_signals", "queue", "task")
+
+    def __init__(self, task: Task, queue: RequestQueue, costs: BlockCosts) -> None:
+        self.task = task
+        self.queue = queue
+        self._signals = queue.signals
+        self._request_ns = costs.request_ns
+        self._insert_ns = costs.insert_ns
+        self._dispatch_ns = costs.dispatch_ns
+        self._plug: Plug | None = None
+
+    def start_plug(self) -> bool:
+        """blk_start_plug; False for a nested plug, which is inert and must not be finished."""
+        if self._plug is not None:
+            return False
+        self._plug = Plug(self.queue.rules, self.queue.limits)
+        if self._signals.block_plug.observers:
+            self._signals.block_plug.emit(task=self.task)
+        return True
+
+    def finish_plug(self) -> Iterable[Wait]:
+        """blk_finish_plug: issue what the plug holds and take it off; to be delegated to."""
+        plug, self._plug = self._plug, None
+        assert plug is not None, "finish_plug without start_plug"
+        return self._insert(self._taken(plug)) if plug.requests else ()
+
+    def flush_plug(self) -> Iterable[Wait]:
+        """blk_flush_plug: issue what the plug holds, and keep plugging; to be delegated to."""
+        plug = self._plug
+        return self._insert(self._taken(plug)) if plug is not None and plug.requests else ()
+
+    def before_sleep(self) -> None:
+        """schedule() flushes the plug; kblockd runs the queue, so this task pays nothing."""
+        if self._plug is not None and self._plug.requests:
+            self.queue.insert(self._taken(self._plug))
+
+    def merge(self, bio: Bio) -> bool:
+        """Submit *bio* if that takes no request: merge it into the plug."""
+        if self._signals.block_bio_queue.observers:
+            self._signals.block_bio_queue.emit(bio=bio, task=self.task)
+        plug = self._plug
+        if plug is None or not plug.requests:
+            return False
+        merge = plug.attempt_merge(bio)
+        if merge is NEW:
+            return False
+        self._tell(merge, bio)
+        return True
+
+    def make_request(self, bio: Bio) -> Steps:
+        """Submit *bio*, which `merge` refused: elevator, or a request of its own."""
+        queue = self.queue
+        merge = queue.elevator_merge(bio)
+        if merge is not NEW:
+            self._tell(merge, bio)
+            yield queue.lock.section(self.task, self._insert_ns)
+            return
+        pool = queue.pool(bio.sync)
+        while not pool.take(self.task):
+            self.before_sleep()
+            pool.waiters.append(self.task)
+            yield PARK
+            pool.make_batcher(self.task)
+        self._tell(NEW, bio)
+        yield self._request_ns
+        plug = self._plug
+        if plug is None:
+            yield from self._insert([Request(bio)])
+            return
+        if plug.must_flush(bio.owner):
+            yield from self._insert(self._taken(plug))
+        plug.add(Request(bio))
+
+    def _taken(self, plug: Plug) -> list[Request]:
+        requests = plug.take()
+        if self._signals.block_unplug.observers:
+            self._signals.block_unplug.emit(task=self.task, requests=requests)
+        return requests
+
+    def _insert(self, requests: list[Request]) -> Steps:
+        queue = self.queue
+        n = len(requests)
+        yield queue.lock.section(self.task, n * self._insert_ns)
+        queue.insert(requests)
+        yield n * self._dispatch_ns
+
+    def _tell(self, merge: Merge, bio: Bio) -> None:
+        signals = self._signals
+        if merge is BACK:
+            signal = signals.block_bio_backmerge
+        elif merge is FRONT:
+            signal = signals.block_bio_frontmerge
+        else:
+            signal = signals.block_getrq
+        if signal.observers:
+            signal.emit(bio=bio, task=self.task)

@@ -1,0 +1,89 @@
+"""write(2) into the page cache: dirty the pages, put the inode on its list, perhaps be throttled.
+
+Stands for generic_file_buffered_write, __set_page_dirty, __mark_inode_dirty and
+balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIRECT, page faults.
+"""
+
+from __future__ import annotations
+
+from models.inode import Inode
+from models.page_cache import PageCache
+from models.seams import Throttle
+from models.writeback import DirtyLists
+from sim.engine import Environment, Steps, Task, Wait
+from sim.param import Ns, Spec
+
+
+class WriteCosts(Spec):
+    """Processor time of a write(2) call, of each page of it, and of the close(2) after it.
+
+    ``mark_ns`` is spent under the flusher's list lock when a clean inode becomes dirty.
+    """
+
+    call_ns: Ns
+    page_ns: Ns
+    close_ns: Ns
+    mark_ns: Ns
+
+
+class BufferedWriter:
+    """One process that writes: its account with the throttle."""
+
+    __slots__ = ("_cache", "_call_ns", "_close_ns", "_dirtier", "_env", "_lists", "_mark_ns", "_page_ns", "_task",
+                 "_throttle")  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        env: Environment,
+        task: Task,
+        costs: WriteCosts,
+        cache: PageCache,
+        lists: DirtyLists,
+        throttle: Throttle,
+    ) -> None:
+        self._env = env
+        self._task = task
+        self._call_ns = costs.call_ns
+        self._page_ns = costs.page_ns
+        self._close_ns = costs.close_ns
+        self._mark_ns = costs.mark_ns
+        self._cache = cache
+        self._lists = lists
+        self._throttle = throttle
+        self._dirtier = throttle.dirtier()
+
+    def copy_ns(self, pages: int, factor: float) -> int:
+        """Processor time to copy *pages* in one call, *factor* times the mean."""
+        return int((self._call_ns + pages * self._page_ns) * factor)
+
+    def close_ns(self, factor: float) -> int:
+        """Processor time of the close(2), *factor* times the mean."""
+        return int(self._close_ns * factor)
+
+    def dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
+        """The copied *pages* of *inode* become dirty; the caller goes on for *then_ns*: to be yielded.
+
+        After it, the caller asks `due`.
+        """
+        cache, task = self._cache, self._task
+        cache.dirty += pages
+        cache.dirtied += pages
+        self._dirtier.nr_dirtied += pages
+        clean = inode.dirty_pages == 0
+        inode.dirty_pages += pages
+        if clean:
+            self._lists.add(inode, self._env.now)
+            task.system_ns += self._mark_ns + then_ns
+            return self._lists.lock.section(task, self._mark_ns, then_ns)
+        task.system_ns += then_ns
+        return then_ns
+
+    def due(self) -> bool:
+        """Whether it is time to call `balance`."""
+        dirtier = self._dirtier
+        return dirtier.nr_dirtied >= self._throttle.poll_pages(dirtier)
+
+    def balance(self) -> Steps:
+        """Let the throttle hold this writer back."""
+        return self._throttle.balance(self._task, self._dirtier)

@@ -1,0 +1,1 @@
+"""What takes the requests: media, write caches, arrays."""

@@ -1,0 +1,31 @@
+"""A device that takes no time: what is left is the cost of the software."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from models.block.bio import Request
+from sim.engine import Environment
+from sim.param import Spec
+
+
+class NullSpec(Spec):
+    """The null device (null_blk without delays)."""
+
+    kind: Literal["null"] = "null"
+
+
+class NullDevice:
+    """Completes each request at the instant at which it comes."""
+
+    def __init__(self, *, env: Environment, spec: NullSpec, name: str) -> None:
+        self._env = env
+        self._rank = env.next_rank()
+
+    def submit(self, request: Request, done: Callable[[], None]) -> None:
+        """See `BlockDevice.submit`."""
+        self._env.call_at(self._env.now, self._rank, done)
+
+
+SPEC, COMPONENT = NullSpec, NullDevice

@@ -1,0 +1,56 @@
+"""Striping over several devices (md raid0, or a controller that stripes)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from models.block.bio import Bio, Request
+from models.seams import BlockDevice
+from models.variants import AnyDevice
+from sim.engine import Environment
+from sim.param import Bytes, Spec
+from sim.units import SECTOR_BYTES
+
+
+class Raid0Spec(Spec):
+    """``chunk``: what one member holds before the next takes over; the members are device specs."""
+
+    kind: Literal["raid0"] = "raid0"
+    chunk: Bytes
+    members: tuple[AnyDevice, ...]
+
+
+class Raid0:
+    """Splits each request at the chunks; the pieces for one member go as one."""
+
+    def __init__(self, *, env: Environment, spec: Raid0Spec, name: str, members: Sequence[BlockDevice]) -> None:
+        self._chunk_sectors = spec.chunk // SECTOR_BYTES
+        self._members = members
+
+    def submit(self, request: Request, done: Callable[[], None]) -> None:
+        """See `BlockDevice.submit`."""
+        chunk, members = self._chunk_sectors, self._members
+        first, last = request.start_sector // chunk, (request.end_sector - 1) // chunk
+        if first == last:
+            members[first % len(members)].submit(request, done)
+            return
+        pieces: dict[int, tuple[int, int]] = {}
+        for index in range(first, last + 1):
+            start = max(request.start_sector, index * chunk)
+            sectors = min(request.end_sector, (index + 1) * chunk) - start
+            place, so_far = pieces.get(index % len(members), (start, 0))
+            pieces[index % len(members)] = (place, so_far + sectors)
+        left = len(pieces)
+
+        def piece_done() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                done()
+
+        for member, (start, sectors) in pieces.items():
+            members[member].submit(Request(Bio(start, sectors, op=request.op)), piece_done)
+
+
+SPEC, COMPONENT = Raid0Spec, Raid0

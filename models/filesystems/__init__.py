@@ -1,0 +1,1 @@
+"""Where file pages lie on disk, and which locks and logs that takes."""

@@ -1,0 +1,319 @@
+"""XFS for small files: one allocation group per directory, consecutive blocks, delayed allocation.
+
+Stands for xfs_dialloc and xfs_ialloc_ag_alloc (inode chunks), xfs_create, xfs_iomap_write_allocate,
+xfs_vm_writepage and xfs_setfilesize (fs/xfs of 3.11).  New directories take the groups in rotation; a
+group's blocks are given out in order, which is what near allocation does on a fresh disk.  Left out: the
+free-space trees as such, fragmentation, speculative preallocation (none below 64 KiB),
+alignment of inode chunks, quota, reads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import Final, Literal
+
+from models.block.bio import Bio
+from models.block.queue import Submitter
+from models.xfs_log import LogCosts, LogSpec, MetaBuffer, XfsLog
+from models.inode import Inode
+from models.page_cache import PageCache
+from sim.engine import PARK, Environment, Steps, Wait
+from sim.param import Bytes, Count, Ns, Spec
+from sim.sync import Mutex, SpinLock
+from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
+
+CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
+
+
+class XfsSpec(Spec):
+    """What mkfs.xfs and mount decide, and how many bytes one operation logs.
+
+    ``cluster_bytes``: the buffer in which inodes are written; ``dirent_bytes``: a directory's growth
+    per name on disk; ``inode_log_bytes``: the log item of an inode, headers included;
+    ``extent_log_bytes``: what the block mapping adds; ``dirent_log_bytes``: what a new name logs in
+    the directory's data and leaf blocks.
+    """
+
+    kind: Literal["xfs"] = "xfs"
+    size: Bytes
+    agcount: Count
+    inode_bytes: Bytes
+    cluster_bytes: Bytes
+    dirent_bytes: Bytes
+    inode_log_bytes: Bytes
+    extent_log_bytes: Bytes
+    dirent_log_bytes: Bytes
+    log: LogSpec
+
+
+class XfsWriterCosts(Spec):
+    """What writers pay: ``create_ns`` per creat(2); ``sb_list_ns`` under inode_sb_list_lock;
+    ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF; ``mkdir_ns``."""
+
+    create_ns: Ns
+    sb_list_ns: Ns
+    chunk_ns: Ns
+    dir_block_ns: Ns
+    mkdir_ns: Ns
+
+
+class XfsFlusherCosts(Spec):
+    """What writeback pays: ``map_ns`` per extent under the AGF; ``page_ns`` per page walked and added to
+    a bio; ``ioend_ns`` per completed file, by the completion worker; and the log's."""
+
+    map_ns: Ns
+    page_ns: Ns
+    ioend_ns: Ns
+    log: LogCosts
+
+
+class AllocationGroup:
+    """A group: the sector of its next free block, and the lock on its free space (AGF)."""
+
+    __slots__ = ("agf", "end_sector", "next_sector", "number")
+
+    def __init__(self, number: int, start_sector: int, end_sector: int, agf: Mutex) -> None:
+        self.number = number
+        self.next_sector = start_sector
+        self.end_sector = end_sector
+        self.agf = agf
+
+    def take(self, sectors: int) -> int:
+        """Give out the next *sectors*; where they start.
+
+        Raises:
+            RuntimeError: the group is full.
+        """
+        start = self.next_sector
+        if start + sectors > self.end_sector:
+            raise RuntimeError(f"allocation group {self.number} is full")
+        self.next_sector = start + sectors
+        return start
+
+
+class Directory:
+    """A directory and the inodes that its group has ready for it."""
+
+    __slots__ = ("block", "cluster", "cluster_left", "group", "inodes_left", "names_left")
+
+    def __init__(self, group: AllocationGroup) -> None:
+        self.group = group
+        self.inodes_left = 0
+        self.cluster_left = 0
+        self.names_left = 0
+        self.cluster = _NOWHERE
+        self.block = _NOWHERE
+
+
+class XfsInode(Inode):
+    """An inode: its directory's group, the buffer that holds it, the checkpoint that last logged it."""
+
+    __slots__ = ("checkpoint", "cluster", "group")
+
+    def __init__(self, group: AllocationGroup, cluster: MetaBuffer, checkpoint: int) -> None:
+        self.dirtied_when = 0
+        self.dirty_pages = 0
+        self.group = group
+        self.cluster = cluster
+        self.checkpoint = checkpoint
+
+
+_NOWHERE = MetaBuffer(0, 0)
+
+
+class Xfs:
+    """One mounted XFS."""
+
+    def __init__(
+        self,
+        *,
+        env: Environment,
+        spec: XfsSpec,
+        writer_costs: XfsWriterCosts,
+        flusher_costs: XfsFlusherCosts,
+        cache: PageCache,
+        log: XfsLog,
+        sb_list_lock: SpinLock,
+        agf: Callable[[str], Mutex],
+        ioend_worker: Submitter,
+        variation: Callable[[], float],
+    ) -> None:
+        self._env = env
+        self._spec = spec
+        self._writer_costs = writer_costs
+        self._cache = cache
+        self._log = log
+        self._sb_list_lock = sb_list_lock
+        self._ioend_worker = ioend_worker
+        self._variation = variation
+        group_sectors = spec.size // SECTOR_BYTES // spec.agcount
+        self._groups = [
+            AllocationGroup(i, i * group_sectors, (i + 1) * group_sectors, agf(f"AGF {i}"))
+            for i in range(spec.agcount)
+        ]
+        middle = self._groups[spec.agcount // 2]  # where mkfs puts the log
+        middle.take(spec.log.size // SECTOR_BYTES)
+        self._rotor = 0
+        # Copies of what the two hot paths read: a spec's own attributes are slow to read.
+        self._commit_ns = flusher_costs.log.commit_ns
+        self._create_ns = writer_costs.create_ns
+        self._sb_list_ns = writer_costs.sb_list_ns
+        self._map_ns = flusher_costs.map_ns
+        self._page_ns = flusher_costs.page_ns
+        self._ioend_ns = flusher_costs.ioend_ns
+        self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
+        self._inode_bytes = spec.inode_log_bytes
+        self._extent_bytes = spec.extent_log_bytes
+        limits = ioend_worker.queue.limits
+        self._bio_pages = min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments)
+        self._clusters_per_chunk = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
+        self._ioends: deque[XfsInode] = deque()
+        self._ioend_asleep = True
+        env.start(ioend_worker.task, self._end_ios())
+
+    @staticmethod
+    def log_start_sector(spec: XfsSpec) -> int:
+        """Where the internal log of *spec* begins: the middle group."""
+        return spec.size // SECTOR_BYTES // spec.agcount * (spec.agcount // 2)
+
+    def mkdir(self, submitter: Submitter) -> Generator[Wait, None, Directory]:
+        """A new directory, in the next group in rotation."""
+        group = self._groups[self._rotor]
+        self._rotor = (self._rotor + 1) % len(self._groups)
+        yield self._writer_costs.mkdir_ns
+        submitter.task.system_ns += self._writer_costs.mkdir_ns
+        return Directory(group)
+
+    def create(
+        self, submitter: Submitter, directory: Directory, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, XfsInode]:
+        """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call.
+
+        The caller works for *lead_ns* before it and for *then_ns* after it; stated here, these
+        take no event of their own.  System time but *lead_ns* goes to the task's account.
+        """
+        log, task, commit_ns, sb_list_ns = self._log, submitter.task, self._commit_ns, self._sb_list_ns
+        if directory.inodes_left == 0 or directory.names_left == 0:
+            yield from self._grow(submitter, directory)
+        if log.full:
+            yield from log.wait_for_space(submitter)
+        directory.inodes_left -= 1
+        directory.names_left -= 1
+        if directory.cluster_left == 0:
+            self._next_cluster(directory)
+        directory.cluster_left -= 1
+        cluster, block = directory.cluster, directory.block
+        create_ns = int(self._create_ns * factor)
+        yield lead_ns + create_ns
+        yield self._sb_list_lock.section(task, sb_list_ns)
+        yield log.lock.section(task, commit_ns, then_ns)
+        task.system_ns += create_ns + sb_list_ns + commit_ns + then_ns
+        log.commit(self._create_bytes, cluster, block)
+        self._cache.cached_inodes += 1
+        return XfsInode(directory.group, cluster, log.checkpoint)
+
+    def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Steps:
+        """xfs_vm_writepages: give the inode's delayed extent its blocks and submit it.
+
+        The extent is converted as a whole; pages beyond *budget_pages* stay dirty.
+        """
+        assert isinstance(inode, XfsInode)
+        log, task, group = self._log, submitter.task, inode.group
+        if log.full:
+            yield from log.wait_for_space(submitter)
+        pages = min(inode.dirty_pages, budget_pages)
+        if not group.agf.try_acquire(task):
+            group = yield from self._lock_other_group(submitter, group)
+        yield int(self._map_ns * self._variation())
+        start = group.take(pages * PAGE_SECTORS)
+        yield log.lock.section(task, self._commit_ns, pages * self._page_ns)
+        group.agf.release()
+        self._log_inode(inode)
+        inode.dirty_pages -= pages
+        self._cache.start_writeback(pages)
+        queue, bio_pages = submitter.queue, self._bio_pages
+        while pages > 0:
+            size = pages if pages < bio_pages else bio_pages
+            bio = Bio(
+                start, size * PAGE_SECTORS, segments=size, owner=queue, end_io=self._end_io, context=(inode, size)
+            )
+            if not submitter.merge(bio):
+                yield from submitter.make_request(bio)
+            start += size * PAGE_SECTORS
+            pages -= size
+
+    def _lock_other_group(
+        self, submitter: Submitter, target: AllocationGroup
+    ) -> Generator[Wait, None, AllocationGroup]:
+        """The next group whose AGF is free (try-lock): contention spills data.  If none is, wait."""
+        groups = self._groups
+        for i in range(target.number + 1, target.number + len(groups)):
+            group = groups[i % len(groups)]
+            if group.agf.try_acquire(submitter.task):
+                return group
+        submitter.before_sleep()
+        yield target.agf.wait(submitter.task)
+        return target
+
+    def _grow(self, submitter: Submitter, directory: Directory) -> Steps:
+        """Allocate what the next name needs: an inode chunk, a directory block."""
+        costs, spec, task, group = self._writer_costs, self._spec, submitter.task, directory.group
+        if not group.agf.try_acquire(task):
+            submitter.before_sleep()
+            yield group.agf.wait(task)
+        work_ns = 0
+        if directory.inodes_left == 0:
+            work_ns += costs.chunk_ns
+            sectors = CHUNK_INODES * spec.inode_bytes // SECTOR_BYTES
+            directory.cluster = MetaBuffer(group.take(sectors), 0)
+            directory.cluster_left = 0
+            directory.inodes_left = CHUNK_INODES
+        if directory.names_left == 0:
+            work_ns += costs.dir_block_ns
+            directory.block = MetaBuffer(group.take(PAGE_SECTORS), PAGE_SECTORS)
+            directory.names_left = PAGE_BYTES // spec.dirent_bytes
+        yield work_ns
+        task.system_ns += work_ns
+        group.agf.release()
+
+    def _next_cluster(self, directory: Directory) -> None:
+        """Go on to the next cluster buffer of the current inode chunk."""
+        previous = directory.cluster
+        sectors = CHUNK_INODES * self._spec.inode_bytes // SECTOR_BYTES // self._clusters_per_chunk
+        directory.cluster = MetaBuffer(previous.start_sector + previous.sectors, sectors)
+        directory.cluster_left = CHUNK_INODES // self._clusters_per_chunk
+
+    def _log_inode(self, inode: XfsInode) -> None:
+        log = self._log
+        size_bytes = self._extent_bytes
+        if inode.checkpoint != log.checkpoint:
+            inode.checkpoint = log.checkpoint
+            size_bytes += self._inode_bytes
+        log.commit(size_bytes, inode.cluster)
+
+    def _end_io(self, context: tuple[XfsInode, int]) -> None:
+        """The bio is on the device: its pages are clean, and the file's size is to be logged."""
+        inode, pages = context
+        self._cache.end_writeback(pages)
+        self._ioends.append(inode)
+        if self._ioend_asleep:
+            self._ioend_asleep = False
+            self._env.wake(self._ioend_worker.task)
+
+    def _end_ios(self) -> Steps:
+        """The xfs-data workqueue: one xfs_setfilesize transaction per ioend."""
+        ioends, log, task = self._ioends, self._log, self._ioend_worker.task
+        commit_ns, ioend_ns = self._commit_ns, self._ioend_ns
+        while True:
+            self._ioend_asleep = True
+            yield PARK
+            while ioends:
+                inode = ioends.popleft()
+                yield log.lock.section(task, commit_ns, ioend_ns)
+                self._log_inode(inode)
+
+
+
+
+SPEC, COMPONENT = XfsSpec, Xfs

@@ -1,0 +1,1 @@
+"""Which thread writes back which dirty inode."""

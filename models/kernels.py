@@ -1,0 +1,98 @@
+"""Named kernels: which variant and constant each era has.
+
+Numbers are read in the sources that mechanisms.md lists, unless a line says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from models.block.merge import PlugRules
+from models.page_cache import DirtyLimits
+from models.variants import AnyFlusher, AnyThrottling
+from models.writeback import WritebackRules
+from sim.param import Given, Spec, assumed, specified
+from sim.units import KIB, MIB, MS, S
+
+_RULES: Final = "mechanisms.md 1.2, 1.3"
+
+
+def _plug(
+    tried: str, held: int | None, mixed: int | None, flush_bytes: int | None, flush_of: str, order: str, kernel: str
+) -> dict[str, Given]:
+    source = f"{_RULES} [V {kernel}]"
+    return {
+        "tried": specified(tried, source),
+        "max_requests": specified(held, source),
+        "max_requests_mixed": specified(mixed, source),
+        "flush_bytes": specified(flush_bytes, source),
+        "flush_of": specified(flush_of, source),
+        "order": specified(order, source),
+    }
+
+
+_PLUGS: Final = {
+    "2.6.39": _plug("all", None, None, None, "newest", "fifo", "2.6.39"),
+    "3.1": _plug("all", 16, None, None, "newest", "fifo", "3.1"),
+    "3.11": _plug("all", 16, None, None, "newest", "sector", "3.10, 3.11"),
+    "4.3": _plug("all", 16, None, None, "newest", "sector", "4.3, single hardware queue"),
+    "4.9": _plug("all", 16, None, None, "newest", "sector", "4.9"),
+    "5.4": _plug("all", 16, None, 128 * KIB, "newest", "sector", "5.4"),
+    "5.10": _plug("all", 32, 64, 128 * KIB, "newest", "fifo", "5.10.89, 5.15.55"),
+    "5.17": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "5.17-rc5"),
+    "6.1": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "6.1"),
+    "6.14": _plug("oldest", 32, 64, 128 * KIB, "oldest", "fifo", "6.14"),
+    "6.12": _plug("newest", 32, 64, 128 * KIB, "oldest", "fifo", "6.12.117, 6.17"),
+}
+
+PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}
+"""The plug's rules of every era that had plugs on the stack."""
+
+
+class KernelSpec(Spec):
+    """What a kernel version decides, machine and configuration apart."""
+
+    name: str
+    spinlock: Literal["ticket", "queued"]
+    plug: PlugRules
+    writeback: WritebackRules
+    flusher: AnyFlusher
+    throttling: AnyThrottling
+    dirty: DirtyLimits
+
+
+def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str) -> KernelSpec:
+    given: dict[str, Any] = {
+        "name": name,
+        "spinlock": specified(spinlock, "mechanisms.md 7.1"),
+        "plug": _PLUGS[plug],
+        "writeback": {
+            "plug_scope": specified(plug_scope, source),
+            "slice_time": specified(100 * MS, "mechanisms.md 2.2 [V 3.11, 4.3, 6.17]: HZ/10"),
+            "used_up": specified("more_io", "mechanisms.md 2.1 [V 3.11, 6.17]"),
+            "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
+            "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
+        },
+        "flusher": {"kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]")},
+        "throttling": {
+            "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
+            "hz": assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000),
+            "initial_bandwidth": specified(100 * MIB, "mm/backing-dev.c: INIT_BW"),
+        },
+        "dirty": {
+            "dirty_background_ratio": specified(10, "mechanisms.md 0 [V all]"),
+            "dirty_ratio": specified(20, "mechanisms.md 0 [V all]"),
+        },
+    }
+    return KernelSpec.model_validate(given)
+
+
+KERNELS: Final = {
+    kernel.name: kernel
+    for kernel in (
+        _kernel("3.11", spinlock="ticket", plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]"),
+        _kernel("3.11-p13", spinlock="ticket", plug="3.11", plug_scope="slice", source="report P13: the patch"),
+        _kernel("4.3", spinlock="queued", plug="4.3", plug_scope="work", source="mechanisms.md 2.6 [V 4.3]"),
+    )
+}
+"""The kernels that can be run."""

@@ -1,0 +1,242 @@
+"""Scenario -> running machine: the wiring and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
+
+from models.block.queue import BlockCosts, QueueSpec, RequestQueue, Submitter
+from models.buffered_write import BufferedWriter, WriteCosts
+from models.filesystems.xfs import Xfs, XfsFlusherCosts, XfsWriterCosts
+from models.kernels import KernelSpec
+from models.page_cache import MemorySpec, PageCache
+from models.seams import BlockDevice, Signals
+from models.variants import AnyDevice, AnyFilesystem, AnyWorkload, component_of
+from models.writeback import DirtyLists, Writeback, WritebackCosts, WorkList
+from models.xfs_log import XfsLog
+from sim.cpu import Processors
+from sim.engine import Environment
+from sim.param import Count, Ns, Spec
+from sim.stock import StockEnvironment, StockMutex, StockSpinLock
+from sim.streams import Streams
+from sim.sync import HandOff, Mutex, SpinLock
+
+
+class PathCosts(Spec):
+    """Processor time of every code path, as measured on a reference machine."""
+
+    write: WriteCosts
+    writer: XfsWriterCosts
+    flusher: XfsFlusherCosts
+    writeback: WritebackCosts
+    block: BlockCosts
+
+
+class ProcessorSpec(Spec):
+    """The processors and what code costs on them.
+
+    ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the paths
+    of system calls and those of writeback take; ``kick_time``: what it costs to tell the device (or the
+    hypervisor) of a request; ``cv``: the coefficient of variation of a path's time; ``line_time``
+    and ``line_from_far``: a cache line from another core, uncontended and when waiters fetch it too;
+    ``wake_time``: from a wake-up to running.
+    """
+
+    count: Count
+    slice_time: Ns
+    writer_scale: float = Field(gt=0)
+    flusher_scale: float = Field(gt=0)
+    kick_time: Ns
+    cv: float = Field(ge=0)
+    line_time: Ns
+    line_from_far: Ns
+    wake_time: Ns
+    paths: PathCosts
+
+
+class MachineSpec(Spec):
+    """Processors, memory, and the block device with its queue."""
+
+    name: str
+    processors: ProcessorSpec
+    memory: MemorySpec
+    queue: QueueSpec
+    device: AnyDevice
+
+
+class Scenario(Spec):
+    """Everything that decides a run, but for the seed."""
+
+    machine: MachineSpec
+    kernel: KernelSpec
+    filesystem: AnyFilesystem
+    workload: AnyWorkload
+    give_up: Ns
+
+
+SpecT = TypeVar("SpecT", bound=Spec)
+
+
+class Primitives(NamedTuple):
+    """Which waits a machine is built from: the light ones, or stock SimPy's."""
+
+    environment: Callable[[], Any]
+    spin_lock: Callable[..., Any]
+    mutex: Callable[..., Any]
+
+
+LIGHT = Primitives(Environment, SpinLock, Mutex)
+STOCK = Primitives(StockEnvironment, StockSpinLock, StockMutex)
+PRIMITIVES: dict[Literal["light", "stock"], Primitives] = {"light": LIGHT, "stock": STOCK}
+
+
+def scaled(costs: SpecT, factor: float) -> SpecT:
+    """*costs* with every time multiplied by *factor*, rounded to whole ns."""
+    values = {}
+    for name in type(costs).model_fields:
+        value = getattr(costs, name)
+        values[name] = scaled(value, factor) if isinstance(value, Spec) else round(value * factor)
+    return type(costs).model_validate(values)
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine that is ready to run its workload."""
+
+    env: Environment
+    cache: PageCache
+    lists: DirtyLists
+    log: XfsLog
+    queue: RequestQueue
+    workload: Any
+    signals: Signals
+    locks: tuple[SpinLock, ...]
+    throttle: Any
+    flusher: Submitter
+    give_up_ns: int
+
+    def run(self) -> None:
+        """Run until the workload ends.
+
+        Raises:
+            GiveUp: it did not end by the scenario's ``give_up``.
+        """
+        self.env.run(self.give_up_ns)
+
+
+def build(
+    scenario: Scenario, seed: int, replication: int = 0, primitives: Primitives = LIGHT, signals: Signals | None = None
+) -> Machine:
+    """The machine of *scenario* with the dice of *seed* and *replication*."""
+    machine, kernel, fs = scenario.machine, scenario.kernel, scenario.filesystem
+    cpu, paths = machine.processors, machine.processors.paths
+    env = primitives.environment()
+    streams = Streams(seed, replication)
+    signals = signals if signals is not None else Signals()
+    hand_off = HandOff(cpu.line_time, cpu.line_from_far if kernel.spinlock == "ticket" else 0)
+    writer_costs = scaled(paths.writer, cpu.writer_scale)
+    flusher_costs = scaled(paths.flusher, cpu.flusher_scale)
+    block_costs = scaled(paths.block, cpu.flusher_scale)
+    block_costs = block_costs.model_copy(update={"dispatch_ns": block_costs.dispatch_ns + cpu.kick_time})
+
+    def spin_lock(name: str) -> SpinLock:
+        lock: SpinLock = primitives.spin_lock(env, name, hand_off)
+        return lock
+
+    def submitter(name: str) -> Submitter:
+        return Submitter(env.task(name), queue, block_costs)
+
+    def variation(name: str) -> Callable[[], float]:
+        return streams.service_times(name, cpu.cv)
+
+    cache = PageCache(machine.memory, kernel.dirty)
+    processors = Processors(env, cpu.count, cpu.slice_time)
+    queue = RequestQueue(
+        env=env,
+        spec=machine.queue,
+        rules=kernel.plug,
+        lock=spin_lock("queue_lock"),
+        device=_device(env, machine.device, "device"),
+        signals=signals,
+    )
+    lists = DirtyLists(spin_lock("list_lock"))
+    log = XfsLog(
+        env=env,
+        spec=fs.log,
+        costs=flusher_costs.log,
+        start_sector=Xfs.log_start_sector(fs),
+        cil_lock=spin_lock("xc_cil_lock"),
+        cil_worker=submitter("kworker/xfs-cil"),
+        xfsaild=submitter("xfsaild"),
+    )
+    sb_list_lock = spin_lock("inode_sb_list_lock")
+    filesystem = component_of("filesystems", fs)(
+        env=env,
+        spec=fs,
+        writer_costs=writer_costs,
+        flusher_costs=flusher_costs,
+        cache=cache,
+        log=log,
+        sb_list_lock=sb_list_lock,
+        agf=lambda name: primitives.mutex(env, name, cpu.wake_time),
+        ioend_worker=submitter("kworker/xfs-data"),
+        variation=variation("flusher"),
+    )
+    flusher_thread = submitter("flusher")
+    works = WorkList(env, flusher_thread.task)
+    throttle = component_of("throttling", kernel.throttling)(
+        env=env, spec=kernel.throttling, cache=cache, works=works, processors=processors, signals=signals
+    )
+    writeback = Writeback(
+        env=env,
+        rules=kernel.writeback,
+        costs=scaled(paths.writeback, cpu.flusher_scale),
+        lists=lists,
+        cache=cache,
+        filesystem=filesystem,
+        throttle=throttle,
+        signals=signals,
+    )
+    component_of("flushers", kernel.flusher)(
+        env=env, rules=kernel.writeback, lists=lists, works=works, writeback=writeback, submitter=flusher_thread
+    )
+    write_costs = scaled(paths.write, cpu.writer_scale)
+    workload = component_of("workloads", scenario.workload)(
+        env=env,
+        spec=scenario.workload,
+        program_scale=cpu.writer_scale,
+        filesystem=filesystem,
+        processors=processors,
+        submitter=submitter,
+        writer=lambda thread: BufferedWriter(
+            env=env, task=thread.task, costs=write_costs, cache=cache, lists=lists, throttle=throttle
+        ),
+        variation=variation,
+        on_end=env.halt,
+    )
+    return Machine(
+        env=env,
+        cache=cache,
+        lists=lists,
+        log=log,
+        queue=queue,
+        workload=workload,
+        signals=signals,
+        locks=(sb_list_lock, log.lock, lists.lock, queue.lock),
+        throttle=throttle,
+        flusher=flusher_thread,
+        give_up_ns=scenario.give_up,
+    )
+
+
+def _device(env: Environment, spec: Spec, name: str) -> BlockDevice:
+    """The component of *spec*, and of the members that it may have."""
+    parts: dict[str, Any] = {}
+    members = getattr(spec, "members", None)
+    if members is not None:
+        parts["members"] = [_device(env, member, f"{name}.{i}") for i, member in enumerate(members)]
+    device: BlockDevice = component_of("devices", spec)(env=env, spec=spec, name=name, **parts)
+    return device

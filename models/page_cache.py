@@ -1,0 +1,99 @@
+"""Dirty accounting and thresholds.
+
+Stands for mm/page-writeback.c (global_dirtyable_memory, global_dirty_limits, account_page_dirtied, the
+end of writeback) and for what inode caches leave to pages.  Left out: cgroups, highmem, other
+consumers of memory, zones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sim.param import Bytes, Count, Spec
+from sim.units import PAGE_BYTES
+
+
+class MemorySpec(Spec):
+    """Memory: its size, what the kernel keeps, and what a cached inode costs beside its pages.
+
+    ``inode_slab_bytes``: inode, dentry, log item and its part of the inode cluster's buffer.
+    """
+
+    memory: Bytes
+    kernel_reserve: Bytes
+    inode_slab_bytes: Bytes
+
+
+class DirtyLimits(Spec):
+    """vm.dirty_background_ratio and vm.dirty_ratio, in percent."""
+
+    dirty_background_ratio: Count
+    dirty_ratio: Count
+
+
+class Thresholds(NamedTuple):
+    """Pages: where background writeback starts, and where writers stop."""
+
+    background: int
+    limit: int
+
+    @property
+    def freerun(self) -> int:
+        """No writer is throttled below this (dirty_freerun_ceiling)."""
+        return (self.background + self.limit) // 2
+
+
+class PageCache:
+    """The global counters: dirty, under writeback, ever dirtied, ever written (pages)."""
+
+    __slots__ = ("_inode_bytes", "_limits", "_memory_bytes", "_slab_bytes", "cached_inodes", "dirtied", "dirty",
+                 "writeback", "written")  # fmt: skip
+
+    def __init__(self, memory: MemorySpec, limits: DirtyLimits) -> None:
+        self._memory_bytes = memory.memory - memory.kernel_reserve
+        self._slab_bytes = memory.inode_slab_bytes
+        self._limits = limits
+        self.cached_inodes = 0
+        self.dirty = 0
+        self.writeback = 0
+        self.dirtied = 0
+        self.written = 0
+
+    def dirty_pages(self, pages: int) -> None:
+        """Clean pages become dirty."""
+        self.dirty += pages
+        self.dirtied += pages
+
+    def start_writeback(self, pages: int) -> None:
+        """Dirty pages go under writeback."""
+        self.dirty -= pages
+        self.writeback += pages
+
+    def end_writeback(self, pages: int) -> None:
+        """Pages under writeback become clean."""
+        self.writeback -= pages
+        self.written += pages
+
+    @property
+    def nr_dirty(self) -> int:
+        """Dirty and under writeback, which is what writers are judged by."""
+        return self.dirty + self.writeback
+
+    def dirtyable_pages(self) -> int:
+        """Memory that could hold dirty pages: all but the kernel's and the inode caches'.
+
+        Each cached inode brings one page at least; when both no longer fit, reclaim takes
+        both at the rate at which they came, so their proportion stays.
+        """
+        room = self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
+        slab_bytes = min(self.cached_inodes, room) * self._slab_bytes
+        return (self._memory_bytes - slab_bytes) // PAGE_BYTES
+
+    def thresholds(self) -> Thresholds:
+        """global_dirty_limits."""
+        dirtyable = self.dirtyable_pages()
+        limits = self._limits
+        return Thresholds(
+            dirtyable * limits.dirty_background_ratio // 100,
+            dirtyable * limits.dirty_ratio // 100,
+        )

@@ -1,0 +1,94 @@
+"""READ FIRST: the protocols between the parts, in the order of a page's life.
+
+write(2) dirties a page -> `Throttle` perhaps holds the writer back -> a flusher picks the inode -> the
+shared loop (`writeback.py`) asks the `Filesystem` to write its pages -> bios -> the `Submitter`'s
+plug -> `RequestQueue` -> `BlockDevice` -> completion -> clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from sim.engine import Steps, Task
+from sim.probe import Signal
+
+if TYPE_CHECKING:
+    from models.block.bio import Request
+    from models.block.queue import Submitter
+    from models.inode import Inode
+
+
+class Signals:
+    """What can be watched; the names are those of the kernel's tracepoints."""
+
+    __slots__ = (
+        "balance_dirty_pages", "block_bio_backmerge", "block_bio_frontmerge", "block_bio_queue", "block_getrq",
+        "block_plug", "block_rq_complete", "block_rq_issue", "block_unplug", "writeback_single_inode",
+    )  # fmt: skip
+
+    balance_dirty_pages: Signal
+    block_bio_backmerge: Signal
+    block_bio_frontmerge: Signal
+    block_bio_queue: Signal
+    block_getrq: Signal
+    block_plug: Signal
+    block_rq_complete: Signal
+    block_rq_issue: Signal
+    block_unplug: Signal
+    writeback_single_inode: Signal
+
+    def __init__(self) -> None:
+        for name in self.__slots__:
+            setattr(self, name, Signal(name))
+
+
+class Dirtier(Protocol):
+    """A writer's own account with the throttle: current->nr_dirtied."""
+
+    nr_dirtied: int
+
+
+class Throttle(Protocol):
+    """Holds writers back.  One per bdi."""
+
+    @property
+    def avg_write_pages_per_s(self) -> int:
+        """The smoothed write bandwidth of the bdi."""
+
+    def dirtier(self) -> Dirtier:
+        """The account of a new writer."""
+
+    def poll_pages(self, dirtier: Dirtier) -> int:
+        """How many pages *dirtier* may have dirtied before it has to call `balance`."""
+
+    def balance(self, task: Task, dirtier: Dirtier) -> Steps:
+        """balance_dirty_pages; may sleep, and starts background writeback."""
+
+    def wrote(self, since_ns: int) -> None:
+        """The flusher ended a slice that began at *since_ns*."""
+
+
+class Works(Protocol):
+    """How others see the flusher of a device."""
+
+    def start_background(self) -> None:
+        """Too much is dirty: write back until it is not."""
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether writeback runs or is about to."""
+
+
+class Filesystem(Protocol):
+    """Gives file pages their place on disk."""
+
+    def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Steps:
+        """do_writepages: allocate, build bios and submit them; takes what it wrote off the inode."""
+
+
+class BlockDevice(Protocol):
+    """Takes requests in its own time."""
+
+    def submit(self, request: Request, done: Callable[[], None]) -> None:
+        """Start *request*; call *done* when it completes."""

@@ -1,0 +1,1 @@
+"""How writers are held back when too much is dirty."""

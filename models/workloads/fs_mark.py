@@ -1,0 +1,261 @@
+"""fs_mark: forked processes, a barrier per iteration, rates as the tool computes them.
+
+Stands for fs_mark 3.3 (fork_threads, do_run, aggregate_thread_stats).  "Threads" are processes, one or an
+exact multiple per directory; ``-n`` is per process and iteration; every iteration forks all of them and waits
+for all.  Files/sec is the sum over the processes of files by the seconds that each one's loop took; a
+barrier's wait, fork and exit are in nobody's loop.  Left out: the sync methods (only ``-S0``), unlinking.
+"""
+
+from __future__ import annotations
+
+import shlex
+from argparse import ArgumentParser
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NoReturn
+
+from models.block.queue import Submitter
+from models.buffered_write import BufferedWriter
+from models.filesystems.xfs import Directory, Xfs
+from sim.cpu import Processors
+from sim.engine import PARK, Environment, Steps
+from sim.param import Bytes, Count, Ns, Spec
+from sim.units import PAGE_BYTES, S
+
+ROTATE_NS: Final = 180 * S  # secs_per_directory
+MAX_PROCESSES: Final = 64  # MAX_THREADS
+
+
+class FsMarkSpec(Spec):
+    """One fs_mark command, and what the program itself costs.
+
+    ``processes`` per run, spread over ``directories``; ``subdirs`` 0 puts files into the directories
+    themselves; with ``per_subdir`` they go round robin, else by the clock.  ``app_user_time`` and
+    ``app_system_time``: the program's own work per file (its name, the clock, a mkdir that finds the directory there); ``fork_time``: per process started; ``start_time``: from a process's
+    first instruction to its loop; ``report_time``: between the last exit and the next fork.
+    """
+
+    kind: Literal["fs_mark"] = "fs_mark"
+    processes: Count
+    directories: Count
+    files: Count
+    file_size: Bytes
+    write_size: Bytes
+    loops: Count
+    subdirs: int
+    per_subdir: int
+    app_user_time: Ns
+    app_system_time: Ns
+    fork_time: Ns
+    start_time: Ns
+    report_time: Ns
+
+
+class CommandError(ValueError):
+    """An fs_mark command line that cannot be run."""
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(message)
+
+
+def parse_command(line: str) -> dict[str, Any]:
+    """The fields of `FsMarkSpec` that an fs_mark command line gives.
+
+    Numbers follow the tool, which reads them with ``atoi``; a suffix, which it would drop, is refused.
+
+    Raises:
+        CommandError: not an fs_mark command, an unknown option, or one that is not modelled.
+    """
+    words = shlex.split(line)
+    if not words or words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
+        raise CommandError(f"{line!r} is not an fs_mark command; it starts with fs_mark")
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    for flag, default in _OPTIONS.items():
+        parser.add_argument(f"-{flag}", dest=flag, type=_number(flag), default=default)
+    parser.add_argument("-d", dest="d", action="append", required=True)
+    parser.add_argument("-l", dest="l")
+    for flag in ("k", "v", "F"):
+        parser.add_argument(f"-{flag}", dest=flag, action="store_true")
+    given = parser.parse_args(words[1:])
+    if given.S != 0:
+        raise CommandError(f"-S {given.S}: syncing is not modelled yet; use -S0")
+    if given.F:
+        raise CommandError("-F: filling the file system is not modelled; use -L with a number of loops")
+    if given.L == 1 and not given.k:
+        raise CommandError("without -L or -k the files are deleted, which is not modelled yet; add -k")
+    directories = len(given.d)
+    processes = max(given.t, directories)
+    if processes % directories:
+        raise CommandError(f"-t {given.t} is not a multiple of the {directories} directories")
+    if processes > MAX_PROCESSES:
+        raise CommandError(f"{processes} processes; fs_mark runs {MAX_PROCESSES} at most")
+    return {
+        "kind": "fs_mark",
+        "processes": processes,
+        "directories": directories,
+        "files": given.n,
+        "file_size": given.s,
+        "write_size": given.w,
+        "loops": given.L,
+        "subdirs": given.D,
+        "per_subdir": given.N,
+    }
+
+
+_OPTIONS: Final = {"S": 1, "n": 1000, "s": 51200, "w": 16384, "L": 1, "t": 1, "D": 0, "N": 0, "p": 40, "r": 24}
+
+
+def _number(flag: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdigit():
+            raise CommandError(f"-{flag} {text}: fs_mark reads plain numbers; write the digits alone")
+        return int(text)
+
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One line of fs_mark's table, and when it ended (ns)."""
+
+    count: int
+    files_per_sec: float
+    app_overhead_us: int
+    end_ns: int
+
+
+class FsMark:
+    """A running fs_mark; `iterations` grows as it prints."""
+
+    def __init__(
+        self,
+        *,
+        env: Environment,
+        spec: FsMarkSpec,
+        program_scale: float,
+        filesystem: Xfs,
+        processors: Processors,
+        submitter: Callable[[str], Submitter],
+        writer: Callable[[Submitter], BufferedWriter],
+        variation: Callable[[str], Callable[[], float]],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._env = env
+        self._spec = spec
+        self._app_user_ns = round(spec.app_user_time * program_scale)
+        self._app_system_ns = round(spec.app_system_time * program_scale)
+        self._fork_ns = round(spec.fork_time * program_scale)
+        self._start_ns = round(spec.start_time * program_scale)
+        self._report_ns = round(spec.report_time * program_scale)
+        self._fs = filesystem
+        self._processors = processors
+        self._submitter = submitter
+        self._writer = writer
+        self._variations = [variation(f"fs_mark process {i}") for i in range(spec.processes)]
+        self._on_end = on_end
+        self._subdirs: dict[tuple[int, int], Directory] = {}
+        self._running = 0
+        self._rates: list[float] = []
+        self._app_ns = 0
+        self._parent = env.task("fs_mark")
+        self._submitters = [submitter(f"fs_mark-{i}") for i in range(spec.processes)]
+        self.iterations: list[Iteration] = []
+        self.started_ns = env.now
+        env.start(self._parent, self._iterate())
+
+    @property
+    def system_ns(self) -> int:
+        """System time of all processes: work and spinning, as time(1) sees it."""
+        return sum(s.task.system_ns + s.task.spin_ns for s in self._submitters)
+
+    @property
+    def user_ns(self) -> int:
+        """User time of all processes."""
+        return sum(s.task.user_ns for s in self._submitters)
+
+    def _iterate(self) -> Steps:
+        """The parent: fork all, wait for all, print a line."""
+        spec = self._spec
+        for loop in range(spec.loops):
+            self._rates, self._app_ns = [], 0
+            self._running = spec.processes
+            for index in range(spec.processes):
+                yield self._fork_ns
+                task = self._submitters[index].task
+                task.on_exit = self._exited
+                self._env.start(task, self._process(index), self._start_ns)
+            yield from self._wait_for_all()
+            self.iterations.append(
+                Iteration(
+                    (loop + 1) * spec.processes * spec.files, sum(self._rates), self._app_ns // 1000, self._env.now
+                )
+            )
+            if loop + 1 < spec.loops:
+                yield self._report_ns
+        self._on_end()
+
+    def _wait_for_all(self) -> Steps:
+        while self._running:
+            yield PARK
+
+    def _exited(self) -> None:
+        self._running -= 1
+        if self._running == 0:
+            self._env.wake(self._parent)
+
+    def _process(self, index: int) -> Steps:
+        """A child: create, write and close its files."""
+        spec, fs, env = self._spec, self._fs, self._env
+        submitter = self._submitters[index]
+        task = submitter.task
+        processors, variation, writer = self._processors, self._variations[index], self._writer(submitter)
+        first, *others = self._write_pages()
+        lead_ns = self._app_user_ns + self._app_system_ns
+        began_ns = env.now
+        subdir, rotated_ns = (env.now // S) % max(spec.subdirs, 1), env.now
+        if spec.per_subdir:
+            subdir = 0
+        ready = processors.enter(task)
+        if ready is not None:
+            yield ready
+        directory = yield from self._directory(submitter, index, subdir)
+        per_subdir = spec.per_subdir
+        for number in range(spec.files):
+            if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
+                subdir, rotated_ns = (subdir + 1) % max(spec.subdirs, 1), env.now
+                directory = yield from self._directory(submitter, index, subdir)
+            factor = variation()
+            inode = yield from fs.create(submitter, directory, lead_ns, factor, writer.copy_ns(first, factor))
+            yield writer.dirty(inode, first, writer.close_ns(factor))
+            if writer.due():
+                yield from writer.balance()
+            for pages in others:
+                yield writer.copy_ns(pages, factor)
+                yield writer.dirty(inode, pages, 0)
+                if writer.due():
+                    yield from writer.balance()
+            if (ready := processors.reschedule(task)) is not None:
+                yield ready
+        processors.leave(task)
+        task.user_ns += spec.files * self._app_user_ns
+        task.system_ns += spec.files * self._app_system_ns
+        self._app_ns += spec.files * lead_ns
+        self._rates.append(spec.files * S / (env.now - began_ns))
+
+    def _write_pages(self) -> list[int]:
+        """Pages that each write(2) of a file dirties; a write that ends inside a page shares it."""
+        size, step = self._spec.file_size, self._spec.write_size
+        ends = [*range(step, size, step), size]
+        pages = [-(-end // PAGE_BYTES) for end in ends]
+        return [end - start for start, end in zip([0, *pages], pages, strict=False)]
+
+    def _directory(self, submitter: Submitter, index: int, subdir: int) -> Any:
+        key = (index % self._spec.directories, subdir)
+        if key not in self._subdirs:
+            self._subdirs[key] = yield from self._fs.mkdir(submitter)
+        return self._subdirs[key]
+
+
+SPEC, COMPONENT = FsMarkSpec, FsMark

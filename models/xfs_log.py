@@ -1,0 +1,236 @@
+"""The XFS log: delayed logging, its checkpoints, and the write-out of what it holds.
+
+Stands for fs/xfs/xfs_log_cil.c (xfs_log_commit_cil, xlog_cil_push), xfs_log.c (iclogs, xfs_log_worker) and
+xfs_trans_ail.c (xfsaild).  An item relogged within one checkpoint is written once.  Left out: the
+wait for an item's I/O before the log's tail moves past it, log recovery items, the covering of an idle log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import ceil
+
+from models.block.bio import Bio
+from models.block.queue import Submitter
+from sim.engine import PARK, URGENT, Environment, Steps, Task
+from sim.param import Bytes, Count, Ns, Spec
+from sim.sync import SpinLock
+from sim.units import SECTOR_BYTES
+
+
+class LogSpec(Spec):
+    """The log: its size, its in-core buffers, and when it is pushed.
+
+    ``checkpoint_bytes``: the background push of the CIL (XLOG_CIL_SPACE_LIMIT); ``sync_interval``:
+    fs.xfs.xfssyncd_centisecs, when the log is forced and the AIL is pushed as a whole;
+    ``record_header``: bytes of each log record that hold no items.
+    """
+
+    size: Bytes
+    iclog_bytes: Bytes
+    iclogs: Count
+    record_header: Bytes
+    checkpoint_bytes: Bytes
+    sync_interval: Ns
+
+
+class LogCosts(Spec):
+    """Processor time: ``commit_ns`` under xc_cil_lock; of the CIL worker per log record; of xfsaild per buffer."""
+
+    commit_ns: Ns
+    record_ns: Ns
+    buffer_ns: Ns
+
+
+class MetaBuffer:
+    """A metadata buffer on disk; *checkpoint* is the last one that logged a part of it."""
+
+    __slots__ = ("checkpoint", "sectors", "start_sector")
+
+    def __init__(self, start_sector: int, sectors: int) -> None:
+        self.start_sector = start_sector
+        self.sectors = sectors
+        self.checkpoint = 0
+
+
+class XfsLog:
+    """CIL, iclogs and AIL of one filesystem."""
+
+    def __init__(
+        self,
+        *,
+        env: Environment,
+        spec: LogSpec,
+        costs: LogCosts,
+        start_sector: int,
+        cil_lock: SpinLock,
+        cil_worker: Submitter,
+        xfsaild: Submitter,
+    ) -> None:
+        self._env = env
+        self._spec = spec
+        self._costs = costs
+        self._start_sector = start_sector
+        self._write_sector = 0
+        self._cil_worker = cil_worker
+        self._aild = xfsaild
+        self._items: list[MetaBuffer] = []
+        self._bytes = 0
+        self._push_wanted = False
+        self._in_flight = 0
+        self._written = 0
+        self._ail: dict[MetaBuffer, int] = {}  # buffer -> log bytes written when it was last logged
+        self._ail_target = -1
+        self._ail_asleep = self._cil_asleep = True
+        self._waiters: deque[Task] = deque()
+        self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
+        self.full = False  # whether a new transaction has to wait for log space
+        self.lock = cil_lock
+        self.checkpoint = 1
+        env.start(cil_worker.task, self._push_checkpoints())
+        env.start(xfsaild.task, self._push_ail())
+        env.call_at(spec.sync_interval, URGENT, self._sync)
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of log records written so far."""
+        return self._written
+
+    def commit(self, size_bytes: int, *buffers: MetaBuffer) -> None:
+        """Add *size_bytes* of newly logged regions, which belong to *buffers*, to the checkpoint."""
+        checkpoint = self.checkpoint
+        for buffer in buffers:
+            if buffer.checkpoint != checkpoint:
+                buffer.checkpoint = checkpoint
+                self._items.append(buffer)
+        self._bytes += size_bytes
+        if self._bytes >= self._room_bytes:
+            self._out_of_room()
+
+    def wait_for_space(self, submitter: Submitter) -> Steps:
+        """Sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""
+        while self.full:
+            submitter.before_sleep()
+            self._waiters.append(submitter.task)
+            self._want_push()
+            self._want_ail(self._written)
+            yield PARK
+
+    def _out_of_room(self) -> None:
+        """The checkpoint is as large as it should become, or the log is full."""
+        self._want_push()
+        self.full = self._used_bytes() >= self._spec.size
+
+    def _set_room(self) -> None:
+        """After a change of the log's head or tail: how far the checkpoint may grow."""
+        self.full = self._used_bytes() >= self._spec.size
+        free_bytes = self._spec.size - (self._used_bytes() - self._bytes)
+        self._room_bytes = min(self._spec.checkpoint_bytes, free_bytes)
+
+    def _used_bytes(self) -> int:
+        tail = next(iter(self._ail.values())) if self._ail else self._written
+        return self._written - tail + self._bytes
+
+    def _sync(self) -> None:
+        """xfs_log_worker: force the log, and push all that is in the AIL by now."""
+        self._want_push()
+        self._want_ail(self._written)
+        self._env.call_at(self._env.now + self._spec.sync_interval, URGENT, self._sync)
+
+    def _want_push(self) -> None:
+        self._push_wanted = True
+        if self._cil_asleep:
+            self._cil_asleep = False
+            self._env.wake(self._cil_worker.task)
+
+    def _push_checkpoints(self) -> Steps:
+        """xlog_cil_push: write one checkpoint after the other, at most ``iclogs`` records in flight."""
+        spec, worker = self._spec, self._cil_worker
+        per_record = spec.iclog_bytes - spec.record_header
+        while True:
+            while not self._push_wanted or not self._bytes:
+                self._push_wanted = False
+                self._cil_asleep = True
+                yield PARK
+            self._push_wanted = False
+            items, size_bytes = self._items, self._bytes
+            self._items, self._bytes = [], 0
+            self.checkpoint += 1
+            self._set_room()
+            for _ in range(ceil(size_bytes / per_record)):
+                yield self._costs.record_ns
+                while self._in_flight == spec.iclogs:
+                    self._cil_asleep = True
+                    yield PARK
+                self._in_flight += 1
+                yield from worker.make_request(self._record())
+            while self._in_flight:
+                self._cil_asleep = True
+                yield PARK
+            self._insert(items)
+
+    def _record(self) -> Bio:
+        sectors = self._spec.iclog_bytes // SECTOR_BYTES
+        if self._write_sector + sectors > self._spec.size // SECTOR_BYTES:
+            self._write_sector = 0
+        start = self._start_sector + self._write_sector
+        self._write_sector += sectors
+        self._written += self._spec.iclog_bytes
+        queue = self._cil_worker.queue
+        segments = queue.limits.segments_of(self._spec.iclog_bytes)
+        return Bio(
+            start, sectors, segments=segments, op="FW", owner=queue, sync=True, nomerge=True,
+            end_io=self._record_done,
+        )  # fmt: skip
+
+    def _record_done(self, _: object) -> None:
+        self._in_flight -= 1
+        if self._cil_asleep and (self._in_flight == 0 or self._in_flight == self._spec.iclogs - 1):
+            self._cil_asleep = False
+            self._env.wake(self._cil_worker.task)
+
+    def _insert(self, items: list[MetaBuffer]) -> None:
+        """The checkpoint is on disk: its items move to the AIL's end."""
+        ail, lsn = self._ail, self._written
+        for item in items:
+            ail.pop(item, None)
+            ail[item] = lsn
+        self._set_room()
+        free = self._spec.size - self._used_bytes()
+        if free < self._spec.size // 4:
+            self._want_ail(self._written - self._spec.size // 2)
+
+    def _want_ail(self, target: int) -> None:
+        self._ail_target = max(self._ail_target, target)
+        if self._ail_asleep:
+            self._ail_asleep = False
+            self._env.wake(self._aild.task)
+
+    def _push_ail(self) -> Steps:
+        """xfsaild: write every buffer up to the target, in order of place, under one plug."""
+        aild, queue = self._aild, self._aild.queue
+        while True:
+            self._ail_asleep = True
+            yield PARK
+            target, self._ail_target = self._ail_target, -1
+            batch = [item for item, lsn in self._ail.items() if lsn <= target]
+            if not batch:
+                continue
+            yield len(batch) * self._costs.buffer_ns
+            for item in batch:
+                self._ail.pop(item, None)
+            self._set_room()
+            batch.sort(key=_place)
+            aild.start_plug()
+            for item in batch:
+                segments = queue.limits.segments_of(item.sectors * SECTOR_BYTES)
+                bio = Bio(item.start_sector, item.sectors, segments=segments, owner=queue)
+                if not aild.merge(bio):
+                    yield from aild.make_request(bio)
+            yield from aild.finish_plug()
+            while self._waiters:
+                self._env.wake(self._waiters.popleft())
+
+
+def _place(buffer: MetaBuffer) -> int:
+    return buffer.start_sector

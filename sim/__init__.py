@@ -1,0 +1,1 @@
+"""A toolkit for discrete-event simulation on SimPy; it knows nothing about Linux."""

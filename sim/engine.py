@@ -1,0 +1,168 @@
+"""The SimPy environment on an integer-nanosecond clock, and its two light waits.
+
+A *task* is a generator that the environment resumes.  It may yield
+
+* a bare ``int``: let that many nanoseconds pass.  The task itself waits on SimPy's own queue, so
+  no event object is made;
+* ``PARK``: sleep until somebody calls ``env.wake(task)``;
+* any SimPy event, as an ordinary SimPy process would.
+
+Ties are broken by rank and never by the history of scheduling: the queue's key is ``(time, rank,
+sequence)``, every task has a rank of its own, and what ends at an instant (a lock's release, rank
+``URGENT``) comes before what starts at it.  `sim.stock` offers the same interface on stock
+SimPy events, and gives bit-identical results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from heapq import heappop, heappush, heappushpop
+from typing import Any, Final
+
+import simpy
+from simpy.events import Event
+
+URGENT: Final = 0
+_FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
+
+
+class Park:
+    """The type of the token that a sleeping task yields."""
+
+    def __repr__(self) -> str:
+        return "PARK"
+
+
+PARK: Final = Park()
+Wait = int | Park | Event
+"""What a task may yield."""
+Steps = Generator[Wait, None, None]
+"""The body of a task."""
+
+
+class GiveUp(Exception):
+    """A run passed its give-up time, or starved with tasks still unfinished."""
+
+
+class Task:
+    """One thread of execution and the processor time it has used (ns)."""
+
+    __slots__ = ("advance", "name", "on_exit", "rank", "spin_ns", "system_ns", "user_ns", "wakeup")
+
+    def __init__(self, name: str, rank: int) -> None:
+        self.name = name
+        self.rank = rank
+        self.advance: Callable[[], Wait] = _unstarted
+        self.user_ns = 0
+        self.system_ns = 0
+        self.spin_ns = 0
+        self.on_exit: Callable[[], None] | None = None
+        self.wakeup: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name}>"
+
+
+def _unstarted() -> Wait:
+    raise RuntimeError("the task has no body yet: env.start(task, steps)")
+
+
+class Environment(simpy.Environment):
+    """SimPy's environment with an ``int`` clock in nanoseconds and light tasks."""
+
+    now: int = 0  # a plain attribute: SimPy's property costs a call on every read
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._ranks = _FIRST_RANK
+        self.live_tasks = 0
+
+    def next_rank(self) -> int:
+        """A rank of one's own, in order of asking; lower ranks go first in a tie."""
+        rank = self._ranks
+        self._ranks += 1
+        return rank
+
+    def task(self, name: str) -> Task:
+        """A task without a body; `start` gives it one."""
+        return Task(name, self.next_rank())
+
+    def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
+        """Let *task* run *steps*, first resumed *delay_ns* from now."""
+        task.advance = steps.__next__
+        self.live_tasks += 1
+        self.wake(task, delay_ns)
+        return task
+
+    def wake(self, task: Task, delay_ns: int = 0) -> None:
+        """Resume a parked task *delay_ns* from now.  A task is woken once per park."""
+        heappush(self._queue, (self.now + delay_ns, task.rank, next(self._eid), task))  # type: ignore[arg-type]
+
+    def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
+        """Call *act* at *when_ns*."""
+        heappush(self._queue, (when_ns, rank, next(self._eid), act))  # type: ignore[arg-type]
+
+    def halt(self) -> None:
+        """Forget all that is to come, so that `run` returns: what was measured is over."""
+        self._queue.clear()
+
+    def run(self, until: Any = None) -> None:
+        """Run until nothing is left to do.
+
+        *until* (ns) is the give-up time: the run is refused there, since a deadlocked model's
+        timers tick on for ever.
+
+        Raises:
+            GiveUp: work was left at *until*.
+            TypeError: a task yielded something that is no wait (a float, a generator).
+        """
+        give_up_ns = until if until is not None else 1 << 62
+        queue: list[Any] = self._queue
+        take_id = self._eid.__next__
+        # A task that goes on waiting is pushed and the next entry popped in one step.
+        entry = heappop(queue) if queue else None
+        while entry is not None:
+            when, rank, _, item = entry
+            if when > give_up_ns:
+                raise GiveUp(f"still {len(queue) + 1} events to come at {give_up_ns / 1e9:g} s")
+            self.now = self._now = when
+            if item.__class__ is Task:
+                try:
+                    wait = item.advance()
+                except StopIteration:
+                    self._end(item)
+                else:
+                    if wait.__class__ is int:
+                        entry = heappushpop(queue, (when + wait, rank, take_id(), item))
+                        continue
+                    if wait is not PARK:
+                        self._await(item, wait)
+            elif isinstance(item, Event):
+                self._fire(item)
+            else:
+                item()
+            entry = heappop(queue) if queue else None
+
+    def _end(self, task: Task) -> None:
+        self.live_tasks -= 1
+        if task.on_exit is not None:
+            task.on_exit()
+
+    def _await(self, task: Task, wait: Wait) -> None:
+        if not isinstance(wait, Event):
+            raise TypeError(
+                f"{task.name} yielded {wait!r}: yield a whole number of ns, PARK or an event"
+                " (was `yield from` meant?)"
+            )
+        if wait.callbacks is None:
+            self.wake(task)
+        else:
+            wait.callbacks.append(lambda _: self.wake(task))
+
+    @staticmethod
+    def _fire(event: Event) -> None:
+        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+        for callback in callbacks:
+            callback(event)
+        if not event._ok and not event._defused:
+            raise event._value

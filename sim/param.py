@@ -1,0 +1,140 @@
+"""A number with its unit, its origin and its source.
+
+A `Spec` is a frozen pydantic model: the configuration schema, the validated value and the record
+of where each number comes from, in one class.  It computes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic.functional_validators import ModelWrapValidatorHandler
+
+from sim import units
+
+
+class Origin(StrEnum):
+    """Where a number comes from; only calibrated ones were ever fitted."""
+
+    CALIBRATED = "calibrated"
+    MEASURED = "measured"
+    SPECIFIED = "specified"
+    ASSUMED = "assumed"
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value and its provenance; *low* and *high* bound the sensitivity sweep of an assumed one."""
+
+    value: Any
+    origin: Origin
+    source: str
+    low: Any = None
+    high: Any = None
+    targets: tuple[str, ...] = ()
+
+
+def specified(value: Any, source: str) -> Given:
+    """From kernel source, a standard, a datasheet or the user's own configuration."""
+    return Given(value, Origin.SPECIFIED, source)
+
+
+def measured(value: Any, source: str) -> Given:
+    """Measured, by the cited report or command."""
+    return Given(value, Origin.MEASURED, source)
+
+
+def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
+    """Fitted to the *targets*, rows of published.csv, by the named command."""
+    return Given(value, Origin.CALIBRATED, source, targets=targets)
+
+
+def assumed(value: Any, source: str, low: Any, high: Any) -> Given:
+    """Not known: a risk, with the range that it may lie in."""
+    return Given(value, Origin.ASSUMED, source, low, high)
+
+
+_HINTS = {"time": "ns", "size": "bytes", "rate": "bytes_per_s"}
+
+
+def _parse(kind: str) -> BeforeValidator:
+    def parse(value: object, info: ValidationInfo) -> object:
+        if isinstance(value, str):
+            return units.parse(value, kind)
+        if info.context and info.context.get("written_by_hand"):
+            raise ValueError(f"{value!r} has no unit; write {units.format_quantity(1, kind)!r}-like text")
+        return value
+
+    return BeforeValidator(parse)
+
+
+Ns = Annotated[int, _parse("time"), Field(ge=0)]
+"""A duration: ns in Python, text with a unit (``"5 ms"``) in a configuration."""
+Bytes = Annotated[int, _parse("size"), Field(ge=0)]
+"""A size: bytes in Python, text with a unit (``"4 KiB"``) in a configuration."""
+BytesPerS = Annotated[int, _parse("rate"), Field(gt=0)]
+"""A rate: bytes per second in Python, text with a unit (``"500 MB/s"``) in a configuration."""
+Count = Annotated[int, Field(ge=1)]
+"""A whole number, one or more."""
+
+
+class Number(NamedTuple):
+    """One row of the table of all numbers."""
+
+    path: str
+    value: Any
+    given: Given | None
+
+
+class Spec(BaseModel):
+    """The base of all specs: frozen, closed, and aware of the provenance of its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    _given: dict[str, Given] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _strip_provenance(cls, data: Any, handler: ModelWrapValidatorHandler[Spec]) -> Spec:
+        if not isinstance(data, Mapping):
+            return handler(data)
+        given = {key: value for key, value in data.items() if isinstance(value, Given)}
+        spec = handler({key: value.value if isinstance(value, Given) else value for key, value in data.items()})
+        spec._given.update(given)
+        return spec
+
+    def given(self, field: str) -> Given | None:
+        """The provenance of *field*, if it was stated."""
+        return self._given.get(field)
+
+    def inputs(self) -> dict[str, Any]:
+        """What would build this spec again, provenance included: nested, and open to overrides."""
+        return {name: _inputs(getattr(self, name), self._given.get(name)) for name in type(self).model_fields}
+
+    def numbers(self, prefix: str = "") -> Iterator[Number]:
+        """Every number and named choice of this spec and of those inside it, with its provenance."""
+        for name in type(self).model_fields:
+            yield from _numbers(getattr(self, name), f"{prefix}{name}", self._given.get(name))
+
+
+def _inputs(value: Any, given: Given | None) -> Any:
+    if isinstance(value, Spec):
+        return value.inputs()
+    if isinstance(value, tuple):
+        return [_inputs(item, None) for item in value]
+    if given is not None:
+        return Given(value, given.origin, given.source, given.low, given.high, given.targets)
+    return value
+
+
+def _numbers(value: Any, path: str, given: Given | None) -> Iterator[Number]:
+    if isinstance(value, Spec):
+        yield from value.numbers(f"{path}.")
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _numbers(item, f"{path}[{index}]", given)
+    elif isinstance(value, int | float) or given is not None:
+        yield Number(path, value, given)

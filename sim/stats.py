@@ -1,0 +1,43 @@
+"""Intervals for figures of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+
+class Interval(NamedTuple):
+    """A mean and the ends of its 95 % confidence interval (Student's t)."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def confidence_95(values: Sequence[float]) -> Interval:
+    """The interval of *values*, which are taken as independent (replications or batch means).
+
+    Raises:
+        ValueError: fewer than two values.
+    """
+    if len(values) < 2:
+        raise ValueError("an interval needs at least two values")
+    from scipy.stats import t
+
+    mean = fmean(values)
+    half = float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
+    return Interval(mean, mean - half, mean + half)
+
+
+def batch_totals(series: Sequence[float], batches: int) -> list[float]:
+    """*series*, cut into *batches* runs of equal length, each averaged; the rest at the end is dropped.
+
+    Raises:
+        ValueError: fewer values than batches.
+    """
+    size = len(series) // batches
+    if size == 0:
+        raise ValueError(f"{len(series)} values do not fill {batches} batches")
+    return [fmean(series[i * size : (i + 1) * size]) for i in range(batches)]

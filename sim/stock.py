@@ -1,0 +1,188 @@
+"""The interface of `sim.engine` and `sim.sync` on stock SimPy: `Process`, `Resource`, events.
+
+It exists to prove and to price the light primitives: the same model on either gives the same
+results bit for bit.  Every wait is an event here, and every lock a `Resource`, held or free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import simpy
+
+from sim.engine import PARK, URGENT, Environment, GiveUp, Park, Steps, Task
+from sim.sync import HandOff, LockStat
+
+
+class StockEnvironment:
+    """`sim.engine.Environment` without light waits: one SimPy process a task."""
+
+    def __init__(self) -> None:
+        self._simpy = simpy.Environment(0)
+        self._ranks = 2
+        self.live_tasks = 0
+
+    @property
+    def now(self) -> int:
+        """The clock (ns)."""
+        return int(self._simpy.now)
+
+    def next_rank(self) -> int:
+        """See `Environment.next_rank`."""
+        rank = self._ranks
+        self._ranks += 1
+        return rank
+
+    def task(self, name: str) -> Task:
+        """See `Environment.task`."""
+        task = Task(name, self.next_rank())
+        task.wakeup = self._simpy.event()
+        return task
+
+    def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
+        """See `Environment.start`."""
+        self.live_tasks += 1
+        self.wake(task, delay_ns)
+        self._simpy.process(self._drive(task, steps))
+        return task
+
+    def wake(self, task: Task, delay_ns: int = 0) -> None:
+        """See `Environment.wake`."""
+        self._schedule(task.wakeup, task.rank, delay_ns)
+
+    def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
+        """See `Environment.call_at`."""
+        event = self._simpy.event()
+        event.callbacks.append(lambda _: act())
+        self._schedule(event, rank, when_ns - self.now)
+
+    def halt(self) -> None:
+        """See `Environment.halt`."""
+        self._simpy._queue.clear()
+
+    def run(self, until: int | None = None) -> None:
+        """See `Environment.run`."""
+        if until is None:
+            self._simpy.run()
+            return
+        while self._simpy.peek() <= until:
+            self._simpy.step()
+        if self._simpy.peek() != simpy.core.Infinity:
+            raise GiveUp(f"still events to come at {until / 1e9:g} s")
+
+    def timeout(self, delay_ns: int, rank: int) -> simpy.Event:
+        """SimPy's timeout, but with the rank as its priority."""
+        return self._schedule(self._simpy.event(), rank, delay_ns)
+
+    def resource(self) -> simpy.Resource:
+        """SimPy's resource with one slot."""
+        return simpy.Resource(self._simpy, capacity=1)
+
+    def _schedule(self, event: simpy.Event, rank: int, delay_ns: int) -> simpy.Event:
+        event._ok = True
+        event._value = None
+        self._simpy.schedule(event, priority=rank, delay=delay_ns)  # type: ignore[arg-type]
+        return event
+
+    def _drive(self, task: Task, steps: Steps) -> Iterator[Any]:
+        yield from self._parked(task)
+        for wait in steps:
+            if wait.__class__ is int:
+                yield self.timeout(wait, task.rank)  # type: ignore[arg-type]
+            elif wait is PARK:
+                yield from self._parked(task)
+            else:
+                yield from wait.serve()  # type: ignore[union-attr]
+        self.live_tasks -= 1
+        if task.on_exit is not None:
+            task.on_exit()
+
+    def _parked(self, task: Task) -> Iterator[Any]:
+        yield task.wakeup
+        task.wakeup = self._simpy.event()
+
+
+@dataclass(frozen=True)
+class _Section(Park):
+    """A wait for a lock, as the events that it takes."""
+
+    serve: Callable[[], Iterator[Any]]
+
+
+class StockSpinLock:
+    """`sim.sync.SpinLock` as a `Resource` and timeouts."""
+
+    def __init__(self, env: StockEnvironment, name: str, hand_off: HandOff) -> None:
+        self._env = env
+        self._hand_off = hand_off
+        self._resource = env.resource()
+        self._hand_off_ns = 0
+        self.name = name
+        self.stat = LockStat()
+
+    def section(self, task: Task, hold_ns: int, then_ns: int = 0) -> _Section:
+        """See `SpinLock.section`."""
+        request = self._resource.request()
+        free = request.triggered
+        since_ns = self._env.now
+        self.stat.acquisitions += 1
+        self.stat.hold_ns += hold_ns
+
+        def serve() -> Iterator[Any]:
+            yield request
+            if not free:
+                yield self._env.timeout(self._hand_off_ns, task.rank)
+                spun_ns = self._env.now - since_ns
+                task.spin_ns += spun_ns
+                self.stat.waited(spun_ns)
+            yield self._env.timeout(hold_ns, URGENT)
+            self._hand_off_ns = self._hand_off.after(len(self._resource.queue))
+            self._resource.release(request)
+            yield self._env.timeout(then_ns, task.rank)
+
+        return _Section(serve)
+
+
+class StockMutex:
+    """`sim.sync.Mutex` as a `Resource`."""
+
+    def __init__(self, env: StockEnvironment, name: str, wake_ns: int) -> None:
+        self._env = env
+        self._wake_ns = wake_ns
+        self._resource = env.resource()
+        self._granted: list[simpy.resources.resource.Request] = []
+        self.name = name
+        self.stat = LockStat()
+
+    def try_acquire(self, task: Task) -> bool:
+        """See `Mutex.try_acquire`."""
+        if self._resource.count:
+            return False
+        self._granted.append(self._resource.request())
+        self.stat.acquisitions += 1
+        return True
+
+    def wait(self, task: Task) -> _Section:
+        """See `Mutex.wait`."""
+        request = self._resource.request()
+        since_ns = self._env.now
+
+        def serve() -> Iterator[Any]:
+            yield request
+            self._granted.append(request)
+            self.stat.acquisitions += 1
+            self.stat.waited(self._env.now - since_ns)
+            yield self._env.timeout(self._wake_ns, task.rank)
+
+        return _Section(serve)
+
+    def release(self) -> None:
+        """See `Mutex.release`."""
+        self._resource.release(self._granted.pop())
+
+
+def is_stock(env: Environment | StockEnvironment) -> bool:
+    """Whether *env* is the stock one."""
+    return isinstance(env, StockEnvironment)

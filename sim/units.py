@@ -1,0 +1,105 @@
+"""Units: the only conversions, exact or raising.
+
+Time is integer nanoseconds; memory and files are 4 KiB pages; disk is 512-byte sectors; rates are
+bytes per second.  KiB, MiB and GiB are powers of two; kB, MB and GB powers of ten.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+NS: Final = 1
+US: Final = 1_000
+MS: Final = 1_000_000
+S: Final = 1_000_000_000
+KIB: Final = 1 << 10
+MIB: Final = 1 << 20
+GIB: Final = 1 << 30
+SECTOR_BYTES: Final = 512
+PAGE_BYTES: Final = 4096
+PAGE_SECTORS: Final = PAGE_BYTES // SECTOR_BYTES
+
+_TIME: Final = {"ns": NS, "us": US, "ms": MS, "s": S, "min": 60 * S}
+_SIZE: Final = {
+    "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": GIB << 10,
+    "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+}  # fmt: skip
+_RATE: Final = {f"{unit}/s": size for unit, size in _SIZE.items()}
+SCALES: Final[dict[str, dict[str, int]]] = {"time": _TIME, "size": _SIZE, "rate": _RATE}
+_QUANTITY: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*")
+
+
+def parse(text: str, kind: str) -> int:
+    """*text*, such as ``"16 GiB"``, in the base unit of *kind* (``time`` ns, ``size`` B, ``rate`` B/s).
+
+    Raises:
+        ValueError: no number, an unknown or ambiguous unit, a negative or a broken amount; the
+            message names what would be right.
+    """
+    scale = SCALES[kind]
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no quantity; write a number and a unit, such as {_example(kind)}")
+    number, unit = match.groups()
+    if unit in ("k", "m", "g", "K", "M", "G") and kind == "size":
+        letter = unit.upper()
+        decimal = "k" if letter == "K" else letter
+        raise ValueError(
+            f"{text!r} is ambiguous; write \"{number} {letter}iB\" (powers of two)"
+            f' or "{number} {decimal}B" (powers of ten)'
+        )
+    if unit not in scale:
+        what = f"{unit!r} is no unit of {kind}" if unit else f"{text!r} has no unit"
+        raise ValueError(f"{what}; use one of {', '.join(scale)}, such as {_example(kind)}")
+    amount = Fraction(number) * scale[unit]
+    if amount < 0:
+        raise ValueError(f"{text!r} is negative; a {kind} is zero or more")
+    if amount.denominator != 1:
+        raise ValueError(f"{text!r} is not a whole number of {_base(kind)}")
+    return int(amount)
+
+
+def format_quantity(amount: int, kind: str) -> str:
+    """The shortest exact text that `parse` reads back as *amount*."""
+    best = f"{amount} {_base(kind)}"
+    for unit, size in SCALES[kind].items():
+        if amount and amount % size == 0:
+            text = f"{amount // size} {unit}"
+            if len(text) < len(best):
+                best = text
+    return best
+
+
+def pages(size_bytes: int) -> int:
+    """*size_bytes* in pages.
+
+    Raises:
+        ValueError: not a whole number of pages.
+    """
+    return _divide(size_bytes, PAGE_BYTES, "4 KiB pages")
+
+
+def sectors(size_bytes: int) -> int:
+    """*size_bytes* in 512-byte sectors.
+
+    Raises:
+        ValueError: not a whole number of sectors.
+    """
+    return _divide(size_bytes, SECTOR_BYTES, "512 B sectors")
+
+
+def _divide(size_bytes: int, unit_bytes: int, name: str) -> int:
+    count, rest = divmod(size_bytes, unit_bytes)
+    if rest:
+        raise ValueError(f"{size_bytes} B is not a whole number of {name}")
+    return count
+
+
+def _base(kind: str) -> str:
+    return {"time": "ns", "size": "B", "rate": "B/s"}[kind]
+
+
+def _example(kind: str) -> str:
+    return {"time": '"5 ms"', "size": '"4 KiB"', "rate": '"500 MB/s"'}[kind]
