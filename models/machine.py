@@ -168,6 +168,7 @@ def build(
         spec=fs.log,
         costs=flusher_costs.log,
         start_sector=Xfs.log_start_sector(fs),
+        cache=cache,
         cil_lock=spin_lock("xc_cil_lock"),
         cil_worker=submitter("kworker/xfs-cil"),
         xfsaild=submitter("xfsaild"),

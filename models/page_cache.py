@@ -46,12 +46,13 @@ class Thresholds(NamedTuple):
 class PageCache:
     """The global counters: dirty, under writeback, ever dirtied, ever written (pages)."""
 
-    __slots__ = ("_inode_bytes", "_limits", "_memory_bytes", "_slab_bytes", "cached_inodes", "dirtied", "dirty",
-                 "writeback", "written")  # fmt: skip
+    __slots__ = ("_limits", "_memory_bytes", "_room", "_slab_bytes", "cached_inodes", "dirtied",
+                 "dirty", "writeback", "written")  # fmt: skip
 
     def __init__(self, memory: MemorySpec, limits: DirtyLimits) -> None:
         self._memory_bytes = memory.memory - memory.kernel_reserve
         self._slab_bytes = memory.inode_slab_bytes
+        self._room = self._memory_bytes // (PAGE_BYTES + memory.inode_slab_bytes)
         self._limits = limits
         self.cached_inodes = 0
         self.dirty = 0
@@ -79,14 +80,18 @@ class PageCache:
         """Dirty and under writeback, which is what writers are judged by."""
         return self.dirty + self.writeback
 
+    @property
+    def reclaiming(self) -> bool:
+        """Whether memory is full of inodes and their pages, so that kswapd shrinks both."""
+        return self.cached_inodes > self._room
+
     def dirtyable_pages(self) -> int:
         """Memory that could hold dirty pages: all but the kernel's and the inode caches'.
 
         Each cached inode brings one page at least; when both no longer fit, reclaim takes
         both at the rate at which they came, so their proportion stays.
         """
-        room = self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
-        slab_bytes = min(self.cached_inodes, room) * self._slab_bytes
+        slab_bytes = min(self.cached_inodes, self._room) * self._slab_bytes
         return (self._memory_bytes - slab_bytes) // PAGE_BYTES
 
     def thresholds(self) -> Thresholds:

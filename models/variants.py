@@ -8,7 +8,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BeforeValidator, ValidationInfo
+from pydantic import BeforeValidator, ValidationError
+from pydantic_core import PydanticCustomError
 
 from sim.param import Given, Spec
 
@@ -39,7 +40,7 @@ def component_of(folder: str, spec: Spec) -> type[Any]:
 def variant_field(folder: str) -> BeforeValidator:
     """A field that takes any variant of *folder*, told apart by its ``kind``."""
 
-    def parse(value: Any, info: ValidationInfo) -> Any:
+    def parse(value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
         kind = value.get("kind")
@@ -47,13 +48,23 @@ def variant_field(folder: str) -> BeforeValidator:
         known = variants(folder)
         if kind not in known:
             raise ValueError(f"kind is {kind!r}; use one of {', '.join(sorted(known))}")
-        return known[kind].spec.model_validate(value, context=info.context)
+        try:
+            return known[kind].spec.model_validate(value)
+        except ValidationError as error:
+            # pydantic would flatten it to one text; the places of the single problems are wanted.
+            raise PydanticCustomError("variant", "not a valid {kind}", {"kind": kind, "errors": error.errors()}) from None
 
     return BeforeValidator(parse)
 
 
-AnyDevice = Annotated[Spec, variant_field("devices")]
-AnyFilesystem = Annotated[Spec, variant_field("filesystems")]
-AnyThrottling = Annotated[Spec, variant_field("throttling")]
-AnyFlusher = Annotated[Spec, variant_field("flushers")]
-AnyWorkload = Annotated[Spec, variant_field("workloads")]
+class Folder(NamedTuple):
+    """Marks a field that takes any variant of a folder."""
+
+    name: str
+
+
+AnyDevice = Annotated[Spec, variant_field("devices"), Folder("devices")]
+AnyFilesystem = Annotated[Spec, variant_field("filesystems"), Folder("filesystems")]
+AnyThrottling = Annotated[Spec, variant_field("throttling"), Folder("throttling")]
+AnyFlusher = Annotated[Spec, variant_field("flushers"), Folder("flushers")]
+AnyWorkload = Annotated[Spec, variant_field("workloads"), Folder("workloads")]

@@ -174,7 +174,7 @@ class Writeback:
                 moved = lists.queue_io(older_than_ns)
                 yield lists.lock.section(submitter.task, moved * self._costs.move_ns)
             slice_ns = env.now
-            yield from self._slice(submitter, pages_left)
+            yield self._slice(submitter, pages_left)
             self._throttle.wrote(slice_ns)
             pages_left -= self._wrote
             if not self._wrote and not lists.more_io:

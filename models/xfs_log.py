@@ -1,7 +1,8 @@
 """The XFS log: delayed logging, its checkpoints, and the write-out of what it holds.
 
 Stands for fs/xfs/xfs_log_cil.c (xfs_log_commit_cil, xlog_cil_push), xfs_log.c (iclogs, xfs_log_worker) and
-xfs_trans_ail.c (xfsaild).  An item relogged within one checkpoint is written once.  Left out: the
+xfs_trans_ail.c (xfsaild).  An item relogged within one checkpoint is written once.  The AIL is pushed as a
+whole by the sync interval and, while memory is full, by the inode shrinker (xfs_reclaim_inodes_nr).  Left out: the
 wait for an item's I/O before the log's tail moves past it, log recovery items, the covering of an idle log.
 """
 
@@ -12,6 +13,7 @@ from math import ceil
 
 from models.block.bio import Bio
 from models.block.queue import Submitter
+from models.page_cache import PageCache
 from sim.engine import PARK, URGENT, Environment, Steps, Task
 from sim.param import Bytes, Count, Ns, Spec
 from sim.sync import SpinLock
@@ -63,6 +65,7 @@ class XfsLog:
         spec: LogSpec,
         costs: LogCosts,
         start_sector: int,
+        cache: PageCache,
         cil_lock: SpinLock,
         cil_worker: Submitter,
         xfsaild: Submitter,
@@ -72,6 +75,7 @@ class XfsLog:
         self._costs = costs
         self._start_sector = start_sector
         self._write_sector = 0
+        self._cache = cache
         self._cil_worker = cil_worker
         self._aild = xfsaild
         self._items: list[MetaBuffer] = []
@@ -196,6 +200,8 @@ class XfsLog:
             ail.pop(item, None)
             ail[item] = lsn
         self._set_room()
+        if self._cache.reclaiming:
+            self._want_ail(lsn)
         free = self._spec.size - self._used_bytes()
         if free < self._spec.size // 4:
             self._want_ail(self._written - self._spec.size // 2)

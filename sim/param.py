@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 
 from sim import units
@@ -38,6 +38,10 @@ class Given:
     targets: tuple[str, ...] = ()
 
 
+class ByHand(int):
+    """A bare number that a user wrote; where a quantity is wanted, it lacks its unit."""
+
+
 def specified(value: Any, source: str) -> Given:
     """From kernel source, a standard, a datasheet or the user's own configuration."""
     return Given(value, Origin.SPECIFIED, source)
@@ -58,15 +62,12 @@ def assumed(value: Any, source: str, low: Any, high: Any) -> Given:
     return Given(value, Origin.ASSUMED, source, low, high)
 
 
-_HINTS = {"time": "ns", "size": "bytes", "rate": "bytes_per_s"}
-
-
 def _parse(kind: str) -> BeforeValidator:
-    def parse(value: object, info: ValidationInfo) -> object:
+    def parse(value: object) -> object:
         if isinstance(value, str):
             return units.parse(value, kind)
-        if info.context and info.context.get("written_by_hand"):
-            raise ValueError(f"{value!r} has no unit; write {units.format_quantity(1, kind)!r}-like text")
+        if isinstance(value, ByHand):
+            raise ValueError(f"{int(value)} has no unit; write a text such as {units.EXAMPLES[kind]}")
         return value
 
     return BeforeValidator(parse)

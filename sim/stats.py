@@ -31,7 +31,7 @@ def confidence_95(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def batch_totals(series: Sequence[float], batches: int) -> list[float]:
+def batch_means(series: Sequence[float], batches: int) -> list[float]:
     """*series*, cut into *batches* runs of equal length, each averaged; the rest at the end is dropped.
 
     Raises:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import GeneratorType
 from typing import Any
 
 import simpy
@@ -88,16 +89,21 @@ class StockEnvironment:
 
     def _drive(self, task: Task, steps: Steps) -> Iterator[Any]:
         yield from self._parked(task)
+        yield from self._serve(task, steps)
+        self.live_tasks -= 1
+        if task.on_exit is not None:
+            task.on_exit()
+
+    def _serve(self, task: Task, steps: Steps) -> Iterator[Any]:
         for wait in steps:
             if wait.__class__ is int:
                 yield self.timeout(wait, task.rank)  # type: ignore[arg-type]
             elif wait is PARK:
                 yield from self._parked(task)
+            elif wait.__class__ is GeneratorType:
+                yield from self._serve(task, wait)  # type: ignore[arg-type]
             else:
                 yield from wait.serve()  # type: ignore[union-attr]
-        self.live_tasks -= 1
-        if task.on_exit is not None:
-            task.on_exit()
 
     def _parked(self, task: Task) -> Iterator[Any]:
         yield task.wakeup

@@ -28,6 +28,7 @@ _SIZE: Final = {
 }  # fmt: skip
 _RATE: Final = {f"{unit}/s": size for unit, size in _SIZE.items()}
 SCALES: Final[dict[str, dict[str, int]]] = {"time": _TIME, "size": _SIZE, "rate": _RATE}
+EXAMPLES: Final = {"time": '"5 ms"', "size": '"4 KiB"', "rate": '"500 MB/s"'}
 _QUANTITY: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*")
 
 
@@ -41,7 +42,7 @@ def parse(text: str, kind: str) -> int:
     scale = SCALES[kind]
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no quantity; write a number and a unit, such as {_example(kind)}")
+        raise ValueError(f"{text!r} is no quantity; write a number and a unit, such as {EXAMPLES[kind]}")
     number, unit = match.groups()
     if unit in ("k", "m", "g", "K", "M", "G") and kind == "size":
         letter = unit.upper()
@@ -52,7 +53,7 @@ def parse(text: str, kind: str) -> int:
         )
     if unit not in scale:
         what = f"{unit!r} is no unit of {kind}" if unit else f"{text!r} has no unit"
-        raise ValueError(f"{what}; use one of {', '.join(scale)}, such as {_example(kind)}")
+        raise ValueError(f"{what}; use one of {', '.join(scale)}, such as {EXAMPLES[kind]}")
     amount = Fraction(number) * scale[unit]
     if amount < 0:
         raise ValueError(f"{text!r} is negative; a {kind} is zero or more")
@@ -99,7 +100,3 @@ def _divide(size_bytes: int, unit_bytes: int, name: str) -> int:
 
 def _base(kind: str) -> str:
     return {"time": "ns", "size": "B", "rate": "B/s"}[kind]
-
-
-def _example(kind: str) -> str:
-    return {"time": '"5 ms"', "size": '"4 KiB"', "rate": '"500 MB/s"'}[kind]

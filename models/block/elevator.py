@@ -31,19 +31,16 @@ class Elevator:
         self._batch = rules.fifo_batch
         self._limits = limits
         self._arrivals = 0
-        self._waiting: OrderedDict[Request, int] = OrderedDict()  # request -> arrival, oldest first
+        self.waiting: OrderedDict[Request, int] = OrderedDict()  # each with its arrival, oldest first
         self._by_sector: list[tuple[int, int, Request]] = []
         self._by_end: dict[int, Request] = {}
         self._by_start: dict[int, Request] = {}
         self._head = 0
         self._left_in_batch = 0
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     def attempt_merge(self, bio: Bio) -> Merge:
         """BACK by the hash of ends; FRONT only with a scheduler that sorts."""
-        if not self._waiting or self._limits.nomerges:
+        if not self.waiting or self._limits.nomerges:
             return NEW
         request = self._by_end.get(bio.start_sector)
         if request is not None:
@@ -61,14 +58,14 @@ class Elevator:
 
     def insert(self, request: Request) -> bool:
         """Add *request*, or append it to a waiting one (sort-merge insertion); whether it was added."""
-        if self._waiting and not self._limits.nomerges:
+        if self.waiting and not self._limits.nomerges:
             before = self._by_end.get(request.start_sector)
             if before is not None:
                 end = before.end_sector
                 if try_join(before, request, self._limits):
                     self._end_moved(before, end)
                     return False
-        self._waiting[request] = self._arrivals
+        self.waiting[request] = self._arrivals
         self._arrivals += 1
         self._by_end[request.end_sector] = request
         if self._sorts:
@@ -81,24 +78,24 @@ class Elevator:
         if self._sorts:
             request = self._next_in_sweep()
         else:
-            request, _ = self._waiting.popitem(last=False)
+            request, _ = self.waiting.popitem(last=False)
         _forget(self._by_end, request.end_sector, request)
         return request
 
     def _next_in_sweep(self) -> Request:
         if self._left_in_batch == 0:
             self._left_in_batch = self._batch
-            self._head = next(iter(self._waiting)).start_sector
+            self._head = next(iter(self.waiting)).start_sector
         index = bisect_left(self._by_sector, (self._head,))
         _, _, request = self._by_sector.pop(index if index < len(self._by_sector) else 0)
-        del self._waiting[request]
+        del self.waiting[request]
         _forget(self._by_start, request.start_sector, request)
-        self._left_in_batch = self._left_in_batch - 1 if self._waiting else 0
+        self._left_in_batch = self._left_in_batch - 1 if self.waiting else 0
         self._head = request.end_sector
         return request
 
     def _key(self, request: Request) -> tuple[int, int, Request]:
-        return request.start_sector, self._waiting[request], request
+        return request.start_sector, self.waiting[request], request
 
     def _end_moved(self, request: Request, old_end: int) -> None:
         _forget(self._by_end, old_end, request)
@@ -107,7 +104,7 @@ class Elevator:
     def _start_moved(self, request: Request, old_start: int) -> None:
         _forget(self._by_start, old_start, request)
         self._by_start[request.start_sector] = request
-        del self._by_sector[bisect_left(self._by_sector, (old_start, self._waiting[request]))]
+        del self._by_sector[bisect_left(self._by_sector, (old_start, self.waiting[request]))]
         insort(self._by_sector, self._key(request))
 
 

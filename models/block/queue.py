@@ -136,16 +136,15 @@ class RequestQueue:
         """Put *requests* into the elevator and run the queue."""
         stat, elevator = self.stat, self._elevator
         for request in requests:
-            if not elevator and stat.in_flight < self._depth:
+            if not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
             elif not elevator.insert(request):
                 stat.merges += 1
                 self.pool(request.sync).free()
-        self._run()
 
     def _run(self) -> None:
         stat, elevator = self.stat, self._elevator
-        while elevator and stat.in_flight < self._depth:
+        while elevator.waiting and stat.in_flight < self._depth:
             self._dispatch(elevator.next())
 
     def _dispatch(self, request: Request) -> None:
@@ -164,18 +163,18 @@ class RequestQueue:
         stat.wait_ns += self._env.now - request.submitted_ns
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)
-        self.pool(request.sync).free()
+        (self._sync if request.sync else self._async).free()
         for bio in bios:
             if bio.end_io is not None:
                 bio.end_io(bio.context)
-        if self._elevator:
+        if self._elevator.waiting:
             self._run()
 
 
 class Submitter:
     """A task that submits bios: its plug, and what it pays for requests."""
 
-    __slots__ = ("_dispatch_ns", "_insert_ns", "_plug", "_request_ns", "_signals", "queue", "task")
+    __slots__ = ("_dispatch_ns", "_insert_ns", "_own_plug", "_plug", "_request_ns", "_signals", "queue", "task")
 
     def __init__(self, task: Task, queue: RequestQueue, costs: BlockCosts) -> None:
         self.task = task
@@ -184,13 +183,14 @@ class Submitter:
         self._request_ns = costs.request_ns
         self._insert_ns = costs.insert_ns
         self._dispatch_ns = costs.dispatch_ns
-        self._plug: Plug | None = None
+        self._own_plug = Plug(queue.rules, queue.limits)
+        self._plug: Plug | None = None  # the plug while it is open
 
     def start_plug(self) -> bool:
         """blk_start_plug; False for a nested plug, which is inert and must not be finished."""
         if self._plug is not None:
             return False
-        self._plug = Plug(self.queue.rules, self.queue.limits)
+        self._plug = self._own_plug
         if self._signals.block_plug.observers:
             self._signals.block_plug.emit(task=self.task)
         return True

@@ -41,38 +41,43 @@ class Ssd:
 
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
         self._env = env
-        self._spec = spec
         self._rank = env.next_rank()
+        self._link = spec.link
+        self._command_ns = spec.command_time
+        self._latency_ns = spec.latency
+        self._flash_page = spec.flash_page
+        self._cache_pages = spec.cache // spec.flash_page
+        self._program_ns = spec.program_time
+        self._volatile = not spec.protected
         self._link_free_ns = 0
         self._units_free_ns: deque[int] = deque([0] * spec.units)
         self._programming: deque[int] = deque()  # when each flash page in the cache is programmed
         self._partial_bytes = 0
-        self.written_bytes = 0
 
     def submit(self, request: Request, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
-        spec, now = self._spec, self._env.now
+        now = self._env.now
         size = (request.end_sector - request.start_sector) * SECTOR_BYTES
         start = self._link_free_ns if self._link_free_ns > now else now
-        arrived = start + spec.command_time + size * S // spec.link
-        cached = self._cache(size, arrived)
+        cached = start + self._command_ns + size * S // self._link
+        self._partial_bytes += size
+        if self._partial_bytes >= self._flash_page:
+            cached = self._program(cached)
         self._link_free_ns = cached
-        if "F" in request.op and not spec.protected and self._programming:
+        if self._volatile and "F" in request.op and self._programming:
             cached = max(cached, self._programming[-1])
-        self._env.call_at(cached + spec.latency, self._rank, done)
+        self._env.call_at(cached + self._latency_ns, self._rank, done)
 
-    def _cache(self, size: int, now: int) -> int:
-        """Put *size* bytes into the cache at *now* or as soon as there is room; when they are in."""
-        spec, programming, units = self._spec, self._programming, self._units_free_ns
-        self.written_bytes += size
+    def _program(self, now: int) -> int:
+        """Program the flash pages that are complete at *now*; when all of them have found room."""
+        programming, units = self._programming, self._units_free_ns
         while programming and programming[0] <= now:
             programming.popleft()
-        self._partial_bytes += size
-        while self._partial_bytes >= spec.flash_page:
-            self._partial_bytes -= spec.flash_page
-            if (len(programming) + 1) * spec.flash_page > spec.cache:
+        while self._partial_bytes >= self._flash_page:
+            self._partial_bytes -= self._flash_page
+            if len(programming) >= self._cache_pages:
                 now = max(now, programming.popleft())
-            finished = max(units.popleft(), now) + spec.program_time
+            finished = max(units.popleft(), now) + self._program_ns
             units.append(finished)
             programming.append(finished)
         return now

@@ -127,7 +127,7 @@ class Iteration:
 
 
 class FsMark:
-    """A running fs_mark; `iterations` grows as it prints."""
+    """A running fs_mark; `iterations` grows as it prints, and `on_iteration` is told of each line."""
 
     def __init__(
         self,
@@ -162,6 +162,7 @@ class FsMark:
         self._parent = env.task("fs_mark")
         self._submitters = [submitter(f"fs_mark-{i}") for i in range(spec.processes)]
         self.iterations: list[Iteration] = []
+        self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.started_ns = env.now
         env.start(self._parent, self._iterate())
 
@@ -187,11 +188,10 @@ class FsMark:
                 task.on_exit = self._exited
                 self._env.start(task, self._process(index), self._start_ns)
             yield from self._wait_for_all()
-            self.iterations.append(
-                Iteration(
-                    (loop + 1) * spec.processes * spec.files, sum(self._rates), self._app_ns // 1000, self._env.now
-                )
-            )
+            count = (loop + 1) * spec.processes * spec.files
+            iteration = Iteration(count, sum(self._rates), self._app_ns // 1000, self._env.now)
+            self.iterations.append(iteration)
+            self.on_iteration(iteration)
             if loop + 1 < spec.loops:
                 yield self._report_ns
         self._on_end()

@@ -1,0 +1,1 @@
+"""Configurations, runs, sweeps, calibration, reports and the command line."""

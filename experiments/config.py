@@ -1,0 +1,254 @@
+"""Experiment configurations: TOML text -> the scenarios of its variants and sweep.
+
+    title = "..."                      # what the experiment shows
+    [scenario]                         # the common scenario; `like` names what a part starts from
+    machine.like = "p13-vm"
+    kernel.like = "3.11"
+    filesystem.like = "p13-xfs"
+    workload.command = "fs_mark -D 10000 -S0 ..."
+    machine.memory.memory = "16 GiB"   # any number of a spec can be given
+    [variants.patched]                 # what sets a variant apart
+    kernel.writeback.plug_scope = "slice"
+    [sweep]                            # optional: one axis, which may move several numbers together
+    name = "threads"
+    paths = ["workload.processes", "workload.directories"]
+    values = [1, 2, 4]
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from experiments.problems import (
+    BadInput, Path, Places, Problem, bad, from_validation, merged, unknown_key,
+)  # fmt: skip
+from models.hardware import FILESYSTEMS, FS_MARK_PROGRAM, MACHINES
+from models.kernels import KERNELS
+from models.machine import Scenario
+from models.workloads.fs_mark import CommandError, parse_command
+from sim.param import ByHand, Spec, specified
+
+_BASES: Final[dict[str, Mapping[str, Spec]]] = {"machine": MACHINES, "kernel": KERNELS, "filesystem": FILESYSTEMS}
+_PARTS: Final = (*_BASES, "workload", "give_up")
+_TOP: Final = ("title", "scenario", "variants", "sweep")
+_SWEEP: Final = ("name", "paths", "values")
+DEFAULT_GIVE_UP: Final = "100000 s"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of an experiment: a variant, at one point of the sweep (None without one)."""
+
+    variant: str
+    point: Any
+    scenario: Scenario
+
+    @property
+    def label(self) -> str:
+        """A name for tables and files."""
+        return self.variant if self.point is None else f"{self.variant}-{self.point}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A whole configuration, validated."""
+
+    title: str
+    axis: str | None
+    cases: tuple[Case, ...]
+
+
+def load(file: FilePath, overrides: Sequence[str] = ()) -> Experiment:
+    """The experiment in *file*, with *overrides* of the form ``key.path=value``.
+
+    Raises:
+        BadInput: all that is wrong with it.
+    """
+    try:
+        text = file.read_text()
+    except OSError as error:
+        raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
+    except UnicodeDecodeError:
+        raise bad(str(file), "is not text; give the path of an experiment's .toml file") from None
+    return parse(text, str(file), overrides)
+
+
+def parse(text: str, name: str, overrides: Sequence[str] = ()) -> Experiment:
+    """The experiment in *text*, which is called *name* in messages.
+
+    Raises:
+        BadInput: all that is wrong with it.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise bad(name, f"not TOML: {error}") from None
+    return _Reader(document, Places(name, text), overrides).experiment()
+
+
+class _Reader:
+    """Collects problems while it reads, and raises them together."""
+
+    def __init__(self, document: dict[str, Any], places: Places, overrides: Sequence[str]) -> None:
+        self._document = document
+        self._places = places
+        self._problems: list[Problem] = []
+        self._overrides: list[tuple[Path, Any]] = []
+        for override in overrides:
+            self._read_override(override)
+
+    def experiment(self) -> Experiment:
+        document = self._document
+        self._refuse_unknown(document, _TOP, ())
+        title = document.get("title", "")
+        if not isinstance(title, str) or not title:
+            self._wrong(("title",), "is missing; say in a sentence what the experiment shows")
+        common = self._table(("scenario",), document.get("scenario", {}))
+        variants = self._table(("variants",), document.get("variants", {})) or {"base": {}}
+        sweep = self._table(("sweep",), document.get("sweep", {}))
+        cases = [
+            case
+            for variant in variants
+            for case in self._cases(variant, common, self._table(("variants", variant), variants[variant]), sweep)
+        ]
+        if self._problems:
+            raise BadInput(list(dict.fromkeys(self._problems)))
+        return Experiment(title, sweep.get("name"), tuple(cases))
+
+    def _cases(
+        self, variant: str, common: Mapping[str, Any], changes: Mapping[str, Any], sweep: Mapping[str, Any]
+    ) -> list[Case]:
+        table = merged(common, changes)
+        for path, value in self._overrides:
+            table = merged(table, _nested(path, value))
+        if not sweep:
+            return self._case(variant, None, table)
+        self._refuse_unknown(sweep, _SWEEP, ("sweep",))
+        values, paths = sweep.get("values"), sweep.get("paths")
+        if not isinstance(values, list) or not values:
+            return self._wrong(("sweep", "values"), "has to be a list of at least one value")
+        if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+            return self._wrong(("sweep", "paths"), 'has to be a list of keys, such as ["workload.processes"]')
+        cases = []
+        for value in values:
+            point = table
+            for path in paths:
+                point = merged(point, _nested(tuple(path.split(".")), value))
+            cases += self._case(variant, value, point)
+        return cases
+
+    def _case(self, variant: str, point: Any, table: Mapping[str, Any]) -> list[Case]:
+        """The case of *table*, or nothing and its problems."""
+        self._refuse_unknown(table, _PARTS, ("scenario",))
+        inputs: dict[str, Any] = {"give_up": table.get("give_up", DEFAULT_GIVE_UP)}
+        sound = True
+        for part, bases in _BASES.items():
+            based = self._based(part, dict(self._table(("scenario", part), table.get(part, {}))), bases)
+            sound = sound and based is not None
+            inputs[part] = based
+        workload = self._workload(dict(self._table(("scenario", "workload"), table.get("workload", {}))))
+        if workload is None or not sound:
+            return []
+        inputs["workload"] = workload
+        try:
+            return [Case(variant, point, Scenario.model_validate(inputs))]
+        except ValidationError as error:
+            tables: list[Path] = [("variants", variant), ("scenario",)]
+            self._problems += from_validation(error, Scenario, self._places, tables)
+            return []
+
+    def _based(self, part: str, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any] | None:
+        like = given.pop("like", None)
+        if like not in bases:
+            what = "is missing" if like is None else f"{like!r} is not known"
+            self._wrong(("scenario", part, "like"), f"{what}; use one of {', '.join(map(repr, bases))}")
+            return None
+        return merged(bases[like].inputs(), self._sourced(given, ("scenario", part)))
+
+    def _workload(self, given: dict[str, Any]) -> dict[str, Any] | None:
+        command = given.pop("command", None)
+        if not isinstance(command, str):
+            self._wrong(("scenario", "workload", "command"), "is missing; give an fs_mark command line")
+            return None
+        try:
+            fields: dict[str, Any] = parse_command(command)
+        except CommandError as error:
+            self._wrong(("scenario", "workload", "command"), str(error))
+            return None
+        return merged({**fields, **FS_MARK_PROGRAM}, self._sourced(given, ("scenario", "workload")))
+
+    def _sourced(self, table: Mapping[str, Any], path: Path) -> dict[str, Any]:
+        """*table* with every value marked as given here."""
+        result: dict[str, Any] = {}
+        for key, value in table.items():
+            place = self._places.of((*path, key))
+            if isinstance(value, Mapping):
+                result[key] = self._sourced(value, (*path, key))
+            elif isinstance(value, int) and not isinstance(value, bool):
+                result[key] = specified(ByHand(value), place)
+            elif isinstance(value, list):
+                result[key] = value
+            else:
+                result[key] = specified(value, place)
+        return result
+
+    def _read_override(self, override: str) -> None:
+        key, equals, text = override.partition("=")
+        place = f"--set {override}"
+        if not equals or not key:
+            self._problems.append(Problem(place, "", "has no value; write --set key.path=value"))
+            return
+        try:
+            value = tomllib.loads(f"v = {text}")["v"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        path = tuple(key.strip().removeprefix("scenario.").split("."))
+        self._places.override(("scenario", *path), place)
+        self._overrides.append((path, value))
+
+    def _refuse_unknown(self, table: Mapping[str, Any], known: Sequence[str], path: Path) -> None:
+        for key in table:
+            if key not in known:
+                self._wrong((*path, key), unknown_key(key, known))
+
+    def _table(self, path: Path, value: Any) -> Mapping[str, Any]:
+        if isinstance(value, Mapping):
+            return value
+        self._wrong(path, f"is {value!r}; a table was expected")
+        return {}
+
+    def _wrong(self, path: Path, message: str) -> list[Case]:
+        self._problems.append(Problem(self._places.of(path), ".".join(path), message))
+        return []
+
+
+def _nested(path: Path, value: Any) -> dict[str, Any]:
+    for part in reversed(path):
+        value = {part: value}
+    result: dict[str, Any] = value
+    return result
+
+
+def from_command(command: str, overrides: Sequence[str] = ()) -> Experiment:
+    """P13's machine and kernel under another fs_mark command.
+
+    Raises:
+        BadInput: all that is wrong with it.
+    """
+    quoted = command.replace("\\", "\\\\").replace('"', '\\"')
+    text = f"""title = "fs_mark on P13's machine"
+[scenario]
+machine.like = "p13-vm"
+kernel.like = "3.11"
+filesystem.like = "p13-xfs"
+workload.command = "{quoted}"
+"""
+    return parse(text, "--fs-mark", overrides)
+
+

@@ -1,0 +1,87 @@
+"""The published figures, and the same figures from a run."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final
+
+from experiments.runner import Outcome, Sample
+from sim.stats import Interval, batch_means, confidence_95
+from sim.units import S, SECTOR_BYTES
+
+BATCHES: Final = 10
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of published.csv; *value* is None where no figure survives, or where it is a range."""
+
+    id: str
+    report: str
+    variant: str
+    metric: str
+    value: float | None
+    unit: str
+
+
+def published_rows() -> list[Published]:
+    """Every row of published.csv, in its order."""
+    text = files("experiments").joinpath("data/published.csv").read_text()
+    return [
+        Published(row["id"], row["report"], row["variant"], row["metric"], _number(row["value"]), row["unit"])
+        for row in csv.DictReader(text.splitlines())
+    ]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a published metric is read off a run: the whole run's figure, and one iteration's."""
+
+    whole: Callable[[Outcome], float]
+    iteration: Callable[[Sample, Sample], float]
+
+
+def _per_s(amount: float, before: Sample, after: Sample) -> float:
+    return amount * S / (after.end_ns - before.end_ns)
+
+
+METRICS: Final = {
+    ("wall_time", "s"): Metric(lambda o: o.wall_time, lambda a, b: (b.end_ns - a.end_ns) / S),
+    ("system_cpu_time", "s"): Metric(lambda o: o.system_cpu_time, lambda a, b: (b.system_ns - a.system_ns) / S),
+    ("create_rate", "files/s"): Metric(lambda o: o.create_rate, lambda a, b: b.files_per_sec),
+    ("write_iops", "1/s"): Metric(lambda o: o.write_iops, lambda a, b: _per_s(b.ios - a.ios, a, b)),
+    ("write_bandwidth", "MB/s"): Metric(
+        lambda o: o.write_bandwidth / 1e6,
+        lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
+    ),
+}
+
+
+def figure(metric: Metric, outcomes: Sequence[Outcome]) -> Interval:
+    """The simulated figure and its 95 % interval.
+
+    Of several replications: their mean and t-interval.  Of a single run: its own figure, with the relative
+    half-width that the means of `BATCHES` batches of iterations give, taken after the first tenth
+    of the run, in which nothing is throttled yet.
+    """
+    if len(outcomes) > 1:
+        return confidence_95([metric.whole(outcome) for outcome in outcomes])
+    samples = outcomes[0].samples
+    whole = metric.whole(outcomes[0])
+    steady = samples[len(samples) // 10 :]
+    values = [metric.iteration(a, b) for a, b in zip(steady, steady[1:], strict=False)]
+    if len(values) < 2:
+        return Interval(whole, float("nan"), float("nan"))
+    batches = confidence_95(batch_means(values, min(BATCHES, len(values))))
+    half = whole * (batches.high - batches.mean) / batches.mean if batches.mean else float("nan")
+    return Interval(whole, whole - half, whole + half)

@@ -1,0 +1,203 @@
+"""Run cases and keep what they measured; several at once, each in a process of its own."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.config import Case
+from experiments.problems import bad
+from models.machine import PRIMITIVES, Machine, Scenario, build
+from models.workloads.fs_mark import Iteration
+from sim.engine import GiveUp
+from sim.units import S, SECTOR_BYTES
+
+CASE_FILE: Final = "case.json"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The cumulative counters at the end of one iteration."""
+
+    end_ns: int
+    files_per_sec: float
+    app_overhead_us: int
+    count: int
+    system_ns: int
+    ios: int
+    sectors: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run measured; times in s, rates per s, ``locks`` by name as /proc/lock_stat has them (ns)."""
+
+    variant: str
+    point: Any
+    seed: int
+    replication: int
+    wall_time: float
+    system_cpu_time: float
+    user_cpu_time: float
+    create_rate: float
+    write_iops: float
+    write_bandwidth: float
+    merges: int
+    log_bytes: int
+    flusher_spin_time: float
+    locks: dict[str, dict[str, int]]
+    samples: tuple[Sample, ...]
+    cpu_s: float
+    peak_rss_mib: float
+
+
+def run_case(case: Case, seed: int, replication: int = 0, primitives: str = "light", progress: bool = False) -> Outcome:
+    """Simulate *case* to its end.
+
+    Raises:
+        BadInput: the workload does not end within the scenario's ``give_up``.
+    """
+    machine = build(case.scenario, seed, replication, PRIMITIVES[primitives])  # type: ignore[index]
+    samples: list[Sample] = []
+    report = _Progress(case, machine) if progress else None
+
+    def sample(iteration: Iteration) -> None:
+        stat = machine.queue.stat
+        samples.append(
+            Sample(
+                iteration.end_ns, iteration.files_per_sec, iteration.app_overhead_us, iteration.count,
+                machine.workload.system_ns, stat.ios, stat.sectors,
+            )  # fmt: skip
+        )
+        if report is not None:
+            report.update(iteration)
+
+    machine.workload.on_iteration = sample
+    # A run makes no cycles, and hunting for them among half a million inodes takes a tenth of the time.
+    gc.disable()
+    started = time.process_time()
+    try:
+        machine.run()
+    except GiveUp as error:
+        raise bad(f"variant {case.label}", f"{error}; raise give_up, or look for a stall") from None
+    finally:
+        gc.enable()
+    cpu_s = time.process_time() - started
+    return _outcome(case, seed, replication, machine, samples, cpu_s)
+
+
+def _outcome(
+    case: Case, seed: int, replication: int, machine: Machine, samples: Sequence[Sample], cpu_s: float
+) -> Outcome:
+    workload, stat = machine.workload, machine.queue.stat
+    wall_s = samples[-1].end_ns / S
+    return Outcome(
+        variant=case.variant,
+        point=case.point,
+        seed=seed,
+        replication=replication,
+        wall_time=wall_s,
+        system_cpu_time=workload.system_ns / S,
+        user_cpu_time=workload.user_ns / S,
+        create_rate=sum(sample.files_per_sec for sample in samples) / len(samples),
+        write_iops=stat.ios / wall_s,
+        write_bandwidth=stat.sectors * SECTOR_BYTES / wall_s,
+        merges=stat.merges,
+        log_bytes=machine.log.written_bytes,
+        flusher_spin_time=machine.flusher.task.spin_ns / S,
+        locks={lock.name: asdict(lock.stat) for lock in machine.locks},
+        samples=tuple(samples),
+        cpu_s=cpu_s,
+        peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
+
+
+def run_all(
+    cases: Sequence[tuple[Case, int]], seed: int, progress: bool, workers: int | None = None
+) -> list[Outcome]:
+    """Every (case, replication), on as many processors as there are; in the order given."""
+    workers = min(len(cases), workers or len(os.sched_getaffinity(0)))
+    if workers <= 1:
+        return [run_case(case, seed, replication, progress=progress) for case, replication in cases]
+    with ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool:
+        futures = [pool.submit(run_case, case, seed, replication, "light", progress) for case, replication in cases]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+
+class _Progress:
+    """A line on stderr per variant: simulated time, and an estimate of what is left."""
+
+    def __init__(self, case: Case, machine: Machine) -> None:
+        self._label = case.label
+        self._loops = case.scenario.workload.loops  # type: ignore[attr-defined]
+        self._done = 0
+        self._started = self._told = time.monotonic()
+
+    def update(self, iteration: Iteration) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._told < 1 and self._done < self._loops:
+            return
+        self._told = now
+        left = (now - self._started) / self._done * (self._loops - self._done)
+        print(
+            f"{self._label:>12}: {self._done:4}/{self._loops} iterations, {iteration.end_ns / S:7.1f} s simulated,"
+            f" about {left:4.0f} s left",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def write_outcomes(directory: Path, title: str, axis: str | None, outcomes: Iterable[Outcome], scenarios: dict[str, Scenario]) -> None:
+    """Write *outcomes* to *directory*, whole or not at all: ``case.json`` and ``iterations.parquet``.
+
+    Raises:
+        BadInput: the directory cannot be written.
+    """
+    import pandas as pd
+
+    outcomes = list(outcomes)
+    rows = [
+        {"variant": o.variant, "point": o.point, "replication": o.replication, **asdict(sample)}
+        for o in outcomes
+        for sample in o.samples
+    ]
+    document = {
+        "title": title,
+        "axis": axis,
+        "outcomes": [{k: v for k, v in asdict(o).items() if k != "samples"} for o in outcomes],
+        "scenarios": {label: scenario.model_dump(mode="json") for label, scenario in scenarios.items()},
+    }
+    replace_whole(directory / "iterations.parquet", lambda path: pd.DataFrame(rows).to_parquet(path))
+    replace_whole(directory / CASE_FILE, lambda path: path.write_text(json.dumps(document, indent=1) + "\n"))
+
+
+def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Have *write* make a file beside *path*, then put it in place at once: never half a file.
+
+    Raises:
+        BadInput: the place cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(partial)
+        partial.replace(path)
+    except OSError as error:
+        raise bad(str(path), f"{error.strerror}; give a directory that can be written with --out") from None
+    finally:
+        partial.unlink(missing_ok=True)
