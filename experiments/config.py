@@ -1,18 +1,20 @@
 """Experiment configurations: TOML text -> the scenarios of its variants and sweep.
 
-    title = "..."                      # what the experiment shows
-    [scenario]                         # the common scenario; `like` names what a part starts from
-    machine.like = "p13-vm"
-    kernel.like = "3.11"
-    filesystem.like = "p13-xfs"
-    workload.command = "fs_mark -D 10000 -S0 ..."
-    machine.memory.memory = "16 GiB"   # any number of a spec can be given
-    [variants.patched]                 # what sets a variant apart
-    kernel.writeback.plug_scope = "slice"
-    [sweep]                            # optional: one axis, which may move several numbers together
-    name = "threads"
-    paths = ["workload.processes", "workload.directories"]
-    values = [1, 2, 4]
+title = "..."                      # what the experiment shows
+[scenario]                         # the common scenario; `like` names what a part starts from
+machine.like = "p13-vm"
+kernel.like = "3.11"
+filesystem.like = "p13-xfs"
+workload.command = "fs_mark -D 10000 -S0 ..."
+machine.memory.memory = "16 GiB"   # any number of a spec can be given
+[variants.patched]                 # what sets a variant apart
+kernel.writeback.plug_scope = "slice"
+[sweep]                            # optional: one axis; a point may set several numbers
+name = "threads"
+points = [
+{ value = 1, workload.processes = 1 },
+{ value = 2, workload.processes = 2 },
+]
 """
 
 from __future__ import annotations
@@ -26,7 +28,14 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from experiments.problems import (
-    BadInput, Path, Places, Problem, bad, from_validation, merged, unknown_key,
+    BadInput,
+    Path,
+    Places,
+    Problem,
+    bad,
+    from_validation,
+    merged,
+    unknown_key,
 )  # fmt: skip
 from models.hardware import FILESYSTEMS, FS_MARK_PROGRAM, MACHINES
 from models.kernels import KERNELS
@@ -37,7 +46,7 @@ from sim.param import ByHand, Spec, specified
 _BASES: Final[dict[str, Mapping[str, Spec]]] = {"machine": MACHINES, "kernel": KERNELS, "filesystem": FILESYSTEMS}
 _PARTS: Final = (*_BASES, "workload", "give_up")
 _TOP: Final = ("title", "scenario", "variants", "sweep")
-_SWEEP: Final = ("name", "paths", "values")
+_SWEEP: Final = ("name", "points")
 DEFAULT_GIVE_UP: Final = "100000 s"
 
 
@@ -130,17 +139,13 @@ class _Reader:
         if not sweep:
             return self._case(variant, None, table)
         self._refuse_unknown(sweep, _SWEEP, ("sweep",))
-        values, paths = sweep.get("values"), sweep.get("paths")
-        if not isinstance(values, list) or not values:
-            return self._wrong(("sweep", "values"), "has to be a list of at least one value")
-        if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-            return self._wrong(("sweep", "paths"), 'has to be a list of keys, such as ["workload.processes"]')
+        points = sweep.get("points")
+        if not isinstance(points, list) or not points or not all(isinstance(p, dict) and "value" in p for p in points):
+            return self._wrong(("sweep", "points"), "has to be a list of tables, each with a value and what it sets")
         cases = []
-        for value in values:
-            point = table
-            for path in paths:
-                point = merged(point, _nested(tuple(path.split(".")), value))
-            cases += self._case(variant, value, point)
+        for point in points:
+            changes = {key: value for key, value in point.items() if key != "value"}
+            cases += self._case(variant, point["value"], merged(table, changes))
         return cases
 
     def _case(self, variant: str, point: Any, table: Mapping[str, Any]) -> list[Case]:
@@ -250,5 +255,3 @@ filesystem.like = "p13-xfs"
 workload.command = "{quoted}"
 """
     return parse(text, "--fs-mark", overrides)
-
-

@@ -94,7 +94,7 @@ def _parts(dotted: str) -> Path:
 def from_validation(
     error: ValidationError, root: type[Spec], places: Places, prefixes: Sequence[Path]
 ) -> list[Problem]:
-    """pydantic's findings on a *root*, in our words; *prefixes* are where it may stand in the file."""
+    """Pydantic's findings on a *root*, in our words; *prefixes* are where it may stand in the file."""
     return [
         Problem(places.of(*(prefix + path for prefix in prefixes)), ".".join(path), _message(kind, message, path, root))
         for kind, message, path in _flatten(error.errors(), ())

@@ -6,11 +6,12 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import pairwise
 from typing import Final
 
 from experiments.runner import Outcome, Sample
 from sim.stats import Interval, batch_means, confidence_95
-from sim.units import S, SECTOR_BYTES
+from sim.units import SECTOR_BYTES, S
 
 BATCHES: Final = 10
 
@@ -79,7 +80,7 @@ def figure(metric: Metric, outcomes: Sequence[Outcome]) -> Interval:
     samples = outcomes[0].samples
     whole = metric.whole(outcomes[0])
     steady = samples[len(samples) // 10 :]
-    values = [metric.iteration(a, b) for a, b in zip(steady, steady[1:], strict=False)]
+    values = [metric.iteration(a, b) for a, b in pairwise(steady)]
     if len(values) < 2:
         return Interval(whole, float("nan"), float("nan"))
     batches = confidence_95(batch_means(values, min(BATCHES, len(values))))

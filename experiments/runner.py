@@ -19,7 +19,7 @@ from experiments.problems import bad
 from models.machine import PRIMITIVES, Machine, Scenario, build
 from models.workloads.fs_mark import Iteration
 from sim.engine import GiveUp
-from sim.units import S, SECTOR_BYTES
+from sim.units import SECTOR_BYTES, S
 
 CASE_FILE: Final = "case.json"
 
@@ -74,9 +74,14 @@ def run_case(case: Case, seed: int, replication: int = 0, primitives: str = "lig
         stat = machine.queue.stat
         samples.append(
             Sample(
-                iteration.end_ns, iteration.files_per_sec, iteration.app_overhead_us, iteration.count,
-                machine.workload.system_ns, stat.ios, stat.sectors,
-            )  # fmt: skip
+                iteration.end_ns,
+                iteration.files_per_sec,
+                iteration.app_overhead_us,
+                iteration.count,
+                machine.workload.system_ns,
+                stat.ios,
+                stat.sectors,
+            )
         )
         if report is not None:
             report.update(iteration)
@@ -112,7 +117,7 @@ def _outcome(
         write_iops=stat.ios / wall_s,
         write_bandwidth=stat.sectors * SECTOR_BYTES / wall_s,
         merges=stat.merges,
-        log_bytes=machine.log.written_bytes,
+        log_bytes=machine.filesystem.log_bytes,
         flusher_spin_time=machine.flusher.task.spin_ns / S,
         locks={lock.name: asdict(lock.stat) for lock in machine.locks},
         samples=tuple(samples),
@@ -121,9 +126,7 @@ def _outcome(
     )
 
 
-def run_all(
-    cases: Sequence[tuple[Case, int]], seed: int, progress: bool, workers: int | None = None
-) -> list[Outcome]:
+def run_all(cases: Sequence[tuple[Case, int]], seed: int, progress: bool, workers: int | None = None) -> list[Outcome]:
     """Every (case, replication), on as many processors as there are; in the order given."""
     workers = min(len(cases), workers or len(os.sched_getaffinity(0)))
     if workers <= 1:
@@ -162,7 +165,9 @@ class _Progress:
         )
 
 
-def write_outcomes(directory: Path, title: str, axis: str | None, outcomes: Iterable[Outcome], scenarios: dict[str, Scenario]) -> None:
+def write_outcomes(
+    directory: Path, title: str, axis: str | None, outcomes: Iterable[Outcome], scenarios: dict[str, Scenario]
+) -> None:
     """Write *outcomes* to *directory*, whole or not at all: ``case.json`` and ``iterations.parquet``.
 
     Raises:

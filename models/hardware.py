@@ -7,7 +7,7 @@ from typing import Any, Final
 from models.filesystems.xfs import XfsSpec
 from models.machine import MachineSpec
 from sim.param import assumed, calibrated, measured, specified
-from sim.units import GIB, KIB, MIB, MS, S, US
+from sim.units import GIB, KIB, MIB, MS, US, S
 
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
 _FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
@@ -47,6 +47,7 @@ REFERENCE_PATHS: Final[dict[str, Any]] = {
         "request_ns": measured(1_130, f"{_PROFILE}: get, and submit_bio without a merge"),
         "insert_ns": measured(440, f"{_PROFILE}: insert"),
         "dispatch_ns": measured(1_790, f"{_PROFILE}: dispatch and queue_rq on virtio without the kick"),
+        "complete_ns": measured(1_000, "docs/measurements.md B: hard IRQ per request on virtio"),
     },
 }
 """Processor time per path on the reference machine (an AMD EPYC guest, Linux 6.18)."""
@@ -60,7 +61,9 @@ SATA_SSD_2013: Final[dict[str, Any]] = {
     "units": assumed(64, "8 channels x 4 dies x 2 planes", 32, 128),
     "flash_page": assumed(8 * KIB, "MLC of 2013", 4 * KIB, 16 * KIB),
     "program_time": assumed(1_100 * US, "MLC of 2013: 64 x 8 KiB in 1.1 ms is 477 MB/s", 900 * US, 1_600 * US),
-    "protected": assumed(True, "flushes were cheap enough to go unnoticed; hardware caches, says the report", False, True),
+    "protected": assumed(
+        True, "flushes were cheap enough to go unnoticed; hardware caches, says the report", False, True
+    ),
 }
 
 P13_MACHINE: Final = MachineSpec.model_validate(
@@ -71,7 +74,7 @@ P13_MACHINE: Final = MachineSpec.model_validate(
             "slice_time": assumed(3 * MS, "sched_min_granularity on 16 processors", MS, 12 * MS),
             "writer_scale": calibrated(2.0, _CALIBRATE, ("P13-sys-u",)),
             "flusher_scale": calibrated(1.9, _CALIBRATE, ("P13-wall-u",)),
-            "kick_time": calibrated(5 * US, _CALIBRATE, ("P13-wall-p",)),
+            "exit_time": calibrated(5 * US, _CALIBRATE, ("P13-wall-p",)),
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
             "line_time": assumed(100, "mechanisms.md 7.2: between 40-60 ns in and 130-200 ns across sockets", 40, 200),
             "line_from_far": specified(110, "mechanisms.md 5.2 [D] from V13: c of the ticket lock"),
@@ -80,7 +83,9 @@ P13_MACHINE: Final = MachineSpec.model_validate(
         },
         "memory": {
             "memory": specified(16 * GIB, "report P13: 16GB RAM"),
-            "kernel_reserve": assumed(400 * MIB, "text, page structs (1/64 of memory), reserves", 256 * MIB, 1024 * MIB),
+            "kernel_reserve": assumed(
+                400 * MIB, "text, page structs (1/64 of memory), reserves", 256 * MIB, 1024 * MIB
+            ),
             "inode_slab_bytes": assumed(
                 1_700, "xfs_inode 960 B, dentry 192 B, log item 200 B, 1/32 of a cluster buffer, slack", 1_300, 2_200
             ),

@@ -10,13 +10,12 @@ from pydantic import Field
 
 from models.block.queue import BlockCosts, QueueSpec, RequestQueue, Submitter
 from models.buffered_write import BufferedWriter, WriteCosts
-from models.filesystems.xfs import Xfs, XfsFlusherCosts, XfsWriterCosts
+from models.filesystems.xfs import XfsFlusherCosts, XfsWriterCosts
 from models.kernels import KernelSpec
 from models.page_cache import MemorySpec, PageCache
-from models.seams import BlockDevice, Signals
+from models.seams import BlockDevice, Filesystem, Signals, Site
 from models.variants import AnyDevice, AnyFilesystem, AnyWorkload, component_of
-from models.writeback import DirtyLists, Writeback, WritebackCosts, WorkList
-from models.xfs_log import XfsLog
+from models.writeback import DirtyLists, WorkList, Writeback, WritebackCosts
 from sim.cpu import Processors
 from sim.engine import Environment
 from sim.param import Count, Ns, Spec
@@ -38,18 +37,19 @@ class PathCosts(Spec):
 class ProcessorSpec(Spec):
     """The processors and what code costs on them.
 
-    ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the paths
-    of system calls and those of writeback take; ``kick_time``: what it costs to tell the device (or the
-    hypervisor) of a request; ``cv``: the coefficient of variation of a path's time; ``line_time``
-    and ``line_from_far``: a cache line from another core, uncontended and when waiters fetch it too;
-    ``wake_time``: from a wake-up to running.
+    ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the
+    paths of system calls and those of writeback take; ``exit_time``: what a guest pays for leaving to
+    its hypervisor, once to tell of a request and once to be told of its end (0 on bare metal);
+    ``cv``: the coefficient of variation of a path's time; ``line_time`` and ``line_from_far``: a
+    cache line from another core, uncontended, and when waiters fetch it too; ``wake_time``: from a
+    wake-up to running.
     """
 
     count: Count
     slice_time: Ns
     writer_scale: float = Field(gt=0)
     flusher_scale: float = Field(gt=0)
-    kick_time: Ns
+    exit_time: Ns
     cv: float = Field(ge=0)
     line_time: Ns
     line_from_far: Ns
@@ -109,11 +109,11 @@ class Machine:
     env: Environment
     cache: PageCache
     lists: DirtyLists
-    log: XfsLog
+    filesystem: Filesystem
     queue: RequestQueue
     workload: Any
     signals: Signals
-    locks: tuple[SpinLock, ...]
+    locks: list[SpinLock]
     throttle: Any
     flusher: Submitter
     give_up_ns: int
@@ -137,56 +137,47 @@ def build(
     streams = Streams(seed, replication)
     signals = signals if signals is not None else Signals()
     hand_off = HandOff(cpu.line_time, cpu.line_from_far if kernel.spinlock == "ticket" else 0)
-    writer_costs = scaled(paths.writer, cpu.writer_scale)
-    flusher_costs = scaled(paths.flusher, cpu.flusher_scale)
     block_costs = scaled(paths.block, cpu.flusher_scale)
-    block_costs = block_costs.model_copy(update={"dispatch_ns": block_costs.dispatch_ns + cpu.kick_time})
+    block_costs = block_costs.model_copy(
+        update={
+            "dispatch_ns": block_costs.dispatch_ns + cpu.exit_time,
+            "complete_ns": block_costs.complete_ns + cpu.exit_time,
+        }
+    )
+
+    locks: list[SpinLock] = []
 
     def spin_lock(name: str) -> SpinLock:
-        lock: SpinLock = primitives.spin_lock(env, name, hand_off)
-        return lock
+        locks.append(primitives.spin_lock(env, name, hand_off))
+        return locks[-1]
 
-    def submitter(name: str) -> Submitter:
-        return Submitter(env.task(name), queue, block_costs)
-
-    def variation(name: str) -> Callable[[], float]:
-        return streams.service_times(name, cpu.cv)
-
-    cache = PageCache(machine.memory, kernel.dirty)
-    processors = Processors(env, cpu.count, cpu.slice_time)
-    queue = RequestQueue(
+    site = Site(
         env=env,
+        signals=signals,
+        thread=lambda name: Submitter(env.task(name), queue, block_costs),
+        spin_lock=spin_lock,
+        mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
+        variation=lambda name: streams.service_times(name, cpu.cv),
+    )
+    cache = PageCache(machine.memory, kernel.dirty)
+    processors = Processors(env, cpu.count, cpu.slice_time, streams.uniforms("interrupts"))
+    queue = RequestQueue(
+        site=site,
         spec=machine.queue,
         rules=kernel.plug,
-        lock=spin_lock("queue_lock"),
+        complete_ns=block_costs.complete_ns,
         device=_device(env, machine.device, "device"),
-        signals=signals,
+        processors=processors,
     )
     lists = DirtyLists(spin_lock("list_lock"))
-    log = XfsLog(
-        env=env,
-        spec=fs.log,
-        costs=flusher_costs.log,
-        start_sector=Xfs.log_start_sector(fs),
-        cache=cache,
-        cil_lock=spin_lock("xc_cil_lock"),
-        cil_worker=submitter("kworker/xfs-cil"),
-        xfsaild=submitter("xfsaild"),
-    )
-    sb_list_lock = spin_lock("inode_sb_list_lock")
     filesystem = component_of("filesystems", fs)(
-        env=env,
+        site=site,
         spec=fs,
-        writer_costs=writer_costs,
-        flusher_costs=flusher_costs,
+        writer_costs=scaled(paths.writer, cpu.writer_scale),
+        flusher_costs=scaled(paths.flusher, cpu.flusher_scale),
         cache=cache,
-        log=log,
-        sb_list_lock=sb_list_lock,
-        agf=lambda name: primitives.mutex(env, name, cpu.wake_time),
-        ioend_worker=submitter("kworker/xfs-data"),
-        variation=variation("flusher"),
     )
-    flusher_thread = submitter("flusher")
+    flusher_thread = site.thread("flusher")
     works = WorkList(env, flusher_thread.task)
     throttle = component_of("throttling", kernel.throttling)(
         env=env, spec=kernel.throttling, cache=cache, works=works, processors=processors, signals=signals
@@ -206,27 +197,25 @@ def build(
     )
     write_costs = scaled(paths.write, cpu.writer_scale)
     workload = component_of("workloads", scenario.workload)(
-        env=env,
+        site=site,
         spec=scenario.workload,
         program_scale=cpu.writer_scale,
         filesystem=filesystem,
         processors=processors,
-        submitter=submitter,
         writer=lambda thread: BufferedWriter(
             env=env, task=thread.task, costs=write_costs, cache=cache, lists=lists, throttle=throttle
         ),
-        variation=variation,
         on_end=env.halt,
     )
     return Machine(
         env=env,
         cache=cache,
         lists=lists,
-        log=log,
+        filesystem=filesystem,
         queue=queue,
         workload=workload,
         signals=signals,
-        locks=(sb_list_lock, log.lock, lists.lock, queue.lock),
+        locks=locks,
         throttle=throttle,
         flusher=flusher_thread,
         give_up_ns=scenario.give_up,

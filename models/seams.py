@@ -7,11 +7,13 @@ plug -> `RequestQueue` -> `BlockDevice` -> completion -> clean.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sim.engine import Steps, Task
+from sim.engine import Environment, Steps, Task, Wait
 from sim.probe import Signal
+from sim.sync import Mutex, SpinLock
 
 if TYPE_CHECKING:
     from models.block.bio import Request
@@ -69,6 +71,18 @@ class Throttle(Protocol):
         """The flusher ended a slice that began at *since_ns*."""
 
 
+@dataclass(frozen=True)
+class Site:
+    """Where a part gets what every part may need: threads, locks and dice, each by its name."""
+
+    env: Environment
+    signals: Signals
+    thread: Callable[[str], Submitter]
+    spin_lock: Callable[[str], SpinLock]
+    mutex: Callable[[str], Mutex]
+    variation: Callable[[str], Callable[[], float]]
+
+
 class Works(Protocol):
     """How others see the flusher of a device."""
 
@@ -83,8 +97,24 @@ class Works(Protocol):
 class Filesystem(Protocol):
     """Gives file pages their place on disk."""
 
+    def mkdir(self, submitter: Submitter) -> Generator[Wait, None, Any]:
+        """A new directory; returns what `create` takes for it."""
+
+    def create(
+        self, submitter: Submitter, directory: Any, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, Inode]:
+        """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call.
+
+        The caller works for *lead_ns* before it and for *then_ns* after it; stated here, these take no
+        event of their own.  System time but *lead_ns* goes to the task's account.
+        """
+
     def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Steps:
         """do_writepages: allocate, build bios and submit them; takes what it wrote off the inode."""
+
+    @property
+    def log_bytes(self) -> int:
+        """Bytes written to the log so far."""
 
 
 class BlockDevice(Protocol):

@@ -52,7 +52,9 @@ def variant_field(folder: str) -> BeforeValidator:
             return known[kind].spec.model_validate(value)
         except ValidationError as error:
             # pydantic would flatten it to one text; the places of the single problems are wanted.
-            raise PydanticCustomError("variant", "not a valid {kind}", {"kind": kind, "errors": error.errors()}) from None
+            raise PydanticCustomError(
+                "variant", "not a valid {kind}", {"kind": kind, "errors": error.errors()}
+            ) from None
 
     return BeforeValidator(parse)
 

@@ -225,5 +225,3 @@ class Writeback:
         limit = self._cache.thresholds().limit
         pages = min(self._throttle.avg_write_pages_per_s // 2, limit // 8, pages_left)
         return (pages + MIN_CHUNK_PAGES) // MIN_CHUNK_PAGES * MIN_CHUNK_PAGES
-
-

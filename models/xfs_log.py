@@ -14,9 +14,9 @@ from math import ceil
 from models.block.bio import Bio
 from models.block.queue import Submitter
 from models.page_cache import PageCache
-from sim.engine import PARK, URGENT, Environment, Steps, Task
+from models.seams import Site
+from sim.engine import PARK, URGENT, Steps, Task
 from sim.param import Bytes, Count, Ns, Spec
-from sim.sync import SpinLock
 from sim.units import SECTOR_BYTES
 
 
@@ -61,23 +61,20 @@ class XfsLog:
     def __init__(
         self,
         *,
-        env: Environment,
+        site: Site,
         spec: LogSpec,
         costs: LogCosts,
         start_sector: int,
         cache: PageCache,
-        cil_lock: SpinLock,
-        cil_worker: Submitter,
-        xfsaild: Submitter,
     ) -> None:
-        self._env = env
+        self._env = env = site.env
         self._spec = spec
         self._costs = costs
         self._start_sector = start_sector
         self._write_sector = 0
         self._cache = cache
-        self._cil_worker = cil_worker
-        self._aild = xfsaild
+        self._cil_worker = site.thread("kworker/xfs-cil")
+        self._aild = site.thread("xfsaild")
         self._items: list[MetaBuffer] = []
         self._bytes = 0
         self._push_wanted = False
@@ -89,10 +86,10 @@ class XfsLog:
         self._waiters: deque[Task] = deque()
         self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
         self.full = False  # whether a new transaction has to wait for log space
-        self.lock = cil_lock
+        self.lock = site.spin_lock("xc_cil_lock")
         self.checkpoint = 1
-        env.start(cil_worker.task, self._push_checkpoints())
-        env.start(xfsaild.task, self._push_ail())
+        env.start(self._cil_worker.task, self._push_checkpoints())
+        env.start(self._aild.task, self._push_ail())
         env.call_at(spec.sync_interval, URGENT, self._sync)
 
     @property

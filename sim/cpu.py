@@ -1,49 +1,65 @@
-"""Processors: who runs.  Who spins is told by the locks, and both by each `Task`'s accounts.
+"""Processors: who runs, and whom interrupts take time from.
 
-Free processors cost no event.  With more runnable tasks than processors the surplus waits first come,
-first served, and a running task gives its processor up at the end of an operation once its
-time slice is over.  Left out: preemption inside an operation, hence of lock holders.
+Who spins is told by the locks, and all of it by each `Task`'s accounts.  Free processors cost no event.
+With more runnable tasks than processors the surplus waits first come, first served, and a running
+task gives its processor up at the end of an operation once its time slice is over.  Left out:
+preemption inside an operation, hence of lock holders; kernel threads, which find a processor at once.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from sim.engine import PARK, Environment, Park, Task
 
 
 class Processors:
-    """*count* identical processors with a time slice of *slice_ns*."""
+    """*count* identical processors with a time slice of *slice_ns*; *dice* are uniform in [0, 1)."""
 
-    def __init__(self, env: Environment, count: int, slice_ns: int) -> None:
+    def __init__(self, env: Environment, count: int, slice_ns: int, dice: Callable[[], float]) -> None:
         self._env = env
-        self._free = count
+        self._count = count
         self._slice_ns = slice_ns
+        self._dice = dice
+        self._running: list[Task | None] = [None] * count
+        self._free = list(range(count - 1, -1, -1))
         self._ready: deque[Task] = deque()
-        self._since_ns: dict[Task, int] = {}
+        self._place: dict[Task, tuple[int, int]] = {}  # task -> its processor, and since when (ns)
 
     def enter(self, task: Task) -> Park | None:
         """*task* wants to run; a returned wait is to be yielded first."""
         if self._free:
-            self._free -= 1
-            self._since_ns[task] = self._env.now
+            self._put(task, self._free.pop())
             return None
         self._ready.append(task)
         return PARK
 
     def leave(self, task: Task) -> None:
         """*task* sleeps or ends; the longest ready task takes its processor."""
-        del self._since_ns[task]
+        processor, _ = self._place.pop(task)
         if self._ready:
             successor = self._ready.popleft()
-            self._since_ns[successor] = self._env.now
+            self._put(successor, processor)
             self._env.wake(successor)
         else:
-            self._free += 1
+            self._running[processor] = None
+            self._free.append(processor)
 
     def reschedule(self, task: Task) -> Park | None:
         """Between two operations: give way if others are ready and the slice is over."""
-        if not self._ready or self._env.now - self._since_ns[task] < self._slice_ns:
+        if not self._ready or self._env.now - self._place[task][1] < self._slice_ns:
             return None
         self.leave(task)
         return self.enter(task)
+
+    def interrupt(self, cost_ns: int) -> None:
+        """An interrupt of *cost_ns* hits any processor: its task is charged, and owes the time."""
+        task = self._running[int(self._dice() * self._count)]
+        if task is not None:
+            task.system_ns += cost_ns
+            task.owed_ns += cost_ns
+
+    def _put(self, task: Task, processor: int) -> None:
+        self._running[processor] = task
+        self._place[task] = (processor, self._env.now)

@@ -50,7 +50,18 @@ class GiveUp(Exception):
 class Task:
     """One thread of execution and the processor time it has used (ns)."""
 
-    __slots__ = ("advance", "callers", "name", "on_exit", "rank", "spin_ns", "system_ns", "user_ns", "wakeup")
+    __slots__ = (
+        "advance",
+        "callers",
+        "name",
+        "on_exit",
+        "owed_ns",
+        "rank",
+        "spin_ns",
+        "system_ns",
+        "user_ns",
+        "wakeup",
+    )
 
     def __init__(self, name: str, rank: int) -> None:
         self.name = name
@@ -60,6 +71,7 @@ class Task:
         self.user_ns = 0
         self.system_ns = 0
         self.spin_ns = 0
+        self.owed_ns = 0  # taken by interrupts; the task adds it to its next work
         self.on_exit: Callable[[], None] | None = None
         self.wakeup: Any = None
 
@@ -78,6 +90,7 @@ class Environment(simpy.Environment):
 
     def __init__(self) -> None:
         super().__init__(0)
+        self._entries: list[Any] = self._queue  # SimPy's own list, open to tasks and calls
         self._ranks = _FIRST_RANK
         self.live_tasks = 0
 
@@ -100,11 +113,11 @@ class Environment(simpy.Environment):
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """Resume a parked task *delay_ns* from now.  A task is woken once per park."""
-        heappush(self._queue, (self.now + delay_ns, task.rank, next(self._eid), task))  # type: ignore[arg-type]
+        heappush(self._entries, (self.now + delay_ns, task.rank, next(self._eid), task))
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
         """Call *act* at *when_ns*."""
-        heappush(self._queue, (when_ns, rank, next(self._eid), act))  # type: ignore[arg-type]
+        heappush(self._entries, (when_ns, rank, next(self._eid), act))
 
     def halt(self) -> None:
         """Forget all that is to come, so that `run` returns: what was measured is over."""
@@ -121,7 +134,7 @@ class Environment(simpy.Environment):
             TypeError: a task yielded something that is no wait (a float, a generator).
         """
         give_up_ns = until if until is not None else 1 << 62
-        queue: list[Any] = self._queue
+        queue = self._entries
         take_id = self._eid.__next__
         # A task that goes on waiting is pushed and the next entry popped in one step.
         entry = heappop(queue) if queue else None
@@ -177,9 +190,7 @@ class Environment(simpy.Environment):
 
     def _await(self, task: Task, wait: Wait) -> None:
         if not isinstance(wait, Event):
-            raise TypeError(
-                f"{task.name} yielded {wait!r}: yield a whole number of ns, PARK, an event or a generator"
-            )
+            raise TypeError(f"{task.name} yielded {wait!r}: yield a whole number of ns, PARK, an event or a generator")
         if wait.callbacks is None:
             self.wake(task)
         else:

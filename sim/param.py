@@ -6,7 +6,7 @@ of where each number comes from, in one class.  It computes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
@@ -73,11 +73,17 @@ def _parse(kind: str) -> BeforeValidator:
     return BeforeValidator(parse)
 
 
-Ns = Annotated[int, _parse("time"), Field(ge=0)]
+class Unit(NamedTuple):
+    """Marks a field with the unit that it is kept in."""
+
+    name: str
+
+
+Ns = Annotated[int, _parse("time"), Unit("ns"), Field(ge=0)]
 """A duration: ns in Python, text with a unit (``"5 ms"``) in a configuration."""
-Bytes = Annotated[int, _parse("size"), Field(ge=0)]
+Bytes = Annotated[int, _parse("size"), Unit("B"), Field(ge=0)]
 """A size: bytes in Python, text with a unit (``"4 KiB"``) in a configuration."""
-BytesPerS = Annotated[int, _parse("rate"), Field(gt=0)]
+BytesPerS = Annotated[int, _parse("rate"), Unit("B/s"), Field(gt=0)]
 """A rate: bytes per second in Python, text with a unit (``"500 MB/s"``) in a configuration."""
 Count = Annotated[int, Field(ge=1)]
 """A whole number, one or more."""
@@ -88,6 +94,7 @@ class Number(NamedTuple):
 
     path: str
     value: Any
+    unit: str
     given: Given | None
 
 
@@ -118,7 +125,8 @@ class Spec(BaseModel):
     def numbers(self, prefix: str = "") -> Iterator[Number]:
         """Every number and named choice of this spec and of those inside it, with its provenance."""
         for name in type(self).model_fields:
-            yield from _numbers(getattr(self, name), f"{prefix}{name}", self._given.get(name))
+            unit = _unit(type(self).model_fields[name].metadata)
+            yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._given.get(name))
 
 
 def _inputs(value: Any, given: Given | None) -> Any:
@@ -131,11 +139,16 @@ def _inputs(value: Any, given: Given | None) -> Any:
     return value
 
 
-def _numbers(value: Any, path: str, given: Given | None) -> Iterator[Number]:
+def _numbers(value: Any, path: str, unit: str, given: Given | None) -> Iterator[Number]:
     if isinstance(value, Spec):
         yield from value.numbers(f"{path}.")
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
-            yield from _numbers(item, f"{path}[{index}]", given)
+            yield from _numbers(item, f"{path}[{index}]", unit, given)
     elif isinstance(value, int | float) or given is not None:
-        yield Number(path, value, given)
+        yield Number(path, value, unit, given)
+
+
+def _unit(metadata: Sequence[Any]) -> str:
+    """The unit of a field: ns, B or B/s, or 1 for a plain number or a choice."""
+    return next((mark.name for mark in metadata if isinstance(mark, Unit)), "1")

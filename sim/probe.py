@@ -10,7 +10,8 @@ class Clock(Protocol):
     """Whatever tells the time (ns)."""
 
     @property
-    def now(self) -> int: ...
+    def now(self) -> int:
+        """The clock (ns)."""
 
 
 class Signal:

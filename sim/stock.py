@@ -6,14 +6,14 @@ results bit for bit.  Every wait is an event here, and every lock a `Resource`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any
 
 import simpy
 
-from sim.engine import PARK, URGENT, Environment, GiveUp, Park, Steps, Task
+from sim.engine import PARK, URGENT, GiveUp, Park, Steps, Task
 from sim.sync import HandOff, LockStat
 
 
@@ -56,7 +56,11 @@ class StockEnvironment:
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
         """See `Environment.call_at`."""
         event = self._simpy.event()
-        event.callbacks.append(lambda _: act())
+
+        def call(_: simpy.Event) -> None:
+            act()
+
+        event.callbacks.append(call)
         self._schedule(event, rank, when_ns - self.now)
 
     def halt(self) -> None:
@@ -87,7 +91,7 @@ class StockEnvironment:
         self._simpy.schedule(event, priority=rank, delay=delay_ns)  # type: ignore[arg-type]
         return event
 
-    def _drive(self, task: Task, steps: Steps) -> Iterator[Any]:
+    def _drive(self, task: Task, steps: Steps) -> Generator[simpy.Event, Any, None]:
         yield from self._parked(task)
         yield from self._serve(task, steps)
         self.live_tasks -= 1
@@ -97,11 +101,11 @@ class StockEnvironment:
     def _serve(self, task: Task, steps: Steps) -> Iterator[Any]:
         for wait in steps:
             if wait.__class__ is int:
-                yield self.timeout(wait, task.rank)  # type: ignore[arg-type]
+                yield self.timeout(wait, task.rank)
             elif wait is PARK:
                 yield from self._parked(task)
             elif wait.__class__ is GeneratorType:
-                yield from self._serve(task, wait)  # type: ignore[arg-type]
+                yield from self._serve(task, wait)
             else:
                 yield from wait.serve()  # type: ignore[union-attr]
 
@@ -187,8 +191,3 @@ class StockMutex:
     def release(self) -> None:
         """See `Mutex.release`."""
         self._resource.release(self._granted.pop())
-
-
-def is_stock(env: Environment | StockEnvironment) -> bool:
-    """Whether *env* is the stock one."""
-    return isinstance(env, StockEnvironment)

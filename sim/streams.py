@@ -44,9 +44,17 @@ class Streams:
             return lambda: 1.0
         shape = 1 / cv**2
         generator = self.generator(name)
+        return _in_blocks(lambda: generator.gamma(shape, 1 / shape, _BLOCK).tolist())
 
-        def draws() -> Iterator[float]:
-            while True:
-                yield from generator.gamma(shape, 1 / shape, _BLOCK).tolist()
+    def uniforms(self, name: str) -> Callable[[], float]:
+        """Numbers uniform in [0, 1), drawn in blocks."""
+        generator = self.generator(name)
+        return _in_blocks(lambda: generator.random(_BLOCK).tolist())
 
-        return draws().__next__
+
+def _in_blocks(draw: Callable[[], list[float]]) -> Callable[[], float]:
+    def draws() -> Iterator[float]:
+        while True:
+            yield from draw()
+
+    return draws().__next__

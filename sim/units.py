@@ -48,7 +48,7 @@ def parse(text: str, kind: str) -> int:
         letter = unit.upper()
         decimal = "k" if letter == "K" else letter
         raise ValueError(
-            f"{text!r} is ambiguous; write \"{number} {letter}iB\" (powers of two)"
+            f'{text!r} is ambiguous; write "{number} {letter}iB" (powers of two)'
             f' or "{number} {decimal}B" (powers of ten)'
         )
     if unit not in scale:

@@ -15,10 +15,10 @@ from functools import partial
 from models.block.bio import Bio, Request
 from models.block.elevator import Elevator, ElevatorRules
 from models.block.merge import BACK, FRONT, NEW, Merge, Plug, PlugRules, QueueLimits
-from models.seams import BlockDevice, Signals
+from models.seams import BlockDevice, Site
+from sim.cpu import Processors
 from sim.engine import PARK, Environment, Steps, Task, Wait
 from sim.param import Count, Ns, Spec
-from sim.sync import SpinLock
 from sim.units import MS
 
 BATCH_REQUESTS = 32  # BLK_BATCH_REQ
@@ -35,11 +35,14 @@ class QueueSpec(Spec):
 
 
 class BlockCosts(Spec):
-    """Processor time of the submitting task: per request made, inserted (under the queue lock), and issued."""
+    """Processor time per request: of the submitter to make, to insert (under the queue lock) and to issue
+    it, and of the interrupt that completes it, whoever is interrupted.
+    """
 
     request_ns: Ns
     insert_ns: Ns
     dispatch_ns: Ns
+    complete_ns: Ns
 
 
 @dataclass(slots=True)
@@ -106,22 +109,24 @@ class RequestQueue:
     def __init__(
         self,
         *,
-        env: Environment,
+        site: Site,
         spec: QueueSpec,
         rules: PlugRules,
-        lock: SpinLock,
+        complete_ns: int,
         device: BlockDevice,
-        signals: Signals,
+        processors: Processors,
     ) -> None:
-        self._env = env
+        self._env = env = site.env
         self._device = device
+        self._complete_ns = complete_ns
+        self._processors = processors
         self._depth = spec.driver_depth
         self._elevator = Elevator(spec.elevator, spec.limits)
         self._async, self._sync = _Pool(env, spec.nr_requests), _Pool(env, spec.nr_requests)
         self.limits = spec.limits
         self.rules = rules
-        self.lock = lock
-        self.signals = signals
+        self.lock = site.spin_lock("queue_lock")
+        self.signals = site.signals
         self.stat = DiskStats()
 
     def pool(self, sync: bool) -> _Pool:
@@ -161,6 +166,7 @@ class RequestQueue:
         stat.merges += len(bios) - 1
         stat.sectors += request.end_sector - request.start_sector
         stat.wait_ns += self._env.now - request.submitted_ns
+        self._processors.interrupt(self._complete_ns)
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)
         (self._sync if request.sync else self._async).free()

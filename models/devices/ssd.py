@@ -14,7 +14,7 @@ from typing import Literal
 from models.block.bio import Request
 from sim.engine import Environment
 from sim.param import Bytes, BytesPerS, Count, Ns, Spec
-from sim.units import S, SECTOR_BYTES
+from sim.units import SECTOR_BYTES, S
 
 
 class SsdSpec(Spec):

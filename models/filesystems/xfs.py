@@ -10,17 +10,18 @@ alignment of inode chunks, quota, reads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Final, Literal
 
 from models.block.bio import Bio
 from models.block.queue import Submitter
-from models.xfs_log import LogCosts, LogSpec, MetaBuffer, XfsLog
 from models.inode import Inode
 from models.page_cache import PageCache
-from sim.engine import PARK, Environment, Steps, Wait
+from models.seams import Site
+from models.xfs_log import LogCosts, LogSpec, MetaBuffer, XfsLog
+from sim.engine import PARK, Steps, Wait
 from sim.param import Bytes, Count, Ns, Spec
-from sim.sync import Mutex, SpinLock
+from sim.sync import Mutex
 from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
 
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
@@ -49,7 +50,8 @@ class XfsSpec(Spec):
 
 class XfsWriterCosts(Spec):
     """What writers pay: ``create_ns`` per creat(2); ``sb_list_ns`` under inode_sb_list_lock;
-    ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF; ``mkdir_ns``."""
+    ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF; ``mkdir_ns``.
+    """
 
     create_ns: Ns
     sb_list_ns: Ns
@@ -60,7 +62,8 @@ class XfsWriterCosts(Spec):
 
 class XfsFlusherCosts(Spec):
     """What writeback pays: ``map_ns`` per extent under the AGF; ``page_ns`` per page walked and added to
-    a bio; ``ioend_ns`` per completed file, by the completion worker; and the log's."""
+    a bio; ``ioend_ns`` per completed file, by the completion worker; and the log's.
+    """
 
     map_ns: Ns
     page_ns: Ns
@@ -128,32 +131,32 @@ class Xfs:
     def __init__(
         self,
         *,
-        env: Environment,
+        site: Site,
         spec: XfsSpec,
         writer_costs: XfsWriterCosts,
         flusher_costs: XfsFlusherCosts,
         cache: PageCache,
-        log: XfsLog,
-        sb_list_lock: SpinLock,
-        agf: Callable[[str], Mutex],
-        ioend_worker: Submitter,
-        variation: Callable[[], float],
     ) -> None:
-        self._env = env
+        self._env = site.env
         self._spec = spec
         self._writer_costs = writer_costs
         self._cache = cache
-        self._log = log
-        self._sb_list_lock = sb_list_lock
-        self._ioend_worker = ioend_worker
-        self._variation = variation
+        self._sb_list_lock = site.spin_lock("inode_sb_list_lock")
+        self._ioend_worker = site.thread("kworker/xfs-data")
+        self._variation = site.variation("xfs flusher")
         group_sectors = spec.size // SECTOR_BYTES // spec.agcount
         self._groups = [
-            AllocationGroup(i, i * group_sectors, (i + 1) * group_sectors, agf(f"AGF {i}"))
+            AllocationGroup(i, i * group_sectors, (i + 1) * group_sectors, site.mutex(f"AGF {i}"))
             for i in range(spec.agcount)
         ]
         middle = self._groups[spec.agcount // 2]  # where mkfs puts the log
-        middle.take(spec.log.size // SECTOR_BYTES)
+        self._log = XfsLog(
+            site=site,
+            spec=spec.log,
+            costs=flusher_costs.log,
+            start_sector=middle.take(spec.log.size // SECTOR_BYTES),
+            cache=cache,
+        )
         self._rotor = 0
         # Copies of what the two hot paths read: a spec's own attributes are slow to read.
         self._commit_ns = flusher_costs.log.commit_ns
@@ -165,17 +168,17 @@ class Xfs:
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
-        limits = ioend_worker.queue.limits
+        limits = self._ioend_worker.queue.limits
         self._bio_pages = min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments)
         self._clusters_per_chunk = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
         self._ioends: deque[XfsInode] = deque()
         self._ioend_asleep = True
-        env.start(ioend_worker.task, self._end_ios())
+        site.env.start(self._ioend_worker.task, self._end_ios())
 
-    @staticmethod
-    def log_start_sector(spec: XfsSpec) -> int:
-        """Where the internal log of *spec* begins: the middle group."""
-        return spec.size // SECTOR_BYTES // spec.agcount * (spec.agcount // 2)
+    @property
+    def log_bytes(self) -> int:
+        """See `Filesystem.log_bytes`."""
+        return self._log.written_bytes
 
     def mkdir(self, submitter: Submitter) -> Generator[Wait, None, Directory]:
         """A new directory, in the next group in rotation."""
@@ -188,11 +191,7 @@ class Xfs:
     def create(
         self, submitter: Submitter, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, XfsInode]:
-        """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call.
-
-        The caller works for *lead_ns* before it and for *then_ns* after it; stated here, these
-        take no event of their own.  System time but *lead_ns* goes to the task's account.
-        """
+        """See `Filesystem.create`."""
         log, task, commit_ns, sb_list_ns = self._log, submitter.task, self._commit_ns, self._sb_list_ns
         if directory.inodes_left == 0 or directory.names_left == 0:
             yield from self._grow(submitter, directory)
@@ -312,8 +311,6 @@ class Xfs:
                 inode = ioends.popleft()
                 yield log.lock.section(task, commit_ns, ioend_ns)
                 self._log_inode(inode)
-
-
 
 
 SPEC, COMPONENT = XfsSpec, Xfs

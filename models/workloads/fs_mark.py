@@ -16,9 +16,9 @@ from typing import Any, Final, Literal, NoReturn
 
 from models.block.queue import Submitter
 from models.buffered_write import BufferedWriter
-from models.filesystems.xfs import Directory, Xfs
+from models.seams import Filesystem, Site
 from sim.cpu import Processors
-from sim.engine import PARK, Environment, Steps
+from sim.engine import PARK, Steps
 from sim.param import Bytes, Count, Ns, Spec
 from sim.units import PAGE_BYTES, S
 
@@ -31,8 +31,9 @@ class FsMarkSpec(Spec):
 
     ``processes`` per run, spread over ``directories``; ``subdirs`` 0 puts files into the directories
     themselves; with ``per_subdir`` they go round robin, else by the clock.  ``app_user_time`` and
-    ``app_system_time``: the program's own work per file (its name, the clock, a mkdir that finds the directory there); ``fork_time``: per process started; ``start_time``: from a process's
-    first instruction to its loop; ``report_time``: between the last exit and the next fork.
+    ``app_system_time``: the program's own work per file (its name, the clock, a mkdir that finds the
+    directory there); ``fork_time``: per process started; ``start_time``: from a process's first
+    instruction to its loop; ``report_time``: between the last exit and the next fork.
     """
 
     kind: Literal["fs_mark"] = "fs_mark"
@@ -132,17 +133,15 @@ class FsMark:
     def __init__(
         self,
         *,
-        env: Environment,
+        site: Site,
         spec: FsMarkSpec,
         program_scale: float,
-        filesystem: Xfs,
+        filesystem: Filesystem,
         processors: Processors,
-        submitter: Callable[[str], Submitter],
         writer: Callable[[Submitter], BufferedWriter],
-        variation: Callable[[str], Callable[[], float]],
         on_end: Callable[[], None],
     ) -> None:
-        self._env = env
+        self._env = env = site.env
         self._spec = spec
         self._app_user_ns = round(spec.app_user_time * program_scale)
         self._app_system_ns = round(spec.app_system_time * program_scale)
@@ -151,16 +150,15 @@ class FsMark:
         self._report_ns = round(spec.report_time * program_scale)
         self._fs = filesystem
         self._processors = processors
-        self._submitter = submitter
         self._writer = writer
-        self._variations = [variation(f"fs_mark process {i}") for i in range(spec.processes)]
+        self._variations = [site.variation(f"fs_mark process {i}") for i in range(spec.processes)]
         self._on_end = on_end
-        self._subdirs: dict[tuple[int, int], Directory] = {}
+        self._subdirs: dict[tuple[int, int], Any] = {}
         self._running = 0
         self._rates: list[float] = []
         self._app_ns = 0
         self._parent = env.task("fs_mark")
-        self._submitters = [submitter(f"fs_mark-{i}") for i in range(spec.processes)]
+        self._submitters = [site.thread(f"fs_mark-{i}") for i in range(spec.processes)]
         self.iterations: list[Iteration] = []
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.started_ns = env.now
@@ -227,12 +225,15 @@ class FsMark:
                 subdir, rotated_ns = (subdir + 1) % max(spec.subdirs, 1), env.now
                 directory = yield from self._directory(submitter, index, subdir)
             factor = variation()
-            inode = yield from fs.create(submitter, directory, lead_ns, factor, writer.copy_ns(first, factor))
+            owed_ns, task.owed_ns = task.owed_ns, 0
+            inode = yield from fs.create(submitter, directory, lead_ns + owed_ns, factor, writer.copy_ns(first, factor))
             yield writer.dirty(inode, first, writer.close_ns(factor))
             if writer.due():
                 yield from writer.balance()
             for pages in others:
-                yield writer.copy_ns(pages, factor)
+                copy_ns = writer.copy_ns(pages, factor)
+                task.system_ns += copy_ns
+                yield copy_ns
                 yield writer.dirty(inode, pages, 0)
                 if writer.due():
                     yield from writer.balance()

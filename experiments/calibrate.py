@@ -1,0 +1,135 @@
+"""The fit of the calibrated constants: a command that anyone can rerun.
+
+Three constants of P13's machine are fitted, each to the rows that it names in `models.hardware`:
+
+* ``writer_scale`` to the system time of the unpatched run;
+* ``flusher_scale`` and ``exit_time`` together: what a file costs the flusher without the patch (by the
+  other unpatched rows, least squares of their relative errors) and with it (by the patched wall time
+  alone).  The unpatched column cannot tell the two apart: with one request a file they are one sum.
+
+All other patched rows are predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import exp, log
+from typing import Any, Final
+
+from experiments.config import Case, load
+from experiments.published import METRICS, published_rows
+from experiments.reproduce import config_path
+from experiments.runner import Outcome, run_all
+from models.hardware import MACHINES
+from models.machine import PathCosts
+from sim.param import Origin
+
+START: Final[Mapping[str, float]] = {"writer_scale": 2.0, "flusher_scale": 2.0, "exit_time": 5_000}
+STEPS: Final = {"writer_scale": 0.01, "flusher_scale": 0.01, "exit_time": 100}
+"""What the constants are rounded to: finer than the fit can tell."""
+CLOSE_ENOUGH: Final = 0.004
+MAX_ROUNDS: Final = 8
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The fitted constants beside the committed ones, and the relative errors that remain."""
+
+    fitted: dict[str, float]
+    committed: dict[str, float]
+    errors: dict[str, float]
+    rounds: int
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the fit gives the committed constants."""
+        return self.fitted == self.committed
+
+
+def calibrate_p13(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit:
+    """Fit P13's constants from `START` on, at full size."""
+    constants = dict(START)
+    for number in range(1, MAX_ROUNDS + 1):
+        constants = {name: _rounded(name, value) for name, value in constants.items()}
+        unpatched, patched = _run(constants, seed, progress)
+        errors = _log_errors({"unpatched": unpatched, "patched": patched})
+        change = {
+            "sys": -errors["P13-sys-u"],
+            "unpatched": -(errors["P13-wall-u"] - errors["P13-rate-u"] - errors["P13-iops-u"] - errors["P13-bw-u"]) / 4,
+            "patched": -errors["P13-wall-p"],
+        }
+        wanted = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
+        tell(f"round {number}: {_shown(constants)}; to change by {_shown(wanted)}")
+        if max(map(abs, change.values())) < CLOSE_ENOUGH:
+            break
+        constants = _improved(constants, change, patched)
+    return Fit(constants, committed(), {key: exp(error) - 1 for key, error in errors.items()}, number)
+
+
+def committed() -> dict[str, float]:
+    """The constants of P13's machine that are marked as calibrated."""
+    cpu = MACHINES["p13-vm"].processors
+    return {
+        name: getattr(cpu, name)
+        for name in type(cpu).model_fields
+        if (given := cpu.given(name)) is not None and given.origin is Origin.CALIBRATED
+    }
+
+
+def _run(constants: Mapping[str, float], seed: int, progress: bool) -> tuple[Outcome, Outcome]:
+    experiment = load(
+        config_path("plug.toml"),
+        [
+            f"machine.processors.writer_scale={constants['writer_scale']}",
+            f"machine.processors.flusher_scale={constants['flusher_scale']}",
+            f'machine.processors.exit_time="{int(constants["exit_time"])} ns"',
+        ],
+    )
+    jobs: list[tuple[Case, int]] = [(case, 0) for case in experiment.cases]
+    by_name = {outcome.variant: outcome for outcome in run_all(jobs, seed, progress)}
+    return by_name["unpatched"], by_name["patched"]
+
+
+def _log_errors(outcomes: Mapping[str, Outcome]) -> dict[str, float]:
+    """log(simulated / published) of P13's rows."""
+    return {
+        row.id: log(METRICS[row.metric, row.unit].whole(outcomes[row.variant]) / row.value)
+        for row in published_rows()
+        if row.report == "P13" and row.value is not None
+    }
+
+
+def _improved(constants: Mapping[str, float], change: Mapping[str, float], patched: Outcome) -> dict[str, float]:
+    """The constants that change the flusher's time per file as wanted, were its time all that counts.
+
+    Unpatched a file costs ``scale * (inode + request) + exit``, patched the request's part is shared
+    by the *n* files of a request.
+    """
+    inode_ns, request_ns = _flusher_ns(MACHINES["p13-vm"].processors.paths)
+    n = patched.samples[-1].count / (patched.write_iops * patched.wall_time)
+    scale, exit_ns = constants["flusher_scale"], constants["exit_time"]
+    unpatched_ns = (scale * (inode_ns + request_ns) + exit_ns) * exp(change["unpatched"])
+    patched_ns = (scale * (inode_ns + request_ns / n) + exit_ns / n) * exp(change["patched"])
+    scale = (patched_ns - unpatched_ns / n) / (inode_ns * (1 - 1 / n))
+    return {
+        "writer_scale": constants["writer_scale"] * exp(change["sys"]),
+        "flusher_scale": scale,
+        "exit_time": max(unpatched_ns - scale * (inode_ns + request_ns), 0),
+    }
+
+
+def _flusher_ns(paths: PathCosts) -> tuple[int, int]:
+    """The flusher's time per inode of one page, and per request, on the reference machine."""
+    writeback, fs, block = paths.writeback, paths.flusher, paths.block
+    inode_ns = writeback.take_ns + writeback.inode_ns + writeback.requeue_ns + fs.map_ns + fs.page_ns + fs.log.commit_ns
+    return inode_ns, block.request_ns + block.insert_ns + block.dispatch_ns
+
+
+def _rounded(name: str, value: float) -> float:
+    steps = round(value / STEPS[name])
+    return round(steps * STEPS[name], 2) if STEPS[name] < 1 else steps * STEPS[name]
+
+
+def _shown(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())

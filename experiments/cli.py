@@ -1,0 +1,206 @@
+"""The command line `wbsim`.
+
+Results go to stdout, everything else to stderr.  Exit status: 0 done; 1 a claim does not hold (``calibrate``
+disagrees with the committed constants); 2 bad input; 130 interrupted.  Heavy imports are made
+where they are used, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    arguments = _parser().parse_args(argv)
+    from experiments.problems import BadInput
+
+    try:
+        status: int = arguments.command(arguments)
+    except BadInput as error:
+        for problem in error.problems:
+            print(f"wbsim: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("wbsim: interrupted; nothing was written", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+    return status
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def _parser() -> ArgumentParser:
+    parser = _Parser(
+        prog="wbsim",
+        description="A discrete-event laboratory of the Linux writeback path.",
+        epilog="start with: wbsim reproduce P13 --quick",
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="simulate one experiment")
+    run.set_defaults(command=_run)
+    run.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml")
+    run.add_argument("--fs-mark", metavar="LINE", help="an fs_mark command line, run on P13's machine")
+    run.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting")
+    _common(run)
+
+    reproduce = commands.add_parser("reproduce", help="published figures against simulated ones")
+    reproduce.set_defaults(command=_reproduce)
+    reproduce.add_argument("reports", nargs="*", metavar="REPORT", help="such as P13; all that are modelled by default")
+    reproduce.add_argument("--quick", action="store_true", help="a tenth of the files in a tenth of the memory")
+    reproduce.add_argument("--replications", type=_positive, default=1, metavar="N")
+    _common(reproduce)
+
+    calibrate = commands.add_parser("calibrate", help="refit the calibrated constants and compare")
+    calibrate.set_defaults(command=_calibrate)
+    calibrate.add_argument("report", choices=["P13"])
+    calibrate.add_argument("--seed", type=_natural, default=1)
+
+    params = commands.add_parser("params", help="every number with its unit, origin and source")
+    params.set_defaults(command=_params)
+    params.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml", help="plug.toml by default")
+    params.add_argument("--json", action="store_true")
+
+    plot = commands.add_parser("plot", help="draw what a run wrote with --out")
+    plot.set_defaults(command=_plot)
+    plot.add_argument("directory", type=Path, metavar="DIR")
+    return parser
+
+
+def _common(parser: ArgumentParser) -> None:
+    parser.add_argument("--seed", type=_natural, default=1)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write the results there")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _natural(text: str) -> int:
+    if not text.isdigit():
+        raise ValueError
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+_natural.__name__, _positive.__name__ = "whole number", "number of one or more"
+
+
+def _run(arguments: Namespace) -> int:
+    from experiments.config import from_command, load
+    from experiments.problems import bad
+    from experiments.report import outcome_table, print_fs_mark
+    from experiments.runner import run_all, write_outcomes
+
+    if (arguments.config is None) == (arguments.fs_mark is None):
+        raise bad("run", "give either CONFIG.toml or --fs-mark LINE")
+    overrides = arguments.set
+    if arguments.config is not None:
+        experiment = load(arguments.config, overrides)
+    else:
+        experiment = from_command(arguments.fs_mark, overrides)
+    _refuse_file(arguments.out)
+    outcomes = run_all([(case, 0) for case in experiment.cases], arguments.seed, sys.stderr.isatty())
+    scenarios = {case.label: case.scenario for case in experiment.cases}
+    if arguments.out is not None:
+        write_outcomes(arguments.out, experiment.title, experiment.axis, outcomes, scenarios)
+        print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
+    if arguments.json:
+        from dataclasses import asdict
+
+        _print_json({"title": experiment.title, "axis": experiment.axis, "outcomes": [asdict(o) for o in outcomes]})
+        return 0
+    if arguments.fs_mark is not None:
+        print_fs_mark(experiment.cases[0], outcomes[0])
+    else:
+        print(experiment.title)
+    print(outcome_table(outcomes, experiment.axis))
+    return 0
+
+
+def _reproduce(arguments: Namespace) -> int:
+    from experiments.report import reproduction_table
+    from experiments.reproduce import cases_of, reproduce
+    from experiments.runner import write_outcomes
+
+    _refuse_file(arguments.out)
+    result = reproduce(
+        arguments.reports,
+        quick=arguments.quick,
+        replications=arguments.replications,
+        seed=arguments.seed,
+        progress=sys.stderr.isatty(),
+    )
+    if arguments.out is not None and result.outcomes:
+        scenarios = {case.label: case.scenario for case in cases_of(result)}
+        write_outcomes(arguments.out, result.experiments[0].title, None, result.outcomes, scenarios)
+    if arguments.json:
+        _print_json(result.document())
+    else:
+        print(reproduction_table(result))
+    return 0
+
+
+def _calibrate(arguments: Namespace) -> int:
+    from experiments.calibrate import calibrate_p13
+    from experiments.report import fit_table
+
+    progress = sys.stderr.isatty()
+    fit = calibrate_p13(arguments.seed, progress, lambda line: print(line, file=sys.stderr, flush=True))
+    print(fit_table(fit))
+    return 0 if fit.agrees else 1
+
+
+def _params(arguments: Namespace) -> int:
+    from experiments.config import load
+    from experiments.report import numbers_document, numbers_table
+    from experiments.reproduce import config_path
+
+    scenario = load(arguments.config or config_path("plug.toml")).cases[0].scenario
+    if arguments.json:
+        _print_json(numbers_document(scenario))
+    else:
+        print(numbers_table(scenario))
+    return 0
+
+
+def _plot(arguments: Namespace) -> int:
+    from experiments.plots import plot_directory
+
+    for path in plot_directory(arguments.directory):
+        print(path)
+    return 0
+
+
+def _refuse_file(out: Path | None) -> None:
+    """Before anything is simulated: --out has to be, or to become, a directory."""
+    from experiments.problems import bad
+
+    if out is None:
+        return
+    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise bad(f"--out {out}", f"{nearest} is a file; give a directory")
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    print(json.dumps(document, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Pictures of what a run wrote: a sweep against its axis, or a run over time."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from experiments.problems import bad
+from experiments.runner import CASE_FILE, replace_whole
+from sim.units import SECTOR_BYTES, S
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS: Final = ("#b2432f", "#27647b", "#c9a227", "#5b8c5a", "#6b4e71")
+MARKERS: Final = ("o", "s", "^", "D", "v")
+
+
+def plot_directory(directory: Path) -> list[Path]:
+    """Draw what `wbsim run --out DIRECTORY` wrote; the pictures' paths.
+
+    Raises:
+        BadInput: there is no result in *directory*.
+    """
+    import pandas as pd
+
+    try:
+        document = json.loads((directory / CASE_FILE).read_text())
+        iterations = pd.read_parquet(directory / "iterations.parquet")
+    except (OSError, ValueError) as error:
+        raise bad(str(directory), f"holds no result ({error}); make one with wbsim run CONFIG.toml --out DIR") from None
+    pictures = {"iterations.png": over_time(document["title"], iterations)}
+    if document["axis"]:
+        outcomes = pd.DataFrame(document["outcomes"])
+        held = next(iter(document["scenarios"].values()))["kernel"]["plug"]["max_requests"]
+        pictures = {f"{document['axis']}.png": against(document["axis"], document["title"], outcomes, held)}
+    paths = []
+    for name, figure in pictures.items():
+        path = directory / name
+        replace_whole(path, partial(_save, figure))
+        paths.append(path)
+    return paths
+
+
+def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> Figure:
+    """IOPS, files/s and mean request size against the swept number, one line per variant.
+
+    *outcomes* has the columns of `experiments.runner.Outcome`; *held* is how many requests a plug holds.
+    """
+    figure, (iops, rate, size) = _panels(3, title)
+    for (variant, of), colour, marker in zip(outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False):
+        of = of.sort_values("point")
+        style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
+        iops.plot(of["point"], of["write_iops"], **style)
+        rate.plot(of["point"], of["create_rate"] / 1e3, **style)
+        size.plot(of["point"], of["write_bandwidth"] / of["write_iops"] / 1024, **style)
+    iops.set(ylabel="write requests / s", yscale="log")
+    rate.set(ylabel="thousand files / s", ylim=(0, None))
+    size.set(ylabel="mean request, KiB", yscale="log", xlabel=axis)
+    ticks = sorted(outcomes["point"].unique())
+    for panel in (iops, rate, size):
+        panel.set_xscale("log", base=2)
+        panel.set_xticks([t for t in ticks if t & (t - 1) == 0 or t in (12, 20, 24, 48)])
+        panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        panel.xaxis.set_minor_locator(_no_ticks())
+        if held is not None:
+            panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
+    if held is not None:
+        iops.annotate(
+            f"a plug holds {held} requests", (held, 1), xycoords=("data", "axes fraction"), xytext=(4, -11),
+            textcoords="offset points", fontsize=8, color="0.35",
+        )  # fmt: skip
+    iops.legend(frameon=False)
+    return figure
+
+
+def over_time(title: str, iterations: pd.DataFrame) -> Figure:
+    """fs_mark's rate, IOPS and bandwidth per iteration over simulated time, one line per variant."""
+    figure, (rate, iops, bandwidth) = _panels(3, title)
+    for (variant, of), colour in zip(iterations.groupby("variant", sort=False), COLOURS, strict=False):
+        of = of[of["replication"] == of["replication"].min()]
+        seconds = of["end_ns"] / S
+        took = seconds.diff().fillna(seconds.iloc[0])
+        style: dict[str, Any] = {"color": colour, "label": variant, "linewidth": 1.4}
+        rate.plot(seconds, of["files_per_sec"] / 1e3, **style)
+        iops.plot(seconds, of["ios"].diff().fillna(of["ios"].iloc[0]) / took, **style)
+        megabytes = of["sectors"].diff().fillna(of["sectors"].iloc[0]) * SECTOR_BYTES / 1e6
+        bandwidth.plot(seconds, megabytes / took, **style)
+    rate.set(ylabel="thousand files / s", ylim=(0, None))
+    iops.set(ylabel="write requests / s", yscale="symlog")
+    iops.set_ylim(0, None)
+    bandwidth.set(ylabel="MB / s", ylim=(0, None), xlabel="simulated time, s")
+    rate.legend(frameon=False)
+    return figure
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, format="png", dpi=144)
+
+
+def _panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from textwrap import fill
+
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(count, 1, figsize=(7.2, 2.3 * count + 0.7), sharex=True, layout="constrained")
+    figure.suptitle(fill(title, 84), fontsize=10, x=0.02, ha="left")
+    for panel in panels:
+        panel.grid(True, which="major", color="0.9", linewidth=0.8)
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure, list(panels)
+
+
+def _no_ticks() -> Any:
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()

@@ -1,0 +1,157 @@
+"""Tables for people: the reproduction, a run, a fit, all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from experiments.calibrate import Fit
+from experiments.config import Case
+from experiments.reproduce import Reproduction, Row
+from experiments.runner import Outcome
+from sim.param import Number, Spec
+from sim.units import SECTOR_BYTES
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Aligned columns under a rule: the first *left* to the left, the others to the right."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+
+    def format_line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([format_line(lines[0]), rule, *map(format_line, lines[1:])])
+
+
+def reproduction_table(result: Reproduction) -> str:
+    """Published beside simulated, and how it was got."""
+    rows = [_reproduction_cells(row) for row in result.rows]
+    text = table(("figure", "published", "unit", "simulated", "95 % interval", "error", "role"), rows)
+    constants = ", ".join(f"{count} {origin}" for origin, count in result.constants.items())
+    notes = []
+    if result.outcomes:
+        notes = [
+            f"interval: {result.interval}",
+            f"numbers: {constants} (see: wbsim params)",
+            f"{result.cpu_s:.0f} s of CPU, {result.peak_rss_mib:.0f} MiB, seed {result.seed}",
+        ]
+    if result.quick:
+        notes.insert(0, "quick: a tenth of the files in a tenth of the memory; not the published experiment")
+    return "\n".join([text, "", *notes]).rstrip()
+
+
+def _reproduction_cells(row: Row) -> tuple[str, ...]:
+    published = "-" if row.published is None else _figure(row.published)
+    if row.simulated is None:
+        return (row.id, published, row.unit, "-", "-", "-", row.role)
+    interval = "-" if row.ci95 is None else f"{_figure(row.ci95[0])} .. {_figure(row.ci95[1])}"
+    error = "-" if row.relative_error is None else f"{100 * row.relative_error:+.1f} %"
+    return (row.id, published, row.unit, _figure(row.simulated), interval, error, row.role)
+
+
+def _figure(value: float) -> str:
+    """Four significant digits, thousands apart."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+def outcome_table(outcomes: Sequence[Outcome], axis: str | None) -> str:
+    """One line per run: what fs_mark, time(1) and iostat would say."""
+    header = (
+        "variant",
+        *([axis] if axis else []),
+        "wall s",
+        "sys s",
+        "files/s",
+        "w/s",
+        "wMB/s",
+        "wareq-sz KiB",
+        "wrqm %",
+    )
+    rows = []
+    for o in outcomes:
+        ios = o.samples[-1].ios
+        request_kib = o.samples[-1].sectors * SECTOR_BYTES / ios / 1024 if ios else 0.0
+        merged = 100 * o.merges / (o.merges + ios) if ios else 0.0
+        rows.append(
+            (
+                o.variant,
+                *([str(o.point)] if axis else []),
+                f"{o.wall_time:.1f}",
+                f"{o.system_cpu_time:.1f}",
+                _figure(o.create_rate),
+                _figure(o.write_iops),
+                _figure(o.write_bandwidth / 1e6),
+                f"{request_kib:.1f}",
+                f"{merged:.1f}",
+            )
+        )
+    return table(header, rows)
+
+
+def print_fs_mark(case: Case, outcome: Outcome) -> None:
+    """The table that fs_mark itself prints."""
+    spec: Any = case.scenario.workload
+    fs: Any = case.scenario.filesystem
+    print(f"{'FSUse%':>6} {'Count':>12} {'Size':>12} {'Files/sec':>12} {'App Overhead':>16}")
+    for sample in outcome.samples:
+        used = 100 * sample.count * spec.file_size // fs.size
+        print(
+            f"{used:6} {sample.count:12} {spec.file_size:12} {sample.files_per_sec:12.1f} {sample.app_overhead_us:16}"
+        )
+    print()
+
+
+def fit_table(fit: Fit) -> str:
+    """The fitted constants beside the committed ones, and the errors that remain."""
+    constants = table(
+        ("constant", "fitted", "committed"),
+        [(name, f"{value:g}", f"{fit.committed[name]:g}") for name, value in fit.fitted.items()],
+    )
+    errors = table(("row", "error"), [(key, f"{100 * error:+.1f} %") for key, error in fit.errors.items()])
+    verdict = "equal to" if fit.agrees else "DIFFERENT from"
+    return f"{constants}\n\n{errors}\n\nafter {fit.rounds} rounds the fit is {verdict} the committed constants"
+
+
+def numbers_document(spec: Spec) -> dict[str, Any]:
+    """Every number of *spec*, for machines."""
+    return {"numbers": [_number_fields(number) for number in spec.numbers()]}
+
+
+def numbers_table(spec: Spec) -> str:
+    """Every number of *spec*, by origin: path, value, unit, source, and the range of an assumed one."""
+    rows = []
+    for fields in (_number_fields(number) for number in spec.numbers()):
+        span = "" if fields["low"] is None else f" [{fields['low']} .. {fields['high']}]"
+        targets = f" <- {', '.join(fields['targets'])}" if fields["targets"] else ""
+        rows.append(
+            (
+                fields["path"],
+                str(fields["value"]),
+                fields["unit"],
+                fields["origin"],
+                f"{fields['source']}{span}{targets}",
+            )
+        )
+    return table(("number", "value", "unit", "origin", "source"), rows, left=5)
+
+
+def _number_fields(number: Number) -> dict[str, Any]:
+    given = number.given
+    return {
+        "path": number.path,
+        "value": number.value,
+        "unit": number.unit,
+        "origin": given.origin.value if given else "specified",
+        "source": given.source if given else "the workload's command or the configuration",
+        "low": given.low if given else None,
+        "high": given.high if given else None,
+        "targets": list(given.targets) if given else [],
+    }

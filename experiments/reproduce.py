@@ -1,0 +1,146 @@
+"""Published against simulated: the table that says how right the model is."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.config import Case, Experiment, load
+from experiments.problems import bad
+from experiments.published import METRICS, Published, figure, published_rows
+from experiments.runner import Outcome, run_all
+from sim.param import Origin, Spec
+
+CONFIGS: Final = {"P13": "plug.toml"}
+"""The reports that can be reproduced, and their experiments."""
+QUICK_SHARE: Final = 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published figure beside its simulated one; *role* is calibrated, predicted or not modelled."""
+
+    id: str
+    published: float | None
+    unit: str
+    simulated: float | None
+    ci95: tuple[float, float] | None
+    relative_error: float | None
+    role: str
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """All rows of the named reports, and what it took."""
+
+    rows: list[Row]
+    constants: dict[str, int]
+    cpu_s: float
+    peak_rss_mib: float
+    seed: int
+    interval: str
+    quick: bool
+    outcomes: list[Outcome]
+    experiments: list[Experiment]
+
+    def document(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "constants": self.constants,
+            "cpu_s": round(self.cpu_s, 2),
+            "peak_rss_mib": round(self.peak_rss_mib, 1),
+            "seed": self.seed,
+            "interval": self.interval,
+            "quick": self.quick,
+        }
+
+
+def config_path(name: str) -> Path:
+    """The path of a configuration that comes with the package."""
+    return Path(str(files("experiments").joinpath("configs", name)))
+
+
+def reproduce(reports: Sequence[str], *, quick: bool, replications: int, seed: int, progress: bool) -> Reproduction:
+    """Simulate the experiments of *reports* (all that are modelled, if none is named).
+
+    *quick* runs a tenth of the files in a tenth of the memory.
+
+    Raises:
+        BadInput: an unknown report.
+    """
+    known = list(dict.fromkeys(row.report for row in published_rows()))
+    for report in reports:
+        if report not in known:
+            raise bad("reproduce", f"there is no report {report!r}; use one of {', '.join(known)}")
+    wanted = list(dict.fromkeys(reports)) or list(CONFIGS)
+    experiments = [_experiment(report, quick) for report in wanted if report in CONFIGS]
+    cases = [case for experiment in experiments for case in experiment.cases]
+    jobs = [(case, replication) for case in cases for replication in range(replications)]
+    before = os.times()
+    outcomes = run_all(jobs, seed, progress) if jobs else []
+    after = os.times()
+    used = sum(after[:4]) - sum(before[:4])
+    calibrated = {target for case in cases for target in _targets(case.scenario)}
+    rows = [_row(row, outcomes, calibrated) for row in published_rows() if row.report in wanted]
+    peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    interval = (
+        f"t-interval over {replications} replications"
+        if replications > 1
+        else "batch means of 10 batches of iterations within the one run"
+    )
+    constants = _constants([case.scenario for case in cases])
+    return Reproduction(rows, constants, used, max(peak, own), seed, interval, quick, outcomes, experiments)
+
+
+def _experiment(report: str, quick: bool) -> Experiment:
+    path = config_path(CONFIGS[report])
+    if not quick:
+        return load(path)
+    full = load(path).cases[0].scenario
+    memory = full.machine.memory
+    return load(
+        path,
+        [
+            f"workload.loops={full.workload.loops // QUICK_SHARE}",  # type: ignore[attr-defined]
+            f'machine.memory.memory="{memory.memory // QUICK_SHARE} B"',
+            f'machine.memory.kernel_reserve="{memory.kernel_reserve // QUICK_SHARE} B"',
+        ],
+    )
+
+
+def _targets(spec: Spec) -> set[str]:
+    return {target for number in spec.numbers() if number.given for target in number.given.targets}
+
+
+def _row(row: Published, outcomes: Sequence[Outcome], calibrated: set[str]) -> Row:
+    metric = METRICS.get((row.metric, row.unit))
+    runs = [outcome for outcome in outcomes if outcome.variant == row.variant]
+    if row.report not in CONFIGS or metric is None or not runs:
+        return Row(row.id, row.value, row.unit, None, None, None, "not modelled yet")
+    value, low, high = figure(metric, runs)
+    error = value / row.value - 1 if row.value else None
+    interval = None if math.isnan(low) else (low, high)
+    return Row(
+        row.id, row.value, row.unit, value, interval, error, "calibrated" if row.id in calibrated else "predicted"
+    )
+
+
+def _constants(scenarios: Sequence[Spec]) -> dict[str, int]:
+    """How many numbers have which origin, each counted once however many variants use it."""
+    origins = {
+        number.path: number.given.origin for scenario in scenarios for number in scenario.numbers() if number.given
+    }
+    return {origin.value: sum(o is origin for o in origins.values()) for origin in Origin}
+
+
+def cases_of(reproduction: Reproduction) -> list[Case]:
+    """Every case that was run."""
+    return [case for experiment in reproduction.experiments for case in experiment.cases]
