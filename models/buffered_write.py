@@ -27,10 +27,11 @@ class WriteCosts(Spec):
 
 
 class BufferedWriter:
-    """One process that writes: its account with the throttle."""
+    """One process that writes: its account with the throttle; *close_ns* is the mean time of a close(2)."""
 
-    __slots__ = ("_cache", "_call_ns", "_close_ns", "_dirtier", "_env", "_lists", "_mark_ns", "_page_ns", "_task",
-                 "_throttle")  # fmt: skip
+    __slots__ = (
+        "_cache", "_call_ns", "_dirtier", "_env", "_lists", "_mark_ns", "_page_ns", "_task", "_throttle", "close_ns",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -46,20 +47,16 @@ class BufferedWriter:
         self._task = task
         self._call_ns = costs.call_ns
         self._page_ns = costs.page_ns
-        self._close_ns = costs.close_ns
+        self.close_ns = costs.close_ns
         self._mark_ns = costs.mark_ns
         self._cache = cache
         self._lists = lists
         self._throttle = throttle
         self._dirtier = throttle.dirtier()
 
-    def copy_ns(self, pages: int, factor: float) -> int:
-        """Processor time to copy *pages* in one call, *factor* times the mean."""
-        return int((self._call_ns + pages * self._page_ns) * factor)
-
-    def close_ns(self, factor: float) -> int:
-        """Processor time of the close(2), *factor* times the mean."""
-        return int(self._close_ns * factor)
+    def copy_ns(self, pages: int) -> int:
+        """Mean processor time of a call that copies *pages*."""
+        return self._call_ns + pages * self._page_ns
 
     def dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
         """The copied *pages* of *inode* become dirty; the caller goes on for *then_ns*: to be yielded.

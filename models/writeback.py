@@ -161,7 +161,7 @@ class Writeback:
         """over_bground_thresh: whether background work has anything to do."""
         return self._cache.dirty > self._cache.thresholds().background
 
-    def run(self, submitter: Submitter, work: Work) -> Steps:
+    def perform(self, submitter: Submitter, work: Work) -> Steps:
         """wb_writeback: write *work* slice by slice until nothing is left to do."""
         rules, lists, env = self._rules, self._lists, self._env
         started_ns = env.now

@@ -168,7 +168,7 @@ class XfsLog:
             while self._in_flight:
                 self._cil_asleep = True
                 yield PARK
-            self._insert(items)
+            self._committed(items)
 
     def _record(self) -> Bio:
         sectors = self._spec.iclog_bytes // SECTOR_BYTES
@@ -190,7 +190,7 @@ class XfsLog:
             self._cil_asleep = False
             self._env.wake(self._cil_worker.task)
 
-    def _insert(self, items: list[MetaBuffer]) -> None:
+    def _committed(self, items: list[MetaBuffer]) -> None:
         """The checkpoint is on disk: its items move to the AIL's end."""
         ail, lsn = self._ail, self._written
         for item in items:

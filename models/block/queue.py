@@ -121,7 +121,7 @@ class RequestQueue:
         self._complete_ns = complete_ns
         self._processors = processors
         self._depth = spec.driver_depth
-        self._elevator = Elevator(spec.elevator, spec.limits)
+        self.elevator = Elevator(spec.elevator, spec.limits)
         self._async, self._sync = _Pool(env, spec.nr_requests), _Pool(env, spec.nr_requests)
         self.limits = spec.limits
         self.rules = rules
@@ -133,13 +133,9 @@ class RequestQueue:
         """The request pool of the sync or the async class."""
         return self._sync if sync else self._async
 
-    def elevator_merge(self, bio: Bio) -> Merge:
-        """Try the requests that wait for the driver."""
-        return self._elevator.attempt_merge(bio)
-
     def insert(self, requests: Sequence[Request]) -> None:
         """Put *requests* into the elevator and run the queue."""
-        stat, elevator = self.stat, self._elevator
+        stat, elevator = self.stat, self.elevator
         for request in requests:
             if not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
@@ -147,8 +143,8 @@ class RequestQueue:
                 stat.merges += 1
                 self.pool(request.sync).free()
 
-    def _run(self) -> None:
-        stat, elevator = self.stat, self._elevator
+    def _feed_driver(self) -> None:
+        stat, elevator = self.stat, self.elevator
         while elevator.waiting and stat.in_flight < self._depth:
             self._dispatch(elevator.next())
 
@@ -173,8 +169,8 @@ class RequestQueue:
         for bio in bios:
             if bio.end_io is not None:
                 bio.end_io(bio.context)
-        if self._elevator.waiting:
-            self._run()
+        if self.elevator.waiting:
+            self._feed_driver()
 
 
 class Submitter:
@@ -205,12 +201,12 @@ class Submitter:
         """blk_finish_plug: issue what the plug holds and take it off; to be delegated to."""
         plug, self._plug = self._plug, None
         assert plug is not None, "finish_plug without start_plug"
-        return self._insert(self._taken(plug)) if plug.requests else ()
+        return self._issue(self._taken(plug)) if plug.requests else ()
 
     def flush_plug(self) -> Iterable[Wait]:
         """blk_flush_plug: issue what the plug holds, and keep plugging; to be delegated to."""
         plug = self._plug
-        return self._insert(self._taken(plug)) if plug is not None and plug.requests else ()
+        return self._issue(self._taken(plug)) if plug is not None and plug.requests else ()
 
     def before_sleep(self) -> None:
         """schedule() flushes the plug; kblockd runs the queue, so this task pays nothing."""
@@ -233,11 +229,12 @@ class Submitter:
     def make_request(self, bio: Bio) -> Steps:
         """Submit *bio*, which `merge` refused: elevator, or a request of its own."""
         queue = self.queue
-        merge = queue.elevator_merge(bio)
-        if merge is not NEW:
-            self._tell(merge, bio)
-            yield queue.lock.section(self.task, self._insert_ns)
-            return
+        if queue.elevator.waiting:
+            merge = queue.elevator.attempt_merge(bio)
+            if merge is not NEW:
+                self._tell(merge, bio)
+                yield queue.lock.section(self.task, self._insert_ns)
+                return
         pool = queue.pool(bio.sync)
         while not pool.take(self.task):
             self.before_sleep()
@@ -248,10 +245,10 @@ class Submitter:
         yield self._request_ns
         plug = self._plug
         if plug is None:
-            yield from self._insert([Request(bio)])
+            yield from self._issue([Request(bio)])
             return
-        if plug.must_flush(bio.owner):
-            yield from self._insert(self._taken(plug))
+        if plug.requests and plug.must_flush(bio.owner):
+            yield from self._issue(self._taken(plug))
         plug.add(Request(bio))
 
     def _taken(self, plug: Plug) -> list[Request]:
@@ -260,7 +257,7 @@ class Submitter:
             self._signals.block_unplug.emit(task=self.task, requests=requests)
         return requests
 
-    def _insert(self, requests: list[Request]) -> Steps:
+    def _issue(self, requests: list[Request]) -> Steps:
         queue = self.queue
         n = len(requests)
         yield queue.lock.section(self.task, n * self._insert_ns)

@@ -54,12 +54,12 @@ class PerBdiFlusher:
         writeback, submitter, works = self._writeback, self._submitter, self._works
         while True:
             while works.works:
-                yield writeback.run(submitter, works.works.popleft())
+                yield writeback.perform(submitter, works.works.popleft())
             if self._env.now - self._last_periodic_ns >= self._interval_ns:
                 self._last_periodic_ns = self._env.now
-                yield writeback.run(submitter, Work("periodic"))
+                yield writeback.perform(submitter, Work("periodic"))
             if writeback.over_background():
-                yield writeback.run(submitter, Work("background"))
+                yield writeback.perform(submitter, Work("background"))
             if not works.works:
                 yield works.sleep()
 

@@ -219,21 +219,21 @@ class FsMark:
         if ready is not None:
             yield ready
         directory = yield from self._directory(submitter, index, subdir)
-        per_subdir = spec.per_subdir
+        copy_ns, close_ns, per_subdir = writer.copy_ns(first), writer.close_ns, spec.per_subdir
         for number in range(spec.files):
             if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
                 subdir, rotated_ns = (subdir + 1) % max(spec.subdirs, 1), env.now
                 directory = yield from self._directory(submitter, index, subdir)
             factor = variation()
             owed_ns, task.owed_ns = task.owed_ns, 0
-            inode = yield from fs.create(submitter, directory, lead_ns + owed_ns, factor, writer.copy_ns(first, factor))
-            yield writer.dirty(inode, first, writer.close_ns(factor))
+            inode = yield from fs.create(submitter, directory, lead_ns + owed_ns, factor, int(copy_ns * factor))
+            yield writer.dirty(inode, first, int(close_ns * factor))
             if writer.due():
                 yield from writer.balance()
             for pages in others:
-                copy_ns = writer.copy_ns(pages, factor)
-                task.system_ns += copy_ns
-                yield copy_ns
+                more_ns = int(writer.copy_ns(pages) * factor)
+                task.system_ns += more_ns
+                yield more_ns
                 yield writer.dirty(inode, pages, 0)
                 if writer.due():
                     yield from writer.balance()

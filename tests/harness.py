@@ -1,0 +1,130 @@
+"""Small scenarios and a watched block layer, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from models.block.bio import Bio, Request
+from models.block.elevator import ElevatorRules
+from models.block.merge import QueueLimits
+from models.block.queue import BlockCosts, QueueSpec, RequestQueue, Submitter
+from models.hardware import FS_MARK_PROGRAM, P13_MACHINE, P13_XFS
+from models.kernels import KERNELS, PLUG_RULES
+from models.machine import LIGHT, Machine, Primitives, Scenario, build
+from models.seams import Signals, Site
+from models.workloads.fs_mark import parse_command
+from sim.cpu import Processors
+from sim.engine import Environment, Steps
+from sim.sync import HandOff, Mutex, SpinLock
+from sim.units import KIB, MIB
+
+LIMITS = QueueLimits(max_sectors_bytes=512 * KIB, max_segments=128, max_segment_bytes=64 * KIB, nomerges=0)
+
+
+def small_scenario(
+    *,
+    patched: bool = False,
+    processes: int = 4,
+    files: int = 500,
+    loops: int = 3,
+    memory_mib: int = 16,
+    changes: dict[str, Any] | None = None,
+) -> Scenario:
+    """P13's machine with *memory_mib* of memory; *changes* go over the inputs, by dotted path."""
+    command = f"fs_mark -D 10000 -S0 -n {files} -s 4096 -L {loops} -k" + "".join(f" -d {i}" for i in range(processes))
+    inputs: dict[str, Any] = {
+        "machine": P13_MACHINE.inputs(),
+        "kernel": KERNELS["3.11-p13" if patched else "3.11"].inputs(),
+        "filesystem": P13_XFS.inputs(),
+        "workload": {**parse_command(command), **FS_MARK_PROGRAM},
+        "give_up": 10**12,
+    }
+    inputs["machine"]["memory"] |= {"memory": memory_mib * MIB, "kernel_reserve": 0}
+    for path, value in (changes or {}).items():
+        *parents, last = path.split(".")
+        table = inputs
+        for parent in parents:
+            table = table[parent]
+        table[last] = value
+    return Scenario.model_validate(inputs)
+
+
+def run_small(seed: int = 1, primitives: Primitives = LIGHT, signals: Signals | None = None, **kwargs: Any) -> Machine:
+    """Build a small scenario and run it."""
+    machine = build(small_scenario(**kwargs), seed, primitives=primitives, signals=signals)
+    machine.run()
+    return machine
+
+
+class SlowDevice:
+    """Completes each request *latency_ns* after it came, all at once; keeps what it was given."""
+
+    def __init__(self, env: Environment, latency_ns: int) -> None:
+        self._env = env
+        self._latency_ns = latency_ns
+        self._rank = env.next_rank()
+        self.requests: list[Request] = []
+        self.times: list[int] = []
+
+    def submit(self, request: Request, done: Callable[[], None]) -> None:
+        self.requests.append(request)
+        self.times.append(self._env.now)
+        self._env.call_at(self._env.now + self._latency_ns, self._rank, done)
+
+
+class BlockLayer:
+    """A request queue over a `SlowDevice`, with round costs; `bios` that completed."""
+
+    def __init__(
+        self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
+        scheduler: str = "noop",
+    ) -> None:  # fmt: skip
+        self.env = Environment()
+        self.device = SlowDevice(self.env, latency_ns)
+        self.ended: list[Any] = []
+        costs = BlockCosts(request_ns=100, insert_ns=10, dispatch_ns=1_000, complete_ns=0)
+        spec = QueueSpec(
+            limits=LIMITS,
+            elevator=ElevatorRules(scheduler=scheduler, fifo_batch=16),
+            nr_requests=nr_requests,
+            driver_depth=depth,
+        )
+        self._site = Site(
+            env=self.env,
+            signals=Signals(),
+            thread=lambda name: Submitter(self.env.task(name), self.queue, costs),
+            spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
+            mutex=lambda name: Mutex(self.env, name, 1_000),
+            variation=lambda name: lambda: 1.0,
+        )
+        self.queue = RequestQueue(
+            site=self._site,
+            spec=spec,
+            rules=PLUG_RULES[era],
+            complete_ns=0,
+            device=self.device,
+            processors=Processors(self.env, 1, 10**9, lambda: 0.0),
+        )
+
+    def bio(self, start_sector: int, sectors: int = 8) -> Bio:
+        """A write that reports its end."""
+        return Bio(start_sector, sectors, owner=self.queue, end_io=self.ended.append, context=start_sector)
+
+    def run(self, *bodies: Callable[[Submitter], Steps]) -> None:
+        """Run each body as a thread of its own, to the end."""
+        for body in bodies:
+            submitter = self._site.thread("writer")
+            self.env.start(submitter.task, body(submitter))
+        self.env.run()
+        assert self.env.live_tasks == 0, "a submitter never finished"
+
+    def submit(self, submitter: Submitter, bio: Bio) -> Steps:
+        """submit_bio."""
+        if not submitter.merge(bio):
+            yield from submitter.make_request(bio)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Sectors of each request the device saw, in order."""
+        return [request.sectors for request in self.device.requests]

@@ -1,0 +1,154 @@
+"""Is the architecture intact?  The laws that the folders promise, checked over the syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from models.hardware import FILESYSTEMS, FS_MARK_PROGRAM, MACHINES
+from models.kernels import KERNELS, PLUG_RULES
+from models.variants import variants
+from sim.param import Given, Origin, Spec
+
+ROOT = Path(__file__).parent.parent
+LAYERS = ["sim", "models", "experiments", "notebooks"]
+VARIANT_FOLDERS = ["devices", "filesystems", "flushers", "throttling", "workloads"]
+SOURCES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+
+
+def imported(source: str) -> Iterator[str]:
+    """Every module that *source* imports, wherever in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def upward_imports(layer: str, source: str) -> list[str]:
+    """The imports of *source*, a module of *layer*, that point upwards."""
+    above = LAYERS[LAYERS.index(layer) + 1 :]
+    return [name for name in imported(source) if name.split(".")[0] in above]
+
+
+def sibling_imports(folder: str, source: str) -> list[str]:
+    """The imports of *source*, a variant in *folder*, that name another variant there."""
+    return [name for name in imported(source) if name.startswith(f"models.{folder}.")]
+
+
+def lost_steps(source: str, generators: set[str]) -> list[str]:
+    """Calls of *generators* in *source* whose result is dropped: a process that never runs."""
+    return [
+        f"{node.lineno}: {ast.unparse(node.value)}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value.func) in generators
+    ]
+
+
+def generators_of(source: str) -> set[str]:
+    """The functions in *source* that do nothing until they are delegated to or yielded."""
+    waits = ("Steps", "Generator", "Iterable[Wait]", "Park", "Wait", "int | Park")
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.returns is not None:
+            returns = ast.unparse(node.returns).strip("'\"")
+            if returns.startswith(waits):
+                names.add(node.name)
+    return names
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path: Path) -> None:
+    """sim <- models <- experiments <- notebooks."""
+    layer = path.relative_to(ROOT).parts[0]
+    assert upward_imports(layer, path.read_text()) == []
+
+
+def test_an_upward_import_is_seen() -> None:
+    """The check above can fail: it sees an import inside a function, too."""
+    assert upward_imports("sim", "def f():\n    from models.block import merge\n") == ["models.block"]
+
+
+@pytest.mark.parametrize("folder", VARIANT_FOLDERS)
+def test_variants_are_strangers(folder: str) -> None:
+    """Variants in one folder never import each other, and nothing but the folder makes them known."""
+    for path in (ROOT / "models" / folder).glob("*.py"):
+        assert sibling_imports(folder, path.read_text()) == [], path.name
+    files = {path.stem for path in (ROOT / "models" / folder).glob("*.py")} - {"__init__"}
+    assert set(variants(folder)) == files, "a variant's kind is its file's name"
+
+
+def test_only_the_machine_builds_components() -> None:
+    """No module but machine.py imports a variant's component, except the tables of named specs."""
+    for path in (ROOT / "models").rglob("*.py"):
+        if path.name in ("machine.py", "hardware.py", "kernels.py"):
+            continue
+        for folder in VARIANT_FOLDERS:
+            assert not sibling_imports(folder, path.read_text()), path.name
+
+
+def test_no_process_is_called_without_being_run() -> None:
+    """A generator called as a statement does nothing, silently: none is."""
+    model = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in ("sim", "models")]
+    generators = set().union(*(generators_of(path.read_text()) for path in model))
+    assert {"make_request", "write_pages", "finish_plug", "section", "balance"} <= generators
+    for path in model:
+        assert lost_steps(path.read_text(), generators) == [], path.name
+
+
+def test_a_dropped_yield_from_is_seen() -> None:
+    """The check above can fail."""
+    source = "def f(self) -> Steps:\n    yield 1\ndef g(x):\n    x.f()\n"
+    assert lost_steps(source, generators_of(source)) == ["4: x.f()"]
+
+
+def test_no_stray_dice_and_no_wall_clock_in_the_model() -> None:
+    """Randomness comes from sim.streams, time from the environment."""
+    for path in SOURCES:
+        layer = path.relative_to(ROOT).parts[0]
+        modules = set(imported(path.read_text()))
+        assert "random" not in modules, path.name
+        if layer in ("sim", "models"):
+            assert not modules & {"time", "datetime"}, path.name
+
+
+def _specs() -> list[tuple[str, Spec]]:
+    named: list[tuple[str, Spec]] = [*MACHINES.items(), *FILESYSTEMS.items(), *KERNELS.items()]
+    return named + [(f"plug {name}", rules) for name, rules in PLUG_RULES.items()]
+
+
+@pytest.mark.parametrize(("name", "spec"), _specs(), ids=lambda value: value if isinstance(value, str) else "")
+def test_every_number_has_a_source(name: str, spec: Spec) -> None:
+    """No number without an origin and a source; an assumed one has a range that holds it."""
+    numbers = list(spec.numbers())
+    assert numbers
+    for number in numbers:
+        assert number.given is not None, number.path
+        assert number.given.source, number.path
+        assert_ranged(number.path, number.value, number.given)
+
+
+def test_the_program_s_numbers_have_sources() -> None:
+    """The same for what fs_mark itself costs."""
+    for name, given in FS_MARK_PROGRAM.items():
+        assert isinstance(given, Given)
+        assert_ranged(name, given.value, given)
+
+
+def assert_ranged(path: str, value: object, given: Given) -> None:
+    """An assumed number lies within its stated range."""
+    if given.origin is Origin.ASSUMED and not isinstance(value, str | bool):
+        assert given.low <= value <= given.high, path  # type: ignore[operator]
+
+
+def test_files_stay_small() -> None:
+    """A file can be read at one sitting."""
+    for path in SOURCES:
+        assert len(path.read_text().splitlines()) <= 420, path.name

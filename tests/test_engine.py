@@ -1,0 +1,180 @@
+"""The environment: order, the light waits, and their equality with stock SimPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from models.machine import LIGHT, STOCK, Primitives
+from sim.engine import PARK, URGENT, Environment, GiveUp, Steps, Task
+from sim.sync import HandOff
+
+Log = list[tuple[int, str]]
+
+
+def test_ties_go_by_rank_whatever_the_order_of_scheduling() -> None:
+    """Two tasks that wake at one instant run in the order of their ranks; an URGENT call precedes both."""
+    env = Environment()
+    log: Log = []
+
+    def body(name: str, delays: list[int]) -> Steps:
+        yield from delays
+        log.append((env.now, name))
+
+    first, second = env.task("first"), env.task("second")
+    env.start(second, body("second", [10]))
+    env.start(first, body("first", [3, 7]))
+    env.call_at(10, URGENT, lambda: log.append((env.now, "call")))
+    env.run()
+    assert log == [(10, "call"), (10, "first"), (10, "second")]
+
+
+def test_a_parked_task_sleeps_until_it_is_woken() -> None:
+    """PARK waits for wake(), and wake() may have a delay."""
+    env = Environment()
+    log: Log = []
+
+    def sleeper() -> Steps:
+        yield PARK
+        log.append((env.now, "woken"))
+
+    task = env.start(env.task("sleeper"), sleeper())
+    env.call_at(100, URGENT, lambda: env.wake(task, 5))
+    env.run()
+    assert log == [(105, "woken")]
+
+
+def test_a_yielded_generator_runs_as_yield_from_would() -> None:
+    """Subroutines nest, may wait not at all, and give control back to their caller."""
+    env = Environment()
+    log: Log = []
+
+    def nothing() -> Steps:
+        return
+        yield
+
+    def inner() -> Steps:
+        yield nothing()
+        yield 2
+        log.append((env.now, "inner"))
+
+    def outer() -> Steps:
+        yield inner()
+        yield nothing()
+        yield from inner()
+        log.append((env.now, "outer"))
+
+    ended: list[int] = []
+    task = env.task("t")
+    task.on_exit = lambda: ended.append(env.now)
+    env.start(task, outer())
+    env.run()
+    assert log == [(2, "inner"), (4, "inner"), (4, "outer")]
+    assert ended == [4]
+    assert env.live_tasks == 0
+
+
+def test_stock_simpy_processes_run_beside_tasks() -> None:
+    """A task may wait for a SimPy event, and SimPy's own processes share the clock."""
+    env = Environment()
+    log: Log = []
+    bell = env.event()
+
+    def listener() -> Steps:
+        yield bell
+        log.append((env.now, "heard"))
+
+    def ringer() -> Any:
+        yield env.timeout(7)
+        bell.succeed()
+
+    env.start(env.task("listener"), listener())
+    env.process(ringer())
+    env.run()
+    assert log == [(7, "heard")]
+
+
+@pytest.mark.parametrize("wait", [1.5, "soon", None])
+def test_what_is_no_wait_is_refused(wait: object) -> None:
+    """Float time and other things yielded by mistake raise, naming the task."""
+    env = Environment()
+
+    def body() -> Steps:
+        yield wait  # type: ignore[misc]
+
+    env.start(env.task("careless"), body())
+    with pytest.raises(TypeError, match="careless"):
+        env.run()
+
+
+def test_a_run_gives_up_at_its_limit() -> None:
+    """A model that ticks for ever is refused at the give-up time."""
+    env = Environment()
+
+    def ticker() -> Steps:
+        while True:
+            yield 1_000
+
+    env.start(env.task("ticker"), ticker())
+    with pytest.raises(GiveUp):
+        env.run(10_000)
+
+
+def contention(primitives: Primitives, per_waiter_ns: int) -> tuple[Log, Any, int]:
+    """Five tasks that share a spinlock, a mutex and many ties; everything they did."""
+    env = primitives.environment()
+    lock = primitives.spin_lock(env, "lock", HandOff(30, per_waiter_ns))
+    mutex = primitives.mutex(env, "mutex", 10)
+    log: Log = []
+
+    def part(task: Task, n: int) -> Steps:
+        yield lock.section(task, 50, 10 * n)
+        log.append((env.now, f"{task.name} left the lock"))
+
+    def body(task: Task, n: int) -> Steps:
+        for i in range(40):
+            yield 20 * (n + i % 3)
+            yield part(task, n)
+            if not mutex.try_acquire(task):
+                yield mutex.wait(task)
+            yield 5
+            mutex.release()
+            yield from part(task, n)
+        log.append((env.now, f"{task.name} ended"))
+
+    tasks = [env.task(f"t{n}") for n in range(5)]
+    for n, task in enumerate(tasks):
+        env.start(task, body(task, n))
+    env.run()
+    return log, (lock.stat, mutex.stat), sum(task.spin_ns for task in tasks)
+
+
+@pytest.mark.parametrize("per_waiter_ns", [0, 110])
+def test_light_primitives_equal_stock_simpy(per_waiter_ns: int) -> None:
+    """The same model on Resource and events gives the same log, counters and spin times, ties included."""
+    light, stock = contention(LIGHT, per_waiter_ns), contention(STOCK, per_waiter_ns)
+    assert light == stock
+    assert light[1][0].contentions > 50
+
+
+def test_the_order_of_starting_does_not_matter() -> None:
+    """Ranks are given when tasks are made, so the history of start() leaves no trace."""
+
+    def run(order: Callable[[list[int]], list[int]]) -> Log:
+        env = Environment()
+        log: Log = []
+
+        def body(n: int) -> Steps:
+            for _ in range(3):
+                yield 5
+                log.append((env.now, str(n)))
+
+        tasks = [env.task(str(n)) for n in range(4)]
+        for n in order(list(range(4))):
+            env.start(tasks[n], body(n))
+        env.run()
+        return log
+
+    assert run(lambda ns: ns) == run(lambda ns: ns[::-1])

@@ -1,0 +1,315 @@
+"""The merge logic of every era: laws, bounds, and equality with a literal walk of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.block.bio import Bio, Request
+from models.block.elevator import Elevator, ElevatorRules
+from models.block.merge import Merge, PlugRules, QueueLimits, plug_decisions
+from models.kernels import PLUG_RULES
+from sim.units import KIB
+
+ERAS = pytest.mark.parametrize("era", PLUG_RULES)
+
+
+def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimits:
+    """Queue limits with 64 KiB segments."""
+    return QueueLimits(
+        max_sectors_bytes=kib * KIB, max_segments=segments, max_segment_bytes=64 * KIB, nomerges=nomerges
+    )
+
+
+# -- a second, literal implementation, as one would read it in the kernel -------------------------------
+
+
+@dataclass
+class Listed:
+    """A request of the reference: its bios in sector order."""
+
+    queue: object
+    op: str
+    bios: list[Bio]
+    nomerge: bool
+
+    @property
+    def start(self) -> int:
+        return self.bios[0].start_sector
+
+    @property
+    def end(self) -> int:
+        return self.bios[-1].end_sector
+
+    def has_room(self, bio: Bio, of: QueueLimits) -> bool:
+        size = sum(b.sectors for b in self.bios) + bio.sectors
+        return (
+            size * 512 <= of.max_sectors_bytes and sum(b.segments for b in self.bios) + bio.segments <= of.max_segments
+        )
+
+
+@dataclass
+class Literal:
+    """The plug as a list that is walked; newest last."""
+
+    rules: PlugRules
+    of: QueueLimits
+    plug: list[Listed] = field(default_factory=list)
+    flushed: list[list[Listed]] = field(default_factory=list)
+
+    def submit(self, bio: Bio) -> tuple[Merge, bool]:
+        merge = Merge.NEW if self.of.nomerges == 2 else self.try_merge(bio)
+        if merge is not Merge.NEW:
+            return merge, False
+        full = self.is_full(bio)
+        if full:
+            self.flush()
+        self.plug.append(Listed(bio.owner, bio.op, [bio], bio.nomerge))
+        return merge, full
+
+    def try_merge(self, bio: Bio) -> Merge:
+        same = [r for r in self.plug if r.queue is bio.owner]
+        if self.rules.tried == "all":
+            candidates = same[::-1]
+        elif self.rules.tried == "newest":
+            candidates = same[-1:]
+        else:
+            candidates = same[:1]
+        for request in candidates:
+            if request.nomerge or bio.nomerge or request.op != bio.op:
+                continue
+            if request.end == bio.start_sector:
+                if request.has_room(bio, self.of):
+                    request.bios.append(bio)
+                    return Merge.BACK
+                request.nomerge = True
+            elif request.start == bio.end_sector:
+                if request.has_room(bio, self.of):
+                    request.bios.insert(0, bio)
+                    return Merge.FRONT
+                request.nomerge = True
+        return Merge.NEW
+
+    def is_full(self, bio: Bio) -> bool:
+        if not self.plug:
+            return False
+        several = any(r.queue is not bio.owner for r in self.plug)
+        if self.rules.max_requests is not None:
+            counts_all = self.rules.max_requests_mixed is not None
+            held = len(self.plug) if counts_all else sum(r.queue is bio.owner for r in self.plug)
+            bound = self.rules.max_requests_mixed if counts_all and several else self.rules.max_requests
+            assert bound is not None
+            if held >= bound:
+                return True
+        if self.rules.flush_bytes is None:
+            return False
+        judged = self.plug[-1] if self.rules.flush_of == "newest" else self.plug[0]
+        return 512 * (judged.end - judged.start) >= self.rules.flush_bytes
+
+    def flush(self) -> None:
+        if self.plug:
+            ordered = {"sector": lambda p: sorted(p, key=lambda r: r.start), "fifo": list, "lifo": lambda p: p[::-1]}
+            self.flushed.append(ordered[self.rules.order](self.plug))
+            self.plug = []
+
+
+QUEUES = ("sda", "sdb")
+
+
+@st.composite
+def bio_streams(draw: st.DrawFn) -> list[Bio]:
+    """Interleaved sequential streams, forwards and backwards, on two queues, with barriers among them."""
+    heads = {i: 100_000 * i for i in range(draw(st.integers(1, 40)))}
+    bios = []
+    for _ in range(draw(st.integers(1, 120))):
+        stream = draw(st.sampled_from(sorted(heads)))
+        sectors = draw(st.sampled_from([8, 8, 8, 64, 256, 512]))
+        if draw(st.integers(0, 9)) == 0:  # in front of the stream's last bio
+            start = heads[stream] - 2 * sectors
+        else:
+            start = heads[stream]
+            heads[stream] += sectors
+        if start < 0:
+            continue
+        nomerge = draw(st.integers(0, 19)) == 0
+        owner = QUEUES[1] if stream % 7 == 6 else QUEUES[0]
+        op = "R" if stream % 5 == 4 else "W"
+        bios.append(Bio(start, sectors, segments=sectors // 8, op=op, owner=owner, nomerge=nomerge))
+    return bios
+
+
+def shape(batches: Sequence[Sequence[Request]]) -> list[list[tuple[int, int, int]]]:
+    """Batches as plain numbers: start, end, bios."""
+    return [[(r.start_sector, r.end_sector, len(r.bios)) for r in batch] for batch in batches]
+
+
+@ERAS
+@given(bios=bio_streams(), of=st.sampled_from([limits(), limits(64, 16), limits(1280, 128), limits(nomerges=2)]))
+def test_decisions_equal_a_literal_walk(era: str, bios: list[Bio], of: QueueLimits) -> None:
+    """Every merge, every full flush and every batch is what walking the list gives."""
+    rules = PLUG_RULES[era]
+    literal = Literal(rules, of)
+    expected = [literal.submit(bio) for bio in bios]
+    literal.flush()
+    decisions, batches = plug_decisions(bios, rules, of)
+    assert [tuple(decision) for decision in decisions] == expected
+    assert shape(batches) == [[(r.start, r.end, len(r.bios)) for r in batch] for batch in literal.flushed]
+
+
+@ERAS
+@given(bios=bio_streams())
+def test_no_sector_is_lost_invented_or_reordered(era: str, bios: list[Bio]) -> None:
+    """The requests hold the submitted bios, each once and in place; limits hold; a barrier stays alone."""
+    of = limits(256, 40)
+    _, batches = plug_decisions(bios, PLUG_RULES[era], of)
+    requests = [request for batch in batches for request in batch]
+    assert sorted(map(id, (bio for request in requests for bio in request.bios))) == sorted(map(id, bios))
+    for request in requests:
+        assert request.bios[0].start_sector == request.start_sector
+        assert request.bios[-1].end_sector == request.end_sector
+        for before, after in zip(request.bios, request.bios[1:], strict=False):
+            assert before.end_sector == after.start_sector
+        assert len({(bio.owner, bio.op) for bio in request.bios}) == 1
+        if len(request.bios) > 1:
+            assert request.sectors * 512 <= of.max_sectors_bytes
+            assert sum(bio.segments for bio in request.bios) <= of.max_segments
+            assert not any(bio.nomerge for bio in request.bios)
+
+
+@ERAS
+@given(bios=bio_streams())
+def test_less_merging_never_makes_fewer_requests(era: str, bios: list[Bio]) -> None:
+    """nomerges 2 makes one request a bio, the most there can be."""
+    _, batches = plug_decisions(bios, PLUG_RULES[era], limits(nomerges=2))
+    assert sum(map(len, batches)) == len(bios)
+    _, merged = plug_decisions(bios, PLUG_RULES[era], limits())
+    assert sum(map(len, merged)) <= len(bios)
+
+
+@pytest.mark.parametrize(
+    ("era", "held"), [(era, rules.max_requests) for era, rules in PLUG_RULES.items() if rules.max_requests]
+)
+def test_a_plug_holds_exactly_its_limit(era: str, held: int) -> None:
+    """The request that finds the plug full flushes it; the one before does not."""
+    bios = [Bio(1_000 * i, 8, owner="sda") for i in range(held + 1)]
+    decisions, batches = plug_decisions(bios, PLUG_RULES[era], limits())
+    assert [decision.full_flush for decision in decisions] == [False] * held + [True]
+    assert list(map(len, batches)) == [held, 1]
+
+
+def test_2_6_39_has_no_limit() -> None:
+    """Its plug grows until a sleep or the end."""
+    _, batches = plug_decisions([Bio(1_000 * i, 8) for i in range(500)], PLUG_RULES["2.6.39"], limits())
+    assert list(map(len, batches)) == [500]
+
+
+@pytest.mark.parametrize("era", [era for era, rules in PLUG_RULES.items() if rules.max_requests_mixed])
+def test_a_plug_of_several_queues_holds_more(era: str) -> None:
+    """32 requests of one queue, 64 as soon as a second queue is among them."""
+    bios = [Bio(1_000 * i, 8, owner="sda" if i % 2 else "sdb") for i in range(65)]
+    decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
+    assert [i for i, decision in enumerate(decisions) if decision.full_flush] == [64]
+
+
+@pytest.mark.parametrize(
+    ("era", "kib", "flushes"),
+    [
+        ("4.9", (128, 128, 128), []),
+        ("5.10", (4, 124, 4), []), ("5.10", (4, 128, 4), [2]), ("5.10", (128, 4, 4), [1]),
+        ("6.12", (124, 128, 4), []), ("6.12", (128, 4, 4), [1]), ("6.14", (4, 128, 4), []),
+    ],
+)  # fmt: skip
+def test_the_128_kib_rule_looks_at_the_right_request(era: str, kib: tuple[int, ...], flushes: list[int]) -> None:
+    """From 5.4 on a new request flushes a plug whose newest (later: oldest) request has 128 KiB."""
+    bios = [Bio(100_000 * i, 2 * size) for i, size in enumerate(kib)]
+    decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
+    assert [i for i, decision in enumerate(decisions) if decision.full_flush] == flushes
+
+
+@pytest.mark.parametrize(("of", "fits"), [(limits(512, 128), 128), (limits(512, 126), 126), (limits(64, 128), 16)])
+def test_a_request_grows_to_the_limits_and_no_further(of: QueueLimits, fits: int) -> None:
+    """4 KiB pages: sectors or segments bind, whichever first."""
+    bios = [Bio(8 * i, 8) for i in range(fits + 1)]
+    decisions, batches = plug_decisions(bios, PLUG_RULES["3.11"], of)
+    assert [decision.merge for decision in decisions] == [Merge.NEW] + [Merge.BACK] * (fits - 1) + [Merge.NEW]
+    assert [len(request.bios) for request in batches[0]] == [fits, 1]
+
+
+def test_interleaved_streams_merge_only_under_the_whole_list_walk() -> None:
+    """Eight streams in turn: eight requests in 3.11, none merged from 5.17 on."""
+    bios = [Bio(100_000 * (i % 8) + 8 * (i // 8), 8) for i in range(64)]
+    assert sum(map(len, plug_decisions(bios, PLUG_RULES["3.11"], limits())[1])) == 8
+    assert sum(map(len, plug_decisions(bios, PLUG_RULES["6.1"], limits())[1])) == 64
+
+
+def test_a_flush_is_sorted_by_sector_from_3_10_on() -> None:
+    """3.1 issues in order of arrival, 5.17 in the reverse of it."""
+    bios = [Bio(start, 8) for start in (3_000, 1_000, 2_000)]
+    order = {era: [r.start_sector for r in plug_decisions(bios, PLUG_RULES[era], limits())[1][0]] for era in PLUG_RULES}
+    assert order["3.1"] == [3_000, 1_000, 2_000]
+    assert order["3.11"] == [1_000, 2_000, 3_000]
+    assert order["5.17"] == [2_000, 1_000, 3_000]
+
+
+# -- the elevator ---------------------------------------------------------------------------------
+
+
+def elevator(scheduler: str, of: QueueLimits | None = None) -> Elevator:
+    """An empty elevator."""
+    return Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), of or limits())
+
+
+def drain(of: Elevator) -> list[Request]:
+    """All requests, in dispatch order."""
+    return [of.next() for _ in range(len(of.waiting))]
+
+
+@pytest.mark.parametrize(("scheduler", "front"), [("noop", Merge.NEW), ("deadline", Merge.FRONT)])
+def test_only_a_sorting_scheduler_merges_in_front(scheduler: str, front: Merge) -> None:
+    """noop finds back merges by its hash of ends, deadline front merges as well."""
+    of = elevator(scheduler)
+    of.insert(Request(Bio(800, 8)))
+    assert of.attempt_merge(Bio(808, 8)) is Merge.BACK
+    assert of.attempt_merge(Bio(792, 8)) is front
+    assert of.attempt_merge(Bio(900, 8)) is Merge.NEW
+
+
+def test_insertion_appends_whole_requests() -> None:
+    """Sort-merge insertion: a flushed request joins the waiting one that it follows."""
+    of = elevator("noop")
+    assert of.insert(Request(Bio(0, 8)))
+    assert not of.insert(Request(Bio(8, 8)))
+    assert [(r.start_sector, r.end_sector) for r in drain(of)] == [(0, 16)]
+
+
+@given(
+    starts=st.lists(st.integers(0, 60), min_size=1, max_size=60, unique=True),
+    scheduler=st.sampled_from(["noop", "deadline"]),
+)
+def test_the_elevator_loses_nothing(starts: list[int], scheduler: str) -> None:
+    """Bios merged, requests inserted and dispatched in between: every sector leaves once."""
+    of = elevator(scheduler, limits(32, 16))
+    left: list[Request] = []
+    for n, start in enumerate(starts):
+        bio = Bio(8 * start, 8)
+        if of.attempt_merge(bio) is Merge.NEW:
+            of.insert(Request(bio))
+        if n % 5 == 4:
+            left.append(of.next())
+    left += drain(of)
+    assert sorted(bio.start_sector // 8 for request in left for bio in request.bios) == sorted(starts)
+    assert all(request.sectors == 8 * len(request.bios) <= 64 for request in left)
+
+
+def test_deadline_sweeps_and_noop_does_not() -> None:
+    """Dispatch order: by sector from the oldest on, wrapping, against arrival."""
+    starts = [500, 900, 100, 700]
+    for scheduler, expected in (("noop", starts), ("deadline", [500, 700, 900, 100])):
+        of = elevator(scheduler)
+        for start in starts:
+            of.insert(Request(Bio(start, 8)))
+        assert [request.start_sector for request in drain(of)] == expected

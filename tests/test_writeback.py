@@ -1,0 +1,213 @@
+"""The whole path, small: conservation, the plug's place, determinism, and that it bends the right way."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.machine import LIGHT, STOCK, Machine
+from models.seams import Signals
+from models.variants import variants
+from models.writeback import Work
+from sim.units import MIB
+from tests.harness import run_small
+
+
+def iterations(machine: Machine) -> list[Any]:
+    """fs_mark's lines."""
+    return list(machine.workload.iterations)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    patched=st.booleans(),
+    processes=st.integers(1, 5),
+    files=st.integers(1, 300),
+    memory_mib=st.sampled_from([4, 16, 64]),
+    size=st.sampled_from([1, 4096, 20_000, 1 * MIB]),
+)
+def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: int, size: int) -> None:
+    """dirtied = cleaned + dirty + under writeback, also counted in inodes and in sectors on the device."""
+    machine = run_small(
+        patched=patched, processes=processes, files=files // (1 + size // 65536) + 1, loops=2, memory_mib=memory_mib,
+        changes={"workload.file_size": size},
+    )  # fmt: skip
+    cache, spec = machine.cache, machine.workload._spec
+    pages = -(-size // 4096)
+    assert cache.dirtied == 2 * spec.processes * spec.files * pages
+    assert cache.dirtied == cache.dirty + cache.writeback + cache.written
+    on_lists = [*machine.lists.dirty, *machine.lists.io, *machine.lists.more_io]
+    # The flusher may hold one inode in its hands.
+    assert 0 <= cache.dirty - sum(inode.dirty_pages for inode in on_lists) <= pages
+    assert iterations(machine)[-1].count == 2 * spec.processes * spec.files
+
+
+def data_requests(machine_of: dict[str, Any]) -> list[int]:
+    """Sizes (sectors) of the data writes of a run, in the order in which they were issued."""
+    signals = Signals()
+    sizes: list[int] = []
+
+    def issued(_: str, request: Any) -> None:
+        if request.bios[0].end_io is not None and request.op == "W":
+            sizes.append(request.sectors)
+
+    signals.block_rq_issue.observers.append(issued)
+    run_small(signals=signals, **machine_of)
+    return sizes
+
+
+def test_the_plug_s_place_is_the_whole_patch() -> None:
+    """Per mapping: one request a file.  Per slice: neighbours merge.  Per work item: no less."""
+    of: dict[str, Any] = {"processes": 4, "files": 2_000, "loops": 3}
+    mapping = data_requests(of)
+    slices = data_requests({**of, "patched": True})
+    work = data_requests({**of, "changes": {"kernel.writeback.plug_scope": "work"}})
+    assert len(mapping) > 1_000
+    assert sum(size == 8 for size in mapping) > 0.95 * len(mapping)
+    assert len(slices) < 0.15 * len(mapping)
+    assert len(work) <= 1.2 * len(slices)
+
+
+def test_a_large_file_merges_inside_its_own_plug() -> None:
+    """One plug per mapping is not no plug (mechanisms.md, pitfall 1)."""
+    sizes = data_requests({"processes": 1, "files": 30, "memory_mib": 64, "changes": {"workload.file_size": 4 * MIB}})
+    assert max(sizes) > 900
+    assert sum(sizes) / len(sizes) > 500
+
+
+def test_more_streams_than_the_plug_holds_do_not_merge() -> None:
+    """The knee: 12 interleaved streams merge, 24 do not, since every new request then finds 16."""
+
+    def mean(processes: int) -> float:
+        files = 24_000 // processes
+        sizes = data_requests(
+            {"patched": True, "processes": processes, "files": files, "loops": 1, "memory_mib": 32,
+             "changes": {"machine.processors.count": 64}}
+        )  # fmt: skip
+        assert len(sizes) > 100
+        return sum(sizes) / len(sizes)
+
+    assert mean(12) > 4 * mean(24)
+
+
+@pytest.mark.parametrize("patched", [False, True])
+def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> None:
+    """Same seed, same results to the last ns, on the light waits and on stock SimPy."""
+
+    def trace(primitives: Any) -> tuple[Any, ...]:
+        machine = run_small(patched=patched, primitives=primitives, processes=6, files=300)
+        return (
+            iterations(machine), machine.queue.stat, [lock.stat for lock in machine.locks],
+            machine.workload.system_ns, machine.filesystem.log_bytes, machine.throttle.bandwidth.__dict__,
+        )  # fmt: skip
+
+    assert trace(LIGHT) == trace(STOCK)
+
+
+GOLDEN = """\
+import hashlib
+from tests.harness import run_small
+m = run_small(processes=3, files=200)
+print(hashlib.sha256(repr((m.workload.iterations, m.queue.stat, m.workload.system_ns)).encode()).hexdigest())
+"""
+
+
+def test_same_seed_same_bytes_whatever_the_hash_seed() -> None:
+    """Two processes with different hash seeds, and this one, agree."""
+    digests = set()
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        run = subprocess.run(
+            [sys.executable, "-c", GOLDEN], env=environment, capture_output=True, text=True, check=True
+        )
+        digests.add(run.stdout.strip())
+    machine = run_small(processes=3, files=200)
+    here = repr((machine.workload.iterations, machine.queue.stat, machine.workload.system_ns))
+    digests.add(hashlib.sha256(here.encode()).hexdigest())
+    assert len(digests) == 1
+
+
+def test_another_seed_gives_other_bytes() -> None:
+    """The dice do matter."""
+    assert iterations(run_small(seed=1)) != iterations(run_small(seed=2))
+
+
+def test_a_golden_log_of_a_tiny_run() -> None:
+    """Five files, patched: the flusher's events as the kernel would trace them, readable in a diff."""
+    signals = Signals()
+    log: list[str] = []
+
+    def block(name: str, **fields: Any) -> None:
+        thing = fields.get("bio") or fields.get("request")
+        if thing is not None:
+            log.append(f"{name} {thing.op} {thing.start_sector} + {thing.sectors}")
+        else:
+            log.append(f"{name} {len(fields['requests'])}" if "requests" in fields else name)
+
+    for name in ("block_bio_queue", "block_bio_backmerge", "block_getrq", "block_plug", "block_unplug",
+                 "block_rq_issue"):  # fmt: skip
+        getattr(signals, name).observers.append(block)
+    machine = run_small(signals=signals, patched=True, processes=1, files=5, loops=1, memory_mib=1)
+    machine.throttle._works.queue(Work("sync"))
+    machine.env.call_at(machine.env.now + 50_000_000, 0, machine.env.halt)
+    machine.env.run()
+    first = 72  # one inode chunk of 64 blocks' sectors, one directory block
+    expected = ["block_plug"]
+    for i in range(5):
+        expected.append(f"block_bio_queue W {first + 8 * i} + 8")
+        expected.append(f"{'block_bio_backmerge' if i else 'block_getrq'} W {first + 8 * i} + 8")
+    expected += ["block_unplug 1", f"block_rq_issue W {first} + 40"]
+    expected += ["block_plug"]  # the slice that finds nothing more
+    assert log == expected
+
+
+@pytest.mark.parametrize("factor", [3, 7])
+def test_slower_processors_stretch_an_unthrottled_run(factor: int) -> None:
+    """Metamorphic: with every path *factor* times longer, and no throttling, so is the run."""
+
+    def wall_ns(scale: float) -> int:
+        changes = {"machine.processors.writer_scale": scale, "machine.processors.cv": 0}
+        end_ns: int = iterations(run_small(processes=2, files=50, memory_mib=64, changes=changes))[-1].end_ns
+        return end_ns
+
+    assert wall_ns(2.0 * factor) / wall_ns(2.0) == pytest.approx(factor, rel=0.01)
+
+
+def test_a_cheaper_flusher_is_never_slower() -> None:
+    """Metamorphic: less work per inode, no longer a run; the throttled writers follow the flusher."""
+    walls = [
+        iterations(run_small(files=2_000, changes={"machine.processors.flusher_scale": scale}))[-1].end_ns
+        for scale in (0.5, 2.0, 8.0)
+    ]
+    assert walls == sorted(walls)
+    assert walls[2] > 1.5 * walls[0]
+
+
+@pytest.mark.parametrize("kind", sorted(variants("devices")))
+def test_every_device_obeys(kind: str) -> None:
+    """On every device in the folder the writers finish, no page is lost, and the same files are made."""
+    specs: dict[str, Any] = {"null": {"kind": "null"}}
+    changes = {"machine.device": specs[kind]} if kind in specs else {}
+    if kind == "ssd":
+        from models.hardware import SATA_SSD_2013
+
+        changes = {"machine.device": SATA_SSD_2013}
+    machine = run_small(changes=changes)
+    cache = machine.cache
+    assert iterations(machine)[-1].count == 6_000
+    assert cache.dirtied == cache.dirty + cache.writeback + cache.written == 6_000
+    assert cache.written > 0
+
+
+def test_writers_outnumber_processors() -> None:
+    """Forty processes on sixteen processors all finish, and none loses time to no one."""
+    machine = run_small(processes=40, files=50, loops=2)
+    assert iterations(machine)[-1].count == 4_000
+    assert all(process.task.system_ns > 0 for process in machine.workload._submitters)
