@@ -108,6 +108,7 @@ class _Reader:
         self._document = document
         self._places = places
         self._problems: list[Problem] = []
+        self._variant = ""
         self._overrides: list[tuple[Path, Any]] = []
         for override in overrides:
             self._read_override(override)
@@ -150,6 +151,7 @@ class _Reader:
 
     def _case(self, variant: str, point: Any, table: Mapping[str, Any]) -> list[Case]:
         """The case of *table*, or nothing and its problems."""
+        self._variant = variant
         self._refuse_unknown(table, _PARTS, ("scenario",))
         inputs: dict[str, Any] = {"give_up": table.get("give_up", DEFAULT_GIVE_UP)}
         sound = True
@@ -192,7 +194,7 @@ class _Reader:
         """*table* with every value marked as given here."""
         result: dict[str, Any] = {}
         for key, value in table.items():
-            place = self._places.of((*path, key))
+            place = self._places.of(("variants", self._variant, *path[1:], key), (*path, key))
             if isinstance(value, Mapping):
                 result[key] = self._sourced(value, (*path, key))
             elif isinstance(value, int) and not isinstance(value, bool):
@@ -229,7 +231,8 @@ class _Reader:
         return {}
 
     def _wrong(self, path: Path, message: str) -> list[Case]:
-        self._problems.append(Problem(self._places.of(path), ".".join(path), message))
+        place = self._places.of(("variants", self._variant, *path[1:]), path)
+        self._problems.append(Problem(place, ".".join(path), message))
         return []
 
 

@@ -45,7 +45,9 @@ class Places:
 
     def __init__(self, name: str, text: str) -> None:
         self._name = name
-        self._places = {path: f"{name}:{line}" for path, line in _lines_of_keys(text)}
+        self._places: dict[Path, str] = {}
+        for path, line in _lines_of_keys(text):
+            self._places.setdefault(path, f"{name}:{line}")
 
     def override(self, path: Path, place: str) -> None:
         """*path* was set elsewhere."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
 import os
 import resource
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
 
 from experiments.config import Case
 from experiments.problems import bad
+from experiments.progress import Meter, Progress
 from models.machine import PRIMITIVES, Machine, Scenario, build
 from models.workloads.fs_mark import Iteration
 from sim.engine import GiveUp
@@ -60,15 +61,24 @@ class Outcome:
     peak_rss_mib: float
 
 
-def run_case(case: Case, seed: int, replication: int = 0, primitives: str = "light", progress: bool = False) -> Outcome:
-    """Simulate *case* to its end.
+Tell = Callable[[Progress], None]
+
+
+def run_case(
+    case: Case,
+    seed: int,
+    replication: int = 0,
+    primitives: Literal["light", "stock"] = "light",
+    tell: Tell | None = None,
+) -> Outcome:
+    """Simulate *case* to its end, and *tell* of each iteration.
 
     Raises:
         BadInput: the workload does not end within the scenario's ``give_up``.
     """
-    machine = build(case.scenario, seed, replication, PRIMITIVES[primitives])  # type: ignore[index]
+    machine = build(case.scenario, seed, replication, PRIMITIVES[primitives])
+    loops = cast(Any, case.scenario.workload).loops
     samples: list[Sample] = []
-    report = _Progress(case, machine) if progress else None
 
     def sample(iteration: Iteration) -> None:
         stat = machine.queue.stat
@@ -83,8 +93,8 @@ def run_case(case: Case, seed: int, replication: int = 0, primitives: str = "lig
                 stat.sectors,
             )
         )
-        if report is not None:
-            report.update(iteration)
+        if tell is not None:
+            tell(Progress(case.label, len(samples) / loops, iteration.end_ns / S))
 
     machine.workload.on_iteration = sample
     # A run makes no cycles, and hunting for them among half a million inodes takes a tenth of the time.
@@ -126,43 +136,41 @@ def _outcome(
     )
 
 
-def run_all(cases: Sequence[tuple[Case, int]], seed: int, progress: bool, workers: int | None = None) -> list[Outcome]:
-    """Every (case, replication), on as many processors as there are; in the order given."""
-    workers = min(len(cases), workers or len(os.sched_getaffinity(0)))
-    if workers <= 1:
-        return [run_case(case, seed, replication, progress=progress) for case, replication in cases]
-    with ProcessPoolExecutor(workers, max_tasks_per_child=1) as pool:
-        futures = [pool.submit(run_case, case, seed, replication, "light", progress) for case, replication in cases]
+def run_all(jobs: Sequence[tuple[Case, int]], seed: int, progress: bool) -> list[Outcome]:
+    """Every (case, replication), each in a process of its own, on all processors; in the order given."""
+    workers = max(1, min(len(jobs), len(os.sched_getaffinity(0))))
+    told: Any = multiprocessing.SimpleQueue()
+    meter = Meter(len(jobs))
+    with ProcessPoolExecutor(workers, initializer=_tell_through, initargs=(told if progress else None,)) as pool:
+        futures = [pool.submit(_run_job, case, seed, replication) for case, replication in jobs]
         try:
+            while progress and wait(futures, timeout=0.5, return_when=FIRST_EXCEPTION).not_done:
+                while not told.empty():
+                    meter.note(*told.get())
+                meter.show()
             return [future.result() for future in futures]
         except BaseException:
-            for future in futures:
-                future.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
+        finally:
+            if progress:
+                meter.clear()
 
 
-class _Progress:
-    """A line on stderr per variant: simulated time, and an estimate of what is left."""
+_told: Any = None  # in a worker: where to report
 
-    def __init__(self, case: Case, machine: Machine) -> None:
-        self._label = case.label
-        self._loops = case.scenario.workload.loops  # type: ignore[attr-defined]
-        self._done = 0
-        self._started = self._told = time.monotonic()
 
-    def update(self, iteration: Iteration) -> None:
-        self._done += 1
-        now = time.monotonic()
-        if now - self._told < 1 and self._done < self._loops:
-            return
-        self._told = now
-        left = (now - self._started) / self._done * (self._loops - self._done)
-        print(
-            f"{self._label:>12}: {self._done:4}/{self._loops} iterations, {iteration.end_ns / S:7.1f} s simulated,"
-            f" about {left:4.0f} s left",
-            file=sys.stderr,
-            flush=True,
-        )
+def _tell_through(told: Any) -> None:
+    global _told
+    _told = told
+
+
+def _run_job(case: Case, seed: int, replication: int) -> Outcome:
+    told = _told
+    if told is None:
+        return run_case(case, seed, replication)
+    key = f"{case.label} {replication}"
+    return run_case(case, seed, replication, tell=lambda report: told.put((key, report)))
 
 
 def write_outcomes(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from models.block.queue import BlockCosts, QueueSpec, RequestQueue, Submitter
 from models.buffered_write import BufferedWriter, WriteCosts
@@ -75,6 +75,17 @@ class Scenario(Spec):
     filesystem: AnyFilesystem
     workload: AnyWorkload
     give_up: Ns
+
+    @model_validator(mode="after")
+    def _check(self) -> Scenario:
+        fs, workload = cast(Any, self.filesystem), cast(Any, self.workload)
+        needed, room = fs.bytes_of(workload.total_files, workload.file_size), fs.size - fs.log.size
+        if needed > room:
+            raise ValueError(
+                f"workload: {workload.total_files} files of {workload.file_size} B do not fit: they need {needed} B"
+                f" and the filesystem has {room} B; make fewer or smaller files, or a larger filesystem"
+            )
+        return self
 
 
 SpecT = TypeVar("SpecT", bound=Spec)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pydantic import model_validator
+
 from sim.param import Bytes, Count, Spec
-from sim.units import PAGE_BYTES
+from sim.units import MIB, PAGE_BYTES
 
 
 class MemorySpec(Spec):
@@ -23,12 +25,27 @@ class MemorySpec(Spec):
     kernel_reserve: Bytes
     inode_slab_bytes: Bytes
 
+    @model_validator(mode="after")
+    def _check(self) -> MemorySpec:
+        if self.memory - self.kernel_reserve < MIB:
+            raise ValueError("less than 1 MiB of memory is left beside kernel_reserve; give more memory")
+        return self
+
 
 class DirtyLimits(Spec):
     """vm.dirty_background_ratio and vm.dirty_ratio, in percent."""
 
     dirty_background_ratio: Count
     dirty_ratio: Count
+
+    @model_validator(mode="after")
+    def _check(self) -> DirtyLimits:
+        if not self.dirty_background_ratio < self.dirty_ratio <= 100:
+            raise ValueError(
+                f"dirty_background_ratio {self.dirty_background_ratio} has to be below dirty_ratio"
+                f" {self.dirty_ratio}, and that at most 100"
+            )
+        return self
 
 
 class Thresholds(NamedTuple):

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import deque
 from math import ceil
 
+from pydantic import model_validator
+
 from models.block.bio import Bio
 from models.block.queue import Submitter
 from models.page_cache import PageCache
@@ -34,6 +36,15 @@ class LogSpec(Spec):
     record_header: Bytes
     checkpoint_bytes: Bytes
     sync_interval: Ns
+
+    @model_validator(mode="after")
+    def _check(self) -> LogSpec:
+        if not self.record_header < self.iclog_bytes <= self.checkpoint_bytes <= self.size // 2:
+            raise ValueError(
+                "sizes have to grow: record_header < iclog_bytes <= checkpoint_bytes <= half of size; the kernel"
+                " pushes a checkpoint at an eighth of size"
+            )
+        return self
 
 
 class LogCosts(Spec):

@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Generator
 from typing import Final, Literal
 
+from pydantic import model_validator
+
 from models.block.bio import Bio
 from models.block.queue import Submitter
 from models.inode import Inode
@@ -46,6 +48,19 @@ class XfsSpec(Spec):
     extent_log_bytes: Bytes
     dirent_log_bytes: Bytes
     log: LogSpec
+
+    @model_validator(mode="after")
+    def _check(self) -> XfsSpec:
+        if self.cluster_bytes % self.inode_bytes or CHUNK_INODES * self.inode_bytes % self.cluster_bytes:
+            raise ValueError("cluster_bytes has to hold whole inodes and to divide a chunk of 64 inodes")
+        if self.log.size >= self.size // self.agcount:
+            raise ValueError("the log has to fit into one allocation group; give a smaller log or fewer groups")
+        return self
+
+    def bytes_of(self, files: int, file_size: int) -> int:
+        """What *files* of *file_size* take on disk, with their inodes and names."""
+        blocks = -(-file_size // PAGE_BYTES)
+        return files * (blocks * PAGE_BYTES + self.inode_bytes + self.dirent_bytes)
 
 
 class XfsWriterCosts(Spec):

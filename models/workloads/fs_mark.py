@@ -9,10 +9,12 @@ barrier's wait, fork and exit are in nobody's loop.  Left out: the sync methods 
 from __future__ import annotations
 
 import shlex
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn
+
+from pydantic import model_validator
 
 from models.block.queue import Submitter
 from models.buffered_write import BufferedWriter
@@ -51,6 +53,22 @@ class FsMarkSpec(Spec):
     start_time: Ns
     report_time: Ns
 
+    @model_validator(mode="after")
+    def _check(self) -> FsMarkSpec:
+        if self.processes % self.directories:
+            raise ValueError(
+                f"{self.processes} processes are not a multiple of {self.directories} directories;"
+                " fs_mark gives each directory the same number"
+            )
+        if self.processes > MAX_PROCESSES:
+            raise ValueError(f"{self.processes} processes; fs_mark runs {MAX_PROCESSES} at most")
+        return self
+
+    @property
+    def total_files(self) -> int:
+        """All files that the command makes."""
+        return self.processes * self.files * self.loops
+
 
 class CommandError(ValueError):
     """An fs_mark command line that cannot be run."""
@@ -88,10 +106,6 @@ def parse_command(line: str) -> dict[str, Any]:
         raise CommandError("without -L or -k the files are deleted, which is not modelled yet; add -k")
     directories = len(given.d)
     processes = max(given.t, directories)
-    if processes % directories:
-        raise CommandError(f"-t {given.t} is not a multiple of the {directories} directories")
-    if processes > MAX_PROCESSES:
-        raise CommandError(f"{processes} processes; fs_mark runs {MAX_PROCESSES} at most")
     return {
         "kind": "fs_mark",
         "processes": processes,
@@ -111,7 +125,7 @@ _OPTIONS: Final = {"S": 1, "n": 1000, "s": 51200, "w": 16384, "L": 1, "t": 1, "D
 def _number(flag: str) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isdigit():
-            raise CommandError(f"-{flag} {text}: fs_mark reads plain numbers; write the digits alone")
+            raise ArgumentTypeError(f"{text}: fs_mark reads plain numbers; write the digits alone")
         return int(text)
 
     return read

@@ -1,0 +1,157 @@
+"""Bad input: every problem at once, each with its place and its remedy, and nothing written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import main
+from experiments.config import load, parse
+from experiments.problems import BadInput
+from experiments.reproduce import config_path
+
+GOOD = """\
+title = "a small run"
+[scenario]
+machine.like = "p13-vm"
+machine.memory.memory = "64 MiB"
+machine.memory.kernel_reserve = "0 B"
+kernel.like = "3.11"
+filesystem.like = "p13-xfs"
+workload.command = "fs_mark -S0 -n 200 -s 4096 -L 4 -D 100 -d a -d b"
+[variants.unpatched]
+[variants.patched]
+kernel.writeback.plug_scope = "slice"
+"""
+
+
+def problems(text: str, *overrides: str) -> list[str]:
+    """The problems of *text*, as printed."""
+    with pytest.raises(BadInput) as caught:
+        parse(text, "x.toml", overrides)
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in config_path("").glob("*.toml")))
+def test_the_configurations_that_come_along_are_sound(name: str) -> None:
+    """Each loads, and each variant differs from the first."""
+    experiment = load(config_path(name))
+    assert len({case.scenario for case in experiment.cases}) == len(experiment.cases)
+
+
+def test_variants_and_overrides() -> None:
+    """A variant changes what it says; --set goes over everything."""
+    experiment = parse(GOOD, "x.toml", ["workload.files=7", 'machine.memory.memory="1 GiB"'])
+    unpatched, patched = (case.scenario for case in experiment.cases)
+    assert unpatched.kernel.writeback.plug_scope == "mapping"
+    assert patched.kernel.writeback.plug_scope == "slice"
+    assert unpatched.workload.files == 7  # type: ignore[attr-defined]
+    assert patched.machine.memory.memory == 1 << 30
+    given = patched.kernel.writeback.given("plug_scope")
+    assert given is not None
+    assert given.source == "x.toml:11"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('machine.memory.memory = "64 MiB"', 'machine.memory.memroy = "64 MiB"',
+         "x.toml:4: machine.memory.memroy: unknown key; did you mean memory?"),
+        ('"64 MiB"', '"64 s"', "x.toml:4: machine.memory.memory: 's' is no unit of size; use one of B, KiB"),
+        ('"64 MiB"', '"4k"', 'x.toml:4: machine.memory.memory: \'4k\' is ambiguous; write "4 KiB"'),
+        ('"64 MiB"', "4096", "x.toml:4: machine.memory.memory: 4096 has no unit; write a text"),
+        ('"64 MiB"', '"-1 MiB"', "x.toml:4: machine.memory.memory: '-1 MiB' is negative"),
+        ('machine.like = "p13-vm"', 'machine.like = "p13"', "x.toml:3: scenario.machine.like: 'p13' is not known; use"),
+        ("-S0", "-S1", "x.toml:8: scenario.workload.command: -S 1: syncing is not modelled yet; use -S0"),
+        ('plug_scope = "slice"', 'plug_scope = "file"', "x.toml:11: kernel.writeback.plug_scope: input should be"),
+        ("[variants.patched]", "[variants.patched]\nkernal.name = 'x'",
+         "x.toml:11: scenario.kernal: unknown key; did you mean kernel?"),
+        ("-d a -d b", "-d a -d b -t 3", "x.toml:8: workload: 3 processes are not a multiple of 2 directories"),
+        ('"64 MiB"', '"1 KiB"', "x.toml:4: machine.memory: less than 1 MiB of memory is left"),
+        ("-s 4096", "-s 40000000000000", "do not fit"),
+        ('title = "a small run"', "", "title: is missing"),
+    ],
+)  # fmt: skip
+def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str) -> None:
+    """file:line: key: what is wrong; what would be right."""
+    found = problems(GOOD.replace(old, new))
+    assert any(expected in problem for problem in found), found
+
+
+def test_all_problems_come_at_once() -> None:
+    """Three mistakes, three lines."""
+    text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"3.11"', '"3.12"')
+    assert len(problems(text)) >= 1
+    text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"slice"', '"file"')
+    assert len(problems(text)) == 3
+
+
+def test_contradictions_are_refused() -> None:
+    """Settings that cannot both hold name each other."""
+    assert "background" in problems(GOOD, "kernel.dirty.dirty_background_ratio=30")[0]
+    assert "multiple" in problems(GOOD, "workload.processes=3")[0]
+
+
+def test_an_override_s_place_is_the_command_line() -> None:
+    """--set is named where a line number would be."""
+    assert problems(GOOD, "machine.memory.memroy=1")[0].startswith("--set machine.memory.memroy=1: ")
+    assert "has no value" in problems(GOOD, "machine.memory")[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "nowhere.toml"], ["run"], ["run", "--fs-mark", "fs_mark -S2 -L 2 -d x"], ["plot", "nowhere"],
+     ["reproduce", "P99"], ["run", "x.toml", "--out", "/dev/null/x"]],
+)  # fmt: skip
+def test_bad_input_exits_with_2_and_writes_nothing(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One clear line on stderr, nothing on stdout, no file."""
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("wbsim: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json is one document on stdout; --out holds results that wbsim plot draws."""
+    config = tmp_path / "x.toml"
+    config.write_text(GOOD)
+    out = tmp_path / "out"
+    assert main(["run", str(config), "--json", "--out", str(out), "--set", "workload.loops=3"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [outcome["variant"] for outcome in document["outcomes"]] == ["unpatched", "patched"]
+    assert document["outcomes"][0]["samples"][-1]["count"] == 1_200
+    assert sorted(path.name for path in out.iterdir()) == ["case.json", "iterations.parquet"]
+    assert main(["plot", str(out)]) == 0
+    assert (out / "iterations.png").stat().st_size > 10_000
+
+
+def test_fs_mark_s_own_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """wbsim run --fs-mark prints what the tool prints."""
+    assert main(["run", "--fs-mark", "fs_mark -S0 -n 50 -s 4096 -L 2 -d /mnt/a"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "FSUse%        Count         Size    Files/sec     App Overhead"
+    assert lines[1].split()[:3] == ["0", "50", "4096"]
+
+
+def test_an_interrupted_run_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """SIGINT during a run: exit status 130, and no file in --out."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "experiments.cli", "reproduce", "P13", "--out", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        time.sleep(4)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert told.splitlines() == ["wbsim: interrupted; nothing was written"]
+    assert not out.exists() or list(out.iterdir()) == []
