@@ -103,19 +103,17 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def _panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
-    import matplotlib
-
-    matplotlib.use("Agg")
     from textwrap import fill
 
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
-    figure, panels = plt.subplots(count, 1, figsize=(7.2, 2.3 * count + 0.7), sharex=True, layout="constrained")
+    figure = Figure(figsize=(7.2, 2.3 * count + 0.7), layout="constrained")
+    panels = list(figure.subplots(count, 1, sharex=True))
     figure.suptitle(fill(title, 84), fontsize=10, x=0.02, ha="left")
     for panel in panels:
         panel.grid(True, which="major", color="0.9", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
-    return figure, list(panels)
+    return figure, panels
 
 
 def _no_ticks() -> Any:

@@ -1,0 +1,76 @@
+"""Speed and memory, as ratios in one run: make bench.
+
+Never part of the tests: the machine may be shared.  Prints, for both of P13's variants, what a file
+costs with the light primitives and with stock SimPy's; then time per file at full size against a
+tenth, and the largest resident set.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from statistics import median
+
+from experiments.config import Case, load
+from experiments.reproduce import config_path
+from experiments.runner import Outcome, run_all, run_case
+
+PAIRS = 3
+SMALL = ["workload.files=2500", "workload.loops=12", 'machine.memory.memory="256 MiB"',
+         'machine.memory.kernel_reserve="0 B"']  # fmt: skip
+
+
+def main() -> None:
+    """All measurements, the short ones first."""
+    print(f"wbsim --help: {help_s():.2f} s of CPU")
+    for case in load(config_path("plug.toml"), SMALL).cases:
+        ratio, light_us = against_stock(case)
+        print(f"{case.variant:>10}: {light_us:5.1f} us a file; stock SimPy takes {ratio:.2f} times as long, same results")
+    if "--short" not in sys.argv:
+        full_size()
+
+
+def help_s() -> float:
+    """CPU time of `wbsim --help`."""
+    before = os.times()
+    subprocess.run([sys.executable, "-m", "experiments.cli", "--help"], stdout=subprocess.DEVNULL, check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def against_stock(case: Case) -> tuple[float, float]:
+    """The median ratio of CPU times, interleaved, and the light one's time per file (us)."""
+    ratios, times = [], []
+    for _ in range(PAIRS):
+        light, stock = (run_case(case, 1, primitives=primitives) for primitives in ("light", "stock"))
+        assert figures(light) == figures(stock), "light and stock primitives disagree"
+        ratios.append(stock.cpu_s / light.cpu_s)
+        times.append(light.cpu_s / light.samples[-1].count * 1e6)
+    return median(ratios), median(times)
+
+
+def figures(outcome: Outcome) -> tuple[object, ...]:
+    """All that was measured in the simulation."""
+    return outcome.samples, outcome.locks, outcome.merges, outcome.log_bytes
+
+
+def full_size() -> None:
+    """P13 whole: CPU, memory, and time per file against the same machine's first tenth of the files."""
+    full = load(config_path("plug.toml")).cases
+    tenth = load(config_path("plug.toml"), ["workload.loops=12", 'machine.memory.memory="1638 MiB"',
+                                            'machine.memory.kernel_reserve="40 MiB"']).cases  # fmt: skip
+    started = time.monotonic()
+    outcomes = run_all([(case, 0) for case in (*full, *tenth)], seed=1, progress=sys.stderr.isatty())
+    for whole, part in zip(outcomes[: len(full)], outcomes[len(full) :], strict=True):
+        ratio = (whole.cpu_s / whole.samples[-1].count) / (part.cpu_s / part.samples[-1].count)
+        print(
+            f"{whole.variant:>10}: {whole.cpu_s:.0f} s of CPU for {whole.samples[-1].count} files,"
+            f" {whole.peak_rss_mib:.0f} MiB; time per file {ratio:.2f} times that of a tenth of them"
+        )
+    print(f"all four runs took {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
