@@ -135,10 +135,16 @@ P13_XFS: Final = XfsSpec.model_validate(
         "dirent_log_bytes": specified(76, "the name's 128 B regions, logged once per checkpoint, and its leaf entry"),
         "log": {
             "size": specified(2038 * MIB, f"{_MKFS}: the largest log"),
-            "iclog_bytes": specified(32 * KIB, "mount default (logbsize); 32 KiB records are measured, C"),
+            "iclog_bytes": assumed(
+                256 * KIB,
+                "logbsize; the report names no mount options, its author's fs_mark scripts of the time set 256k [R]",
+                32 * KIB,
+                256 * KIB,
+            ),
             "iclogs": specified(8, "mount default (logbufs)"),
             "record_header": specified(512, "struct xlog_rec_header"),
             "checkpoint_bytes": specified(2038 * MIB // 8, "fs/xfs/xfs_log_priv.h of 3.11: XLOG_CIL_SPACE_LIMIT [R]"),
+            "ail_pause": specified(50 * MS, "fs/xfs/xfs_trans_ail.c of 3.11: tout after a whole pass [R]"),
             "sync_interval": specified(30 * S, "fs.xfs.xfssyncd_centisecs 3000; xfs_log_worker"),
         },
     }

@@ -27,7 +27,8 @@ class LogSpec(Spec):
 
     ``checkpoint_bytes``: the background push of the CIL (XLOG_CIL_SPACE_LIMIT); ``sync_interval``:
     fs.xfs.xfssyncd_centisecs, when the log is forced and the AIL is pushed as a whole;
-    ``record_header``: bytes of each log record that hold no items.
+    ``ail_pause``: between two passes of xfsaild; ``record_header``: bytes of each log record that hold
+    no items.
     """
 
     size: Bytes
@@ -36,6 +37,7 @@ class LogSpec(Spec):
     record_header: Bytes
     checkpoint_bytes: Bytes
     sync_interval: Ns
+    ail_pause: Ns
 
     @model_validator(mode="after")
     def _check(self) -> LogSpec:
@@ -93,7 +95,8 @@ class XfsLog:
         self._written = 0
         self._ail: dict[MetaBuffer, int] = {}  # buffer -> log bytes written when it was last logged
         self._ail_target = -1
-        self._ail_asleep = self._cil_asleep = True
+        self._ail_asleep = self._cil_asleep = False
+        self._forcing = False
         self._waiters: deque[Task] = deque()
         self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
         self.full = False  # whether a new transaction has to wait for log space
@@ -208,7 +211,10 @@ class XfsLog:
             ail.pop(item, None)
             ail[item] = lsn
         self._set_room()
-        if self._cache.reclaiming:
+        if self._forcing:
+            self._forcing = False
+            self._env.wake(self._aild.task)
+        elif self._cache.reclaiming:
             self._want_ail(lsn)
         free = self._spec.size - self._used_bytes()
         if free < self._spec.size // 4:
@@ -221,29 +227,49 @@ class XfsLog:
             self._env.wake(self._aild.task)
 
     def _push_ail(self) -> Steps:
-        """xfsaild: write every buffer up to the target, in order of place, under one plug."""
-        aild, queue = self._aild, self._aild.queue
+        """xfsaild: pass after pass while anything is wanted.
+
+        While memory is full the inode shrinker keeps asking for everything (xfs_reclaim_inodes_nr).  The buffers
+        of each group's header are then always pinned by the growing checkpoint, so that every pass begins
+        with a log force.
+        """
         while True:
-            self._ail_asleep = True
-            yield PARK
+            if not self._cache.reclaiming and self._ail_target < 0:
+                self._ail_asleep = True
+                yield PARK
+            if self._cache.reclaiming:
+                yield from self._force_log()
+                self._ail_target = self._written
             target, self._ail_target = self._ail_target, -1
-            batch = [item for item, lsn in self._ail.items() if lsn <= target]
-            if not batch:
-                continue
-            yield len(batch) * self._costs.buffer_ns
-            for item in batch:
-                self._ail.pop(item, None)
-            self._set_room()
-            batch.sort(key=_place)
-            aild.start_plug()
-            for item in batch:
-                segments = queue.limits.segments_of(item.sectors * SECTOR_BYTES)
-                bio = Bio(item.start_sector, item.sectors, segments=segments, owner=queue)
-                if not aild.merge(bio):
-                    yield from aild.make_request(bio)
-            yield from aild.finish_plug()
+            yield from self._write_buffers([item for item, lsn in self._ail.items() if lsn <= target])
             while self._waiters:
                 self._env.wake(self._waiters.popleft())
+            yield self._spec.ail_pause
+
+    def _force_log(self) -> Steps:
+        """xfs_log_force: push the growing checkpoint and wait until it is on disk."""
+        if self._bytes or self._in_flight:
+            self._want_push()
+            self._forcing = True
+            yield PARK
+
+    def _write_buffers(self, batch: list[MetaBuffer]) -> Steps:
+        """Write *batch* in order of place, under one plug."""
+        if not batch:
+            return
+        aild, queue = self._aild, self._aild.queue
+        yield len(batch) * self._costs.buffer_ns
+        for item in batch:
+            self._ail.pop(item, None)
+        self._set_room()
+        batch.sort(key=_place)
+        aild.start_plug()
+        for item in batch:
+            segments = queue.limits.segments_of(item.sectors * SECTOR_BYTES)
+            bio = Bio(item.start_sector, item.sectors, segments=segments, owner=queue)
+            if not aild.merge(bio):
+                yield from aild.make_request(bio)
+        yield from aild.finish_plug()
 
 
 def _place(buffer: MetaBuffer) -> int:

@@ -27,7 +27,9 @@ def main() -> None:
     print(f"wbsim --help: {help_s():.2f} s of CPU")
     for case in load(config_path("plug.toml"), SMALL).cases:
         ratio, light_us = against_stock(case)
-        print(f"{case.variant:>10}: {light_us:5.1f} us a file; stock SimPy takes {ratio:.2f} times as long, same results")
+        print(
+            f"{case.variant:>10}: {light_us:5.1f} us a file; stock SimPy takes {ratio:.2f} times as long, same results"
+        )
     if "--short" not in sys.argv:
         full_size()
 
