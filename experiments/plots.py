@@ -70,7 +70,7 @@ def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> 
         if held is not None:
             panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
     if held is not None:
-        iops.annotate(
+        size.annotate(
             f"a plug holds {held} requests", (held, 1), xycoords=("data", "axes fraction"), xytext=(4, -11),
             textcoords="offset points", fontsize=8, color="0.35",
         )  # fmt: skip

@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import Field, model_validator
 
-from models.block.queue import BlockCosts, QueueSpec, RequestQueue, Submitter
+from models.block.queue import BlockCosts, BlockSubmitter, QueueSpec, RequestQueue
 from models.buffered_write import BufferedWriter, WriteCosts
 from models.filesystems.xfs import XfsFlusherCosts, XfsWriterCosts
 from models.kernels import KernelSpec
 from models.page_cache import MemorySpec, PageCache
-from models.seams import BlockDevice, Filesystem, Signals, Site
+from models.seams import BlockDevice, Filesystem, Signals, Site, Submitter
 from models.variants import AnyDevice, AnyFilesystem, AnyWorkload, component_of
 from models.writeback import DirtyLists, WorkList, Writeback, WritebackCosts
 from sim.cpu import Processors
@@ -165,7 +165,7 @@ def build(
     site = Site(
         env=env,
         signals=signals,
-        thread=lambda name: Submitter(env.task(name), queue, block_costs),
+        thread=lambda name: BlockSubmitter(env.task(name), queue, block_costs),
         spin_lock=spin_lock,
         mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
         variation=lambda name: streams.service_times(name, cpu.cv),

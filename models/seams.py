@@ -7,18 +7,16 @@ plug -> `RequestQueue` -> `BlockDevice` -> completion -> clean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from models.block.bio import Bio, Request
+from models.block.merge import QueueLimits
+from models.inode import Inode
 from sim.engine import Environment, Steps, Task, Wait
 from sim.probe import Signal
 from sim.sync import Mutex, SpinLock
-
-if TYPE_CHECKING:
-    from models.block.bio import Request
-    from models.block.queue import Submitter
-    from models.inode import Inode
 
 
 class Signals:
@@ -43,6 +41,35 @@ class Signals:
     def __init__(self) -> None:
         for name in self.__slots__:
             setattr(self, name, Signal(name))
+
+
+class Submitter(Protocol):
+    """A thread as the block layer sees it: it submits bios, and may have a plug (current->plug)."""
+
+    task: Task
+
+    @property
+    def owner(self) -> object:
+        """The queue that its bios are for, as `Bio.owner` wants it."""
+
+    @property
+    def limits(self) -> QueueLimits:
+        """The limits of that queue."""
+
+    def start_plug(self) -> bool:
+        """blk_start_plug; False for a nested plug, which is inert and must not be finished."""
+
+    def finish_plug(self) -> Iterable[Wait]:
+        """blk_finish_plug: issue what the plug holds and take it off; to be delegated to."""
+
+    def before_sleep(self) -> None:
+        """schedule() flushes the plug; kblockd runs the queue, so this thread pays nothing."""
+
+    def merge(self, bio: Bio) -> bool:
+        """Submit *bio* if that takes no request: merge it into the plug."""
+
+    def make_request(self, bio: Bio) -> Steps:
+        """Submit *bio*, which `merge` refused: elevator, or a request of its own; may sleep."""
 
 
 class Dirtier(Protocol):

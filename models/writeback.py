@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, Literal, NamedTuple
 
-from models.block.queue import Submitter
 from models.inode import Inode
 from models.page_cache import PageCache
-from models.seams import Filesystem, Signals, Throttle
+from models.seams import Filesystem, Signals, Submitter, Throttle
 from sim.engine import PARK, Environment, Park, Steps, Task
 from sim.param import Ns, Spec
 from sim.sync import SpinLock

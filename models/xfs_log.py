@@ -9,14 +9,12 @@ wait for an item's I/O before the log's tail moves past it, log recovery items, 
 from __future__ import annotations
 
 from collections import deque
-from math import ceil
 
 from pydantic import model_validator
 
 from models.block.bio import Bio
-from models.block.queue import Submitter
 from models.page_cache import PageCache
-from models.seams import Site
+from models.seams import Site, Submitter
 from sim.engine import PARK, URGENT, Steps, Task
 from sim.param import Bytes, Count, Ns, Spec
 from sim.units import SECTOR_BYTES
@@ -172,29 +170,31 @@ class XfsLog:
             self._items, self._bytes = [], 0
             self.checkpoint += 1
             self._set_room()
-            for _ in range(ceil(size_bytes / per_record)):
+            while size_bytes > 0:
                 yield self._costs.record_ns
                 while self._in_flight == spec.iclogs:
                     self._cil_asleep = True
                     yield PARK
                 self._in_flight += 1
-                yield from worker.make_request(self._record())
+                yield from worker.make_request(self._record(min(size_bytes, per_record) + spec.record_header))
+                size_bytes -= per_record
             while self._in_flight:
                 self._cil_asleep = True
                 yield PARK
             self._committed(items)
 
-    def _record(self) -> Bio:
-        sectors = self._spec.iclog_bytes // SECTOR_BYTES
+    def _record(self, size_bytes: int) -> Bio:
+        """The next record of the log, rounded up to a sector; the log begins anew where it would end inside."""
+        sectors = -(-size_bytes // SECTOR_BYTES)
         if self._write_sector + sectors > self._spec.size // SECTOR_BYTES:
             self._write_sector = 0
         start = self._start_sector + self._write_sector
         self._write_sector += sectors
-        self._written += self._spec.iclog_bytes
-        queue = self._cil_worker.queue
-        segments = queue.limits.segments_of(self._spec.iclog_bytes)
+        self._written += sectors * SECTOR_BYTES
+        worker = self._cil_worker
+        segments = worker.limits.segments_of(sectors * SECTOR_BYTES)
         return Bio(
-            start, sectors, segments=segments, op="FW", owner=queue, sync=True, nomerge=True,
+            start, sectors, segments=segments, op="FW", owner=worker.owner, sync=True, nomerge=True,
             end_io=self._record_done,
         )  # fmt: skip
 
@@ -257,7 +257,7 @@ class XfsLog:
         """Write *batch* in order of place, under one plug."""
         if not batch:
             return
-        aild, queue = self._aild, self._aild.queue
+        aild = self._aild
         yield len(batch) * self._costs.buffer_ns
         for item in batch:
             self._ail.pop(item, None)
@@ -265,8 +265,8 @@ class XfsLog:
         batch.sort(key=_place)
         aild.start_plug()
         for item in batch:
-            segments = queue.limits.segments_of(item.sectors * SECTOR_BYTES)
-            bio = Bio(item.start_sector, item.sectors, segments=segments, owner=queue)
+            segments = aild.limits.segments_of(item.sectors * SECTOR_BYTES)
+            bio = Bio(item.start_sector, item.sectors, segments=segments, owner=aild.owner)
             if not aild.merge(bio):
                 yield from aild.make_request(bio)
         yield from aild.finish_plug()

@@ -8,11 +8,11 @@ from typing import Any
 from models.block.bio import Bio, Request
 from models.block.elevator import ElevatorRules
 from models.block.merge import QueueLimits
-from models.block.queue import BlockCosts, QueueSpec, RequestQueue, Submitter
+from models.block.queue import BlockCosts, BlockSubmitter, QueueSpec, RequestQueue
 from models.hardware import FS_MARK_PROGRAM, P13_MACHINE, P13_XFS
 from models.kernels import KERNELS, PLUG_RULES
 from models.machine import LIGHT, Machine, Primitives, Scenario, build
-from models.seams import Signals, Site
+from models.seams import Signals, Site, Submitter
 from models.workloads.fs_mark import parse_command
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
@@ -93,7 +93,7 @@ class BlockLayer:
         self._site = Site(
             env=self.env,
             signals=Signals(),
-            thread=lambda name: Submitter(self.env.task(name), self.queue, costs),
+            thread=lambda name: BlockSubmitter(self.env.task(name), self.queue, costs),
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
             mutex=lambda name: Mutex(self.env, name, 1_000),
             variation=lambda name: lambda: 1.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.block.queue import Submitter
+from models.seams import Submitter
 from sim.engine import Steps
 from tests.harness import BlockLayer
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from experiments.cli import main
 from experiments.published import published_rows
 from experiments.reproduce import Reproduction, reproduce

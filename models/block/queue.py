@@ -1,7 +1,7 @@
 """The request queue: get a request, plug it or insert it, run the driver, complete.
 
 Stands for blk_queue_bio, get_request, blk_flush_plug_list, __blk_run_queue (block/blk-core.c) and the legacy
-request pool; `Submitter` is the task as the block layer sees it (current->plug).  Left out: the
+request pool; `BlockSubmitter` is the thread as it sees it (current->plug).  Left out: the
 queue lock's use by completions, congestion_wait, multi-queue software contexts.
 """
 
@@ -173,14 +173,19 @@ class RequestQueue:
             self._feed_driver()
 
 
-class Submitter:
-    """A task that submits bios: its plug, and what it pays for requests."""
+class BlockSubmitter:
+    """A thread that submits bios: its plug, and what it pays for requests."""
 
-    __slots__ = ("_dispatch_ns", "_insert_ns", "_own_plug", "_plug", "_request_ns", "_signals", "queue", "task")
+    __slots__ = (
+        "_dispatch_ns", "_insert_ns", "_own_plug", "_plug", "_queue", "_request_ns", "_signals",
+        "limits", "owner", "task",
+    )  # fmt: skip
 
     def __init__(self, task: Task, queue: RequestQueue, costs: BlockCosts) -> None:
         self.task = task
-        self.queue = queue
+        self.owner: object = queue
+        self.limits = queue.limits
+        self._queue = queue
         self._signals = queue.signals
         self._request_ns = costs.request_ns
         self._insert_ns = costs.insert_ns
@@ -189,7 +194,7 @@ class Submitter:
         self._plug: Plug | None = None  # the plug while it is open
 
     def start_plug(self) -> bool:
-        """blk_start_plug; False for a nested plug, which is inert and must not be finished."""
+        """See `Submitter.start_plug`."""
         if self._plug is not None:
             return False
         self._plug = self._own_plug
@@ -198,23 +203,18 @@ class Submitter:
         return True
 
     def finish_plug(self) -> Iterable[Wait]:
-        """blk_finish_plug: issue what the plug holds and take it off; to be delegated to."""
+        """See `Submitter.finish_plug`."""
         plug, self._plug = self._plug, None
         assert plug is not None, "finish_plug without start_plug"
         return self._issue(self._taken(plug)) if plug.requests else ()
 
-    def flush_plug(self) -> Iterable[Wait]:
-        """blk_flush_plug: issue what the plug holds, and keep plugging; to be delegated to."""
-        plug = self._plug
-        return self._issue(self._taken(plug)) if plug is not None and plug.requests else ()
-
     def before_sleep(self) -> None:
-        """schedule() flushes the plug; kblockd runs the queue, so this task pays nothing."""
+        """See `Submitter.before_sleep`."""
         if self._plug is not None and self._plug.requests:
-            self.queue.insert(self._taken(self._plug))
+            self._queue.insert(self._taken(self._plug))
 
     def merge(self, bio: Bio) -> bool:
-        """Submit *bio* if that takes no request: merge it into the plug."""
+        """See `Submitter.merge`."""
         if self._signals.block_bio_queue.observers:
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
         plug = self._plug
@@ -227,8 +227,8 @@ class Submitter:
         return True
 
     def make_request(self, bio: Bio) -> Steps:
-        """Submit *bio*, which `merge` refused: elevator, or a request of its own."""
-        queue = self.queue
+        """See `Submitter.make_request`."""
+        queue = self._queue
         if queue.elevator.waiting:
             merge = queue.elevator.attempt_merge(bio)
             if merge is not NEW:
@@ -258,7 +258,7 @@ class Submitter:
         return requests
 
     def _issue(self, requests: list[Request]) -> Steps:
-        queue = self.queue
+        queue = self._queue
         n = len(requests)
         yield queue.lock.section(self.task, n * self._insert_ns)
         queue.insert(requests)

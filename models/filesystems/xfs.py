@@ -16,10 +16,9 @@ from typing import Final, Literal
 from pydantic import model_validator
 
 from models.block.bio import Bio
-from models.block.queue import Submitter
 from models.inode import Inode
 from models.page_cache import PageCache
-from models.seams import Site
+from models.seams import Site, Submitter
 from models.xfs_log import LogCosts, LogSpec, MetaBuffer, XfsLog
 from sim.engine import PARK, Steps, Wait
 from sim.param import Bytes, Count, Ns, Spec
@@ -183,7 +182,7 @@ class Xfs:
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
-        limits = self._ioend_worker.queue.limits
+        limits = self._ioend_worker.limits
         self._bio_pages = min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments)
         self._clusters_per_chunk = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
         self._ioends: deque[XfsInode] = deque()
@@ -246,11 +245,11 @@ class Xfs:
         self._log_inode(inode)
         inode.dirty_pages -= pages
         self._cache.start_writeback(pages)
-        queue, bio_pages = submitter.queue, self._bio_pages
+        owner, bio_pages = submitter.owner, self._bio_pages
         while pages > 0:
             size = pages if pages < bio_pages else bio_pages
             bio = Bio(
-                start, size * PAGE_SECTORS, segments=size, owner=queue, end_io=self._end_io, context=(inode, size)
+                start, size * PAGE_SECTORS, segments=size, owner=owner, end_io=self._end_io, context=(inode, size)
             )
             if not submitter.merge(bio):
                 yield from submitter.make_request(bio)

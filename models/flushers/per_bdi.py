@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.block.queue import Submitter
+from models.seams import Submitter
 from models.writeback import DirtyLists, Work, WorkList, Writeback, WritebackRules
 from sim.engine import URGENT, Environment, Steps
 from sim.param import Spec

@@ -16,9 +16,8 @@ from typing import Any, Final, Literal, NoReturn
 
 from pydantic import model_validator
 
-from models.block.queue import Submitter
 from models.buffered_write import BufferedWriter
-from models.seams import Filesystem, Site
+from models.seams import Filesystem, Site, Submitter
 from sim.cpu import Processors
 from sim.engine import PARK, Steps
 from sim.param import Bytes, Count, Ns, Spec
