@@ -1,5 +1,5 @@
 # Everything sets itself up: a virtual environment in .venv, from the pinned versions.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .PHONY: test reproduce bench check lint clean

@@ -126,6 +126,7 @@ class Machine:
     signals: Signals
     locks: list[SpinLock]
     throttle: Any
+    works: WorkList
     flusher: Submitter
     give_up_ns: int
 
@@ -228,6 +229,7 @@ def build(
         signals=signals,
         locks=locks,
         throttle=throttle,
+        works=works,
         flusher=flusher_thread,
         give_up_ns=scenario.give_up,
     )

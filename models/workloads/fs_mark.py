@@ -141,7 +141,7 @@ class Iteration:
 
 
 class FsMark:
-    """A running fs_mark; `iterations` grows as it prints, and `on_iteration` is told of each line."""
+    """A running fs_mark; `iterations` grows as it prints; `on_iteration` is told of each line, `on_end` of the end."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class FsMark:
         self._processors = processors
         self._writer = writer
         self._variations = [site.variation(f"fs_mark process {i}") for i in range(spec.processes)]
-        self._on_end = on_end
+        self.on_end = on_end
         self._subdirs: dict[tuple[int, int], Any] = {}
         self._running = 0
         self._rates: list[float] = []
@@ -205,7 +205,7 @@ class FsMark:
             self.on_iteration(iteration)
             if loop + 1 < spec.loops:
                 yield self._report_ns
-        self._on_end()
+        self.on_end()
 
     def _wait_for_all(self) -> Steps:
         while self._running:
