@@ -72,12 +72,12 @@ P13_MACHINE: Final = MachineSpec.model_validate(
         "processors": {
             "count": specified(16, "report P13: 16p"),
             "slice_time": assumed(3 * MS, "sched_min_granularity on 16 processors", MS, 12 * MS),
-            "writer_scale": calibrated(2.13, _CALIBRATE, ("P13-sys-u",)),
+            "writer_scale": calibrated(2.14, _CALIBRATE, ("P13-sys-u",)),
             "flusher_scale": calibrated(
-                1.55, _CALIBRATE, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
+                1.57, _CALIBRATE, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
             ),
             "exit_time": calibrated(
-                10_700, _CALIBRATE, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
+                11_000, _CALIBRATE, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
             ),
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
             "line_time": assumed(100, "mechanisms.md 7.2: between 40-60 ns in and 130-200 ns across sockets", 40, 200),

@@ -48,10 +48,10 @@ def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: 
     def ended() -> None:
         assert cache.dirtied == pages == cache.dirty + cache.writeback + cache.written
         machine.works.queue(Work("sync"))
-        env.call_at(env.now + 3_600 * S, 0, env.halt)
+        env.call_at(env.now + 120 * S, 0, env.halt)
 
     machine.workload.on_end = ended
-    machine.env.run()
+    machine.env.run(600 * S)
     assert (cache.written, cache.dirty, cache.writeback) == (pages, 0, 0)
     assert len(machine.lists) == 0
     assert machine.queue.stat.in_flight == 0
