@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from models.machine import LIGHT, STOCK, Machine, build
@@ -25,7 +25,7 @@ def iterations(machine: Machine) -> list[Any]:
     return list(machine.workload.iterations)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate])  # a failing run is long to shrink
 @given(
     patched=st.booleans(),
     processes=st.integers(1, 5),
