@@ -91,8 +91,7 @@ def over_time(title: str, iterations: pd.DataFrame) -> Figure:
         megabytes = of["sectors"].diff().fillna(of["sectors"].iloc[0]) * SECTOR_BYTES / 1e6
         bandwidth.plot(seconds, megabytes / took, **style)
     rate.set(ylabel="thousand files / s", ylim=(0, None))
-    iops.set(ylabel="write requests / s", yscale="symlog")
-    iops.set_ylim(0, None)
+    iops.set(ylabel="write requests / s", yscale="log")
     bandwidth.set(ylabel="MB / s", ylim=(0, None), xlabel="simulated time, s")
     rate.legend(frameon=False)
     return figure
