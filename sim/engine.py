@@ -88,6 +88,15 @@ class Environment(simpy.Environment):
 
     now: int = 0  # a plain attribute: SimPy's property costs a call on every read
 
+    @property
+    def _now(self) -> int:
+        """What SimPy itself reads and, once, writes."""
+        return self.now
+
+    @_now.setter
+    def _now(self, now_ns: int) -> None:
+        self.now = now_ns
+
     def __init__(self) -> None:
         super().__init__(0)
         self._entries: list[Any] = self._queue  # SimPy's own list, open to tasks and calls
@@ -142,7 +151,7 @@ class Environment(simpy.Environment):
             when, rank, _, item = entry
             if when > give_up_ns:
                 raise GiveUp(f"still {len(queue) + 1} events to come at {give_up_ns / 1e9:g} s")
-            self.now = self._now = when
+            self.now = when
             if item.__class__ is Task:
                 try:
                     wait = item.advance()

@@ -177,8 +177,8 @@ class BlockSubmitter:
     """A thread that submits bios: its plug, and what it pays for requests."""
 
     __slots__ = (
-        "_dispatch_ns", "_insert_ns", "_own_plug", "_plug", "_queue", "_request_ns", "_signals",
-        "limits", "owner", "task",
+        "_dispatch_ns", "_insert_ns", "_on_plug", "_on_queue", "_on_unplug", "_own_plug", "_plug", "_queue",
+        "_request_ns", "_signals", "limits", "owner", "task",
     )  # fmt: skip
 
     def __init__(self, task: Task, queue: RequestQueue, costs: BlockCosts) -> None:
@@ -187,6 +187,10 @@ class BlockSubmitter:
         self.limits = queue.limits
         self._queue = queue
         self._signals = queue.signals
+        # The lists themselves: an unwatched signal then costs one test of an empty list.
+        self._on_queue = queue.signals.block_bio_queue.observers
+        self._on_plug = queue.signals.block_plug.observers
+        self._on_unplug = queue.signals.block_unplug.observers
         self._request_ns = costs.request_ns
         self._insert_ns = costs.insert_ns
         self._dispatch_ns = costs.dispatch_ns
@@ -198,7 +202,7 @@ class BlockSubmitter:
         if self._plug is not None:
             return False
         self._plug = self._own_plug
-        if self._signals.block_plug.observers:
+        if self._on_plug:
             self._signals.block_plug.emit(task=self.task)
         return True
 
@@ -215,7 +219,7 @@ class BlockSubmitter:
 
     def merge(self, bio: Bio) -> bool:
         """See `Submitter.merge`."""
-        if self._signals.block_bio_queue.observers:
+        if self._on_queue:
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
         plug = self._plug
         if plug is None or not plug.requests:
@@ -253,7 +257,7 @@ class BlockSubmitter:
 
     def _taken(self, plug: Plug) -> list[Request]:
         requests = plug.take()
-        if self._signals.block_unplug.observers:
+        if self._on_unplug:
             self._signals.block_unplug.emit(task=self.task, requests=requests)
         return requests
 
