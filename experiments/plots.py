@@ -58,9 +58,9 @@ def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> 
         iops.plot(of["point"], of["write_iops"], **style)
         rate.plot(of["point"], of["create_rate"] / 1e3, **style)
         size.plot(of["point"], of["write_bandwidth"] / of["write_iops"] / 1024, **style)
-    iops.set(ylabel="write requests / s", yscale="log")
+    iops.set(ylabel="write requests / s", yscale=_scale(outcomes["write_iops"]))
     rate.set(ylabel="thousand files / s", ylim=(0, None))
-    size.set(ylabel="mean request, KiB", yscale="log", xlabel=axis)
+    size.set(ylabel="mean request, KiB", yscale=_scale(outcomes["write_iops"]), xlabel=axis)
     ticks = sorted(outcomes["point"].unique())
     for panel in (iops, rate, size):
         panel.set_xscale("log", base=2)
@@ -91,10 +91,15 @@ def over_time(title: str, iterations: pd.DataFrame) -> Figure:
         megabytes = of["sectors"].diff().fillna(of["sectors"].iloc[0]) * SECTOR_BYTES / 1e6
         bandwidth.plot(seconds, megabytes / took, **style)
     rate.set(ylabel="thousand files / s", ylim=(0, None))
-    iops.set(ylabel="write requests / s", yscale="log")
+    iops.set(ylabel="write requests / s", yscale=_scale(iterations["ios"]))
     bandwidth.set(ylabel="MB / s", ylim=(0, None), xlabel="simulated time, s")
     rate.legend(frameon=False)
     return figure
+
+
+def _scale(values: pd.Series) -> str:
+    """Logarithmic, unless nothing was written at all."""
+    return "log" if (values > 0).any() else "linear"
 
 
 def _save(figure: Figure, path: Path) -> None:
