@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final, Literal, cast
 
 from experiments.config import Case
@@ -123,7 +124,7 @@ def _outcome(
         wall_time=wall_s,
         system_cpu_time=workload.system_ns / S,
         user_cpu_time=workload.user_ns / S,
-        create_rate=sum(sample.files_per_sec for sample in samples) / len(samples),
+        create_rate=fmean(sample.files_per_sec for sample in samples),
         write_iops=stat.ios / wall_s,
         write_bandwidth=stat.sectors * SECTOR_BYTES / wall_s,
         merges=stat.merges,

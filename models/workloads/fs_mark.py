@@ -12,6 +12,7 @@ import shlex
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, Final, Literal, NoReturn
 
 from pydantic import model_validator
@@ -200,7 +201,7 @@ class FsMark:
                 self._env.start(task, self._process(index), self._start_ns)
             yield from self._wait_for_all()
             count = (loop + 1) * spec.processes * spec.files
-            iteration = Iteration(count, sum(self._rates), self._app_ns // 1000, self._env.now)
+            iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
             self.iterations.append(iteration)
             self.on_iteration(iteration)
             if loop + 1 < spec.loops:
