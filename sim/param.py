@@ -57,9 +57,9 @@ def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
     return Given(value, Origin.CALIBRATED, source, targets=targets)
 
 
-def assumed(value: Any, source: str, low: Any, high: Any) -> Given:
-    """Not known: a risk, with the range that it may lie in."""
-    return Given(value, Origin.ASSUMED, source, low, high)
+def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ...] = ()) -> Given:
+    """Not known: a risk, with the range that it may lie in; *targets* are rows that were seen when it was chosen."""
+    return Given(value, Origin.ASSUMED, source, low, high, targets)
 
 
 def _parse(kind: str) -> BeforeValidator:
