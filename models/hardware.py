@@ -143,11 +143,10 @@ P13_XFS: Final = XfsSpec.model_validate(
             "size": specified(2038 * MIB, f"{_MKFS}: the largest log"),
             "iclog_bytes": assumed(
                 256 * KIB,
-                "logbsize; the report names no mount options. The default is 32 KiB, its author's fs_mark scripts set"
-                " 256k [R]; chosen between the two after the patched IOPS was seen",
+                "logbsize; the report names no mount options, its author's mount line for the scratch disk in report"
+                " N10 has logbsize=262144. The default is 32 KiB",
                 32 * KIB,
                 256 * KIB,
-                targets=("P13-iops-p",),
             ),
             "iclogs": specified(8, "mount default (logbufs)"),
             "record_header": specified(512, "struct xlog_rec_header"),

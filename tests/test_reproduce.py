@@ -30,7 +30,7 @@ def test_quick_reproduction_shows_the_patch(capsys: pytest.CaptureFixture[str]) 
     assert len(rows) == 10
     roles = {key: row["role"] for key, row in rows.items()}
     assert {key for key, role in roles.items() if role == "calibrated"} == {
-        "P13-sys-u", "P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p", "P13-iops-p",
+        "P13-sys-u", "P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p",
     }  # fmt: skip
     assert document["constants"]["calibrated"] <= 4
     assert rows["P13-wall-p"]["simulated"] < 0.8 * rows["P13-wall-u"]["simulated"]
