@@ -1,8 +1,8 @@
 """The command line `wbsim`.
 
-Results go to stdout, everything else to stderr.  Exit status: 0 done; 1 a claim does not hold (``calibrate``
-disagrees with the committed constants); 2 bad input; 130 interrupted.  Heavy imports are made
-where they are used, so that ``--help`` answers at once.
+Results go to stdout, everything else to stderr.  Exit status: 0 done; 1 a claim does not hold
+(``calibrate`` disagrees with the committed constants, ``replay`` with the kernel); 2 bad input;
+130 interrupted.  Heavy imports are made where they are used, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -77,6 +77,25 @@ def _parser() -> ArgumentParser:
     plot = commands.add_parser("plot", help="draw what a run wrote with --out")
     plot.set_defaults(command=_plot)
     plot.add_argument("directory", type=Path, metavar="DIR")
+
+    replay = commands.add_parser("replay", help="judge a capture of a real kernel, decision by decision")
+    replay.set_defaults(command=_replay)
+    replay.add_argument("capture", type=Path, metavar="CAPTURE", help="ftrace's text or blkparse's; plain, gz or xz")
+    replay.add_argument("--device", metavar="MAJ:MIN", help="of several; the header's by default")
+    replay.add_argument("--max-sectors-kb", type=_positive, metavar="N", help="where the header does not say")
+    replay.add_argument("--max-segments", type=_positive, metavar="N", help="where the header does not say")
+    replay.add_argument("--nomerges", type=_natural, metavar="N", help="where the header does not say")
+    replay.add_argument("--scheduler", metavar="NAME", help="where the header does not say")
+    replay.add_argument("--kernel", metavar="NAME", help="what if this kernel had been given the same bios")
+    replay.add_argument("--out", type=Path, metavar="DIR", help="with --kernel: draw what each era would have issued")
+    replay.add_argument("--json", action="store_true", help="print one JSON document")
+
+    capture = commands.add_parser("capture", help="record such a capture on this machine (root)")
+    capture.set_defaults(command=_capture)
+    capture.add_argument("--out", type=Path, required=True, metavar="FILE", help="packed if it ends in .xz or .gz")
+    capture.add_argument("--device", metavar="MAJ:MIN", help="whose limits to note; that of most bios by default")
+    capture.add_argument("--buffer-mib", type=_positive, default=64, metavar="N", help="room for events, per processor")
+    capture.add_argument("run", nargs="+", metavar="COMMAND", help="after --; a sync follows it")
     return parser
 
 
@@ -185,6 +204,62 @@ def _plot(arguments: Namespace) -> int:
     for path in plot_directory(arguments.directory):
         print(path)
     return 0
+
+
+def _replay(arguments: Namespace) -> int:
+    from experiments.captures.conditions import Options, conditions_of
+    from experiments.captures.reader import open_capture
+    from experiments.captures.replay import replay
+    from experiments.captures.report import draw_eras, replay_document, replay_text
+    from experiments.captures.story import story_of
+    from experiments.captures.whatif import what_if
+    from experiments.problems import bad
+    from models.kernels import PLUG_RULES
+
+    if arguments.out is not None and arguments.kernel is None:
+        raise bad("replay", "--out draws a what-if; give --kernel, too")
+    _refuse_file(arguments.out)
+    capture = open_capture(arguments.capture)
+    names = ("kernel", "scheduler", "nomerges", "max_sectors_kb", "max_segments")
+    device = _device(arguments.device)
+    of = conditions_of(capture, Options(device, **{name: getattr(arguments, name) for name in names}))
+    for note in of.notes:
+        print(f"wbsim: {capture.path}: {note}", file=sys.stderr)
+    verdict = replay(story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device)
+    eras = {}
+    if of.asked is not None:
+        eras = what_if(story_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
+    if arguments.out is not None:
+        draw_eras(arguments.out / "requests.png", capture.path.name, of, eras)
+        print(f"wrote {arguments.out / 'requests.png'}", file=sys.stderr)
+    if arguments.json:
+        _print_json(replay_document(capture.path, of, verdict, eras))
+    else:
+        print(replay_text(capture.path, of, verdict, eras))
+    return 0 if verdict.agrees else 1
+
+
+def _capture(arguments: Namespace) -> int:
+    from experiments.captures.record import record
+
+    recorded = record(arguments.out, arguments.run, arguments.buffer_mib, _device(arguments.device))
+    others = f", {recorded.others} for other devices" if recorded.others else ""
+    print(f"wrote {arguments.out}: {recorded.bios} bios for {recorded.device}{others}", file=sys.stderr)
+    if recorded.lost:
+        print(f"wbsim: {recorded.lost} events were lost; give more room with --buffer-mib", file=sys.stderr)
+    return recorded.status
+
+
+def _device(text: str | None) -> str | None:
+    """MAJ:MIN as the tracepoints write it, MAJ,MIN."""
+    from experiments.problems import bad
+
+    if text is None:
+        return None
+    major, separator, minor = text.replace(",", ":").partition(":")
+    if not (separator and major.isdigit() and minor.isdigit()):
+        raise bad("--device", f"{text} is no device; write it as 7:0")
+    return f"{major},{minor}"
 
 
 def _refuse_file(out: Path | None) -> None:

@@ -41,7 +41,7 @@ def plot_directory(directory: Path) -> list[Path]:
     paths = []
     for name, figure in pictures.items():
         path = directory / name
-        replace_whole(path, partial(_save, figure))
+        replace_whole(path, partial(save_png, figure))
         paths.append(path)
     return paths
 
@@ -102,7 +102,8 @@ def _scale(values: pd.Series) -> str:
     return "log" if (values > 0).any() else "linear"
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_png(figure: Figure, path: Path) -> None:
+    """Write *figure* to *path*, whatever its name ends in."""
     figure.savefig(path, format="png", dpi=144)
 
 

@@ -5,6 +5,7 @@ Numbers are read in the sources that mechanisms.md lists, unless a line says oth
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, Literal
 
 from models.block.merge import PlugRules
@@ -42,11 +43,36 @@ _PLUGS: Final = {
     "5.17": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "5.17-rc5"),
     "6.1": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "6.1"),
     "6.14": _plug("oldest", 32, 64, 128 * KIB, "oldest", "fifo", "6.14"),
-    "6.12": _plug("newest", 32, 64, 128 * KIB, "oldest", "fifo", "6.12.117, 6.17"),
+    "6.12": _plug("tail", 32, 64, 128 * KIB, "oldest", "fifo", "6.12.117, 6.17"),
 }
 
 PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}
 """The plug's rules of every era that had plugs on the stack."""
+
+_SINCE: Final = (
+    ((2, 6, 39), "2.6.39"), ((3, 1, 0), "3.1"), ((3, 10, 0), "3.11"), ((4, 3, 0), "4.3"), ((4, 9, 0), "4.9"),
+    ((5, 4, 0), "5.4"), ((5, 10, 0), "5.10"), ((5, 16, 0), "5.17"), ((6, 1, 0), "6.1"), ((6, 12, 117), "6.12"),
+    ((6, 13, 0), "6.14"), ((6, 17, 0), "6.12"),
+)  # fmt: skip
+
+
+def era_of(release: str) -> str:
+    """The key in `PLUG_RULES` of a kernel *release*, such as "3.11" or "6.18.44-rc1".
+
+    An era's own name is that era; between two versions that were read, the earlier one's rules are taken.
+
+    Raises:
+        ValueError: no version, or one from before plugs were on the stack.
+    """
+    if release in PLUG_RULES:
+        return release
+    version = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", release)
+    if version is None:
+        raise ValueError(f"{release!r} is no kernel version; give one such as {', '.join(PLUG_RULES)}")
+    found = [era for since, era in _SINCE if since <= tuple(int(part or 0) for part in version.groups())]
+    if not found:
+        raise ValueError(f"{release} had no plug on the stack; the first was 2.6.39")
+    return found[-1]
 
 
 class KernelSpec(Spec):

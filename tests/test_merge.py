@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.block.bio import Bio, Request
-from models.block.elevator import Elevator, ElevatorRules
+from models.block.elevator import Elevator, ElevatorRules, SoftwareQueue
 from models.block.merge import Merge, PlugRules, QueueLimits, plug_decisions
 from models.kernels import PLUG_RULES
 from sim.units import KIB
@@ -75,7 +75,9 @@ class Literal:
         same = [r for r in self.plug if r.queue is bio.owner]
         if self.rules.tried == "all":
             candidates = same[::-1]
-        elif self.rules.tried == "newest":
+        elif self.rules.tried == "newest" or (
+            self.rules.tried == "tail" and self.plug and self.plug[-1].queue is bio.owner
+        ):
             candidates = same[-1:]
         else:
             candidates = same[:1]
@@ -105,7 +107,7 @@ class Literal:
             assert bound is not None
             if held >= bound:
                 return True
-        if self.rules.flush_bytes is None:
+        if self.rules.flush_bytes is None or self.of.nomerges == 2:
             return False
         judged = self.plug[-1] if self.rules.flush_of == "newest" else self.plug[0]
         return 512 * (judged.end - judged.start) >= self.rules.flush_bytes
@@ -269,13 +271,45 @@ def drain(of: Elevator) -> list[Request]:
 
 
 @pytest.mark.parametrize(("scheduler", "front"), [("noop", Merge.NEW), ("deadline", Merge.FRONT)])
-def test_only_a_sorting_scheduler_merges_in_front(scheduler: str, front: Merge) -> None:
-    """noop finds back merges by its hash of ends, deadline front merges as well."""
+def test_only_a_sorting_scheduler_finds_who_starts_at_a_sector(scheduler: str, front: Merge) -> None:
+    """noop has a hash of ends alone; in front it merges only with what merged last."""
     of = elevator(scheduler)
+    of.insert(Request(Bio(400, 8)))
     of.insert(Request(Bio(800, 8)))
-    assert of.attempt_merge(Bio(808, 8)) is Merge.BACK
+    assert of.attempt_merge(Bio(408, 8)) is Merge.BACK
     assert of.attempt_merge(Bio(792, 8)) is front
+    assert of.attempt_merge(Bio(784 if front is Merge.FRONT else 392, 8)) is Merge.FRONT
     assert of.attempt_merge(Bio(900, 8)) is Merge.NEW
+
+
+@pytest.mark.parametrize(("nomerges", "last", "other"), [(0, Merge.BACK, Merge.BACK), (1, Merge.BACK, Merge.NEW)])
+def test_nomerges_1_leaves_the_one_hit_merge(nomerges: int, last: Merge, other: Merge) -> None:
+    """Only the request that merged last is tried; with 2 none is."""
+    of = elevator("deadline", limits(nomerges=nomerges))
+    of.insert(Request(Bio(400, 8)))
+    of.insert(Request(Bio(800, 8)))
+    assert of.attempt_merge(Bio(408, 8)) is last
+    assert of.attempt_merge(Bio(808, 8)) is other
+
+
+def test_a_gap_that_closes_joins_its_neighbours() -> None:
+    """attempt_back_merge: the bio between two waiting requests leaves one."""
+    of = elevator("deadline")
+    for start in (0, 16):
+        of.insert(Request(Bio(start, 8)))
+    assert of.attempt_merge(Bio(8, 8)) is Merge.BACK
+    assert [(r.start_sector, r.end_sector) for r in drain(of)] == [(0, 24)]
+
+
+def test_a_software_queue_tries_its_newest_eight() -> None:
+    """The ninth newest is out of reach; a refusal for size ends the walk."""
+    of = SoftwareQueue(limits(64, 16))
+    for start in range(0, 9_000, 1_000):
+        of.insert(Request(Bio(start, 8)))
+    assert of.attempt_merge(Bio(8, 8)) is Merge.NEW
+    assert of.attempt_merge(Bio(1_008, 8)) is Merge.BACK
+    of.insert(Request(Bio(20_000, 128)))
+    assert of.attempt_merge(Bio(20_128, 8)) is Merge.NEW
 
 
 def test_insertion_appends_whole_requests() -> None:

@@ -1,19 +1,23 @@
 """Requests that wait for the device, and merge while they wait.
 
-Stands for elv_merge, elv_attempt_insert_merge (block/elevator.c), noop and deadline.  Pure.  The one-hit
-cache ``last_merge`` is no mechanism of its own here: the hash of ends finds the same request.
-Left out: CFQ, reads and their preference, the write expiry (5 s).
+Stands for elv_merge, elv_attempt_insert_merge, attempt_back_merge, attempt_front_merge (block/elevator.c,
+blk-merge.c) with noop, deadline and mq-deadline, and for the software queues of blk-mq without a scheduler
+(blk_bio_list_merge).  Pure.  Left out: CFQ, reads and their preference, the write expiry (5 s).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from typing import Literal
+from itertools import islice
+from typing import Final, Literal
 
 from models.block.bio import Bio, Request
 from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits, try_back, try_front, try_join
 from sim.param import Count, Spec
+
+SOFTWARE_QUEUE_TRIED: Final = 8
+"""How many requests of a software queue a bio is tried against (mechanisms.md 1.3 [V 6.1, 6.12])."""
 
 
 class ElevatorRules(Spec):
@@ -24,7 +28,11 @@ class ElevatorRules(Spec):
 
 
 class Elevator:
-    """The requests of one queue that no driver has taken yet."""
+    """The requests of one queue that no driver has taken yet.
+
+    A bio is tried against the request that merged last, then (unless nomerges is 1) by the hash of ends
+    and, with a scheduler that sorts, of starts; what has grown is joined with its neighbour.
+    """
 
     def __init__(self, rules: ElevatorRules, limits: QueueLimits) -> None:
         self._sorts = rules.scheduler == "deadline"
@@ -35,39 +43,54 @@ class Elevator:
         self._by_sector: list[tuple[int, int, Request]] = []
         self._by_end: dict[int, Request] = {}
         self._by_start: dict[int, Request] = {}
+        self._last_merge: Request | None = None
         self._head = 0
         self._left_in_batch = 0
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """BACK by the hash of ends; FRONT only with a scheduler that sorts."""
-        if not self.waiting or self._limits.nomerges:
+        """BACK or FRONT if *bio* joined a waiting request, else NEW."""
+        if not self.waiting or self._limits.nomerges == 2:
+            return NEW
+        last = self._last_merge
+        if last is not None:
+            if last.end_sector == bio.start_sector:
+                return self._back(last, bio)
+            if last.start_sector == bio.end_sector:
+                return self._front(last, bio)
+        if self._limits.nomerges:
             return NEW
         request = self._by_end.get(bio.start_sector)
-        if request is not None:
-            end = request.end_sector
-            if try_back(request, bio, self._limits):
-                self._end_moved(request, end)
-                return BACK
+        if request is not None and self._back(request, bio) is BACK:
+            return BACK
         request = self._by_start.get(bio.end_sector) if self._sorts else None
-        if request is not None:
-            start = request.start_sector
-            if try_front(request, bio, self._limits):
-                self._start_moved(request, start)
-                return FRONT
-        return NEW
+        return NEW if request is None else self._front(request, bio)
+
+    def touching(self, bio: Bio) -> list[Request]:
+        """The waiting requests that *bio* is tried against because it would continue them."""
+        found = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
+        return [
+            request
+            for request in found
+            if request is not None and (not self._limits.nomerges or request is self._last_merge)
+        ]
 
     def insert(self, request: Request) -> bool:
         """Add *request*, or append it to a waiting one (sort-merge insertion); whether it was added."""
-        if self.waiting and not self._limits.nomerges:
-            before = self._by_end.get(request.start_sector)
-            if before is not None:
-                end = before.end_sector
-                if try_join(before, request, self._limits):
-                    self._end_moved(before, end)
+        if self.waiting and self._limits.nomerges != 2:
+            last = self._last_merge
+            if last is not None and self._append(last, request):
+                return False
+            if not self._limits.nomerges:
+                before = self._by_end.get(request.start_sector)
+                if before is not None and self._append(before, request):
+                    self._join_with_predecessors(before)
                     return False
         self.waiting[request] = self._arrivals
         self._arrivals += 1
-        self._by_end[request.end_sector] = request
+        if not request.nomerge:
+            self._by_end[request.end_sector] = request
+            if self._last_merge is None:
+                self._last_merge = request
         if self._sorts:
             self._by_start[request.start_sector] = request
             insort(self._by_sector, self._key(request))
@@ -75,24 +98,79 @@ class Elevator:
 
     def next(self) -> Request:
         """Take the request that goes to the driver now."""
+        request = self._next_in_sweep() if self._sorts else next(iter(self.waiting))
+        self.remove(request)
         if self._sorts:
-            request = self._next_in_sweep()
-        else:
-            request, _ = self.waiting.popitem(last=False)
-        _forget(self._by_end, request.end_sector, request)
+            self._left_in_batch = self._left_in_batch - 1 if self.waiting else 0
+            self._head = request.end_sector
         return request
+
+    def remove(self, request: Request) -> None:
+        """Take *request*, which waits here."""
+        if self._sorts:
+            del self._by_sector[bisect_left(self._by_sector, (request.start_sector, self.waiting[request]))]
+            _forget(self._by_start, request.start_sector, request)
+        _forget(self._by_end, request.end_sector, request)
+        del self.waiting[request]
+        if self._last_merge is request:
+            self._last_merge = None
 
     def _next_in_sweep(self) -> Request:
         if self._left_in_batch == 0:
             self._left_in_batch = self._batch
             self._head = next(iter(self.waiting)).start_sector
         index = bisect_left(self._by_sector, (self._head,))
-        _, _, request = self._by_sector.pop(index if index < len(self._by_sector) else 0)
-        del self.waiting[request]
-        _forget(self._by_start, request.start_sector, request)
-        self._left_in_batch = self._left_in_batch - 1 if self.waiting else 0
-        self._head = request.end_sector
-        return request
+        return self._by_sector[index if index < len(self._by_sector) else 0][2]
+
+    def _back(self, request: Request, bio: Bio) -> Merge:
+        end = request.end_sector
+        if not try_back(request, bio, self._limits):
+            self._refused(request)
+            return NEW
+        self._end_moved(request, end)
+        self._last_merge = request
+        if self._sorts:
+            after = self._by_start.get(request.end_sector)
+            if after is not None:
+                self._join(request, after)
+        return BACK
+
+    def _front(self, request: Request, bio: Bio) -> Merge:
+        start = request.start_sector
+        if not try_front(request, bio, self._limits):
+            self._refused(request)
+            return NEW
+        self._start_moved(request, start)
+        self._last_merge = request
+        if self._sorts:
+            self._join_with_predecessors(request)
+        return FRONT
+
+    def _refused(self, request: Request) -> None:
+        if request.nomerge and self._last_merge is request:
+            self._last_merge = None
+
+    def _join_with_predecessors(self, request: Request) -> None:
+        while (before := self._by_end.get(request.start_sector)) is not None and self._join(before, request):
+            request = before
+
+    def _join(self, request: Request, follower: Request) -> bool:
+        """Append *follower*, which waits here, to *request*."""
+        start, end = follower.start_sector, request.end_sector
+        if start != end or not try_join(request, follower, self._limits):
+            return False
+        self.remove(follower)
+        self._end_moved(request, end)
+        self._last_merge = request
+        return True
+
+    def _append(self, request: Request, newcomer: Request) -> bool:
+        end = request.end_sector
+        if not try_join(request, newcomer, self._limits):
+            return False
+        self._end_moved(request, end)
+        self._last_merge = request
+        return True
 
     def _key(self, request: Request) -> tuple[int, int, Request]:
         return request.start_sector, self.waiting[request], request
@@ -102,10 +180,46 @@ class Elevator:
         self._by_end[request.end_sector] = request
 
     def _start_moved(self, request: Request, old_start: int) -> None:
+        if not self._sorts:
+            return
         _forget(self._by_start, old_start, request)
         self._by_start[request.start_sector] = request
         del self._by_sector[bisect_left(self._by_sector, (old_start, self.waiting[request]))]
         insort(self._by_sector, self._key(request))
+
+
+class SoftwareQueue:
+    """What one processor inserted without a scheduler, until the queue runs: ctx->rq_lists, or kyber's kcq."""
+
+    def __init__(self, limits: QueueLimits) -> None:
+        self._limits = limits
+        self.waiting: dict[Request, None] = {}
+
+    def attempt_merge(self, bio: Bio) -> Merge:
+        """BACK or FRONT if *bio* joined one of the newest requests, else NEW; a refusal for size ends the walk."""
+        for request in self.touching(bio):
+            if request.nomerge or bio.nomerge or request.op != bio.op:
+                continue
+            if request.end_sector == bio.start_sector:
+                return BACK if try_back(request, bio, self._limits) else NEW
+            return FRONT if try_front(request, bio, self._limits) else NEW
+        return NEW
+
+    def touching(self, bio: Bio) -> list[Request]:
+        """The waiting requests that *bio* is tried against because it would continue them."""
+        if self._limits.nomerges == 2:
+            return []
+        newest = islice(reversed(self.waiting), SOFTWARE_QUEUE_TRIED)
+        return [r for r in newest if r.end_sector == bio.start_sector or r.start_sector == bio.end_sector]
+
+    def insert(self, request: Request) -> bool:
+        """Add *request*; it always is."""
+        self.waiting[request] = None
+        return True
+
+    def remove(self, request: Request) -> None:
+        """Take *request*, which waits here."""
+        del self.waiting[request]
 
 
 def _forget(index: dict[int, Request], sector: int, request: Request) -> None:

@@ -33,13 +33,14 @@ class QueueLimits(Spec):
 class PlugRules(Spec):
     """The rules of a plug in one era (mechanisms.md 1.2, 1.3).
 
-    ``tried``: which plugged requests of its queue a bio is tried against; ``max_requests`` and
+    ``tried``: which plugged requests of its queue a bio is tried against (tail: the newest of all or, where
+    that is another queue's, the oldest of its own); ``max_requests`` and
     ``max_requests_mixed``: how many requests a plug holds at most (a plug of several queues may
     hold more); ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has
-    this size; ``order``: in which order a flush issues.
+    this size and the queue merges at all; ``order``: in which order a flush issues.
     """
 
-    tried: Literal["all", "newest", "oldest"]
+    tried: Literal["all", "newest", "oldest", "tail"]
     max_requests: Count | None
     max_requests_mixed: Count | None
     flush_bytes: Bytes | None
@@ -93,14 +94,28 @@ def try_front(request: Request, bio: Bio, limits: QueueLimits) -> bool:
 
 def try_join(request: Request, follower: Request, limits: QueueLimits) -> bool:
     """Append *follower*, a whole request, to *request* (the elevator's sort-merge insertion)."""
-    if request.end_sector != follower.start_sector or request.nomerge or follower.nomerge:
-        return False
-    if request.op != follower.op or not _fits(request, follower.sectors, follower.segments, limits):
+    if not would_join(request, follower, limits):
         return False
     request.end_sector = follower.end_sector
     request.segments += follower.segments
     request.bios += follower.bios
     return True
+
+
+def would_merge(request: Request, bio: Bio, limits: QueueLimits) -> bool:
+    """Whether *request*, which *bio* continues, would take it."""
+    return _mergeable(request, bio) and _fits(request, bio.sectors, bio.segments, limits)
+
+
+def would_join(request: Request, follower: Request, limits: QueueLimits) -> bool:
+    """Whether *request* would take the whole of *follower* behind it."""
+    return (
+        request.end_sector == follower.start_sector
+        and not request.nomerge
+        and not follower.nomerge
+        and request.op == follower.op
+        and _fits(request, follower.sectors, follower.segments, limits)
+    )
 
 
 def _mergeable(request: Request, bio: Bio) -> bool:
@@ -117,7 +132,7 @@ def _fits(request: Request, sectors: int, segments: int, limits: QueueLimits) ->
 class Plug:
     """struct blk_plug: a task's private list of requests, oldest first."""
 
-    __slots__ = ("_limits", "_merges", "_rules", "_tries_all", "_tries_oldest", "requests")
+    __slots__ = ("_limits", "_merges", "_rules", "_tries_all", "_tries_oldest", "_tries_tail", "requests")
 
     def __init__(self, rules: PlugRules, limits: QueueLimits) -> None:
         self._rules = rules
@@ -126,6 +141,7 @@ class Plug:
         self._merges = limits.nomerges != 2
         self._tries_all = rules.tried == "all"
         self._tries_oldest = rules.tried == "oldest"
+        self._tries_tail = rules.tried == "tail"
         self.requests: list[Request] = []
 
     def attempt_merge(self, bio: Bio) -> Merge:
@@ -136,7 +152,8 @@ class Plug:
         owner = bio.owner
         start = bio.start_sector
         end = start + bio.sectors
-        for request in requests if self._tries_oldest else reversed(requests):
+        oldest_first = self._tries_oldest or (self._tries_tail and requests[-1].owner is not owner)
+        for request in requests if oldest_first else reversed(requests):
             if request.owner is not owner:
                 continue
             # The two comparisons spare the calls on the walk: most requests touch nowhere.
@@ -160,7 +177,7 @@ class Plug:
                     return True
             elif len(requests) >= (rules.max_requests_mixed if self._mixed(owner) else rules.max_requests):
                 return True
-        if rules.flush_bytes is None:
+        if rules.flush_bytes is None or not self._merges:
             return False
         judged = requests[-1] if rules.flush_of == "newest" else requests[0]
         return judged.sectors * SECTOR_BYTES >= rules.flush_bytes

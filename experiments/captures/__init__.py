@@ -1,0 +1,1 @@
+"""Captures of a real kernel's block layer: read them, replay them, make them."""

@@ -1,0 +1,135 @@
+"""Under which rules and limits a capture is replayed: its header's, else the options'."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from experiments.captures.events import QUEUE, Capture, Header
+from experiments.captures.waiting import SCHEDULERS
+from experiments.problems import BadInput, Problem, bad
+from models.block.merge import QueueLimits
+from models.kernels import era_of
+from sim.units import KIB
+
+NEWEST = "6.18"
+"""The kernel that is assumed where neither header nor options name one."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says; None where it says nothing."""
+
+    device: str | None = None
+    kernel: str | None = None
+    scheduler: str | None = None
+    nomerges: int | None = None
+    max_sectors_kb: int | None = None
+    max_segments: int | None = None
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """``kernel`` made the capture, and ``era`` names its plug rules; ``asked`` is the era of the what-if.
+
+    ``notes`` say what was assumed.
+    """
+
+    kernel: str
+    era: str
+    asked: str | None
+    device: str
+    scheduler: str
+    limits: QueueLimits
+    notes: tuple[str, ...]
+
+
+def conditions_of(capture: Capture, options: Options) -> Conditions:
+    """Join *capture*'s header with *options*.
+
+    Raises:
+        BadInput: a limit is missing or contradicts the header, an unknown kernel or scheduler, or several
+            devices and none named.
+    """
+    header, place = capture.header, str(capture.path)
+    problems: list[Problem] = []
+    notes: list[str] = []
+    values: dict[str, int] = {}
+    for name in ("max_sectors_kb", "max_segments", "nomerges"):
+        said, option = getattr(header, name), getattr(options, name)
+        flag = "--" + name.replace("_", "-")
+        if said is not None and option is not None and said != option:
+            problems.append(Problem(f"{place}:1", name, f"the capture was made with {said}; leave out {flag} {option}"))
+        elif said is None and option is None and name == "nomerges":
+            values[name] = 0
+            notes.append("nomerges is not in the header; 0 is taken (--nomerges says otherwise)")
+        elif said is None and option is None:
+            problems.append(Problem(f"{place}:1", name, f"is not in the header; give {flag}"))
+        else:
+            values[name] = said if said is not None else option
+    for name, value in values.items():
+        if name == "nomerges" and value not in (0, 1, 2):
+            problems.append(Problem(place, name, f"{value} is none of 0, 1, 2"))
+        elif name != "nomerges" and value < 1:
+            problems.append(Problem(place, name, f"{value} merges nothing; give 1 or more"))
+    scheduler = _scheduler(header, options, problems, notes, place)
+    kernel, era, asked = _kernel(header, options, problems, notes, place)
+    if problems:
+        raise BadInput(problems)
+    limits = QueueLimits.model_validate(
+        {
+            "max_sectors_bytes": values["max_sectors_kb"] * KIB,
+            "max_segments": values["max_segments"],
+            "max_segment_bytes": 64 * KIB,
+            "nomerges": values["nomerges"],
+        }
+    )
+    return Conditions(kernel, era, asked, _device(capture, options), scheduler, limits, tuple(notes))
+
+
+def _scheduler(header: Header, options: Options, problems: list[Problem], notes: list[str], place: str) -> str:
+    scheduler = header.scheduler or options.scheduler
+    if scheduler is None:
+        notes.append("the scheduler is not in the header; none is taken (--scheduler says otherwise)")
+        return "none"
+    if scheduler not in SCHEDULERS:
+        problems.append(Problem(place, "scheduler", f"{scheduler} is not known; known are {', '.join(SCHEDULERS)}"))
+    return scheduler
+
+
+def _kernel(
+    header: Header, options: Options, problems: list[Problem], notes: list[str], place: str
+) -> tuple[str, str, str | None]:
+    """The capture's kernel, its era, and the era that is asked for."""
+    kernel = header.kernel or options.kernel
+    if kernel is None:
+        kernel = NEWEST
+        notes.append(f"the kernel is not in the header; {NEWEST} is taken (--kernel says otherwise)")
+    eras: list[str | None] = []
+    for name in (kernel, options.kernel):
+        try:
+            eras.append(None if name is None else era_of(name))
+        except ValueError as error:
+            problems.append(Problem(place, "kernel", str(error)))
+            eras.append(None)
+    return kernel, eras[0] or "", eras[1]
+
+
+def _device(capture: Capture, options: Options) -> str:
+    """The device that is judged; the file is read for it where nothing names one."""
+    named = options.device or capture.header.device
+    if named is not None and options.device is None:
+        return named
+    bios = Counter(event.device for event in capture.events() if event.name == QUEUE)
+    found = ", ".join(f"{device} ({count} bios)" for device, count in bios.most_common())
+    if named is not None:
+        if named not in bios:
+            raise bad(str(capture.path), f"has no bio for {named}; it has {found or 'none at all'}", "device")
+        return named
+    if not bios:
+        raise bad(str(capture.path), "has no bio; capture block_bio_queue, too")
+    if len(bios) > 1:
+        raise bad(str(capture.path), f"has several; give one with --device: {found}", "device")
+    device = next(iter(bios))
+    assert device is not None
+    return device

@@ -1,0 +1,78 @@
+"""Open a capture: plain, gz or xz; ftrace's text or blkparse's."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Final
+
+from experiments.captures import blkparse, ftrace
+from experiments.captures.events import Capture, Event, Parser, header_of
+from experiments.problems import BadInput, bad
+
+_PACKED: Final[dict[bytes, Callable[..., IO[Any]]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
+_FOREIGN: Final = {
+    b"\x07\x74\x61\x65": "holds blktrace's binary records; print them with blkparse first",
+    b"\x17\x08\x44tracing": "is a trace.dat; print it with trace-cmd report first",
+}
+_LOOKED_AT: Final = 200
+"""Lines that are searched for the first event, to tell the format."""
+
+
+def open_capture(path: Path) -> Capture:
+    """The capture in *path*, its header read.
+
+    Raises:
+        BadInput: no such file, or nothing in it that is an event of a known format.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except OSError as error:
+        raise bad(str(path), f"cannot be read ({error.strerror}); give a capture") from None
+    for magic, remedy in _FOREIGN.items():
+        if start.startswith(magic):
+            raise bad(str(path), remedy)
+    head = list(islice(_lines(path), _LOOKED_AT))
+    if not head:
+        raise bad(f"{path}:1", "is empty; give a capture")
+    text_format, parse = _format(path, head)
+    header = header_of(head[0][1], f"{path}:1")
+    return Capture(path, text_format, header, partial(_events, path, parse))
+
+
+def _format(path: Path, head: list[tuple[int, str]]) -> tuple[str, Parser]:
+    for number, line in head:
+        if ftrace.is_ftrace(line):
+            return "ftrace", ftrace.parse
+        if blkparse.is_blkparse(line):
+            return "blkparse", blkparse.parse
+        if line.strip() and not line.startswith("#"):
+            raise bad(f"{path}:{number}", "is neither ftrace's text nor blkparse's default format")
+    raise bad(f"{path}:{head[-1][0]}", "no event up to here; give a capture of the block events")
+
+
+def _events(path: Path, parse: Parser) -> Iterator[Event]:
+    def wrong(number: int, message: str) -> BadInput:
+        return bad(f"{path}:{number}", message)
+
+    return parse(_lines(path), wrong)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The numbered lines; what is no text stays visible as escapes, for the parser to refuse."""
+    with path.open("rb") as file:
+        start = file.read(6)
+    opener = next((opener for magic, opener in _PACKED.items() if start.startswith(magic)), open)
+    number = 0
+    try:
+        with opener(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as text:
+            for number, line in enumerate(text, 1):
+                yield number, line
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise bad(f"{path}:{number + 1}", f"the packed text breaks off ({error}); copy the file again") from None

@@ -1,0 +1,170 @@
+"""Record the block layer's events while a command runs, with the queue's limits in the first line.
+
+Everything happens in a tracefs instance of our own, read as plain text (``trace``, not the pipe): the machine's own
+tracing is not touched, and removing the instance puts everything back.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import platform
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NamedTuple, NoReturn
+
+from experiments.captures import ftrace
+from experiments.captures.events import LOST, QUEUE
+from experiments.problems import BadInput, bad
+from experiments.runner import replace_whole
+from sim.units import GIB
+
+TRACEFS: Final = Path("/sys/kernel/tracing")
+EVENTS: Final = (
+    "block/block_bio_queue", "block/block_split", "block/block_getrq", "block/block_bio_backmerge",
+    "block/block_bio_frontmerge", "block/block_plug", "block/block_unplug", "block/block_rq_insert",
+    "block/block_rq_issue", "block/block_rq_merge", "block/block_rq_complete",
+    "writeback/writeback_start", "writeback/writeback_written", "writeback/writeback_single_inode",
+)  # fmt: skip
+LIMITS: Final = ("scheduler", "nomerges", "max_sectors_kb", "max_segments", "max_segment_size", "nr_requests")
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Recorded(NamedTuple):
+    """What a recording holds; *status* is the command's exit status, *others* the bios for other devices."""
+
+    status: int
+    device: str
+    bios: int
+    others: int
+    lost: int
+
+
+def record(out: Path, command: Sequence[str], buffer_mib: int, device: str | None = None) -> Recorded:
+    """Run *command*, then sync(2), and write the events meanwhile to *out* (.gz and .xz are packed).
+
+    *buffer_mib* is the room for events, per processor.  The first line's limits are those of *device*
+    ("major,minor"), by default of the one that was given the most bios.
+
+    Raises:
+        BadInput: not root, no tracefs, no such command, no bio at all, or *out* cannot be written.
+    """
+    if os.geteuid() != 0:
+        raise bad("capture", "needs root, to use tracefs; run it with sudo")
+    if shutil.which(command[0]) is None:
+        raise bad("capture", f"there is no command {command[0]}")
+    recorded: list[Recorded] = []
+
+    def write(partial: Path) -> None:
+        with _stoppable(), _tracefs() as root, _instance(root, buffer_mib) as instance:
+            status = subprocess.run(command, check=False).returncode
+            os.sync()
+            (instance / "tracing_on").write_text("0")
+            bios, lost = _counted(instance / "trace")
+            named = device or bios.most_common(1)[0][0]
+            with _packed(out)(partial, "wt", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(f"# {_limits(named)}\n# command: {' '.join(command)}\n")
+                with (instance / "trace").open(encoding="utf-8", errors="surrogateescape") as text:
+                    shutil.copyfileobj(text, file)
+        recorded.append(Recorded(status, named, bios[named], bios.total() - bios[named], lost))
+
+    replace_whole(out, write)
+    return recorded[0]
+
+
+def _packed(out: Path) -> Any:
+    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+    return openers.get(out.suffix, open)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A signal that ends the process ends it through the ``finally`` clauses."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in _STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _tracefs() -> Iterator[Path]:
+    """Where tracefs is mounted; mounted there for the time being where it is not."""
+    if (TRACEFS / "events").is_dir():
+        yield TRACEFS
+        return
+    mounted = subprocess.run(
+        ["mount", "-t", "tracefs", "tracefs", TRACEFS], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        raise bad(str(TRACEFS), f"tracefs cannot be mounted ({mounted.stderr.strip()}); the kernel needs CONFIG_FTRACE")
+    try:
+        yield TRACEFS
+    finally:
+        subprocess.run(["umount", TRACEFS], check=True)
+
+
+@contextmanager
+def _instance(root: Path, buffer_mib: int) -> Iterator[Path]:
+    """An instance that records `EVENTS`, and is gone afterwards."""
+    missing = [event for event in EVENTS if not (root / "events" / event).is_dir()]
+    if "block/block_bio_queue" in missing:
+        raise bad(str(root / "events"), "has no block events; the kernel needs CONFIG_BLK_DEV_IO_TRACE")
+    instance = root / "instances" / f"wbsim-{os.getpid()}"
+    instance.mkdir()
+    try:
+        (instance / "buffer_size_kb").write_text(str(buffer_mib * 1024))
+        for event in EVENTS:
+            if event not in missing:
+                (instance / "events" / event / "enable").write_text("1")
+        (instance / "tracing_on").write_text("1")
+        yield instance
+    finally:
+        instance.rmdir()
+
+
+def _counted(trace: Path) -> tuple[Counter[str], int]:
+    """The bios by device, and how many events were lost."""
+    bios: Counter[str] = Counter()
+    lost = 0
+
+    def wrong(number: int, message: str) -> BadInput:
+        return bad(f"{trace}:{number}", message)
+
+    with trace.open(encoding="utf-8", errors="surrogateescape") as text:
+        for event in ftrace.parse(enumerate(text, 1), wrong):
+            if event.name == QUEUE:
+                bios[event.device or ""] += 1
+            elif event.name == LOST:
+                lost += event.size
+    if not bios:
+        raise bad("capture", "the command and the sync after it made no bio; capture something that writes")
+    return bios, lost
+
+
+def _limits(device: str) -> str:
+    """The first line: machine, queue limits and device."""
+    place = Path("/sys/dev/block") / device.replace(",", ":")
+    queues = [path / "queue" for path in (place, place.resolve().parent) if (path / "queue").is_dir()]
+    if not queues:
+        raise bad(str(place), f"there is no queue of a device {device}; name the disk with --device")
+    queue = queues[0]
+    values = {name: (queue / name).read_text().strip() for name in LIMITS}
+    scheduler = values["scheduler"]
+    if "[" in scheduler:
+        values["scheduler"] = scheduler[scheduler.index("[") + 1 : scheduler.index("]")]
+    limits = " ".join(f"{name} {value}" for name, value in values.items())
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
+    return f"kernel {platform.release()} {limits} cpus {os.cpu_count()} mem {memory:.0f}GiB device {device}"

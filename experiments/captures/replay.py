@@ -1,0 +1,291 @@
+"""Replay a capture: the same bios, with its plug boundaries, through the simulator's block layer.
+
+Each task's bios go through a `models.block.merge.Plug` of its own, and what leaves a plug towards a
+scheduler waits in a `models.block.elevator`; both are what the simulator runs.  Two things are judged, one by one: what
+became of each bio (backmerge, frontmerge, getrq), and whether a new request flushed the plug that it came to.
+
+What a capture does not say is counted, not guessed: how many segments a bio of several pages has
+(`Verdict.by_segments`: one a page, less where the kernel's own merges prove less), and when a request
+left the scheduler (`Verdict.in_dispatch`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from experiments.captures.events import rwbs_of
+from experiments.captures.story import Emptied, Moved, Piece, Placed, Step
+from experiments.captures.waiting import Waiting
+from models.block.bio import Bio, Request
+from models.block.merge import BACK, FRONT, NEW, Merge, Plug, PlugRules, QueueLimits, would_join, would_merge
+from sim.units import PAGE_BYTES, SECTOR_BYTES
+
+SHOWN: Final = 20
+"""How many mismatches are kept."""
+
+
+class Mismatch(NamedTuple):
+    """One judgement in which simulator and kernel differ."""
+
+    line: int
+    what: str
+    kernel: str
+    simulated: str
+
+
+@dataclass
+class Verdict:
+    """How the simulator's block layer compares with the kernel's, on one device.
+
+    ``full_flush_unknown``: flushes that may as well have been a sleep; ``by_segments``: merges that show a
+    bio to have fewer segments than pages; ``in_dispatch``: bios that did not join a request because it had
+    left its queue, as its issue right afterwards shows; ``unjudged``: decisions of tasks whose plug, or
+    on a queue which, is unknown after lost events.  The first and the last are in no total.
+    """
+
+    bios: int = 0
+    decisions_equal: int = 0
+    decisions_total: int = 0
+    full_flush_equal: int = 0
+    full_flush_total: int = 0
+    full_flush_unknown: int = 0
+    by_segments: int = 0
+    in_dispatch: int = 0
+    unjudged: int = 0
+    events_lost: int = 0
+    requests_kernel: int = 0
+    requests_simulated: int = 0
+    mismatches: list[Mismatch] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether everything that was judged is equal."""
+        return self.decisions_equal == self.decisions_total and self.full_flush_equal == self.full_flush_total
+
+
+def replay(story: Iterable[Step], rules: PlugRules, limits: QueueLimits, scheduler: str, device: str) -> Verdict:
+    """Judge every decision on *device* ("major,minor") that *story* tells."""
+    judge = _Judge(rules, limits, scheduler, sys.intern(device))
+    for step in story:
+        judge.take(step)
+    return judge.verdict
+
+
+class _Doubt(NamedTuple):
+    """The kernel did not merge where the simulator would, as if the request were in dispatch."""
+
+    line: int
+    simulated: str
+
+
+class _Runs:
+    """Dispatches: issues of one task with nothing else of it in between."""
+
+    def __init__(self) -> None:
+        self._starts: dict[int, tuple[int, int]] = {}  # the lines of a task's run and of the one before it
+        self._broken: set[int] = set()
+
+    def issued(self, pid: int, line: int) -> int:
+        """*pid* issued a request; the line in which its run before this one began."""
+        current, before = self._starts.get(pid, (0, 0))
+        if pid in self._broken or not current:
+            current, before = line, current
+            self._starts[pid] = current, before
+            self._broken.discard(pid)
+        return before
+
+    def broken_by(self, pid: int) -> None:
+        """*pid* did something else."""
+        self._broken.add(pid)
+
+
+class _Judge:
+    def __init__(self, rules: PlugRules, limits: QueueLimits, scheduler: str, device: str) -> None:
+        self._rules = rules
+        self._limits = limits
+        self._scheduler = scheduler
+        self._device = device
+        self.verdict = Verdict()
+        self._forget()
+        self._complete = True
+
+    def _forget(self) -> None:
+        """Nothing is known of any plug or queue."""
+        self._plugs: dict[int, Plug] = {}
+        self._newest: dict[int, Bio | None] = {}  # of each task: what awaits its place, None if it merged
+        self._early: dict[int, tuple[Bio, Merge]] = {}
+        self._on_its_way: dict[int, Request] = {}  # left a plug, by start sector
+        self._waiting = Waiting(self._scheduler, self._limits)
+        self._runs = _Runs()
+        self._doubts: dict[int, _Doubt] = {}  # by the start sector of the request
+        self._complete = False
+
+    def take(self, step: Step) -> None:
+        if isinstance(step, Piece):
+            self._decide(step)
+        elif isinstance(step, Placed):
+            self._place(step)
+        elif isinstance(step, Moved):
+            self._move(step)
+        elif isinstance(step, Emptied):
+            if step.queued is not None:
+                bio = bio_of(step.queued)
+                self._early[step.pid] = bio, self._plug(step.pid).attempt_merge(bio)
+            self._flush(step.pid)
+        else:
+            self.verdict.events_lost += step.events
+            self._forget()
+
+    def _plug(self, pid: int) -> Plug:
+        plug = self._plugs.get(pid)
+        if plug is None:
+            plug = self._plugs[pid] = Plug(self._rules, self._limits)
+        return plug
+
+    def _flush(self, pid: int) -> None:
+        for request in self._plug(pid).take():
+            if request.owner is self._device:
+                self._on_its_way[request.start_sector] = request
+
+    def _move(self, moved: Moved) -> None:
+        if moved.issued:
+            before = self._runs.issued(moved.pid, moved.line)
+            doubt = self._doubts.pop(moved.sector, None)
+            if doubt is not None and before > doubt.line:
+                self._contradict(doubt)
+            self._waiting.issue(moved.sector)
+            self._on_its_way.pop(moved.sector, None)
+            return
+        self._runs.broken_by(moved.pid)
+        request = self._on_its_way.pop(moved.sector, None)
+        if request is None:
+            return
+        for other in self._waiting.touching(request.bios[0], moved.pid, moved.cpu):
+            if other.end_sector == request.start_sector:
+                if moved.merged:
+                    self._fit(request, other)
+                elif would_join(other, request, self._limits):
+                    self._waiting.leave(other)
+        self._waiting.insert(request, moved.pid, moved.cpu)
+
+    def _decide(self, piece: Piece) -> None:
+        self._runs.broken_by(piece.pid)
+        kernel = piece.merge
+        assert kernel is not None
+        plug = self._plug(piece.pid)
+        early = self._early.pop(piece.pid, None)
+        if early is not None and early[0].start_sector == piece.sector:
+            bio, simulated = early
+        else:
+            bio = bio_of(piece)
+            if kernel is not NEW:
+                for request in plug.requests:
+                    if _touch(request, bio):
+                        self._fit(bio, request)
+            simulated = plug.attempt_merge(bio)
+        if bio.owner is self._device:
+            if simulated is NEW:
+                simulated = self._merge_in_queue(bio, piece, kernel)
+            self._judge_decision(piece, kernel, simulated)
+        self._newest[piece.pid] = bio if simulated is NEW else None
+        if kernel is not NEW and simulated is NEW:
+            plug.add(Request(bio))
+
+    def _judge_decision(self, piece: Piece, kernel: Merge, simulated: Merge) -> None:
+        verdict = self.verdict
+        verdict.bios += piece.bio_sectors > 0
+        verdict.requests_kernel += kernel is NEW
+        verdict.requests_simulated += simulated is NEW
+        if not piece.known or (simulated is NEW and kernel is not NEW and not self._complete):
+            verdict.unjudged += 1
+            return
+        verdict.decisions_total += 1
+        verdict.decisions_equal += self._equal(piece.line, "decision", kernel.value, simulated.value)
+
+    def _merge_in_queue(self, bio: Bio, piece: Piece, kernel: Merge) -> Merge:
+        """What becomes of *bio* among the requests that wait for the driver."""
+        waiting = self._waiting
+        touching = waiting.touching(bio, piece.pid, piece.cpu)
+        if kernel is NEW:
+            for request in touching:
+                if would_merge(request, bio, self._limits):
+                    self.verdict.in_dispatch += 1
+                    simulated = BACK if request.end_sector == bio.start_sector else FRONT
+                    self._doubts[request.start_sector] = _Doubt(piece.line, simulated.value)
+                    waiting.leave(request)
+        else:
+            if not touching and (recalled := waiting.recall(bio)) is not None:
+                self._contradict(self._doubts.pop(recalled, None))
+            for request in waiting.touching(bio, piece.pid, piece.cpu):
+                self._fit(bio, request)
+        return waiting.attempt_merge(bio, piece.pid, piece.cpu)
+
+    def _contradict(self, doubt: _Doubt | None) -> None:
+        """The request that a bio did not join was not in dispatch: the simulator would have merged them."""
+        if doubt is not None:
+            self.verdict.in_dispatch -= 1
+            self.verdict.decisions_equal -= not self._equal(doubt.line, "decision", NEW.value, doubt.simulated)
+
+    def _fit(self, joining: Bio | Request, request: Request) -> None:
+        """The kernel merged the two: they have fewer segments than pages, down to one a bio."""
+        most = self._limits.max_segments
+        if request.segments + joining.segments > most:
+            self.verdict.by_segments += 1
+            fewest = 1 if isinstance(joining, Bio) else len(joining.bios)
+            request.segments = max(len(request.bios), min(request.segments, most - fewest))
+            joining.segments = max(fewest, min(joining.segments, most - request.segments))
+
+    def _place(self, placed: Placed) -> None:
+        piece = placed.piece
+        bio = self._newest.pop(piece.pid, None)
+        plug = self._plug(piece.pid)
+        if bio is None:
+            return
+        request = Request(bio)
+        if not placed.plugged:
+            if bio.owner is self._device:
+                self._on_its_way[request.start_sector] = request
+            return
+        full = plug.must_flush(bio.owner)
+        if placed.flushed is not None and plug.requests and piece.known and bio.owner is self._device:
+            self._judge_flush(placed, full)
+        if full or placed.flushed:
+            self._flush(piece.pid)
+        plug.add(request)
+
+    def _judge_flush(self, placed: Placed, full: bool) -> None:
+        verdict = self.verdict
+        if placed.flushed and not placed.sure and not full:
+            verdict.full_flush_unknown += 1
+            return
+        verdict.full_flush_total += 1
+        said = {True: "flushed", False: "kept"}
+        verdict.full_flush_equal += self._equal(placed.piece.line, "full flush", said[bool(placed.flushed)], said[full])
+
+    def _equal(self, line: int, what: str, kernel: str, simulated: str) -> bool:
+        if kernel != simulated and len(self.verdict.mismatches) < SHOWN:
+            self.verdict.mismatches.append(Mismatch(line, what, kernel, simulated))
+        return kernel == simulated
+
+
+def bio_of(piece: Piece) -> Bio:
+    """The bio of *piece*, with one segment for each page it may lie in."""
+    rwbs = rwbs_of(piece.rwbs)
+    return Bio(
+        piece.sector,
+        piece.sectors,
+        segments=max(1, -(-piece.sectors * SECTOR_BYTES // PAGE_BYTES)),
+        op=rwbs.op,
+        owner=sys.intern(piece.device),
+        sync=rwbs.sync,
+        nomerge=rwbs.flushes or piece.split_off,
+    )
+
+
+def _touch(request: Request, bio: Bio) -> bool:
+    return request.owner is bio.owner and (
+        request.end_sector == bio.start_sector or request.start_sector == bio.end_sector
+    )

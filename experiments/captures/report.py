@@ -1,0 +1,159 @@
+"""A replay for people: what was judged, what another kernel would have issued, and a picture of that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from experiments.captures.conditions import Conditions
+from experiments.captures.replay import Verdict
+from experiments.captures.whatif import Issued
+from experiments.plots import COLOURS, save_png
+from experiments.report import table
+from experiments.runner import replace_whole
+from models.kernels import PLUG_RULES
+from sim.units import KIB, SECTOR_BYTES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLASSES: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Upper bounds of the size histogram (KiB); what is larger has a class of its own."""
+
+
+def replay_document(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]) -> dict[str, Any]:
+    """The replay as one JSON document."""
+    document: dict[str, Any] = {
+        "capture": str(path),
+        "kernel": conditions.kernel,
+        "device": conditions.device,
+        "bios": verdict.bios,
+        "decisions_equal": verdict.decisions_equal,
+        "decisions_total": verdict.decisions_total,
+        "full_flush_equal": verdict.full_flush_equal,
+        "full_flush_total": verdict.full_flush_total,
+        "full_flush_unknown": verdict.full_flush_unknown,
+        "by_segments": verdict.by_segments,
+        "in_dispatch": verdict.in_dispatch,
+        "unjudged": verdict.unjudged,
+        "events_lost": verdict.events_lost,
+        "mismatches": [mismatch._asdict() for mismatch in verdict.mismatches],
+        "requests_kernel": verdict.requests_kernel,
+        "requests_simulated": verdict.requests_simulated,
+    }
+    if conditions.asked is not None and eras:
+        document["requests_simulated"] = eras[conditions.asked].requests
+        document["what_if"] = {
+            name: {"requests": issued.requests, "histogram_kib": _histogram(issued.lengths)}
+            for name, issued in eras.items()
+        }
+    return document
+
+
+def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]) -> str:
+    """The replay as a page of text."""
+    limits = conditions.limits
+    lines = [
+        f"{path.name}: {verdict.bios} bios for {conditions.device}, kernel {conditions.kernel}",
+        f"limits: {limits.max_sectors_bytes // KIB} KiB and {limits.max_segments} segments a request,"
+        f" nomerges {limits.nomerges}, scheduler {conditions.scheduler}",
+        "",
+        f"decisions    {verdict.decisions_equal} of {verdict.decisions_total} equal",
+        f"full flushes {verdict.full_flush_equal} of {verdict.full_flush_total} equal",
+        f"requests     {verdict.requests_kernel} by the kernel, {verdict.requests_simulated} simulated",
+    ]
+    lines += [f"             {count} {text}" for count, text in _open_points(verdict) if count]
+    if verdict.mismatches:
+        rows = [(f"{path.name}:{m.line}", m.what, m.kernel, m.simulated) for m in verdict.mismatches]
+        lines += ["", table(("where", "what", "kernel", "simulated"), rows, left=4)]
+    if eras:
+        lines += ["", "What each era's plugs would have issued, given the same bios:", "", _era_table(conditions, eras)]
+    return "\n".join(lines)
+
+
+def _open_points(verdict: Verdict) -> Sequence[tuple[int, str]]:
+    return (
+        (verdict.events_lost, "events were lost; decisions are judged again from each task's next plug on"),
+        (verdict.unjudged, "decisions are not judged: the plug or the queue is unknown after lost events"),
+        (verdict.full_flush_unknown, "flushes may as well be a sleep; they are not judged"),
+        (verdict.by_segments, "merges show that a bio has fewer segments than pages, which the capture does not say"),
+        (verdict.in_dispatch, "bios came for a request that was in dispatch, as its issue right after shows"),
+    )
+
+
+def _era_table(conditions: Conditions, eras: Mapping[str, Issued]) -> str:
+    used = sorted({_class_of(length) for issued in eras.values() for length in issued.lengths})
+    rows = []
+    for name, issued in eras.items():
+        mark = {conditions.era: " = this capture's", conditions.asked: " <- asked"}.get(name, "")
+        histogram = Counter({_class_of(length): 0 for length in issued.lengths})
+        for length, count in issued.lengths.items():
+            histogram[_class_of(length)] += count
+        mean = sum(length * count for length, count in issued.lengths.items()) * SECTOR_BYTES / KIB / issued.requests
+        counts = [str(histogram[size]) if histogram[size] else "." for size in used]
+        rows.append((f"{name}{mark}", str(issued.requests), f"{mean:.1f}", *counts))
+    return table(("plug rules of", "requests", "mean KiB", *(_label(size) for size in used)), rows)
+
+
+def _class_of(sectors: int) -> int:
+    """The place in `CLASSES` of a request's length."""
+    return sum(sectors * SECTOR_BYTES > bound * KIB for bound in CLASSES)
+
+
+def _label(place: int) -> str:
+    return f"<={CLASSES[place]}K" if place < len(CLASSES) else f">{CLASSES[-1]}K"
+
+
+def _histogram(lengths: Counter[int]) -> dict[str, int]:
+    histogram: Counter[int] = Counter()
+    for length, count in lengths.items():
+        histogram[_class_of(length)] += count
+    return {_label(place): histogram[place] for place in sorted(histogram)}
+
+
+def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> None:
+    """Write the picture of `figure` to *path*.
+
+    Raises:
+        BadInput: the place cannot be written.
+    """
+    replace_whole(path, partial(save_png, figure(title, conditions, eras)))
+
+
+def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Figure:
+    """How many requests each era would have issued, and the bytes by request size of this kernel and the one asked."""
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(8.4, 4.2), layout="constrained")
+    drawing.suptitle(title, fontsize=10, x=0.02, ha="left")
+    counts, sizes = drawing.subplots(1, 2, width_ratios=(1, 1.15))
+    own, asked = conditions.era, conditions.asked or conditions.era
+    colours = {own: COLOURS[0], asked: COLOURS[1]} if own != asked else {own: COLOURS[0]}
+    names = [name for name in PLUG_RULES if name in eras]
+    bars = counts.barh(names, [eras[name].requests for name in names], color=[colours.get(n, "0.8") for n in names])
+    counts.bar_label(bars, fmt=lambda value: f"{value:,.0f}".replace(",", " "), padding=3, fontsize=8)
+    counts.margins(x=0.2)
+    counts.invert_yaxis()
+    counts.set(xlabel="requests issued", ylabel="plug rules of Linux")
+    used = sorted({_class_of(length) for name in colours for length in eras[name].lengths})
+    width = 0.8 / len(colours)
+    for offset, (name, colour) in enumerate(colours.items()):
+        mebibytes: Counter[int] = Counter()
+        for length, count in eras[name].lengths.items():
+            mebibytes[_class_of(length)] += length * count * SECTOR_BYTES
+        places = [used.index(place) + (offset - (len(colours) - 1) / 2) * width for place in used]
+        label = f"{name}, this capture's" if name == own else name
+        sizes.bar(places, [mebibytes[place] / 2**20 for place in used], width, color=colour, label=label)
+    sizes.set_xticks(range(len(used)), [_label(place).replace("<=", "≤ ") for place in used], fontsize=8, rotation=35)
+    sizes.set(xlabel="request size, bytes", ylabel="MiB written in such requests")
+    sizes.legend(frameon=False)
+    for panel in (counts, sizes):
+        panel.spines[["top", "right"]].set_visible(False)
+    counts.grid(True, axis="x", color="0.9")
+    sizes.grid(True, axis="y", color="0.9")
+    for panel in (counts, sizes):
+        panel.set_axisbelow(True)
+    return drawing

@@ -1,0 +1,89 @@
+"""What if another kernel had been given the same bios?
+
+The same plugs, opened and ended as in the capture, under each era's rules: how many requests leave them, and of which
+sizes.  What a scheduler or a busy device merges later is left out for all eras alike: a capture shows when
+its own requests were dispatched, not when another kernel's would have been.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from experiments.captures.replay import bio_of
+from experiments.captures.story import Emptied, Piece, Placed, Step
+from models.block.bio import Request
+from models.block.merge import NEW, Plug, PlugRules, QueueLimits
+
+
+class Issued(NamedTuple):
+    """The requests that left one era's plugs: how many of each length (sectors)."""
+
+    lengths: Counter[int]
+
+    @property
+    def requests(self) -> int:
+        """How many there were."""
+        return self.lengths.total()
+
+
+def what_if(
+    story: Iterable[Step], eras: Mapping[str, PlugRules], limits: QueueLimits, device: str
+) -> dict[str, Issued]:
+    """What each of *eras* would have issued to *device* ("major,minor")."""
+    kernels = {name: _Kernel(rules, limits) for name, rules in eras.items()}
+    for step in story:
+        if isinstance(step, Piece):
+            if step.merge is not NEW and step.device == device:
+                for kernel in kernels.values():
+                    kernel.submit(step, plugged=True)
+        elif isinstance(step, Placed):
+            if step.piece.device == device:
+                for kernel in kernels.values():
+                    kernel.submit(step.piece, step.plugged)
+        elif isinstance(step, Emptied):
+            for kernel in kernels.values():
+                kernel.flush(step.pid)
+    return {name: kernel.finish() for name, kernel in kernels.items()}
+
+
+class _Kernel:
+    """One era's plugs, by task."""
+
+    def __init__(self, rules: PlugRules, limits: QueueLimits) -> None:
+        self._rules = rules
+        self._limits = limits
+        self._plugs: dict[int, Plug] = {}
+        self._issued = Issued(Counter())
+
+    def submit(self, piece: Piece, plugged: bool) -> None:
+        """Merge the bio of *piece* into its task's plug, or give it a request there or, unplugged, at once."""
+        plug = self._plugs.get(piece.pid)
+        if plug is None:
+            plug = self._plugs[piece.pid] = Plug(self._rules, self._limits)
+        bio = bio_of(piece)
+        bio.segments = min(bio.segments, self._limits.max_segments)
+        if plug.attempt_merge(bio) is not NEW:
+            return
+        if not plugged:
+            self._issued.lengths[bio.sectors] += 1
+            return
+        if plug.must_flush(bio.owner):
+            self._issue(plug)
+        plug.add(Request(bio))
+
+    def flush(self, pid: int) -> None:
+        """The plug of task *pid* ends, or the task sleeps."""
+        plug = self._plugs.get(pid)
+        if plug is not None:
+            self._issue(plug)
+
+    def finish(self) -> Issued:
+        """Everything that left the plugs, with what they still hold."""
+        for plug in self._plugs.values():
+            self._issue(plug)
+        return self._issued
+
+    def _issue(self, plug: Plug) -> None:
+        self._issued.lengths.update(request.sectors for request in plug.take())
