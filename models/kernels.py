@@ -43,7 +43,7 @@ _PLUGS: Final = {
     "5.17": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "5.17-rc5"),
     "6.1": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "6.1"),
     "6.14": _plug("oldest", 32, 64, 128 * KIB, "oldest", "fifo", "6.14"),
-    "6.12": _plug("tail", 32, 64, 128 * KIB, "oldest", "fifo", "6.12.117, 6.17"),
+    "6.17": _plug("tail", 32, 64, 128 * KIB, "oldest", "fifo", "6.12.117, 6.17"),
 }
 
 PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}
@@ -51,25 +51,25 @@ PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _P
 
 _SINCE: Final = (
     ((2, 6, 39), "2.6.39"), ((3, 1, 0), "3.1"), ((3, 10, 0), "3.11"), ((4, 3, 0), "4.3"), ((4, 9, 0), "4.9"),
-    ((5, 4, 0), "5.4"), ((5, 10, 0), "5.10"), ((5, 16, 0), "5.17"), ((6, 1, 0), "6.1"), ((6, 12, 117), "6.12"),
-    ((6, 13, 0), "6.14"), ((6, 17, 0), "6.12"),
+    ((5, 4, 0), "5.4"), ((5, 10, 0), "5.10"), ((5, 16, 0), "5.17"), ((6, 1, 0), "6.1"), ((6, 12, 117), "6.17"),
+    ((6, 13, 0), "6.14"), ((6, 17, 0), "6.17"),
 )  # fmt: skip
 
 
 def era_of(release: str) -> str:
     """The key in `PLUG_RULES` of a kernel *release*, such as "3.11" or "6.18.44-rc1".
 
-    An era's own name is that era; between two versions that were read, the earlier one's rules are taken.
+    Without a patch level the series' newest is meant.  Between two versions that were read, the earlier
+    one's rules are taken.
 
     Raises:
         ValueError: no version, or one from before plugs were on the stack.
     """
-    if release in PLUG_RULES:
-        return release
     version = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", release)
     if version is None:
         raise ValueError(f"{release!r} is no kernel version; give one such as {', '.join(PLUG_RULES)}")
-    found = [era for since, era in _SINCE if since <= tuple(int(part or 0) for part in version.groups())]
+    major, minor, patch = version.groups(default="999")
+    found = [era for since, era in _SINCE if since <= (int(major), int(minor), int(patch))]
     if not found:
         raise ValueError(f"{release} had no plug on the stack; the first was 2.6.39")
     return found[-1]

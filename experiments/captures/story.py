@@ -102,9 +102,9 @@ Step = Piece | Placed | Emptied | Moved | Lost
 
 
 class _Bio:
-    """A queued bio: what of it has no decision yet."""
+    """A queued bio: what of it has no decision yet; ``known`` is its task's, before its plug was flushed."""
 
-    __slots__ = ("device", "end", "length", "rwbs", "split", "start")
+    __slots__ = ("device", "end", "known", "length", "rwbs", "split", "start")
 
     def __init__(self, event: Event) -> None:
         self.device = event.device
@@ -113,6 +113,7 @@ class _Bio:
         self.end = event.sector + event.size
         self.length = event.size
         self.split: int | None = None
+        self.known = True
 
 
 class _Task:
@@ -215,12 +216,13 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
 
 def _piece(task: _Task, event: Event) -> Piece:
     """The decision in *event*, joined with the bio that it decides on."""
-    bio_sectors, split_off = event.size, False
+    bio_sectors, split_off, known = event.size, False, task.known
     for bio in task.bios:
         if bio.start == event.sector and bio.device == event.device:
             bio_sectors = bio.length if bio.start == bio.end - bio.length else 0
+            known = known and bio.known
             bio.start += event.size
-            bio.split = None
+            bio.split, bio.known = None, True
             split_off = bio.start < bio.end
             if not split_off:
                 task.bios.remove(bio)
@@ -228,7 +230,7 @@ def _piece(task: _Task, event: Event) -> Piece:
     assert event.device is not None
     return Piece(
         event.line, event.pid, event.cpu, event.device, event.rwbs, event.sector, event.size,
-        DECISIONS[event.name], bio_sectors, split_off, task.known,
+        DECISIONS[event.name], bio_sectors, split_off, known,
     )  # fmt: skip
 
 
@@ -237,6 +239,7 @@ def _queued(task: _Task, event: Event) -> Piece | None:
     if not task.bios:
         return None
     bio = task.bios[0]
+    bio.known = task.known
     end = bio.split or bio.end
     assert bio.device is not None
     return Piece(

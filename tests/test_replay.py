@@ -1,0 +1,341 @@
+"""Is it the kernel's decision?  Captures of Linux 6.18, replayed bio by bio."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.captures.conditions import Options, conditions_of
+from experiments.captures.events import Header, header_of, rwbs_of
+from experiments.captures.reader import open_capture
+from experiments.captures.replay import Verdict, replay
+from experiments.captures.story import Emptied, Piece, Placed, story_of
+from experiments.captures.whatif import Issued, what_if
+from experiments.cli import main
+from experiments.problems import BadInput
+from models.block.merge import PlugRules
+from models.kernels import PLUG_RULES, era_of
+
+CAPTURES = Path(__file__).parent / "captures"
+EVERY = sorted(CAPTURES.glob("*.trace.xz"))
+GIVEN = {
+    "fiorand-xfs": (3_152, 2_909),
+    "fsmark-ext4": (23_262, 167),
+    "fsmark-xfs-ag2": (20_228, 781),
+    "fsmark-xfs-ag8": (40_773, 20_629),
+    "untar-xfs": (9_998, 4_802),
+}
+"""Decisions and full flushes of the captures that were given; the others were recorded with `wbsim capture`."""
+
+
+def judged(path: Path, changes: Mapping[str, Any] | None = None, options: Options | None = None) -> Verdict:
+    """The verdict on *path*, its era's rules changed by *changes*."""
+    capture = open_capture(path)
+    of = conditions_of(capture, options or Options())
+    rules: PlugRules = PLUG_RULES[of.era].model_copy(update=dict(changes or {}))
+    return replay(story_of(capture.events(), of.scheduler), rules, of.limits, of.scheduler, of.device)
+
+
+def named(name: str) -> Path:
+    """A committed capture."""
+    return CAPTURES / f"{name}.trace.xz"
+
+
+def text_of(name: str) -> str:
+    """A committed capture's text."""
+    with lzma.open(named(name), "rt") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.name.split(".")[0])
+def test_every_decision_and_full_flush_is_the_kernels(path: Path) -> None:
+    """Equal one by one, and something was judged; nothing is set aside but what the capture cannot tell."""
+    verdict = judged(path)
+    assert verdict.mismatches == []
+    assert verdict.agrees
+    assert verdict.requests_simulated == verdict.requests_kernel
+    assert verdict.decisions_total >= max(verdict.bios, 500)
+    assert verdict.unjudged == verdict.full_flush_unknown == 0
+    assert verdict.in_dispatch <= 0.01 * verdict.decisions_total
+
+
+def test_the_given_captures_hold_97413_decisions() -> None:
+    """None is left out: their numbers, counted with grep."""
+    verdicts = {name: judged(named(name)) for name in GIVEN}
+    assert {name: (v.decisions_total, v.full_flush_total) for name, v in verdicts.items()} == GIVEN
+    assert sum(verdict.decisions_equal for verdict in verdicts.values()) == 97_413
+
+
+@pytest.mark.parametrize(
+    ("changes", "of"),
+    [
+        ({"flush_of": "newest"}, "fsmark-xfs-ag8"),
+        ({"max_requests": 31}, "fsmark-xfs-ag8"),
+        ({"max_requests": 33}, "fsmark-xfs-ag8"),
+        ({"flush_bytes": 124 * 1024}, "edges"),
+        ({"flush_bytes": 132 * 1024}, "edges"),
+        ({"tried": "all"}, "fsmark-xfs-ag8"),
+        ({"tried": "oldest"}, "fsmark-xfs-ag2"),
+    ],
+    ids=str,
+)
+def test_a_planted_error_shows_as_mismatches(changes: dict[str, Any], of: str) -> None:
+    """Each with the line in which the kernel decided otherwise."""
+    verdict = judged(named(of), changes)
+    assert not verdict.agrees
+    lines = text_of(of).splitlines()
+    for mismatch in verdict.mismatches:
+        assert "block_getrq" in lines[mismatch.line - 1] or "merge" in lines[mismatch.line - 1]
+
+
+def test_limits_that_are_not_the_queues_show_as_mismatches(tmp_path: Path) -> None:
+    """The limits decide, too: the same events under a header with half of max_sectors_kb."""
+    text = text_of("max64")
+    (tmp_path / "wrong").write_text(text.replace("max_sectors_kb 64", "max_sectors_kb 32", 1))
+    assert not judged(tmp_path / "wrong").agrees
+
+
+def test_the_scheduler_has_its_share(tmp_path: Path) -> None:
+    """With a full mq-deadline queue bios merge there; taken for no scheduler, those decisions are missed."""
+    text = text_of("deadline-full")
+    (tmp_path / "wrong").write_text(text.replace("scheduler mq-deadline", "scheduler none", 1))
+    assert not judged(tmp_path / "wrong").agrees
+
+
+def test_blkparse_text_says_the_same() -> None:
+    """blkparse's own print of the events of another capture: the same verdict."""
+    options = Options(max_sectors_kb=64, max_segments=128)
+    assert judged(CAPTURES / "max64.blkparse.gz", options=options) == judged(named("max64"))
+
+
+def test_packed_or_plain_is_the_same(tmp_path: Path) -> None:
+    """plain, gz, xz."""
+    text = text_of("btrfs").encode()
+    (tmp_path / "plain").write_bytes(text)
+    (tmp_path / "packed").write_bytes(gzip.compress(text))
+    assert judged(tmp_path / "plain") == judged(tmp_path / "packed") == judged(named("btrfs"))
+
+
+# -- what a capture tells --------------------------------------------------------------------------------
+
+HEAD = "# kernel 6.18.44 scheduler none nomerges 0 max_sectors_kb 1280 max_segments 128 device 7,0\n"
+
+
+def line(event: str, fields: str = "", task: str = "flush-9", stamp: str = "1.000001") -> str:
+    """One line of an ftrace text."""
+    return f"  {task}   [000] .....  {stamp}: {event}: {fields}\n"
+
+
+def bio(sector: int, fate: str, op: str = "W", task: str = "flush-9", sectors: int = 8) -> str:
+    """A bio that is queued and decided on."""
+    fields = f"7,0 {op} {sector} + {sectors} [flush]"
+    return line("block_bio_queue", fields, task) + line(fate, fields, task)
+
+
+PLUG, FLUSHED = line("block_plug", "[flush]"), line("block_unplug", "[flush] 1")
+DIRECT = line("block_rq_issue", "7,0 W 4096 () 0 + 8 be,0,4 [flush]")
+INSERTED = line("block_rq_insert", "7,0 W 4096 () 0 + 8 be,0,4 [flush]")
+
+
+def placed(path: Path, text: str) -> list[tuple[bool, bool | None]]:
+    """Where each new request of *text* went, and whether it flushed the plug."""
+    path.write_text(HEAD + text)
+    story = story_of(open_capture(path).events(), "none")
+    return [(step.plugged, step.flushed) for step in story if isinstance(step, Placed)]
+
+
+@pytest.mark.parametrize(
+    ("then", "second"),
+    [
+        (FLUSHED + DIRECT + PLUG, (True, True)),  # it flushed the first, and is the first of the next
+        (FLUSHED + INSERTED + PLUG, (True, None)),  # inserted: the task slept before it plugged the second
+        (line("block_unplug", "[flush] 2"), (True, False)),  # it joined the first, and both left together
+        (bio(64, "block_bio_backmerge"), (True, False)),
+    ],
+    ids=["full", "asleep", "joined", "kept"],
+)
+def test_where_a_request_went_shows_in_what_follows(
+    tmp_path: Path, then: str, second: tuple[bool, bool | None]
+) -> None:
+    """The plug's own events tell a full flush from a sleep and from the plug's end."""
+    text = bio(0, "block_getrq") + PLUG + bio(800, "block_getrq") + then
+    assert placed(tmp_path / "c", text) == [(True, None), second]
+
+
+def test_a_flush_goes_past_the_plug(tmp_path: Path) -> None:
+    """PREFLUSH and FUA have a path of their own, and merge with nothing."""
+    text = bio(0, "block_getrq") + PLUG + bio(8, "block_getrq", "FWFS") + bio(16, "block_getrq") + FLUSHED
+    assert placed(tmp_path / "c", text)[1] == (False, None)
+    assert [rwbs_of(letters).flushes for letters in ("W", "WS", "FWFS", "WFS", "FF", "RAM")] == [
+        False, False, True, True, True, False,
+    ]  # fmt: skip
+
+
+def test_lost_events_set_aside_what_they_leave_unknown(tmp_path: Path) -> None:
+    """Counted, not judged until the task's next plug; then judged again, and no mismatch is made of it."""
+    text = text_of("fsmark-xfs-ag2").splitlines(keepends=True)
+    middle = next(n for n in range(20_000, len(text)) if "block_bio_backmerge" in text[n])
+    gap = [*text[:middle], "CPU:1 [LOST 100 EVENTS]\n", *text[middle + 100 :]]
+    (tmp_path / "gap").write_text("".join(gap))
+    verdict = judged(tmp_path / "gap")
+    assert verdict.events_lost == 100
+    assert verdict.agrees
+    assert 0 < verdict.unjudged < 1_000  # until the flusher next sleeps
+    assert verdict.decisions_total > 19_000
+
+
+def test_an_overwritten_buffer_is_a_loss(tmp_path: Path) -> None:
+    """entries-in-buffer below entries-written."""
+    text = text_of("dd12")
+    start = text.index("entries-in-buffer/entries-written: ")
+    written = text[start:].split()[1]
+    (tmp_path / "c").write_text(text.replace(written, f"{written.split('/')[0]}/999999", 1))
+    verdict = judged(tmp_path / "c")
+    assert verdict.events_lost > 900_000
+    assert verdict.unjudged > 0
+
+
+def test_the_other_devices_bios_are_not_judged(tmp_path: Path) -> None:
+    """One device is judged; without a header that names it, --device has to."""
+    other = bio(0, "block_getrq", task="other-8").replace("7,0", "8,0")
+    text = bio(0, "block_getrq") + PLUG + other + bio(8, "block_bio_backmerge") + FLUSHED
+    path = tmp_path / "c"
+    path.write_text(HEAD + text)
+    assert judged(path).decisions_total == judged(path).decisions_equal == 2
+    path.write_text(HEAD.replace(" device 7,0", "") + text)
+    with pytest.raises(BadInput, match=r"several; give one with --device: 7,0 \(2 bios\), 8,0 \(1 bios\)"):
+        judged(path)
+    assert judged(path, options=Options(device="8,0")).decisions_total == 1
+
+
+def test_the_header_is_read_word_by_word() -> None:
+    """Whatever else it says; MAJ:MIN is MAJ,MIN."""
+    text = (
+        "# kernel 6.18.44-x fs xfs mkfs '-d agcount=4' scheduler none max_sectors_kb 64 cpus 2 device 7:0 loop on tmpfs"
+    )
+    assert header_of(text, "c:1") == Header("6.18.44-x", "none", None, 64, None, "7,0")
+    assert header_of("# tracer: nop", "c:1") == Header()
+
+
+# -- bad input -------------------------------------------------------------------------------------------
+
+
+def _cut(path: Path) -> bytes:
+    return path.read_bytes()[:-1000]
+
+
+def broken() -> Iterator[tuple[str, bytes, str]]:
+    """A file, and where and how it is refused."""
+    good = (HEAD + bio(0, "block_getrq") + PLUG).encode()
+    no_limits = good.replace(b"max_segments 128 ", b"")
+    yield "empty", b"", ":1: is empty"
+    yield "rubbish", bytes(range(256)) * 9, ":1: is neither"
+    yield "rubbish inside", good + b"\x00\xff\xfe\n" + good, ":5: is no line of an ftrace text"
+    yield "cut line", good + b"  flush-9   [000] .....  1.0: block_getrq: 7,0 W 1", ":5: block_getrq without its fields"
+    yield "cut xz", _cut(named("dd12")), "the packed text breaks off"
+    yield "cut gz", gzip.compress(good * 999)[:-40], "the packed text breaks off"
+    yield "blktrace", b"\x07\x74\x61\x65" + bytes(60), "blkparse first"
+    yield "no limits", no_limits, ":1: max_segments: is not in the header; give --max-segments"
+    yield "no number", good.replace(b"segments 128", b"segments many"), ":1: max_segments: 'many' is no whole number"
+    yield "old", good.replace(b"6.18.44", b"2.6.32"), "kernel: 2.6.32 had no plug"
+    yield "scheduler", good.replace(b"scheduler none", b"scheduler cfq"), "scheduler: cfq is not known"
+    yield "no bio", HEAD.replace(" device 7,0", "").encode() + PLUG.encode(), "has no bio"
+
+
+@pytest.mark.parametrize(("content", "message"), [(c, m) for _, c, m in broken()], ids=[n for n, _, _ in broken()])
+def test_what_cannot_be_read_is_refused_with_its_place(
+    content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit status 2, the file and the line, and nothing on stdout."""
+    path = tmp_path / "capture"
+    path.write_bytes(content)
+    assert main(["replay", str(path)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert str(path) in told.err
+    assert message in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--device", "7"], "write it as 7:0"),
+        (["--device", "9:9"], "has no bio for 9,9"),
+        (["--kernel", "linux"], "is no kernel version"),
+        (["--max-segments", "64"], "was made with 128; leave out --max-segments 64"),
+        (["--out", "there"], "give --kernel"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is replayed and nothing written."""
+    assert main(["replay", str(named("dd12")), *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("there").exists()
+
+
+# -- what if ---------------------------------------------------------------------------------------------
+
+
+def issued(name: str) -> dict[str, Issued]:
+    """What every era would have made of a capture."""
+    capture = open_capture(named(name))
+    of = conditions_of(capture, Options())
+    return what_if(story_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
+
+
+def test_interleaved_streams_need_the_whole_list() -> None:
+    """Eight interleaved groups: trying the newest request alone costs most merges; the bytes are the same."""
+    eras = issued("fsmark-xfs-ag8")
+    assert eras["6.17"].requests == 22_452  # as the kernel itself, which these rules are read from
+    assert eras["3.11"].requests < eras["6.17"].requests / 6
+    assert len({sum(length * n for length, n in era.lengths.items()) for era in eras.values()}) == 1
+
+
+def test_the_command_draws_and_prints_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--kernel asks for the other era's requests; --out holds the picture."""
+    assert main(["replay", str(named("max64")), "--kernel", "3.11", "--json", "--out", str(tmp_path)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["decisions_equal"] == document["decisions_total"] == document["bios"] == 2_469
+    assert document["requests_simulated"] == document["what_if"]["3.11"]["requests"] < document["requests_kernel"]
+    assert (tmp_path / "requests.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("release", "era"),
+    [
+        ("3.11", "3.11"),
+        ("3.16.0", "3.11"),
+        ("6.12", "6.17"),
+        ("6.12.5", "6.1"),
+        ("6.18.44-fc", "6.17"),
+        ("5.4.0", "5.4"),
+    ],
+)
+def test_a_release_belongs_to_an_era(release: str, era: str) -> None:
+    """The latest rules that were read in a version up to it."""
+    assert era_of(release) == era
+
+
+def test_the_story_splits_a_bio_as_the_kernel_did(tmp_path: Path) -> None:
+    """The parts of a bio in order; only the last may merge."""
+    queued = line("block_bio_queue", "7,0 W 0 + 24 [flush]")
+    parts = [
+        line("block_split", f"7,0 W {n} / {n + 8} [flush]")
+        + line("block_getrq", f"7,0 W {n} + 8 [flush]")
+        + PLUG * (n == 0)
+        for n in (0, 8)
+    ]
+    path = tmp_path / "c"
+    path.write_text(HEAD + queued + "".join(parts) + line("block_getrq", "7,0 W 16 + 8 [flush]"))
+    story = list(story_of(open_capture(path).events(), "none"))
+    pieces = [(step.sector, step.bio_sectors, step.split_off) for step in story if isinstance(step, Piece)]
+    assert pieces == [(0, 24, True), (8, 0, True), (16, 0, False)]
+    assert not any(isinstance(step, Emptied) for step in story)
