@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def test_this_machines_kernel_is_replayed_equal(
     out = tmp_path / "live.trace.xz"
     before = _mounted()
     monkeypatch.chdir(there)  # fs_mark takes no long paths
-    fs_mark = "fs_mark -S0 -n 200 -s 4096 -L 2 -D 100 -d 0 -d 1 -d 2 -d 3".split()
+    fs_mark = shlex.split("fs_mark -S0 -n 200 -s 4096 -L 2 -D 100 -d 0 -d 1 -d 2 -d 3")
     try:
         assert main(["capture", "--out", str(out), "--device", device, "--", *fs_mark]) == 0
     except recorder.BadInput as error:
