@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from models.block.merge import MAX_DISCARD_BYTES
 from models.filesystems.xfs import XfsSpec
 from models.machine import MachineSpec
 from sim.param import assumed, calibrated, measured, specified
@@ -106,6 +107,7 @@ P13_MACHINE: Final = MachineSpec.model_validate(
                 "max_segments": specified(126, "mechanisms.md 1.5 [R]: virtio-blk's seg_max"),
                 "max_segment_bytes": specified(64 * KIB, "mechanisms.md 1.5 [V]"),
                 "nomerges": specified(0, "the default"),
+                "max_discard_bytes": specified(MAX_DISCARD_BYTES, "no discard is made"),
             },
             "elevator": {
                 "scheduler": assumed("noop", "usual for a guest's virtio disk", "noop", "deadline"),

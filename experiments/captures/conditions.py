@@ -76,12 +76,14 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
     kernel, era, asked = _kernel(header, options, problems, notes, place)
     if problems:
         raise BadInput(problems)
+    discards = header.discard_max_bytes
     limits = QueueLimits.model_validate(
         {
             "max_sectors_bytes": values["max_sectors_kb"] * KIB,
             "max_segments": values["max_segments"],
             "max_segment_bytes": 64 * KIB,
             "nomerges": values["nomerges"],
+            **({"max_discard_bytes": discards} if discards else {}),
         }
     )
     return Conditions(kernel, era, asked, _device(capture, options), scheduler, limits, tuple(notes))
@@ -89,6 +91,9 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
 
 def _scheduler(header: Header, options: Options, problems: list[Problem], notes: list[str], place: str) -> str:
     scheduler = header.scheduler or options.scheduler
+    if header.scheduler is not None and options.scheduler not in (None, header.scheduler):
+        message = f"the capture was made with {header.scheduler}; leave out --scheduler {options.scheduler}"
+        problems.append(Problem(f"{place}:1", "scheduler", message))
     if scheduler is None:
         notes.append("the scheduler is not in the header; none is taken (--scheduler says otherwise)")
         return "none"
@@ -116,10 +121,8 @@ def _kernel(
 
 
 def _device(capture: Capture, options: Options) -> str:
-    """The device that is judged; the file is read for it where nothing names one."""
+    """The device that is judged."""
     named = options.device or capture.header.device
-    if named is not None and options.device is None:
-        return named
     bios = Counter(event.device for event in capture.events() if event.name == QUEUE)
     found = ", ".join(f"{device} ({count} bios)" for device, count in bios.most_common())
     if named is not None:

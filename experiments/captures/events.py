@@ -78,10 +78,11 @@ class Header:
     nomerges: int | None = None
     max_sectors_kb: int | None = None
     max_segments: int | None = None
+    discard_max_bytes: int | None = None
     device: str | None = None
 
 
-_NUMBERS: Final = ("nomerges", "max_sectors_kb", "max_segments")
+_NUMBERS: Final = ("nomerges", "max_sectors_kb", "max_segments", "discard_max_bytes")
 _DEVICE: Final = re.compile(r"\d+,\d+$")
 
 
@@ -101,7 +102,7 @@ def header_of(line: str, place: str) -> Header:
         return Header()
     given: dict[str, str] = dict(pairwise(words))
     for key in _NUMBERS:
-        if key in given and not given[key].isdigit():
+        if key in given and not (given[key].isascii() and given[key].isdecimal()):
             raise bad(place, f"{given[key]!r} is no whole number", key)
     device = given.get("device", "").replace(":", ",") or None
     if device is not None and not _DEVICE.match(device):

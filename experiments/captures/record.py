@@ -10,6 +10,7 @@ import gzip
 import lzma
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -20,9 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple, NoReturn
 
-from experiments.captures import ftrace
-from experiments.captures.events import LOST, QUEUE
-from experiments.problems import BadInput, bad
+from experiments.problems import bad
 from experiments.runner import replace_whole
 from sim.units import GIB
 
@@ -33,7 +32,17 @@ EVENTS: Final = (
     "block/block_rq_issue", "block/block_rq_merge", "block/block_rq_complete",
     "writeback/writeback_start", "writeback/writeback_written", "writeback/writeback_single_inode",
 )  # fmt: skip
-LIMITS: Final = ("scheduler", "nomerges", "max_sectors_kb", "max_segments", "max_segment_size", "nr_requests")
+LIMITS: Final = (
+    "scheduler",
+    "nomerges",
+    "max_sectors_kb",
+    "max_segments",
+    "max_segment_size",
+    "discard_max_bytes",
+    "nr_requests",
+)
+_QUEUED: Final = re.compile(r": block_bio_queue: (\d+,\d+) ")
+_LOST: Final = re.compile(r"CPU:\d+ \[LOST (?:(\d+) )?EVENTS\]")
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -60,6 +69,8 @@ def record(out: Path, command: Sequence[str], buffer_mib: int, device: str | Non
         raise bad("capture", "needs root, to use tracefs; run it with sudo")
     if shutil.which(command[0]) is None:
         raise bad("capture", f"there is no command {command[0]}")
+    if device is not None:
+        _queue_of(device)
     recorded: list[Recorded] = []
 
     def write(partial: Path) -> None:
@@ -136,19 +147,15 @@ def _instance(root: Path, buffer_mib: int) -> Iterator[Path]:
 
 
 def _counted(trace: Path) -> tuple[Counter[str], int]:
-    """The bios by device, and how many events were lost."""
+    """The bios by device, and how many events were lost; whatever else the text holds."""
     bios: Counter[str] = Counter()
     lost = 0
-
-    def wrong(number: int, message: str) -> BadInput:
-        return bad(f"{trace}:{number}", message)
-
     with trace.open(encoding="utf-8", errors="surrogateescape") as text:
-        for event in ftrace.parse(enumerate(text, 1), wrong):
-            if event.name == QUEUE:
-                bios[event.device or ""] += 1
-            elif event.name == LOST:
-                lost += event.size
+        for line in text:
+            if found := _QUEUED.search(line):
+                bios[found[1]] += 1
+            elif found := _LOST.match(line):
+                lost += int(found[1] or 0)
     if not bios:
         raise bad("capture", "the command and the sync after it made no bio; capture something that writes")
     return bios, lost
@@ -156,11 +163,7 @@ def _counted(trace: Path) -> tuple[Counter[str], int]:
 
 def _limits(device: str) -> str:
     """The first line: machine, queue limits and device."""
-    place = Path("/sys/dev/block") / device.replace(",", ":")
-    queues = [path / "queue" for path in (place, place.resolve().parent) if (path / "queue").is_dir()]
-    if not queues:
-        raise bad(str(place), f"there is no queue of a device {device}; name the disk with --device")
-    queue = queues[0]
+    queue = _queue_of(device)
     values = {name: (queue / name).read_text().strip() for name in LIMITS}
     scheduler = values["scheduler"]
     if "[" in scheduler:
@@ -168,3 +171,12 @@ def _limits(device: str) -> str:
     limits = " ".join(f"{name} {value}" for name, value in values.items())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
     return f"kernel {platform.release()} {limits} cpus {os.cpu_count()} mem {memory:.0f}GiB device {device}"
+
+
+def _queue_of(device: str) -> Path:
+    """The sysfs directory of the queue of *device*, a disk or a partition."""
+    place = Path("/sys/dev/block") / device.replace(",", ":")
+    for path in (place, place.resolve().parent):
+        if (path / "queue").is_dir():
+            return path / "queue"
+    raise bad("--device", f"there is no queue of a device {device}; name a disk that /sys/dev/block has")

@@ -6,7 +6,10 @@ became of each bio (backmerge, frontmerge, getrq), and whether a new request flu
 
 What a capture does not say is counted, not guessed: how many segments a bio of several pages has
 (`Verdict.by_segments`: one a page, less where the kernel's own merges prove less), and when a request
-left the scheduler (`Verdict.in_dispatch`).
+left the scheduler (`Verdict.in_dispatch`).  Both lean on the kernel's answer, and both can still be refuted: a merge
+has to fit with one segment a bio, and a request in dispatch has to be issued by the next dispatch of the
+task that issues it, and never to be joined again.  The simulated plugs follow the simulator's own decisions, those of
+other devices' bios the kernel's.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from experiments.captures.events import rwbs_of
-from experiments.captures.story import Emptied, Moved, Piece, Placed, Step
+from experiments.captures.story import Emptied, Left, Moved, Piece, Placed, Step
 from experiments.captures.waiting import Waiting
 from models.block.bio import Bio, Request
 from models.block.merge import BACK, FRONT, NEW, Merge, Plug, PlugRules, QueueLimits, would_join, would_merge
@@ -117,6 +120,7 @@ class _Judge:
         self._plugs: dict[int, Plug] = {}
         self._newest: dict[int, Bio | None] = {}  # of each task: what awaits its place, None if it merged
         self._early: dict[int, tuple[Bio, Merge]] = {}
+        self._was_full: dict[int, bool | None] = {}  # of plugs that were sent on: whether they were full
         self._on_its_way: dict[int, Request] = {}  # left a plug, by start sector
         self._waiting = Waiting(self._scheduler, self._limits)
         self._runs = _Runs()
@@ -129,7 +133,11 @@ class _Judge:
         elif isinstance(step, Placed):
             self._place(step)
         elif isinstance(step, Moved):
-            self._move(step)
+            if step.device == self._device:
+                self._move(step)
+        elif isinstance(step, Left):
+            self._was_full[step.pid] = self._is_full(step.pid)
+            self._flush(step.pid)
         elif isinstance(step, Emptied):
             if step.queued is not None:
                 bio = bio_of(step.queued)
@@ -169,13 +177,16 @@ class _Judge:
                     self._fit(request, other)
                 elif would_join(other, request, self._limits):
                     self._waiting.leave(other)
-        self._waiting.insert(request, moved.pid, moved.cpu)
+        self._waiting.insert(request, moved.pid, moved.cpu, moved.line)
 
     def _decide(self, piece: Piece) -> None:
         self._runs.broken_by(piece.pid)
         kernel = piece.merge
         assert kernel is not None
         plug = self._plug(piece.pid)
+        if piece.device != self._device:
+            self._newest[piece.pid] = None if _follow(plug, bio_of(piece), kernel) else bio_of(piece)
+            return
         early = self._early.pop(piece.pid, None)
         if early is not None and early[0].start_sector == piece.sector:
             bio, simulated = early
@@ -186,22 +197,22 @@ class _Judge:
                     if _touch(request, bio):
                         self._fit(bio, request)
             simulated = plug.attempt_merge(bio)
-        if bio.owner is self._device:
-            if simulated is NEW:
-                simulated = self._merge_in_queue(bio, piece, kernel)
-            self._judge_decision(piece, kernel, simulated)
+        if simulated is NEW:
+            simulated = self._merge_in_queue(bio, piece, kernel)
+        self._judge_decision(piece, kernel, simulated)
         self._newest[piece.pid] = bio if simulated is NEW else None
         if kernel is not NEW and simulated is NEW:
             plug.add(Request(bio))
 
     def _judge_decision(self, piece: Piece, kernel: Merge, simulated: Merge) -> None:
         verdict = self.verdict
-        verdict.bios += piece.bio_sectors > 0
+        verdict.bios += piece.first
         verdict.requests_kernel += kernel is NEW
-        verdict.requests_simulated += simulated is NEW
         if not piece.known or (simulated is NEW and kernel is not NEW and not self._complete):
             verdict.unjudged += 1
+            verdict.requests_simulated += kernel is NEW
             return
+        verdict.requests_simulated += simulated is NEW
         verdict.decisions_total += 1
         verdict.decisions_equal += self._equal(piece.line, "decision", kernel.value, simulated.value)
 
@@ -211,6 +222,8 @@ class _Judge:
         touching = waiting.touching(bio, piece.pid, piece.cpu)
         if kernel is NEW:
             for request in touching:
+                if waiting.since(request) > piece.tried:
+                    return NEW  # it came while this bio waited for a tag
                 if would_merge(request, bio, self._limits):
                     self.verdict.in_dispatch += 1
                     simulated = BACK if request.end_sector == bio.start_sector else FRONT
@@ -234,14 +247,15 @@ class _Judge:
         most = self._limits.max_segments
         if request.segments + joining.segments > most:
             self.verdict.by_segments += 1
-            fewest = 1 if isinstance(joining, Bio) else len(joining.bios)
+            fewest = 1 if isinstance(joining, Bio) else len(joining.bios)  # one a bio
             request.segments = max(len(request.bios), min(request.segments, most - fewest))
             joining.segments = max(fewest, min(joining.segments, most - request.segments))
 
     def _place(self, placed: Placed) -> None:
         piece = placed.piece
+        sent_on = piece.pid in self._was_full
+        full = self._was_full.pop(piece.pid) if sent_on else self._is_full(piece.pid)
         bio = self._newest.pop(piece.pid, None)
-        plug = self._plug(piece.pid)
         if bio is None:
             return
         request = Request(bio)
@@ -249,12 +263,16 @@ class _Judge:
             if bio.owner is self._device:
                 self._on_its_way[request.start_sector] = request
             return
-        full = plug.must_flush(bio.owner)
-        if placed.flushed is not None and plug.requests and piece.known and bio.owner is self._device:
+        if placed.flushed is not None and full is not None and piece.known and bio.owner is self._device:
             self._judge_flush(placed, full)
-        if full or placed.flushed:
+        if full and not sent_on:
             self._flush(piece.pid)
-        plug.add(request)
+        self._plug(piece.pid).add(request)
+
+    def _is_full(self, pid: int) -> bool | None:
+        """Whether the plug has to be flushed before it takes the task's newest bio; None if it holds nothing."""
+        plug, bio = self._plug(pid), self._newest.get(pid)
+        return plug.must_flush(bio.owner) if bio is not None and plug.requests else None
 
     def _judge_flush(self, placed: Placed, full: bool) -> None:
         verdict = self.verdict
@@ -272,17 +290,29 @@ class _Judge:
 
 
 def bio_of(piece: Piece) -> Bio:
-    """The bio of *piece*, with one segment for each page it may lie in."""
+    """The bio of *piece*, with one segment for each page it may lie in; a discard has none."""
     rwbs = rwbs_of(piece.rwbs)
+    pages = -(-piece.sectors * SECTOR_BYTES // PAGE_BYTES)
     return Bio(
         piece.sector,
         piece.sectors,
-        segments=max(1, -(-piece.sectors * SECTOR_BYTES // PAGE_BYTES)),
+        segments=0 if rwbs.op == "D" else max(1, pages),
         op=rwbs.op,
         owner=sys.intern(piece.device),
         sync=rwbs.sync,
         nomerge=rwbs.flushes or piece.split_off,
     )
+
+
+def _follow(plug: Plug, bio: Bio, kernel: Merge) -> bool:
+    """Another device's *bio*, whose limits are not known, joins the plugged request that the kernel joined it to."""
+    for request in plug.requests if kernel is not NEW else ():
+        if _touch(request, bio):
+            request.start_sector = min(request.start_sector, bio.start_sector)
+            request.end_sector = max(request.end_sector, bio.end_sector)
+            request.bios.append(bio)
+            return True
+    return kernel is not NEW
 
 
 def _touch(request: Request, bio: Bio) -> bool:

@@ -6,6 +6,7 @@ plug was flushed to make room for it, shows in what the task does next:
     getrq, plug                     it is the first in its plug
     getrq, unplug N, ..., plug      the N plugged ones were flushed first (a full flush, or a sleep)
     getrq, unplug N + 1             it joined the N plugged ones, and then the plug was flushed
+    (a plug of several queues is flushed with one unplug for each: their counts are added up)
     getrq, anything else            it joined the plugged ones; with none plugged it went straight on
 
 Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  Until the first plug or unplug after lost events nothing is known
@@ -41,8 +42,9 @@ DECISIONS: Final = {BACKMERGE: BACK, FRONTMERGE: FRONT, GETRQ: NEW}
 class Piece(NamedTuple):
     """A bio, or a part of one that was split, and what the kernel did with it.
 
-    ``bio_sectors``: the whole bio's length on its first piece, else 0.  ``split_off``: more of the bio
-    follows, so that this piece never merges.  ``known``: what the task's plug holds is known.
+    ``first``: of its bio.  ``split_off``: more of the bio follows, so that this piece never merges.
+    ``tried``: the line at which the kernel tried to merge it, which a wait for a tag may keep far from its
+    fate.  ``known``: what the task's plug holds is known.
     ``merge`` is None in `Emptied`, where the kernel has not decided yet.
     """
 
@@ -54,8 +56,9 @@ class Piece(NamedTuple):
     sector: int
     sectors: int
     merge: Merge | None
-    bio_sectors: int
+    first: bool
     split_off: bool
+    tried: int
     known: bool
 
 
@@ -70,6 +73,12 @@ class Placed(NamedTuple):
     plugged: bool
     flushed: bool | None
     sure: bool = True
+
+
+class Left(NamedTuple):
+    """What the task's plug held was sent on while *pid* has a request in hand; `Placed` will tell why."""
+
+    pid: int
 
 
 class Emptied(NamedTuple):
@@ -98,20 +107,21 @@ class Lost(NamedTuple):
     events: int
 
 
-Step = Piece | Placed | Emptied | Moved | Lost
+Step = Piece | Placed | Left | Emptied | Moved | Lost
 
 
 class _Bio:
     """A queued bio: what of it has no decision yet; ``known`` is its task's, before its plug was flushed."""
 
-    __slots__ = ("device", "end", "known", "length", "rwbs", "split", "start")
+    __slots__ = ("device", "end", "first", "known", "rwbs", "split", "start", "tried")
 
     def __init__(self, event: Event) -> None:
         self.device = event.device
         self.rwbs = event.rwbs
         self.start = event.sector
         self.end = event.sector + event.size
-        self.length = event.size
+        self.first = True
+        self.tried = event.line
         self.split: int | None = None
         self.known = True
 
@@ -119,14 +129,15 @@ class _Bio:
 class _Task:
     """What is known of one task."""
 
-    __slots__ = ("bios", "first_move", "fresh", "known", "plugged", "unplugged")
+    __slots__ = ("asleep", "bios", "first_move", "fresh", "known", "plugged", "sent_on")
 
     def __init__(self, known: bool) -> None:
         self.bios: list[_Bio] = []
         self.plugged = 0
         self.known = known
         self.fresh: Piece | None = None  # got a request, and it is open where that went
-        self.unplugged: Event | None = None  # an unplug right after that
+        self.sent_on = 0  # how many requests the unplugs right after that flushed
+        self.asleep: bool | None = None  # what these say of a sleep
         self.first_move = ""  # and what became of the first request afterwards
 
 
@@ -142,7 +153,7 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
         name = event.name
         if name in MOVES:
             task = tasks.get(event.pid)
-            if task is not None and task.unplugged is not None and not task.first_move:
+            if task is not None and task.sent_on and not task.first_move:
                 task.first_move = name
             assert event.device is not None
             merged, issued = name == RQ_MERGE, name == ISSUE
@@ -159,7 +170,7 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
         task = tasks.get(event.pid)
         if task is None:
             task = tasks[event.pid] = _Task(complete)
-        if task.fresh is not None:
+        if task.fresh is not None and name != SPLIT:
             yield from _settle(task, task.fresh, event, flush_issues)
         if name == QUEUE:
             task.bios.append(_Bio(event))
@@ -171,7 +182,7 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
         elif name == SPLIT:
             for bio in task.bios:
                 if bio.start == event.sector and bio.device == event.device:
-                    bio.split = event.size
+                    bio.split, bio.tried = event.size, event.line
         elif name == PLUG:
             task.known = True
         else:
@@ -188,41 +199,47 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
 def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iterator[Step]:
     """Where the request of *fresh* went, seen from the task's next *event*."""
     held, name = task.plugged, event.name
-    if task.unplugged is not None:
-        asleep = task.unplugged.asleep
-        if asleep is None and flush_issues:
-            asleep = task.first_move == INSERT
-        task.unplugged, task.first_move, task.fresh = None, "", None
+    if name == UNPLUG:
+        if held and task.sent_on + event.size == held + 1:
+            task.sent_on, task.first_move, task.fresh = 0, "", None
+            task.plugged += 1
+            yield Placed(fresh, True, False)
+            return
+        if not task.sent_on:
+            yield Left(event.pid)
+        task.sent_on += event.size
+        task.asleep = event.asleep
+    elif task.sent_on:
+        # schedule() has the requests inserted (blk_mq_flush_plug_list from_schedule), a full plug issues them.
+        asleep = task.first_move == INSERT if task.asleep is None and flush_issues else task.asleep
+        task.sent_on, task.first_move, task.fresh = 0, "", None
+        task.plugged = int(name == PLUG)
         if name != PLUG:
-            task.plugged = 0
             yield Placed(fresh, False, None)
             yield Emptied(event.pid, None)
             return
-        task.plugged = 1
         if asleep:
             yield Emptied(event.pid, None)
         yield Placed(fresh, True, None if asleep else True, sure=asleep is not None)
     elif name == PLUG:
         task.plugged, task.fresh = 1, None
         yield Placed(fresh, True, None)
-    elif name == UNPLUG and (not held or event.size != held + 1):
-        task.unplugged = event
     else:
         task.fresh = None
-        plugged = held > 0 and (name == UNPLUG or not rwbs_of(fresh.rwbs).flushes)
+        plugged = held > 0 and not rwbs_of(fresh.rwbs).flushes
         task.plugged += plugged
         yield Placed(fresh, plugged, False if plugged else None)
 
 
 def _piece(task: _Task, event: Event) -> Piece:
     """The decision in *event*, joined with the bio that it decides on."""
-    bio_sectors, split_off, known = event.size, False, task.known
+    first, split_off, known, tried = True, False, task.known, event.line
     for bio in task.bios:
         if bio.start == event.sector and bio.device == event.device:
-            bio_sectors = bio.length if bio.start == bio.end - bio.length else 0
+            first, tried = bio.first, bio.tried
             known = known and bio.known
             bio.start += event.size
-            bio.split, bio.known = None, True
+            bio.split, bio.known, bio.first, bio.tried = None, True, False, event.line
             split_off = bio.start < bio.end
             if not split_off:
                 task.bios.remove(bio)
@@ -230,7 +247,7 @@ def _piece(task: _Task, event: Event) -> Piece:
     assert event.device is not None
     return Piece(
         event.line, event.pid, event.cpu, event.device, event.rwbs, event.sector, event.size,
-        DECISIONS[event.name], bio_sectors, split_off, known,
+        DECISIONS[event.name], first, split_off, tried, known,
     )  # fmt: skip
 
 
@@ -244,5 +261,5 @@ def _queued(task: _Task, event: Event) -> Piece | None:
     assert bio.device is not None
     return Piece(
         event.line, event.pid, event.cpu, bio.device, bio.rwbs, bio.start, end - bio.start,
-        None, 0, end < bio.end, task.known,
+        None, bio.first, end < bio.end, bio.tried, task.known,
     )  # fmt: skip

@@ -31,6 +31,7 @@ class Waiting:
         self._queues: dict[Hashable, Elevator | SoftwareQueue] = {}
         self._places: dict[Request, Hashable] = {}
         self._by_start: dict[int, Request] = {}
+        self._since: dict[Request, int] = {}
         self._leaving: dict[int, tuple[Request, Hashable]] = {}
 
     def attempt_merge(self, bio: Bio, pid: int, cpu: int) -> Merge:
@@ -51,9 +52,14 @@ class Waiting:
         queue = self._queues.get(self._key(bio, pid, cpu))
         return [] if queue is None else queue.touching(bio)
 
-    def insert(self, request: Request, pid: int, cpu: int) -> None:
-        """*request* left its plug for the scheduler."""
+    def insert(self, request: Request, pid: int, cpu: int, line: int) -> None:
+        """*request* left its plug for the scheduler, in that *line* of the capture."""
         self._insert(request, self._key(request.bios[0], pid, cpu))
+        self._since[request] = line
+
+    def since(self, request: Request) -> int:
+        """The line in which *request* came here."""
+        return self._since[request]
 
     def issue(self, start_sector: int) -> None:
         """The request that starts there goes to the driver; who was taken with it is leaving."""
@@ -77,6 +83,7 @@ class Waiting:
             if request.end_sector == bio.start_sector or start == bio.end_sector:
                 del self._leaving[start]
                 self._insert(request, key)
+                self._since[request] = 0
                 return start
         return None
 
@@ -99,6 +106,7 @@ class Waiting:
 
     def _remove(self, request: Request) -> None:
         queue = self._queues[self._places.pop(request)]
+        self._since.pop(request, None)
         if request in queue.waiting:
             queue.remove(request)
         if self._by_start.get(request.start_sector) is request:

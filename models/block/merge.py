@@ -2,27 +2,34 @@
 
 Stands for blk_try_merge, ll_back_merge_fn, ll_front_merge_fn, ll_merge_requests_fn (block/blk-merge.c)
 and attempt_plug_merge / blk_attempt_plug_merge (block/blk-core.c, later blk-merge.c).  Pure: no clock,
-no dice.  Left out: discard merging, integrity, write hints, priorities.
+no dice.  Left out: discards of several ranges, integrity, write hints, priorities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from models.block.bio import Bio, Request
 from sim.param import Bytes, Count, Spec
 from sim.units import PAGE_BYTES, SECTOR_BYTES
 
+MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
+"""What a bio can hold, and hence a discard on a device that does not say."""
+
 
 class QueueLimits(Spec):
-    """The limits in /sys/block/*/queue; ``nomerges`` 0 merges all, 1 only cheap ones, 2 none."""
+    """The limits in /sys/block/*/queue; ``nomerges`` 0 merges all, 1 only cheap ones, 2 none.
+
+    Discards have a limit of their own (discard_max_bytes) and no segments.
+    """
 
     max_sectors_bytes: Bytes
     max_segments: Count
     max_segment_bytes: Bytes
     nomerges: Literal[0, 1, 2]
+    max_discard_bytes: Bytes = MAX_DISCARD_BYTES
 
     def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
         """Physical segments of *size_bytes* in memory whose runs are *page_bytes* long."""
@@ -123,9 +130,10 @@ def _mergeable(request: Request, bio: Bio) -> bool:
 
 
 def _fits(request: Request, sectors: int, segments: int, limits: QueueLimits) -> bool:
+    most = limits.max_discard_bytes if request.op == "D" else limits.max_sectors_bytes
     return (
         request.segments + segments <= limits.max_segments
-        and (request.end_sector - request.start_sector + sectors) * SECTOR_BYTES <= limits.max_sectors_bytes
+        and (request.end_sector - request.start_sector + sectors) * SECTOR_BYTES <= most
     )
 
 
