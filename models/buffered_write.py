@@ -76,6 +76,11 @@ class BufferedWriter:
         task.system_ns += then_ns
         return then_ns
 
+    def room(self) -> int:
+        """How many pages this writer may dirty before `balance` is due; at least one."""
+        dirtier = self._dirtier
+        return max(1, self._throttle.poll_pages(dirtier) - dirtier.nr_dirtied)
+
     def due(self) -> bool:
         """Whether it is time to call `balance`."""
         dirtier = self._dirtier

@@ -124,7 +124,60 @@ P13_MACHINE: Final = MachineSpec.model_validate(
     }
 )
 
-MACHINES: Final = {P13_MACHINE.name: P13_MACHINE}
+_EXTENTS: Final = "docs/measurements.md D"
+
+LOOP_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "loop-vm",
+        "processors": {
+            "count": measured(2, "nproc"),
+            "slice_time": assumed(3 * MS, "EEVDF's base slice on two processors", MS, 6 * MS),
+            "writer_scale": specified(1, "the reference machine itself"),
+            "flusher_scale": specified(1, "the reference machine itself"),
+            "exit_time": specified(0, "a loop device on tmpfs: no request leaves the guest"),
+            "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
+            "line_time": assumed(60, "mechanisms.md 7.2: one socket", 40, 100),
+            "line_from_far": specified(0, "queued spinlocks wait each on a line of its own"),
+            "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "paths": {
+                **REFERENCE_PATHS,
+                "write": {
+                    **REFERENCE_PATHS["write"],
+                    "call_ns": measured(4_250, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
+                    "page_ns": measured(1_600, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
+                },
+                "flusher": {
+                    **REFERENCE_PATHS["flusher"],
+                    "map_ns": measured(24_000, f"{_EXTENTS}: 24 us a page and 31 a run, less the other paths"),
+                },
+            },
+        },
+        "memory": {
+            "memory": measured(24 * GIB, "/proc/meminfo"),
+            "kernel_reserve": assumed(400 * MIB, "text, page structs, reserves", 256 * MIB, 1024 * MIB),
+            "inode_slab_bytes": assumed(1_700, "xfs_inode, dentry and buffers", 1_300, 2_200),
+        },
+        "queue": {
+            "limits": {
+                "max_sectors_bytes": measured(1280 * KIB, "/sys/block/loop0/queue"),
+                "max_segments": measured(128, "/sys/block/loop0/queue"),
+                "max_segment_bytes": measured(64 * KIB, "/sys/block/loop0/queue"),
+                "nomerges": measured(0, "/sys/block/loop0/queue"),
+                "max_discard_bytes": specified(MAX_DISCARD_BYTES, "no discard is made"),
+            },
+            "elevator": {
+                "scheduler": assumed("noop", "stands for none", "noop", "deadline"),
+                "fifo_batch": specified(16, "mechanisms.md 1.4 [V 6.12]"),
+            },
+            "nr_requests": measured(128, "/sys/block/loop0/queue with none"),
+            "driver_depth": specified(128, "drivers/block/loop.c: LOOP_DEFAULT_HW_Q_DEPTH"),
+        },
+        "device": {"kind": specified("null", "tmpfs: the copy is in the flusher's measured time")},
+    }
+)
+"""The machine of the measurements: a small guest, with a loop device on tmpfs."""
+
+MACHINES: Final = {machine.name: machine for machine in (P13_MACHINE, LOOP_MACHINE)}
 """The machines that a configuration can name."""
 
 _MKFS: Final = "mkfs.xfs 3.2 defaults for 500 TB with metadata CRCs [R]"

@@ -119,6 +119,7 @@ KERNELS: Final = {
         _kernel("3.11", spinlock="ticket", plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]"),
         _kernel("3.11-p13", spinlock="ticket", plug="3.11", plug_scope="slice", source="report P13: the patch"),
         _kernel("4.3", spinlock="queued", plug="4.3", plug_scope="work", source="mechanisms.md 2.6 [V 4.3]"),
+        _kernel("6.17", spinlock="queued", plug="6.17", plug_scope="work", source="mechanisms.md 2.6 [V 6.12]"),
     )
 }
 """The kernels that can be run."""

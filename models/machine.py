@@ -15,13 +15,14 @@ from models.kernels import KernelSpec
 from models.page_cache import MemorySpec, PageCache
 from models.seams import BlockDevice, Filesystem, Signals, Site, Submitter
 from models.variants import AnyDevice, AnyFilesystem, AnyWorkload, component_of
-from models.writeback import DirtyLists, WorkList, Writeback, WritebackCosts
+from models.writeback import DirtyLists, Work, WorkList, Writeback, WritebackCosts
 from sim.cpu import Processors
 from sim.engine import Environment
 from sim.param import Count, Ns, Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock
 from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
+from sim.units import MS
 
 
 class PathCosts(Spec):
@@ -68,18 +69,19 @@ class MachineSpec(Spec):
 
 
 class Scenario(Spec):
-    """Everything that decides a run, but for the seed."""
+    """Everything that decides a run, but for the seed; ``sync_after``: a sync(2) follows the workload."""
 
     machine: MachineSpec
     kernel: KernelSpec
     filesystem: AnyFilesystem
     workload: AnyWorkload
     give_up: Ns
+    sync_after: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:
         fs, workload = cast(Any, self.filesystem), cast(Any, self.workload)
-        needed, room = fs.bytes_of(workload.total_files, workload.file_size), fs.size - fs.log.size
+        needed, room = fs.bytes_of(workload.total_files, workload.file_size), fs.room
         if needed > room:
             raise ValueError(
                 f"workload: {workload.total_files} files of {workload.file_size} B do not fit: they need {needed} B"
@@ -170,6 +172,7 @@ def build(
         spin_lock=spin_lock,
         mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
         variation=lambda name: streams.service_times(name, cpu.cv),
+        dice=streams.generator,
     )
     cache = PageCache(machine.memory, kernel.dirty)
     processors = Processors(env, cpu.count, cpu.slice_time, streams.uniforms("interrupts"))
@@ -217,7 +220,7 @@ def build(
         writer=lambda thread: BufferedWriter(
             env=env, task=thread.task, costs=write_costs, cache=cache, lists=lists, throttle=throttle
         ),
-        on_end=env.halt,
+        on_end=(lambda: _sync(env, works, cache)) if scenario.sync_after else env.halt,
     )
     return Machine(
         env=env,
@@ -233,6 +236,20 @@ def build(
         flusher=flusher_thread,
         give_up_ns=scenario.give_up,
     )
+
+
+def _sync(env: Environment, works: WorkList, cache: PageCache) -> None:
+    """sync(2): have everything written back, and end the run then."""
+    rank = env.next_rank()
+
+    def look() -> None:
+        if cache.nr_dirty:
+            env.call_at(env.now + MS, rank, look)
+        else:
+            env.halt()
+
+    works.queue(Work("sync"))
+    look()
 
 
 def _device(env: Environment, spec: Spec, name: str) -> BlockDevice:

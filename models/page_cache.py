@@ -33,13 +33,21 @@ class MemorySpec(Spec):
 
 
 class DirtyLimits(Spec):
-    """vm.dirty_background_ratio and vm.dirty_ratio, in percent."""
+    """vm.dirty_background_ratio and vm.dirty_ratio, in percent, or both in bytes instead."""
 
     dirty_background_ratio: Count
     dirty_ratio: Count
+    dirty_background_bytes: Bytes | None = None
+    dirty_bytes: Bytes | None = None
 
     @model_validator(mode="after")
     def _check(self) -> DirtyLimits:
+        if (self.dirty_bytes is None) != (self.dirty_background_bytes is None):
+            raise ValueError("give both dirty_background_bytes and dirty_bytes, or neither")
+        if self.dirty_bytes is not None and self.dirty_background_bytes is not None:
+            if not PAGE_BYTES <= self.dirty_background_bytes < self.dirty_bytes:
+                raise ValueError("dirty_background_bytes has to be one page at least, and below dirty_bytes")
+            return self
         if not self.dirty_background_ratio < self.dirty_ratio <= 100:
             raise ValueError(
                 f"dirty_background_ratio {self.dirty_background_ratio} has to be below dirty_ratio"
@@ -63,7 +71,7 @@ class Thresholds(NamedTuple):
 class PageCache:
     """The global counters: dirty, under writeback, ever dirtied, ever written (pages)."""
 
-    __slots__ = ("_limits", "_memory_bytes", "_room", "_slab_bytes", "cached_inodes", "dirtied",
+    __slots__ = ("_fixed", "_limits", "_memory_bytes", "_room", "_slab_bytes", "cached_inodes", "dirtied",
                  "dirty", "writeback", "written")  # fmt: skip
 
     def __init__(self, memory: MemorySpec, limits: DirtyLimits) -> None:
@@ -71,6 +79,11 @@ class PageCache:
         self._slab_bytes = memory.inode_slab_bytes
         self._room = self._memory_bytes // (PAGE_BYTES + memory.inode_slab_bytes)
         self._limits = limits
+        self._fixed: Thresholds | None = None
+        if limits.dirty_bytes is not None and limits.dirty_background_bytes is not None:
+            self._fixed = Thresholds(
+                -(-limits.dirty_background_bytes // PAGE_BYTES), -(-limits.dirty_bytes // PAGE_BYTES)
+            )
         self.cached_inodes = 0
         self.dirty = 0
         self.writeback = 0
@@ -113,6 +126,8 @@ class PageCache:
 
     def thresholds(self) -> Thresholds:
         """global_dirty_limits."""
+        if self._fixed is not None:
+            return self._fixed
         dirtyable = self.dirtyable_pages()
         limits = self._limits
         return Thresholds(

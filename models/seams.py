@@ -11,6 +11,8 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from models.block.bio import Bio, Request
 from models.block.merge import QueueLimits
 from models.inode import Inode
@@ -108,6 +110,7 @@ class Site:
     spin_lock: Callable[[str], SpinLock]
     mutex: Callable[[str], Mutex]
     variation: Callable[[str], Callable[[], float]]
+    dice: Callable[[str], np.random.Generator]
 
 
 class Works(Protocol):
@@ -136,8 +139,12 @@ class Filesystem(Protocol):
         event of their own.  System time but *lead_ns* goes to the task's account.
         """
 
-    def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Steps:
-        """do_writepages: allocate, build bios and submit them; takes what it wrote off the inode."""
+    def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Generator[Wait, None, int]:
+        """do_writepages: allocate, build bios and submit them.
+
+        Takes what it wrote off the inode, and returns how many pages that were: meanwhile others may
+        have become dirty.
+        """
 
     @property
     def log_bytes(self) -> int:

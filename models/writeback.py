@@ -173,7 +173,7 @@ class Writeback:
                 moved = lists.queue_io(older_than_ns)
                 yield lists.lock.section(submitter.task, moved * self._costs.move_ns)
             slice_ns = env.now
-            yield self._slice(submitter, pages_left)
+            yield self._slice(submitter, work, pages_left)
             self._throttle.wrote(slice_ns)
             pages_left -= self._wrote
             if not self._wrote and not lists.more_io:
@@ -181,7 +181,7 @@ class Writeback:
         if plugged:
             yield from submitter.finish_plug()
 
-    def _slice(self, submitter: Submitter, pages_left: int) -> Steps:
+    def _slice(self, submitter: Submitter, work: Work, pages_left: int) -> Steps:
         """writeback_sb_inodes: visit inodes until io is empty, the time or the pages are used up.
 
         One hold of the list lock takes an inode back and picks the next one.
@@ -193,20 +193,18 @@ class Writeback:
         per_mapping = rules.plug_scope == "mapping"
         traced = self._signals.writeback_single_inode
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
-        chunk = self._chunk_pages(pages_left)
+        chunk = UNLIMITED_PAGES if work.reason == "sync" else self._chunk_pages(pages_left)
         plugged = rules.plug_scope == "slice" and submitter.start_plug()
         wrote = 0
         yield lock.section(task, self._costs.take_ns, inode_ns)
         while io:
             inode = io.popleft()
-            budget = min(chunk, pages_left - wrote)
-            before = inode.dirty_pages
+            budget = min(chunk, pages_left - wrote) if chunk < UNLIMITED_PAGES else chunk
             if per_mapping:
                 submitter.start_plug()
-            yield from fs.write_pages(submitter, inode, budget)
+            written = yield from fs.write_pages(submitter, inode, budget)
             if per_mapping:
                 yield from submitter.finish_plug()
-            written = before - inode.dirty_pages
             wrote += written + (inode.dirty_pages == 0)  # the kernel counts the inode, too
             if traced.observers:
                 traced.emit(inode=inode, wrote=written)

@@ -16,6 +16,7 @@ from models.seams import Signals, Site, Submitter
 from models.workloads.fs_mark import parse_command
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
+from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
 from sim.units import KIB, MIB
 
@@ -97,6 +98,7 @@ class BlockLayer:
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
             mutex=lambda name: Mutex(self.env, name, 1_000),
             variation=lambda name: lambda: 1.0,
+            dice=Streams(1).generator,
         )
         self.queue = RequestQueue(
             site=self._site,

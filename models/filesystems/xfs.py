@@ -56,6 +56,11 @@ class XfsSpec(Spec):
             raise ValueError("the log has to fit into one allocation group; give a smaller log or fewer groups")
         return self
 
+    @property
+    def room(self) -> int:
+        """What files can take (bytes)."""
+        return self.size - self.log.size
+
     def bytes_of(self, files: int, file_size: int) -> int:
         """What *files* of *file_size* take on disk, with their inodes and names."""
         blocks = -(-file_size // PAGE_BYTES)
@@ -226,7 +231,7 @@ class Xfs:
         self._cache.cached_inodes += 1
         return XfsInode(directory.group, cluster, log.checkpoint)
 
-    def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Steps:
+    def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Generator[Wait, None, int]:
         """xfs_vm_writepages: give the inode's delayed extent its blocks and submit it.
 
         The extent is converted as a whole; pages beyond *budget_pages* stay dirty.
@@ -235,7 +240,7 @@ class Xfs:
         log, task, group = self._log, submitter.task, inode.group
         if log.full:
             yield from log.wait_for_space(submitter)
-        pages = min(inode.dirty_pages, budget_pages)
+        written = pages = min(inode.dirty_pages, budget_pages)
         if not group.agf.try_acquire(task):
             group = yield from self._lock_other_group(submitter, group)
         yield int(self._map_ns * self._variation())
@@ -255,6 +260,7 @@ class Xfs:
                 yield from submitter.make_request(bio)
             start += size * PAGE_SECTORS
             pages -= size
+        return written
 
     def _lock_other_group(
         self, submitter: Submitter, target: AllocationGroup
