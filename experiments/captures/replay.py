@@ -8,8 +8,9 @@ What a capture does not say is counted, not guessed: how many segments a bio of 
 (`Verdict.by_segments`: one a page, less where the kernel's own merges prove less), and when a request
 left the scheduler (`Verdict.in_dispatch`).  Both lean on the kernel's answer, and both can still be refuted: a merge
 has to fit with one segment a bio, and a request in dispatch has to be issued by the next dispatch of the
-task that issues it, and never to be joined again.  The simulated plugs follow the simulator's own decisions, those of
-other devices' bios the kernel's.
+task that issues it, and never to be joined again.  With nomerges 1, which request
+merged last is taken from the kernel's merges, too: when the one before it left is not shown either.  The
+simulated plugs follow the simulator's own decisions, those of other devices' bios the kernel's.
 """
 
 from __future__ import annotations
@@ -232,6 +233,8 @@ class _Judge:
         else:
             if not touching and (recalled := waiting.recall(bio)) is not None:
                 self._contradict(self._doubts.pop(recalled, None))
+            if not touching and self._limits.nomerges == 1:
+                waiting.set_one_hit(bio, piece.pid, piece.cpu)
             for request in waiting.touching(bio, piece.pid, piece.cpu):
                 self._fit(bio, request)
         return waiting.attempt_merge(bio, piece.pid, piece.cpu)

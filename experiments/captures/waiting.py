@@ -77,6 +77,12 @@ class Waiting:
         self._leaving[request.start_sector] = request, self._places[request]
         self._remove(request)
 
+    def set_one_hit(self, bio: Bio, pid: int, cpu: int) -> None:
+        """With nomerges 1 the kernel joined *bio* to what merged last: what was thought to be that has left."""
+        queue = self._queues.get(self._key(bio, pid, cpu))
+        if isinstance(queue, Elevator):
+            queue.set_one_hit(bio)
+
     def recall(self, bio: Bio) -> int | None:
         """The kernel found a request for *bio* to join: it had not left; its first sector."""
         for start, (request, key) in self._leaving.items():

@@ -74,6 +74,10 @@ class Elevator:
             if request is not None and (not self._limits.nomerges or request is self._last_merge)
         ]
 
+    def set_one_hit(self, bio: Bio) -> None:
+        """What *bio* would continue is what merged last, whatever is believed here: a real queue showed it."""
+        self._last_merge = self._by_end.get(bio.start_sector) or self._by_start.get(bio.end_sector) or self._last_merge
+
     def insert(self, request: Request) -> bool:
         """Add *request*, or append it to a waiting one (sort-merge insertion); whether it was added."""
         if self.waiting and self._limits.nomerges != 2:
