@@ -95,7 +95,7 @@ def _parser() -> ArgumentParser:
     capture.add_argument("--out", type=Path, required=True, metavar="FILE", help="packed if it ends in .xz or .gz")
     capture.add_argument("--device", metavar="MAJ:MIN", help="whose limits to note; that of most bios by default")
     capture.add_argument("--buffer-mib", type=_positive, default=64, metavar="N", help="room for events, per processor")
-    capture.add_argument("run", nargs="+", metavar="COMMAND", help="after --; a sync follows it")
+    capture.add_argument("run", nargs="+", metavar="COMMAND", help="after --; a sync comes before and after it")
     return parser
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -122,6 +122,10 @@ class Works(Protocol):
     @property
     def in_progress(self) -> bool:
         """Whether writeback runs or is about to."""
+
+
+UNLIMITED_PAGES: Final = (1 << 63) - 1
+"""LONG_MAX: the budget of a sync(2), which goes over whole files."""
 
 
 class Filesystem(Protocol):

@@ -12,14 +12,13 @@ from typing import Final, Literal, NamedTuple
 
 from models.inode import Inode
 from models.page_cache import PageCache
-from models.seams import Filesystem, Signals, Submitter, Throttle
+from models.seams import UNLIMITED_PAGES, Filesystem, Signals, Submitter, Throttle
 from sim.engine import PARK, Environment, Park, Steps, Task
 from sim.param import Ns, Spec
 from sim.sync import SpinLock
 from sim.units import MIB, PAGE_BYTES
 
 MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
-UNLIMITED_PAGES: Final = (1 << 63) - 1  # LONG_MAX
 
 
 class WritebackRules(Spec):

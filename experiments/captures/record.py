@@ -59,6 +59,7 @@ class Recorded(NamedTuple):
 def record(out: Path, command: Sequence[str], buffer_mib: int, device: str | None = None) -> Recorded:
     """Run *command*, then sync(2), and write the events meanwhile to *out* (.gz and .xz are packed).
 
+    Another sync(2) comes first: what others had dirty is not to be recorded.
     *buffer_mib* is the room for events, per processor.  The first line's limits are those of *device*
     ("major,minor"), by default of the one that was given the most bios.
 
@@ -74,6 +75,7 @@ def record(out: Path, command: Sequence[str], buffer_mib: int, device: str | Non
     recorded: list[Recorded] = []
 
     def write(partial: Path) -> None:
+        os.sync()
         with _stoppable(), _tracefs() as root, _instance(root, buffer_mib) as instance:
             status = subprocess.run(command, check=False).returncode
             os.sync()

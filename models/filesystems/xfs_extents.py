@@ -16,8 +16,7 @@ from models.file_pages import FilePages
 from models.free_space import FreeSpace
 from models.inode import Inode
 from models.page_cache import PageCache
-from models.seams import Site, Submitter
-from models.writeback import UNLIMITED_PAGES
+from models.seams import UNLIMITED_PAGES, Site, Submitter
 from sim.engine import Steps, Wait
 from sim.param import Bytes, Count, Spec
 from sim.sync import Mutex
