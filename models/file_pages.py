@@ -82,6 +82,7 @@ class FilePages:
 
     def map(self, page: int, block: int, pages: int) -> None:
         """*pages* delayed pages or holes from *page* on get the blocks from *block* on."""
+        assert not (self._view[page : page + pages] & MAPPED).any(), "a page got a second block"
         self._blocks[page : page + pages] = np.arange(block, block + pages)
         self._view[page : page + pages] += 2
 

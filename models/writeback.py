@@ -198,7 +198,8 @@ class Writeback:
         yield lock.section(task, self._costs.take_ns, inode_ns)
         while io:
             inode = io.popleft()
-            budget = min(chunk, pages_left - wrote) if chunk < UNLIMITED_PAGES else chunk
+            # A sync's budget is no count: it says that the whole file is meant.
+            budget = chunk if chunk == UNLIMITED_PAGES else min(chunk, pages_left - wrote)
             if per_mapping:
                 submitter.start_plug()
             written = yield from fs.write_pages(submitter, inode, budget)

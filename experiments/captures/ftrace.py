@@ -30,7 +30,7 @@ _LINE = re.compile(
 _BIO = re.compile(r"(\d+,\d+) (\w+) (\d+) [+/] (\d+) \[.*\]$")
 _REQUEST = re.compile(r"(\d+,\d+) (\w+) .*?\) (\d+) \+ (\d+) .*\]$")
 _UNPLUG = re.compile(r"\[.*\] (\d+)$")
-_LOST = re.compile(r"CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]")
+LOST_LINE = re.compile(r"CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]")
 _WRITTEN = re.compile(r"#\s+entries-in-buffer/entries-written: (\d+)/(\d+)")
 _BIOS = frozenset((QUEUE, GETRQ, BACKMERGE, FRONTMERGE, SPLIT))
 _REQUESTS = frozenset((INSERT, ISSUE, RQ_MERGE))
@@ -38,7 +38,7 @@ _REQUESTS = frozenset((INSERT, ISSUE, RQ_MERGE))
 
 def is_ftrace(line: str) -> bool:
     """Whether *line* can stand in such a text."""
-    return line.startswith("# tracer:") or _LINE.match(line) is not None or _LOST.match(line) is not None
+    return line.startswith("# tracer:") or _LINE.match(line) is not None or LOST_LINE.match(line) is not None
 
 
 def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
@@ -79,7 +79,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
 
 def _other(number: int, line: str, wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
     """A comment, or lost events."""
-    lost = _LOST.match(line)
+    lost = LOST_LINE.match(line)
     if lost is not None:
         yield Event(number, 0, int(lost[1]), LOST, size=int(lost[2] or 0))
         return

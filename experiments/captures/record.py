@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple, NoReturn
 
+from experiments.captures.ftrace import LOST_LINE
 from experiments.problems import bad
 from experiments.runner import replace_whole
 from sim.units import GIB
@@ -42,7 +43,6 @@ LIMITS: Final = (
     "nr_requests",
 )
 _QUEUED: Final = re.compile(r": block_bio_queue: (\d+,\d+) ")
-_LOST: Final = re.compile(r"CPU:\d+ \[LOST (?:(\d+) )?EVENTS\]")
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -156,8 +156,8 @@ def _counted(trace: Path) -> tuple[Counter[str], int]:
         for line in text:
             if found := _QUEUED.search(line):
                 bios[found[1]] += 1
-            elif found := _LOST.match(line):
-                lost += int(found[1] or 0)
+            elif found := LOST_LINE.match(line):
+                lost += int(found[2] or 0)
     if not bios:
         raise bad("capture", "the command and the sync after it made no bio; capture something that writes")
     return bios, lost

@@ -86,7 +86,12 @@ class _Doubt(NamedTuple):
 
 
 class _Runs:
-    """Dispatches: issues of one task with nothing else of it in between."""
+    """Dispatches: issues of one task with nothing else of it in between.
+
+    A dispatch takes requests out of their queue first and issues them then.  So a request that had left by
+    some line is issued in its task's run that was under way, or in the next one, and never after a
+    whole run that began later.
+    """
 
     def __init__(self) -> None:
         self._starts: dict[int, tuple[int, int]] = {}  # the lines of a task's run and of the one before it
@@ -201,7 +206,7 @@ class _Judge:
         if simulated is NEW:
             simulated = self._merge_in_queue(bio, piece, kernel)
         self._judge_decision(piece, kernel, simulated)
-        self._newest[piece.pid] = bio if simulated is NEW else None
+        self._newest[piece.pid] = bio if kernel is simulated is NEW else None
         if kernel is not NEW and simulated is NEW:
             plug.add(Request(bio))
 

@@ -91,8 +91,6 @@ class XfsExtents:
         ]
         self._rotor = 0
         self.inodes: list[ExtentInode] = []
-        limits = site.thread("limits").limits
-        self._bio_pages = min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments)
 
     @property
     def log_bytes(self) -> int:
@@ -131,12 +129,13 @@ class XfsExtents:
         assert isinstance(inode, ExtentInode)
         if budget_pages == UNLIMITED_PAGES:
             inode.writeback_index = 0
-        pages, left = inode.pages, budget_pages
+        pages, left, limits = inode.pages, budget_pages, submitter.limits
+        bio_pages = min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments)
         page = pages.next_dirty(inode.writeback_index)
         while page is not None and left > 0:
             while pages.is_delayed(page):
                 yield from self._convert(submitter, inode, page)
-            block, run = pages.block_run(page, min(left, self._bio_pages))
+            block, run = pages.block_run(page, min(left, bio_pages))
             pages.clean(page, run)
             inode.dirty_pages -= run
             self._cache.start_writeback(run)
