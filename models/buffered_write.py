@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from models.inode import Inode
 from models.page_cache import PageCache
-from models.seams import Throttle
+from models.seams import Submitter, Throttle
 from models.writeback import DirtyLists
-from sim.engine import Environment, Steps, Task, Wait
+from sim.engine import Environment, Steps, Wait
 from sim.param import Ns, Spec
 
 
@@ -30,21 +30,22 @@ class BufferedWriter:
     """One process that writes: its account with the throttle; *close_ns* is the mean time of a close(2)."""
 
     __slots__ = (
-        "_cache", "_call_ns", "_dirtier", "_env", "_lists", "_mark_ns", "_page_ns", "_task", "_throttle", "close_ns",
+        "_cache", "_call_ns", "_dirtier", "_env", "_lists", "_mark_ns", "_page_ns", "_submitter", "_task", "_throttle", "close_ns",
     )  # fmt: skip
 
     def __init__(
         self,
         *,
         env: Environment,
-        task: Task,
+        submitter: Submitter,
         costs: WriteCosts,
         cache: PageCache,
         lists: DirtyLists,
         throttle: Throttle,
     ) -> None:
         self._env = env
-        self._task = task
+        self._submitter = submitter
+        self._task = submitter.task
         self._call_ns = costs.call_ns
         self._page_ns = costs.page_ns
         self.close_ns = costs.close_ns
@@ -67,7 +68,7 @@ class BufferedWriter:
         cache.dirty += pages
         cache.dirtied += pages
         self._dirtier.nr_dirtied += pages
-        clean = inode.dirty_pages == 0
+        clean = inode.dirty_pages == 0 and not inode.syncing
         inode.dirty_pages += pages
         if clean:
             self._lists.add(inode, self._env.now)
@@ -88,4 +89,4 @@ class BufferedWriter:
 
     def balance(self) -> Steps:
         """Let the throttle hold this writer back."""
-        return self._throttle.balance(self._task, self._dirtier)
+        return self._throttle.balance(self._submitter, self._dirtier)

@@ -1,7 +1,8 @@
 """The pages of one file: which are dirty, and which blocks they have.
 
 Stands for the page cache's dirty tags and the in-core extent list (xfs_iext) together.  A page is a hole, delayed
-(dirty, no block yet), mapped (a block, clean) or dirty with a block.  Pure.
+(dirty, no block yet), reserved (delayed but never written: preallocation), mapped (a block, clean) or dirty with a block.
+Pure; the functions are compiled by Numba.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.compiled import compiled
+
 HOLE: Final = 0
 DELAYED: Final = 1
 MAPPED: Final = 2
 DIRTY: Final = 3
-
-_WINDOWS: Final = (64, 2_048, 1 << 62)
-"""How far a search looks at first, and then."""
+RESERVED: Final = 4
+_DIRTY_BIT: Final = 1
+_MAPPED_BIT: Final = 2
 
 
 class FileExtent(NamedTuple):
@@ -28,93 +31,147 @@ class FileExtent(NamedTuple):
     pages: int
 
 
-class FilePages:
-    """A file of up to *pages* pages, all holes at first; 9 B a page.
+class Pages(NamedTuple):
+    """``states`` and ``blocks`` of each page, the latter of mapped ones only; ``size``: [where the file ends (pages)]."""
 
-    ``size`` is where the last page that was written ends; pages behind it may be mapped already.
-    """
+    states: NDArray[np.uint8]
+    blocks: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+class FilePages:
+    """A file of up to *pages* pages, preallocation included, all holes at first; 9 B for each that is used."""
 
     def __init__(self, pages: int) -> None:
-        self._states = bytearray(pages)  # single pages
-        self._view = np.frombuffer(self._states, np.uint8)  # runs of them
-        self._blocks = np.full(pages, -1, np.int64)
-        self.size = 0
+        self.pages = Pages(np.zeros(pages, np.uint8), np.empty(pages, np.int64), np.zeros(1, np.int64))
 
-    def write(self, indices: NDArray[np.int64]) -> int:
-        """The pages at *indices*, all different, are written to; how many were not dirty before."""
-        states = self._view[indices]
-        clean = (states == HOLE) | (states == MAPPED)
-        self._view[indices] = states + clean
-        self.size = max(self.size, int(indices.max()) + 1)
-        return int(clean.sum())
-
-    def next_dirty(self, page: int) -> int | None:
-        """The first dirty page from *page* on."""
-        for window in _WINDOWS:
-            dirty = np.flatnonzero(self._view[page : page + window] & 1)
-            if dirty.size:
-                return page + int(dirty[0])
-        return None
-
-    def is_delayed(self, page: int) -> bool:
-        """Whether *page* is dirty and has no block."""
-        return self._states[page] == DELAYED
-
-    def delayed_extent(self, page: int) -> tuple[int, int]:
-        """First page and length of the delayed extent that holds *page*."""
-        states = self._states
-        start = end = page
-        while start and states[start - 1] == DELAYED:
-            start -= 1
-        while end < len(states) and states[end] == DELAYED:
-            end += 1
-        return start, end - start
-
-    def before(self, page: int) -> tuple[int, int] | None:
-        """The extent in front of *page*: its last page and that one's block; -1 for a delayed one's."""
-        for window in _WINDOWS:
-            first = max(0, page - window)
-            used = np.flatnonzero(self._view[first:page])
-            if used.size:
-                last = first + int(used[-1])
-                return last, int(self._blocks[last])
-        return None
-
-    def map(self, page: int, block: int, pages: int) -> None:
-        """*pages* delayed pages or holes from *page* on get the blocks from *block* on."""
-        assert not (self._view[page : page + pages] & MAPPED).any(), "a page got a second block"
-        self._blocks[page : page + pages] = np.arange(block, block + pages)
-        self._view[page : page + pages] += 2
-
-    def block_run(self, page: int, at_most: int) -> tuple[int, int]:
-        """The block of dirty, mapped *page*, and how many such pages follow in file and on disk."""
-        states, blocks = self._states, self._blocks
-        block = int(blocks[page])
-        end, stop = page + 1, min(page + at_most, len(states))
-        while end < stop and states[end] == DIRTY and blocks[end] == block + end - page:
-            end += 1
-        return block, end - page
-
-    def clean(self, page: int, pages: int) -> None:
-        """Dirty, mapped pages go under writeback."""
-        self._view[page : page + pages] -= 1
+    @property
+    def size(self) -> int:
+        """Where the last page that was written ends; pages behind it may be reserved or mapped."""
+        return int(self.pages.size[0])
 
     def trim(self) -> list[tuple[int, int]]:
         """Unmap what lies behind the file's end; the runs of blocks that are free again."""
         tail = [(extent.block, extent.pages) for extent in self.extents() if extent.page >= self.size]
-        self._view[self.size :] = HOLE
-        self._blocks[self.size :] = -1
+        self.pages.states[self.size :] = HOLE
         return tail
 
+    def extent_table(self) -> NDArray[np.int64]:
+        """All extents, by page: rows of page, block and pages; one that goes on behind the file's end is cut there."""
+        used = int(last_used(self.pages)) + 1
+        table = np.empty((count_extents(self.pages, used), 3), np.int64)
+        fill_extents(self.pages, used, table)
+        return table
+
     def extents(self) -> list[FileExtent]:
-        """All extents, by page; one that goes on behind the file's end is cut there."""
-        blocks = self._blocks
-        mapped = blocks >= 0
-        pages = np.arange(len(blocks))
-        starts = mapped.copy()
-        starts[1:] &= ~mapped[:-1] | (blocks[1:] != blocks[:-1] + 1) | (pages[1:] == self.size)
-        firsts = np.flatnonzero(starts)
-        order = np.cumsum(starts)[mapped]
-        lengths = np.bincount(order, minlength=len(firsts) + 1)[1:]
-        rows = zip(firsts.tolist(), blocks[firsts].tolist(), lengths.tolist(), strict=True)
-        return [FileExtent(*row) for row in rows]
+        """`extent_table` as tuples."""
+        return [FileExtent(*row) for row in self.extent_table().tolist()]
+
+
+@compiled
+def next_dirty(pages: Pages, page: int) -> int:
+    """The first dirty page from *page* on; -1 if there is none."""
+    states = pages.states
+    for i in range(page, pages.size[0]):
+        if states[i] & _DIRTY_BIT:
+            return i
+    return -1
+
+
+@compiled
+def is_delayed(state: int) -> bool:
+    """Whether a page in *state* belongs to a delayed extent."""
+    return state in (DELAYED, RESERVED)
+
+
+@compiled
+def delayed_extent(pages: Pages, page: int) -> tuple[int, int]:
+    """First page and length of the delayed extent that holds *page*."""
+    states = pages.states
+    start = end = page
+    while start > 0 and is_delayed(states[start - 1]):
+        start -= 1
+    while end < len(states) and is_delayed(states[end]):
+        end += 1
+    return start, end - start
+
+
+@compiled
+def extent_before(pages: Pages, page: int) -> int:
+    """The last page in front of *page* that is no hole; -1 if there is none."""
+    for i in range(page - 1, -1, -1):
+        if pages.states[i] != HOLE:
+            return i
+    return -1
+
+
+@compiled
+def map_blocks(pages: Pages, page: int, block: int, count: int) -> None:
+    """*count* pages of a delayed extent from *page* on get the blocks from *block* on."""
+    states, blocks = pages.states, pages.blocks
+    for i in range(count):
+        assert is_delayed(states[page + i])
+        states[page + i] = DIRTY if states[page + i] == DELAYED else MAPPED
+        blocks[page + i] = block + i
+
+
+@compiled
+def dirty_run(pages: Pages, page: int, at_most: int) -> int:
+    """How many dirty pages from mapped *page* on follow each other on disk, too."""
+    states, blocks = pages.states, pages.blocks
+    run = 1
+    while (
+        run < at_most
+        and page + run < len(states)
+        and states[page + run] == DIRTY
+        and blocks[page + run] == blocks[page] + run
+    ):
+        run += 1
+    return run
+
+
+@compiled
+def clean(pages: Pages, page: int, count: int) -> None:
+    """Dirty, mapped pages go under writeback."""
+    for i in range(page, page + count):
+        pages.states[i] = MAPPED
+
+
+@compiled
+def last_used(pages: Pages) -> int:
+    """The last page that is no hole; -1 if all are."""
+    return extent_before(pages, len(pages.states))
+
+
+@compiled
+def _starts_extent(pages: Pages, page: int) -> bool:
+    states, blocks = pages.states, pages.blocks
+    if not states[page] & _MAPPED_BIT:
+        return False
+    return (
+        page == 0
+        or not states[page - 1] & _MAPPED_BIT
+        or blocks[page] != blocks[page - 1] + 1
+        or page == pages.size[0]
+    )
+
+
+@compiled
+def count_extents(pages: Pages, used: int) -> int:
+    """How many extents the first *used* pages are."""
+    count = 0
+    for page in range(used):
+        count += _starts_extent(pages, page)
+    return count
+
+
+@compiled
+def fill_extents(pages: Pages, used: int, table: NDArray[np.int64]) -> None:
+    """The extents of the first *used* pages, into the rows of *table*."""
+    row = -1
+    for page in range(used):
+        if _starts_extent(pages, page):
+            row += 1
+            table[row, 0], table[row, 1], table[row, 2] = page, pages.blocks[page], 0
+        if pages.states[page] & _MAPPED_BIT:
+            table[row, 2] += 1

@@ -1,15 +1,36 @@
 """The free space of one XFS allocation group, and where an allocation goes in it.
 
 Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_alloc_ag_vextent_locality
-(fs/xfs/libxfs/xfs_alloc.c).  Blocks are those of the group.  Pure: no clock, no dice.  Left out: stripe
-alignment, busy extents (freed and not yet committed), the group's free list, reservations.
+(fs/xfs/libxfs/xfs_alloc.c).  Blocks are those of the group.  Pure: no clock, no dice; compiled by Numba.  Left out:
+busy extents (freed and not yet committed), the group's free list, reservations.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from sortedcontainers import SortedDict, SortedList
+import numpy as np
+from numpy.typing import NDArray
+
+from models.compiled import compiled
+from models.sorted_table import (
+    Table,
+    after,
+    before,
+    find,
+    insert,
+    is_in,
+    key_at,
+    new_table,
+    remove_at,
+    replace_key,
+    value_at,
+    with_room,
+)  # fmt: skip
+
+_SIZE_SHIFT: Final = 36
+_BLOCK_MASK: Final = (1 << _SIZE_SHIFT) - 1
+_FAR: Final = 1 << 62
 
 
 class Free(NamedTuple):
@@ -19,39 +40,53 @@ class Free(NamedTuple):
     size: int
 
 
+class Space(NamedTuple):
+    """Free extents by block (first block -> size) and by size (size, first block); ``blocks``: [how many are free]."""
+
+    by_block: Table
+    by_size: Table
+    blocks: NDArray[np.int64]
+
+
 class FreeSpace:
     """Disjoint free extents, never adjacent to each other."""
 
     def __init__(self, first: int, size: int) -> None:
-        self._by_block: SortedDict[int, int] = SortedDict()
-        self._by_size: SortedList[tuple[int, int]] = SortedList()
-        self.blocks = 0
+        self.space = Space(new_table(4), new_table(4), np.zeros(1, np.int64))
         if size:
             self.give_back(first, size)
 
     @property
+    def blocks(self) -> int:
+        """How many blocks are free."""
+        return int(self.space.blocks[0])
+
+    @property
     def longest(self) -> int:
         """The longest free extent (blocks); 0 if there is none."""
-        return self._by_size[-1][0] if self._by_size else 0
+        return int(longest(self.space))
 
     def extents(self) -> list[Free]:
         """All free extents, by block."""
-        return [Free(*item) for item in self._by_block.items()]
+        table, found = self.space.by_block, []
+        for row in table.order[: table.sizes[0]].tolist():
+            count = table.counts[row]
+            found += zip(table.keys[row, :count].tolist(), table.values[row, :count].tolist(), strict=True)
+        return [Free(*item) for item in found]
+
+    def with_room(self, allocations: int) -> Space:
+        """The tables, with room for so many *allocations*; for compiled code."""
+        by_block, by_size, blocks = self.space
+        self.space = Space(with_room(by_block, allocations), with_room(by_size, 2 * allocations), blocks)
+        return self.space
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
         """Take *length* blocks, or the longest extent where none has as many, as near to *target* as is found.
 
         Returns the first block and how many, or None if nothing is free.
         """
-        length = min(length, self.longest)
-        if not length:
-            return None
-        found = self._nearest(target, length)
-        block = _place_in(found, target, length)
-        self._drop(found)
-        self._add(found.first, block - found.first)
-        self._add(block + length, found.first + found.size - block - length)
-        return block, length
+        block, got = take_near(self.with_room(1), target, length)
+        return (block, got) if got else None
 
     def give_back(self, block: int, length: int) -> None:
         """Free *length* blocks from *block* on, and join them with their neighbours.
@@ -59,88 +94,160 @@ class FreeSpace:
         Raises:
             ValueError: some of them are free already.
         """
-        end = block + length
-        at = self._by_block.bisect_right(block)
-        before = Free(*self._by_block.peekitem(at - 1)) if at else None
-        after = Free(*self._by_block.peekitem(at)) if at < len(self._by_block) else None
-        if (before and before.first + before.size > block) or (after and after.first < end):
-            raise ValueError(f"blocks {block} to {end - 1} are partly free already")
-        if before and before.first + before.size == block:
-            self._drop(before)
-            block = before.first
-        if after and after.first == end:
-            self._drop(after)
-            end += after.size
-        self._add(block, end - block)
-
-    def _nearest(self, target: int, length: int) -> Free:
-        """The free extent of at least *length* that the parallel search ends with.
-
-        It goes outward from *target* in the tree by block and, one record for each step of that, up the tree by
-        size in doubling sizes.  A hit by block ends it, after a look at the other side for a nearer one; so
-        does the end of the sizes, with the nearest that they gave.
-        """
-        left = self._by_block.bisect_right(target) - 1
-        right = left + 1
-        wanted = length
-        found: list[Free] = []
-        while True:
-            for place, step, opposite in ((left, -1, right), (right, 1, left)):
-                hit = self._at(place)
-                if hit is not None and hit.size >= length:
-                    found.append(hit)
-                    other = self._first_of(length, opposite, -step, target, _distance(hit, target, length))
-                    if other is not None:
-                        found.append(other)
-                    return min(found, key=lambda free: _distance(free, target, length))
-            left, right = left - 1, right + 1
-            at = self._by_size.bisect_left((wanted, target))
-            if at == len(self._by_size):
-                return min(found or [self._smallest(length)], key=lambda free: _distance(free, target, length))
-            size, first = self._by_size[at]
-            found.append(Free(first, size))
-            if first > target and at and self._by_size[at - 1][0] == size:
-                found.append(Free(self._by_size[at - 1][1], size))
-            wanted = max(size + 1, 2 * wanted)
-
-    def _first_of(self, length: int, place: int, step: int, target: int, within: int) -> Free | None:
-        """The first extent of *length* from *place* on that is nearer to *target* than *within*."""
-        while (free := self._at(place)) is not None:
-            gap = target - free.first - free.size if step < 0 else free.first - target
-            if gap >= within:
-                return None
-            if free.size >= length:
-                return free
-            place += step
-        return None
-
-    def _smallest(self, length: int) -> Free:
-        """The smallest extent of at least *length*."""
-        size, first = self._by_size[self._by_size.bisect_left((length, 0))]
-        return Free(first, size)
-
-    def _at(self, place: int) -> Free | None:
-        """The extent at that place of the tree by block."""
-        return Free(*self._by_block.peekitem(place)) if 0 <= place < len(self._by_block) else None
-
-    def _add(self, first: int, size: int) -> None:
-        if size:
-            self._by_block[first] = size
-            self._by_size.add((size, first))
-            self.blocks += size
-
-    def _drop(self, free: Free) -> None:
-        del self._by_block[free.first]
-        self._by_size.remove((free.size, free.first))
-        self.blocks -= free.size
+        if not give_back(self.with_room(1), block, length):
+            raise ValueError(f"blocks {block} to {block + length - 1} are partly free already")
 
 
-def _place_in(free: Free, target: int, length: int) -> int:
+@compiled
+def longest(space: Space) -> int:
+    """The longest free extent (blocks); 0 if there is none."""
+    position, index = before(space.by_size, space.by_size.sizes[0], 0)
+    return key_at(space.by_size, position, index) >> _SIZE_SHIFT if position >= 0 else 0
+
+
+@compiled
+def take_near(space: Space, target: int, length: int) -> tuple[int, int]:
+    """See `FreeSpace.take_near`; nothing free gives 0 blocks."""
+    length = min(length, longest(space))
+    if length == 0:
+        return 0, 0
+    first, size = _nearest(space, target, length)
+    block = _place_in(first, size, target, length)
+    _cut(space, first, size, block, length)
+    return block, length
+
+
+@compiled
+def give_back(space: Space, block: int, length: int) -> bool:
+    """See `FreeSpace.give_back`; False, and nothing done, if some are free already."""
+    table, end = space.by_block, block + length
+    position, index = find(table, block)
+    first_after, size_after = _FAR, 0
+    if is_in(table, position, index):
+        first_after, size_after = key_at(table, position, index), value_at(table, position, index)
+    first_before, size_before = -1, 0
+    position, index = before(table, position, index)
+    if is_in(table, position, index):
+        first_before, size_before = key_at(table, position, index), value_at(table, position, index)
+    if first_before + size_before > block or first_after < end:
+        return False
+    if first_before >= 0 and first_before + size_before == block:
+        _drop(space, first_before, size_before)
+        block = first_before
+    if first_after == end:
+        _drop(space, first_after, size_after)
+        end += size_after
+    _add(space, block, end - block)
+    return True
+
+
+@compiled
+def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
+    """The free extent of at least *length* that the parallel search ends with.
+
+    It goes outward from *target* in the tree by block and, one record for each step of that, up the tree by
+    size in doubling sizes.  A hit by block ends it, after a look at the other side for a nearer one; so
+    does the end of the sizes, with the nearest that they gave.
+    """
+    table, by_size = space.by_block, space.by_size
+    right, right_index = find(table, target + 1)
+    left, left_index = before(table, right, right_index)
+    wanted = length
+    best_first, best_size, best_distance = -1, 0, _FAR
+    while True:
+        for rightward in (False, True):
+            position, index = (right, right_index) if rightward else (left, left_index)
+            if not is_in(table, position, index) or value_at(table, position, index) < length:
+                continue
+            first, size = key_at(table, position, index), value_at(table, position, index)
+            if _distance(first, size, target, length) < best_distance:
+                best_first, best_size = first, size
+                best_distance = _distance(first, size, target, length)
+            position, index = (left, left_index) if rightward else (right, right_index)
+            while is_in(table, position, index):
+                first, size = key_at(table, position, index), value_at(table, position, index)
+                if (target - first - size if rightward else first - target) >= best_distance:
+                    break
+                if size >= length:
+                    if _distance(first, size, target, length) < best_distance:
+                        best_first, best_size = first, size
+                    break
+                position, index = before(table, position, index) if rightward else after(table, position, index)
+            return best_first, best_size
+        if is_in(table, left, left_index):
+            left, left_index = before(table, left, left_index)
+        if is_in(table, right, right_index):
+            right, right_index = after(table, right, right_index)
+        position, index = find(by_size, (wanted << _SIZE_SHIFT) + target)
+        if not is_in(by_size, position, index):
+            if best_first < 0:
+                position, index = find(by_size, length << _SIZE_SHIFT)
+                key = key_at(by_size, position, index)
+                return key & _BLOCK_MASK, key >> _SIZE_SHIFT
+            return best_first, best_size
+        key = key_at(by_size, position, index)
+        first, size = key & _BLOCK_MASK, key >> _SIZE_SHIFT
+        if _distance(first, size, target, length) < best_distance:
+            best_first, best_size, best_distance = first, size, _distance(first, size, target, length)
+        if first > target:
+            position, index = before(by_size, position, index)
+            if is_in(by_size, position, index) and key_at(by_size, position, index) >> _SIZE_SHIFT == size:
+                first = key_at(by_size, position, index) & _BLOCK_MASK
+                if _distance(first, size, target, length) < best_distance:
+                    best_first, best_size, best_distance = first, size, _distance(first, size, target, length)
+        wanted = max(size + 1, 2 * wanted)
+
+
+@compiled
+def _place_in(first: int, size: int, target: int, length: int) -> int:
     """Where *length* blocks go in an extent that has room for them (xfs_alloc_compute_diff, user data)."""
-    if free.first >= target or free.first + free.size < target + length:
-        return free.first
+    if first >= target or first + size < target + length:
+        return first
     return target
 
 
-def _distance(free: Free, target: int, length: int) -> int:
-    return abs(_place_in(free, target, length) - target)
+@compiled
+def _distance(first: int, size: int, target: int, length: int) -> int:
+    return abs(_place_in(first, size, target, length) - target)
+
+
+@compiled
+def _cut(space: Space, first: int, size: int, block: int, length: int) -> None:
+    """Take *length* blocks from *block* on out of a free extent."""
+    table, by_size = space.by_block, space.by_size
+    head, tail = block - first, first + size - block - length
+    position, index = find(table, first)
+    row = table.order[position]
+    if head:
+        table.values[row, index] = head
+        if tail:
+            insert(table, block + length, tail)
+    elif tail:
+        replace_key(table, position, index, block + length)
+        table.values[row, index] = tail
+    else:
+        remove_at(table, position, index)
+    position, index = find(by_size, (size << _SIZE_SHIFT) + first)
+    remove_at(by_size, position, index)
+    if head:
+        insert(by_size, (head << _SIZE_SHIFT) + first, 0)
+    if tail:
+        insert(by_size, (tail << _SIZE_SHIFT) + block + length, 0)
+    space.blocks[0] -= length
+
+
+@compiled
+def _add(space: Space, first: int, size: int) -> None:
+    if size:
+        insert(space.by_block, first, size)
+        insert(space.by_size, (size << _SIZE_SHIFT) + first, 0)
+        space.blocks[0] += size
+
+
+@compiled
+def _drop(space: Space, first: int, size: int) -> None:
+    position, index = find(space.by_block, first)
+    remove_at(space.by_block, position, index)
+    position, index = find(space.by_size, (size << _SIZE_SHIFT) + first)
+    remove_at(space.by_size, position, index)
+    space.blocks[0] -= size

@@ -12,6 +12,7 @@ from models.block.merge import PlugRules
 from models.page_cache import DirtyLimits
 from models.variants import AnyFlusher, AnyThrottling
 from models.writeback import WritebackRules
+from models.xfs_layout import XfsRules
 from sim.param import Given, Spec, assumed, specified
 from sim.units import KIB, MIB, MS, S
 
@@ -85,6 +86,25 @@ class KernelSpec(Spec):
     flusher: AnyFlusher
     throttling: AnyThrottling
     dirty: DirtyLimits
+    xfs: XfsRules
+
+
+def _xfs(prealloc: str, zeroing_converts: bool, quota: str, source: str) -> dict[str, Given]:
+    return {
+        "prealloc": specified(prealloc, f"mechanisms.md 6.3 {source}"),
+        "zeroing_converts": specified(zeroing_converts, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"),
+        "quota": specified(quota, f"mechanisms.md 2.5 {source}"),
+    }
+
+
+_XFS: Final = {
+    "2.6.34": _xfs("fixed", False, "calls_x4", "[V 2.6.34]"),
+    "2.6.34-n10": _xfs("fixed", False, "pages", "[V 2.6.35.6, 2.6.37]: the repair of report N10"),
+    "3.11": _xfs("preceding", False, "pages", "[V 3.11]"),
+    "4.3": _xfs("preceding", False, "pages", "[V 3.11]"),
+    "6.17": _xfs("preceding", True, "pages", "[V 6.17]"),
+}
+_XFS["3.11-p13"] = _XFS["3.11"]
 
 
 def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str) -> KernelSpec:
@@ -109,6 +129,23 @@ def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str
             "dirty_background_ratio": specified(10, "mechanisms.md 0 [V all]"),
             "dirty_ratio": specified(20, "mechanisms.md 0 [V all]"),
         },
+        "xfs": _XFS[name],
+    }
+    return KernelSpec.model_validate(given)
+
+
+def _2_6_34(name: str) -> KernelSpec:
+    """Writers write back, 1024 pages a pass, and the queue plugs, not the thread."""
+    given = _kernel(
+        name, spinlock="ticket", plug="2.6.39", plug_scope="none", source="mechanisms.md 2.6 [V 2.6.34]"
+    ).inputs()
+    given["writeback"] |= {
+        "quota_pages": specified(1024, "mechanisms.md 2.2 [V 2.6.34]: MAX_WRITEBACK_PAGES"),
+        "used_up": specified("redirty_tail", "mechanisms.md 2.1 [V 2.6.34]"),
+    }
+    given["throttling"] = {
+        "kind": specified("caller_writes", "mechanisms.md 3.2 [V 2.6.34]"),
+        "hz": assumed(1000, "CONFIG_HZ of the author's configuration is not told", 100, 1000),
     }
     return KernelSpec.model_validate(given)
 
@@ -116,6 +153,8 @@ def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str
 KERNELS: Final = {
     kernel.name: kernel
     for kernel in (
+        _2_6_34("2.6.34"),
+        _2_6_34("2.6.34-n10"),
         _kernel("3.11", spinlock="ticket", plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]"),
         _kernel("3.11-p13", spinlock="ticket", plug="3.11", plug_scope="slice", source="report P13: the patch"),
         _kernel("4.3", spinlock="queued", plug="4.3", plug_scope="work", source="mechanisms.md 2.6 [V 4.3]"),

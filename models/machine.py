@@ -188,6 +188,7 @@ def build(
     filesystem = component_of("filesystems", fs)(
         site=site,
         spec=fs,
+        rules=kernel.xfs,
         writer_costs=scaled(paths.writer, cpu.writer_scale),
         flusher_costs=scaled(paths.flusher, cpu.flusher_scale),
         cache=cache,
@@ -195,7 +196,13 @@ def build(
     flusher_thread = site.thread("flusher")
     works = WorkList(env, flusher_thread.task)
     throttle = component_of("throttling", kernel.throttling)(
-        env=env, spec=kernel.throttling, cache=cache, works=works, processors=processors, signals=signals
+        env=env,
+        spec=kernel.throttling,
+        cache=cache,
+        works=works,
+        write_back=lambda submitter, pages: writeback.write_inodes(submitter, pages),
+        processors=processors,
+        signals=signals,
     )
     writeback = Writeback(
         env=env,
@@ -218,7 +225,7 @@ def build(
         filesystem=filesystem,
         processors=processors,
         writer=lambda thread: BufferedWriter(
-            env=env, task=thread.task, costs=write_costs, cache=cache, lists=lists, throttle=throttle
+            env=env, submitter=thread, costs=write_costs, cache=cache, lists=lists, throttle=throttle
         ),
         on_end=(lambda: _sync(env, works, cache)) if scenario.sync_after else env.halt,
     )
@@ -248,6 +255,7 @@ def _sync(env: Environment, works: WorkList, cache: PageCache) -> None:
         else:
             env.halt()
 
+    works.queue(Work("start", cache.dirty))
     works.queue(Work("sync"))
     look()
 

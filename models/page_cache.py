@@ -90,6 +90,11 @@ class PageCache:
         self.dirtied = 0
         self.written = 0
 
+    @property
+    def total_pages(self) -> int:
+        """Memory that the kernel does not keep for itself (vm_total_pages)."""
+        return self._memory_bytes // PAGE_BYTES
+
     def dirty_pages(self, pages: int) -> None:
         """Clean pages become dirty."""
         self.dirty += pages

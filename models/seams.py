@@ -93,7 +93,7 @@ class Throttle(Protocol):
     def poll_pages(self, dirtier: Dirtier) -> int:
         """How many pages *dirtier* may have dirtied before it has to call `balance`."""
 
-    def balance(self, task: Task, dirtier: Dirtier) -> Steps:
+    def balance(self, submitter: Submitter, dirtier: Dirtier) -> Steps:
         """balance_dirty_pages; may sleep, and starts background writeback."""
 
     def wrote(self, since_ns: int) -> None:
@@ -111,6 +111,13 @@ class Site:
     mutex: Callable[[str], Mutex]
     variation: Callable[[str], Callable[[], float]]
     dice: Callable[[str], np.random.Generator]
+
+
+class WriteBack(Protocol):
+    """writeback_inodes_wbc: a thread that is no flusher writes back."""
+
+    def __call__(self, submitter: Submitter, pages: int) -> Generator[Wait, None, int]:
+        """Write back up to *pages* of any dirty files; returns what it took off this budget."""
 
 
 class Works(Protocol):
@@ -146,8 +153,8 @@ class Filesystem(Protocol):
     def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Generator[Wait, None, int]:
         """do_writepages: allocate, build bios and submit them.
 
-        Takes what it wrote off the inode, and returns how many pages that were: meanwhile others may
-        have become dirty.
+        Takes what it wrote off the inode, and returns what it took off the budget (wbc->nr_to_write): the pages
+        that it wrote, unless the era counts otherwise.
         """
 
     @property

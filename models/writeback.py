@@ -8,13 +8,14 @@ data-integrity writeback, cgroups.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
 from typing import Final, Literal, NamedTuple
 
 from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, Filesystem, Signals, Submitter, Throttle
-from sim.engine import PARK, Environment, Park, Steps, Task
-from sim.param import Ns, Spec
+from sim.engine import FAR_NS, PARK, Environment, Park, Steps, Task, Wait
+from sim.param import Count, Ns, Spec
 from sim.sync import SpinLock
 from sim.units import MIB, PAGE_BYTES
 
@@ -24,13 +25,15 @@ MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 class WritebackRules(Spec):
     """What an era's fs/fs-writeback.c decides.
 
-    ``plug_scope``: a plug opens per mapping, per slice (the P13 patch) or per work item (4.3 and later);
-    ``slice_time``: a slice ends after it; ``used_up``: where an inode goes that used its chunk up;
-    ``expire`` and ``interval``: dirty_expire_centisecs and dirty_writeback_centisecs.
+    ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or none
+    did (to 2.6.38); ``slice_time``: a slice ends after it; ``quota_pages``: to 2.6.39, all inodes of a slice share so many
+    pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up; ``expire`` and
+    ``interval``: dirty_expire_centisecs and dirty_writeback_centisecs.
     """
 
-    plug_scope: Literal["mapping", "slice", "work"]
+    plug_scope: Literal["none", "mapping", "slice", "work"]
     slice_time: Ns
+    quota_pages: Count | None = None
     used_up: Literal["more_io", "redirty_tail"]
     expire: Ns
     interval: Ns
@@ -50,10 +53,22 @@ class WritebackCosts(Spec):
 
 
 class Work(NamedTuple):
-    """struct wb_writeback_work: what to write and until when."""
+    """struct wb_writeback_work: what to write and until when.
 
-    reason: Literal["background", "periodic", "sync"]
+    A sync(2) is two of them: "start" (wakeup_flusher_threads: so many pages, in chunks) and "sync" (WB_SYNC_ALL).
+    """
+
+    reason: Literal["background", "periodic", "start", "sync"]
     nr_pages: int = UNLIMITED_PAGES
+
+
+class Slice:
+    """What came of one slice, once it is over: pages off the budget, and inodes that became clean."""
+
+    __slots__ = ("wrote",)
+
+    def __init__(self) -> None:
+        self.wrote = 0
 
 
 class WorkList:
@@ -153,7 +168,6 @@ class Writeback:
         self._fs = filesystem
         self._throttle = throttle
         self._signals = signals
-        self._wrote = 0
 
     def over_background(self) -> bool:
         """over_bground_thresh: whether background work has anything to do."""
@@ -165,22 +179,31 @@ class Writeback:
         started_ns = env.now
         pages_left = work.nr_pages
         plugged = rules.plug_scope == "work" and submitter.start_plug()
+        quota = rules.quota_pages
         while pages_left > 0 and not (work.reason == "background" and not self.over_background()):
-            if not lists.io:
+            if not lists.io or (quota is not None and work.reason != "periodic"):
                 age_ns = rules.expire if work.reason == "periodic" else 0
                 older_than_ns = started_ns if work.reason == "sync" else env.now - age_ns
                 moved = lists.queue_io(older_than_ns)
                 yield lists.lock.section(submitter.task, moved * self._costs.move_ns)
             slice_ns = env.now
-            yield self._slice(submitter, work, pages_left)
+            end = Slice()
+            yield self._slice(submitter, work, pages_left if quota is None else min(quota, pages_left), end)
             self._throttle.wrote(slice_ns)
-            pages_left -= self._wrote
-            if not self._wrote and not lists.more_io:
+            pages_left -= end.wrote
+            if not lists.more_io and (end.wrote == 0 if quota is None else end.wrote < quota):
                 break
         if plugged:
             yield from submitter.finish_plug()
 
-    def _slice(self, submitter: Submitter, work: Work, pages_left: int) -> Steps:
+    def write_inodes(self, submitter: Submitter, pages: int) -> Generator[Wait, None, int]:
+        """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1)."""
+        lists, end = self._lists, Slice()
+        yield lists.lock.section(submitter.task, lists.queue_io(self._env.now) * self._costs.move_ns)
+        yield self._slice(submitter, Work("background"), pages, end)
+        return end.wrote
+
+    def _slice(self, submitter: Submitter, work: Work, pages_left: int, end: Slice) -> Steps:
         """writeback_sb_inodes: visit inodes until io is empty, the time or the pages are used up.
 
         One hold of the list lock takes an inode back and picks the next one.
@@ -188,11 +211,14 @@ class Writeback:
         env, lists, rules = self._env, self._lists, self._rules
         task, lock, fs, io = submitter.task, lists.lock, self._fs, lists.io
         turn_ns, inode_ns = self._costs.requeue_ns + self._costs.take_ns, self._costs.inode_ns
-        until_ns = env.now + rules.slice_time
+        until_ns = env.now + rules.slice_time if rules.quota_pages is None else FAR_NS
         per_mapping = rules.plug_scope == "mapping"
         traced = self._signals.writeback_single_inode
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
-        chunk = UNLIMITED_PAGES if work.reason == "sync" else self._chunk_pages(pages_left)
+        if work.reason == "sync":
+            chunk = UNLIMITED_PAGES
+        else:
+            chunk = pages_left if rules.quota_pages is not None else self._chunk_pages(pages_left)
         plugged = rules.plug_scope == "slice" and submitter.start_plug()
         wrote = 0
         yield lock.section(task, self._costs.take_ns, inode_ns)
@@ -202,10 +228,14 @@ class Writeback:
             budget = chunk if chunk == UNLIMITED_PAGES else min(chunk, pages_left - wrote)
             if per_mapping:
                 submitter.start_plug()
+            inode.syncing = True
             written = yield from fs.write_pages(submitter, inode, budget)
             if per_mapping:
                 yield from submitter.finish_plug()
-            wrote += written + (inode.dirty_pages == 0)  # the kernel counts the inode, too
+            inode.syncing = False
+            wrote += written
+            if rules.quota_pages is None:
+                wrote += inode.dirty_pages == 0  # the kernel counts the inode, too
             if traced.observers:
                 traced.emit(inode=inode, wrote=written)
             if inode.dirty_pages:
@@ -215,7 +245,7 @@ class Writeback:
                 break
         if plugged:
             yield from submitter.finish_plug()
-        self._wrote = wrote
+        end.wrote = wrote
 
     def _chunk_pages(self, pages_left: int) -> int:
         """writeback_chunk_size: half a second of bandwidth, in whole 4 MiB and at least one."""

@@ -27,6 +27,11 @@ class Processors:
         self._ready: deque[Task] = deque()
         self._place: dict[Task, tuple[int, int]] = {}  # task -> its processor, and since when (ns)
 
+    @property
+    def count(self) -> int:
+        """How many processors there are."""
+        return self._count
+
     def enter(self, task: Task) -> Park | None:
         """*task* wants to run; a returned wait is to be yielded first."""
         if self._free:

@@ -26,6 +26,8 @@ import simpy
 from simpy.events import Event
 
 URGENT: Final = 0
+FAR_NS: Final = 1 << 62
+"""Later than any run."""
 _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
 
 
@@ -120,6 +122,10 @@ class Environment(simpy.Environment):
         self.wake(task, delay_ns)
         return task
 
+    def next_event_ns(self) -> int:
+        """When the next thing is due (ns): until then, a task that runs on is alone; far ahead if nothing is due."""
+        return int(self._entries[0][0]) if self._entries else FAR_NS
+
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """Resume a parked task *delay_ns* from now.  A task is woken once per park."""
         heappush(self._entries, (self.now + delay_ns, task.rank, next(self._eid), task))
@@ -142,7 +148,7 @@ class Environment(simpy.Environment):
             GiveUp: work was left at *until*.
             TypeError: a task yielded something that is no wait (a float, a generator).
         """
-        give_up_ns = until if until is not None else 1 << 62
+        give_up_ns = until if until is not None else FAR_NS
         queue = self._entries
         take_id = self._eid.__next__
         # A task that goes on waiting is pushed and the next entry popped in one step.

@@ -105,6 +105,11 @@ class Mutex:
         self.name = name
         self.stat = LockStat()
 
+    @property
+    def free(self) -> bool:
+        """Whether nobody has the lock."""
+        return self._owner is None
+
     def try_acquire(self, task: Task) -> bool:
         """Take the lock if it is free."""
         if self._owner is not None:

@@ -19,6 +19,7 @@ from models.block.bio import Bio
 from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import Site, Submitter
+from models.xfs_layout import XfsRules
 from models.xfs_log import LogCosts, LogSpec, MetaBuffer, XfsLog
 from sim.engine import PARK, Steps, Wait
 from sim.param import Bytes, Count, Ns, Spec
@@ -136,6 +137,7 @@ class XfsInode(Inode):
     def __init__(self, group: AllocationGroup, cluster: MetaBuffer, checkpoint: int) -> None:
         self.dirtied_when = 0
         self.dirty_pages = 0
+        self.syncing = False
         self.group = group
         self.cluster = cluster
         self.checkpoint = checkpoint
@@ -152,6 +154,7 @@ class Xfs:
         *,
         site: Site,
         spec: XfsSpec,
+        rules: XfsRules,
         writer_costs: XfsWriterCosts,
         flusher_costs: XfsFlusherCosts,
         cache: PageCache,

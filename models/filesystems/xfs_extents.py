@@ -1,34 +1,44 @@
 """XFS for files of many pages: where their blocks lie.
 
-Stands for xfs_bmapi_convert_delalloc, xfs_bmap_adjacent, xfs_bmap_btalloc, xfs_alloc_vextent_start_ag and
-xfs_iomap_prealloc_size (fs/xfs of 6.x), and for iomap_writepages with range_cyclic, which ends a call at the end of the
-file.  `xfs.py` models small files and their metadata; left out here are the log and all metadata traffic,
-the conversion of unwritten extents after writing, stripe alignment, extent size hints.
+Stands for xfs_bmapi_convert_delalloc and xfs_iomap_write_allocate, xfs_alloc_vextent_start_ag, xfs_release, and for the
+timed part of iomap_writepages and xfs_vm_writepages; the decisions themselves are in `xfs_layout.py`.  `xfs.py` models
+small files and their metadata; left out here are the log and all metadata traffic, the conversion of unwritten
+extents after writing, stripe alignment, extent size hints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Final, Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import model_validator
 
 from models.block.bio import Bio
-from models.file_pages import FilePages
+from models.file_pages import FilePages, delayed_extent
 from models.free_space import FreeSpace
 from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, Site, Submitter
+from models.xfs_layout import (
+    BIOS, CALLS, CONVERT, DICE, DONE, ELAPSED, LEFT, MAX_EXTENT_PAGES, NOWHERE, PAGE, WROTE, Terms, XfsRules, convert,
+    prealloc, target_of, walk, write_all,
+)  # fmt: skip
 from sim.engine import Steps, Wait
 from sim.param import Bytes, Count, Spec
 from sim.sync import Mutex
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
-GAP_UNITS: Final = 4  # XFS_ALLOC_GAP_UNITS
-PREALLOC_MIN_PAGES: Final = 16  # 64 KiB: m_allocsize_blocks
+_DICE = 4_096
+_BIOS = 64
+_CONVERSIONS = 4_096
+"""The most that one compiled call converts: as many allocations as the tables are given room for."""
 
 
 class XfsExtentsSpec(Spec):
-    """``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``max_file``: the
-    largest file that is written.
+    """``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``max_file``: the largest file that
+    is written; ``allocsize``: the mount option, if it is given.
     """
 
     kind: Literal["xfs_extents"] = "xfs_extents"
@@ -36,6 +46,14 @@ class XfsExtentsSpec(Spec):
     agcount: Count
     group_head: Bytes
     max_file: Bytes
+    allocsize: Bytes | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> XfsExtentsSpec:
+        size = self.allocsize
+        if size is not None and (size < 16 * PAGE_BYTES or size & (size - 1)):
+            raise ValueError(f"allocsize {size} B has to be a power of two, 64 KiB at least")
+        return self
 
     @property
     def room(self) -> int:
@@ -62,12 +80,12 @@ class Group:
 class ExtentInode(Inode):
     """A file: its pages, its directory's group, and where the next writeback call starts."""
 
-    __slots__ = ("group", "pages", "writeback_index")
+    __slots__ = ("file", "group", "writeback_index")
 
     def __init__(self, group: Group, pages: int) -> None:
         super().__init__()
         self.group = group
-        self.pages = FilePages(pages)
+        self.file = FilePages(pages)
         self.writeback_index = 0
 
 
@@ -75,21 +93,35 @@ class XfsExtents:
     """One mounted XFS."""
 
     def __init__(
-        self, *, site: Site, spec: XfsExtentsSpec, writer_costs: Any, flusher_costs: Any, cache: PageCache
+        self,
+        *,
+        site: Site,
+        spec: XfsExtentsSpec,
+        rules: XfsRules,
+        writer_costs: Any,
+        flusher_costs: Any,
+        cache: PageCache,
     ) -> None:
+        self._env = site.env
         self._cache = cache
         self._create_ns = writer_costs.create_ns
         self._mkdir_ns = writer_costs.mkdir_ns
         self._map_ns = flusher_costs.map_ns
         self._page_ns = flusher_costs.page_ns
-        self._variation = site.variation("xfs flusher")
-        self._file_pages = -(-spec.max_file // PAGE_BYTES)
+        self._calls_x4 = rules.quota == "calls_x4"
+        allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
+        self._prealloc = prealloc(rules, allocsize)
+        file_pages = -(-spec.max_file // PAGE_BYTES)
+        self._pages_with_prealloc = file_pages + max(min(2 * file_pages, MAX_EXTENT_PAGES + 1), self._prealloc.unit)
         blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
-        self._group_blocks = blocks
+        self.group_blocks = blocks
         self.groups = [
             Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AGF {i}")) for i in range(spec.agcount)
         ]
         self._rotor = 0
+        self._variation = site.variation("xfs flusher")
+        self._dice: NDArray[np.float64] = np.empty(0)
+        self._die = 0
         self.inodes: list[ExtentInode] = []
 
     @property
@@ -113,100 +145,112 @@ class XfsExtents:
         yield lead_ns + create_ns + then_ns
         submitter.task.system_ns += create_ns + then_ns
         self._cache.cached_inodes += 1
-        self.inodes.append(ExtentInode(directory, self._file_pages))
+        self.inodes.append(ExtentInode(directory, self._pages_with_prealloc))
         return self.inodes[-1]
+
+    def write(self, inode: ExtentInode, indices: NDArray[np.int64]) -> tuple[int, int]:
+        """The pages at *indices* are written to: how many of these were done, and how many pages were clean.
+
+        Before the next one, the caller has to have `zero_end` done.
+        """
+        done, were_clean = write_all(inode.file.pages, indices, self._prealloc)
+        return int(done), int(were_clean)
+
+    def zero_end(self, submitter: Submitter, inode: ExtentInode) -> Steps:
+        """xfs_file_write_zero_eof: the delayed extent behind the end of the file becomes an unwritten one."""
+        yield from self._convert(submitter, inode, inode.file.size)
 
     def close(self, inode: ExtentInode) -> None:
         """The last close frees the blocks behind the end of the file (xfs_release)."""
-        for block, pages in inode.pages.trim():
-            self._group_of(block).free.give_back(block - self._group_of(block).first_block, pages)
+        for block, pages in inode.file.trim():
+            group = self.groups[block // self.group_blocks]
+            group.free.give_back(block - group.first_block, pages)
 
     def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Generator[Wait, None, int]:
-        """iomap_writepages: from the writeback index to the end of the file, or until the budget is used up.
+        """See `Filesystem.write_pages`: from the writeback index to the file's end, or until the budget is used up.
 
         With an unlimited budget, a sync's, the whole file is written (range_cyclic 0).
         """
         assert isinstance(inode, ExtentInode)
         if budget_pages == UNLIMITED_PAGES:
             inode.writeback_index = 0
-        pages, left, limits = inode.pages, budget_pages, submitter.limits
+        at = np.zeros(7, np.int64)
+        at[PAGE], at[LEFT], at[CALLS] = inode.writeback_index, budget_pages, UNLIMITED_PAGES
+        if self._calls_x4 and budget_pages != UNLIMITED_PAGES:
+            at[CALLS] = budget_pages
+        bios = np.empty((_BIOS, 2), np.int64)
+        limits = submitter.limits
         bio_pages = min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments)
-        page = pages.next_dirty(inode.writeback_index)
-        while page is not None and left > 0:
-            while pages.is_delayed(page):
-                yield from self._convert(submitter, inode, page)
-            block, run = pages.block_run(page, min(left, bio_pages))
-            pages.clean(page, run)
-            inode.dirty_pages -= run
-            self._cache.start_writeback(run)
-            bio = Bio(
-                block * PAGE_SECTORS, run * PAGE_SECTORS, segments=run, owner=submitter.owner,
-                end_io=self._cache.end_writeback, context=run,
+        pages, group, ended = inode.file.pages, inode.group, CONVERT
+        while ended != DONE:
+            at[DICE] = self._throw()
+            terms = Terms(
+                self._map_ns, self._page_ns, bio_pages, self._calls_x4 and budget_pages != UNLIMITED_PAGES,
+                group.first_block, self.group_blocks, group is inode.group, group.agf.free,
             )  # fmt: skip
-            yield run * self._page_ns
+            space, horizon_ns = group.free.with_room(_CONVERSIONS), self._env.next_event_ns() - self._env.now
+            ended = walk(pages, space, terms, at, horizon_ns, self._dice, bios)
+            self._die = int(at[DICE])
+            yield from self._submit(submitter, inode, bios[: at[BIOS]].tolist(), int(at[ELAPSED]))
+            if ended == CONVERT:
+                group = yield from self._convert(submitter, inode, int(at[PAGE]))
+        inode.writeback_index = int(at[PAGE])
+        return int(budget_pages - at[CALLS] if self._calls_x4 else at[WROTE])
+
+    def _submit(self, submitter: Submitter, inode: ExtentInode, bios: list[list[int]], elapsed_ns: int) -> Steps:
+        """The pages of *bios* go under writeback; *elapsed_ns* later they are submitted."""
+        cache = self._cache
+        for _, pages in bios:
+            inode.dirty_pages -= pages
+            cache.start_writeback(pages)
+        if elapsed_ns:
+            yield elapsed_ns
+        for block, pages in bios:
+            bio = Bio(
+                block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, owner=submitter.owner,
+                end_io=cache.end_writeback, context=pages,
+            )  # fmt: skip
             if not submitter.merge(bio):
                 yield from submitter.make_request(bio)
-            left -= run
-            inode.writeback_index = page + run
-            page = pages.next_dirty(page + run)
-        if page is None:
-            inode.writeback_index = 0
-        return budget_pages - left
 
-    def _convert(self, submitter: Submitter, inode: ExtentInode, page: int) -> Steps:
-        """Give the whole delayed extent around *page* its blocks, or as many as lie together."""
-        target = self._target(inode, page)
-        wanted = inode.group if target is None else self._group_of(target)
-        group = yield from self._lock_group(submitter, wanted)
-        start, length = inode.pages.delayed_extent(page)
-        yield int(self._map_ns * self._variation())
-        extra = self._prealloc_pages(inode, start, length)
-        first = group.first_block
-        near = target - first if target is not None and group is wanted else 0
-        taken = group.free.take_near(near, length + extra)
+    def _convert(self, submitter: Submitter, inode: ExtentInode, page: int) -> Generator[Wait, None, Group]:
+        """Give the whole delayed extent around *page* its blocks, or as many as lie together; from which group."""
+        target = target_of(inode.file.pages, page, self.group_blocks)
+        wanted = inode.group if target == NOWHERE else self.groups[target // self.group_blocks]
+        length = min(delayed_extent(inode.file.pages, page)[1], MAX_EXTENT_PAGES)
+        group = yield from self._lock_group(submitter, wanted, length)
+        at = self._throw()
+        self._die += 1
+        yield int(self._map_ns * self._dice[at])
+        near = target - group.first_block if group is wanted and target != NOWHERE else 0
+        convert(inode.file.pages, group.free.with_room(1), page, near, group.first_block)
         group.agf.release()
-        if taken is None:
-            raise RuntimeError(f"allocation group {group.number} is full")
-        block, got = taken
-        inode.pages.map(start, first + block, got)
+        return group
 
-    def _target(self, inode: ExtentInode, page: int) -> int | None:
-        """xfs_bmap_adjacent: behind the extent in front, with the gap kept on disk if it is not too wide."""
-        start, length = inode.pages.delayed_extent(page)
-        before = inode.pages.before(start)
-        if before is None or before[1] < 0:
-            return None
-        last, block = before
-        gap = start - last - 1
-        target = block + 1
-        if gap <= GAP_UNITS * length and self._group_of(block) is self._group_of(target + gap):
-            return target + gap
-        return target if self._group_of(block) is self._group_of(target) else block
+    def _lock_group(self, submitter: Submitter, target: Group, length: int) -> Generator[Wait, None, Group]:
+        """The first group from *target* on with *length* free blocks together whose AGF is free (try-lock).
 
-    def _prealloc_pages(self, inode: ExtentInode, start: int, length: int) -> int:
-        """xfs_iomap_prealloc_size, at conversion: how many pages behind the end of the file come along."""
-        pages = inode.pages
-        room = self._file_pages - start - length
-        if start + length < pages.size or pages.size < PREALLOC_MIN_PAGES or not room:
-            return 0
-        before = pages.before(start)
-        after_hole = start > 0 and (before is None or before[0] != start - 1)
-        preceding = 0 if after_hole else start + length
-        doubled = 1 << max(0, (2 * preceding).bit_length() - 1)
-        return min(max(PREALLOC_MIN_PAGES, doubled), room)
-
-    def _lock_group(self, submitter: Submitter, target: Group) -> Generator[Wait, None, Group]:
-        """The first group from *target* on whose AGF is free (try-lock); if none is, wait."""
-        for i in range(target.number, target.number + len(self.groups)):
-            group = self.groups[i % len(self.groups)]
-            if group.free.longest and group.agf.try_acquire(submitter.task):
+        If all that have them are locked, the first of them is waited for; if none has as many, the longest
+        free extent of all counts.
+        """
+        order = self.groups[target.number :] + self.groups[: target.number]
+        length = min(length, max(group.free.longest for group in order))
+        if not length:
+            raise RuntimeError("the filesystem is full")
+        fitting = [group for group in order if group.free.longest >= length]
+        for group in fitting:
+            if group.agf.try_acquire(submitter.task):
                 return group
         submitter.before_sleep()
-        yield target.agf.wait(submitter.task)
-        return target
+        yield fitting[0].agf.wait(submitter.task)
+        return fitting[0]
 
-    def _group_of(self, block: int) -> Group:
-        return self.groups[min(block // self._group_blocks, len(self.groups) - 1)]
+    def _throw(self) -> int:
+        """The place of the next of the dice, which vary the time of conversions."""
+        if self._die == len(self._dice):
+            self._dice = np.array([self._variation() for _ in range(_DICE)])
+            self._die = 0
+        return self._die
 
 
 SPEC, COMPONENT = XfsExtentsSpec, XfsExtents

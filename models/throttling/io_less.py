@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from models.page_cache import PageCache, Thresholds
-from models.seams import Signals, Works
+from models.seams import Signals, Submitter, WriteBack, Works
 from sim.cpu import Processors
-from sim.engine import Environment, Steps, Task
+from sim.engine import Environment, Steps
 from sim.param import BytesPerS, Count, Spec
 from sim.units import PAGE_BYTES, S
 
@@ -180,6 +180,7 @@ class IoLessThrottle:
         spec: IoLessSpec,
         cache: PageCache,
         works: Works,
+        write_back: WriteBack,
         processors: Processors,
         signals: Signals,
     ) -> None:
@@ -212,9 +213,9 @@ class IoLessThrottle:
             return min(dirtier.nr_dirtied_pause, EXCEEDED_POLL_PAGES)
         return dirtier.nr_dirtied_pause
 
-    def balance(self, task: Task, dirtier: Dirtier) -> Steps:
+    def balance(self, submitter: Submitter, dirtier: Dirtier) -> Steps:
         """balance_dirty_pages: sleep as long as this task's share of the bandwidth demands."""
-        cache, bandwidth = self._cache, self.bandwidth
+        cache, bandwidth, task = self._cache, self.bandwidth, submitter.task
         jiffy_ns = self._jiffy_ns
         start = self._env.now // jiffy_ns
         pages = dirtier.nr_dirtied

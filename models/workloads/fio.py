@@ -1,28 +1,23 @@
-"""fio: buffered writes, random or sequential, into files that are made on opening.
+"""fio: buffered writes, random or sequential, into files that are made on opening (create_on_open=1, fallocate=none).
 
-Jobs are processes; each has a directory and files of its own, takes its files in turn, and with ``randwrite`` writes
-each block once in the order of fio's random map.  A burst of writes between two calls of the throttle is one
-event: nothing else of the process happens in between.  Left out: reads, direct I/O, fsync, verify.
+Jobs are processes; each has a directory and files of its own, takes its files in turn (file_service_type=roundrobin), and with
+``randwrite`` writes each block once in the order of fio's random map.  Left out: reads, direct I/O, fsync, verify.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import model_validator
 
 from models.buffered_write import BufferedWriter
+from models.file_writer import FileWriters, Job, sequential
+from models.random_map import RandomMap
 from models.seams import Site, Submitter
 from sim.cpu import Processors
-from sim.engine import PARK, Steps
 from sim.param import Bytes, Count, Ns, Spec
 from sim.units import PAGE_BYTES
-
-BURST_PAGES: Final = 256
-"""The longest burst: what a process writes in a millisecond or two."""
 
 
 class FioSpec(Spec):
@@ -52,111 +47,35 @@ class FioSpec(Spec):
         return self.filesize
 
 
-class Fio:
+def fio(
+    *,
+    site: Site,
+    spec: FioSpec,
+    program_scale: float,
+    filesystem: Any,
+    processors: Processors,
+    writer: Callable[[Submitter], BufferedWriter],
+    on_end: Callable[[], None],
+) -> FileWriters:
     """A running fio; it ends with its last write."""
-
-    def __init__(
-        self,
-        *,
-        site: Site,
-        spec: FioSpec,
-        program_scale: float,
-        filesystem: Any,
-        processors: Processors,
-        writer: Callable[[Submitter], BufferedWriter],
-        on_end: Callable[[], None],
-    ) -> None:
-        self._env = site.env
-        self._spec = spec
-        self._app_ns = round(spec.app_time * program_scale)
-        self._fs = filesystem
-        self._processors = processors
-        self._writer = writer
-        self._on_end = on_end
-        self._running = spec.numjobs
-        self._dice = [site.dice(f"fio job {i}") for i in range(spec.numjobs)]
-        self._submitters = [site.thread(f"fio-{i}") for i in range(spec.numjobs)]
-        self._parent = site.env.task("fio")
-        site.env.start(self._parent, self._wait_for_all())
-        for index, submitter in enumerate(self._submitters):
-            submitter.task.on_exit = self._exited
-            site.env.start(submitter.task, self._job(index))
-
-    def _wait_for_all(self) -> Steps:
-        while self._running:
-            yield PARK
-        self._on_end()
-
-    def _exited(self) -> None:
-        self._running -= 1
-        if not self._running:
-            self._env.wake(self._parent)
-
-    def _job(self, index: int) -> Steps:
-        spec, fs, submitter = self._spec, self._fs, self._submitters[index]
-        task, processors, writer = submitter.task, self._processors, self._writer(submitter)
-        ready = processors.enter(task)
-        if ready is not None:
-            yield ready
-        directory = yield from fs.mkdir(submitter)
-        inodes = []
-        for _ in range(spec.nrfiles):
-            inodes.append((yield from fs.create(submitter, directory, 0, 1.0, 0)))
-        orders = [self._order(index) for _ in inodes]
-        write_ns = writer.copy_ns(1) + self._app_ns
-        done, total = 0, spec.nrfiles * len(orders[0])
-        while done < total:
-            burst = min(writer.room(), BURST_PAGES, total - done)
-            task.system_ns += burst * writer.copy_ns(1)
-            task.user_ns += burst * self._app_ns
-            yield burst * write_ns
-            for file, inode in enumerate(inodes):
-                indices = orders[file][_share(done, file, spec.nrfiles) : _share(done + burst, file, spec.nrfiles)]
-                if len(indices):
-                    yield writer.dirty(inode, inode.pages.write(indices), 0)
-            done += burst
-            if writer.due():
-                yield from writer.balance()
-            if (ready := processors.reschedule(task)) is not None:
-                yield ready
-        for inode in inodes:
-            fs.close(inode)
-        processors.leave(task)
-
-    def _order(self, index: int) -> NDArray[np.int64]:
-        """In which order a file's pages are written."""
-        pages = self._spec.filesize // PAGE_BYTES
-        return random_map_order(self._dice[index], pages) if self._spec.rw == "randwrite" else np.arange(pages)
+    pages = spec.filesize // PAGE_BYTES
+    jobs = []
+    for number in range(spec.numjobs):
+        dice = site.dice(f"fio job {number}")
+        random = spec.rw == "randwrite"
+        orders = [RandomMap(dice, pages).take if random else sequential() for _ in range(spec.nrfiles)]
+        jobs.append(Job(number, orders, pages))
+    return FileWriters(
+        name="fio",
+        site=site,
+        filesystem=filesystem,
+        processors=processors,
+        writer=writer,
+        jobs=jobs,
+        call_pages=1,
+        app_ns=round(spec.app_time * program_scale),
+        on_end=on_end,
+    )
 
 
-def random_map_order(dice: np.random.Generator, blocks: int) -> NDArray[np.int64]:
-    """Fio's random map: a random block each time or, if it was written before, the next that was not.
-
-    So blocks cluster as a file fills up, as in a hash table with linear probing (get_next_rand_offset and
-    axmap_next_free in fio's io_u.c).
-    """
-    draws = dice.integers(0, blocks, blocks).tolist()
-    following = list(range(1, blocks + 1))
-    following[-1] = 0
-    free = bytearray(b"\1") * blocks
-    order = []
-    for block in draws:
-        if not free[block]:
-            passed = [block]
-            block = following[block]
-            while not free[block]:
-                passed.append(block)
-                block = following[block]
-            for earlier in passed:
-                following[earlier] = block  # path compression: the next search jumps
-        free[block] = 0
-        order.append(block)
-    return np.array(order, np.int64)
-
-
-def _share(writes: int, file: int, files: int) -> int:
-    """How many of the first *writes*, dealt out in turn, go to *file*."""
-    return (writes + files - 1 - file) // files
-
-
-SPEC, COMPONENT = FioSpec, Fio
+SPEC, COMPONENT = FioSpec, fio

@@ -1,0 +1,37 @@
+"""`compiled`: a function over arrays that Numba compiles on its first call and keeps for the next process.
+
+Numba forgets a kept function when its own file changes, but not when a function that it calls lies in another file and
+changes there.  So what is kept stands under the digest of all files that use it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def _keep_under_digest() -> None:
+    here = Path(__file__).parent
+    digest = blake2b(digest_size=8)
+    for source in sorted(here.rglob("*.py")):
+        text = source.read_bytes()
+        if b"import compiled" in text:
+            digest.update(text)
+    parent = here / "__pycache__" if os.access(here, os.W_OK) else Path.home() / ".cache" / "wbsim"
+    numba.config.CACHE_DIR = str(parent / f"numba-{digest.hexdigest()}")
+
+
+_keep_under_digest()
+
+
+def compiled(function: FunctionT) -> FunctionT:
+    """*function*, compiled in Numba's nopython mode; NUMBA_DISABLE_JIT=1 leaves it as it is."""
+    result: FunctionT = numba.njit(cache=True)(function)
+    return result

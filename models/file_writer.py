@@ -1,0 +1,162 @@
+"""Processes that fill files with buffered writes: what fio and dd have in common.
+
+A burst of writes between two calls of the throttle is one event: nothing else of the process happens in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.buffered_write import BufferedWriter
+from models.seams import Site, Submitter
+from sim.cpu import Processors
+from sim.engine import PARK, Steps
+
+BURST_PAGES: Final = 256
+"""The longest burst: what a process writes in a millisecond or two."""
+
+Order = Callable[[int], NDArray[np.int64]]
+"""The next so many pages of a file to be written."""
+
+
+def sequential() -> Order:
+    """From the first page on."""
+    written = 0
+
+    def take(count: int) -> NDArray[np.int64]:
+        nonlocal written
+        written += count
+        return np.arange(written - count, written)
+
+    return take
+
+
+class Job(NamedTuple):
+    """One process: its directory (by number), the order of each of its files, and how long they get (pages)."""
+
+    directory: int
+    orders: Sequence[Order]
+    pages_each: int
+
+
+class FileWriters:
+    """The processes of *jobs*; *on_end* is told when the last has closed its files.
+
+    A call writes *call_pages*, and the program itself takes *app_ns* of user time around it.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        site: Site,
+        filesystem: Any,
+        processors: Processors,
+        writer: Callable[[Submitter], BufferedWriter],
+        jobs: Sequence[Job],
+        call_pages: int,
+        app_ns: int,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._env = site.env
+        self._fs = filesystem
+        self._processors = processors
+        self._writer = writer
+        self._jobs = jobs
+        self._call_pages = call_pages
+        self._app_ns = app_ns
+        self.on_end = on_end
+        self._running = len(jobs)
+        self._parent = site.thread(name)
+        self._submitters = [site.thread(f"{name}-{i}") for i in range(len(jobs))]
+        self.written_pages = 0
+        self.ended_ns = 0
+        site.env.start(self._parent.task, self._run())
+
+    @property
+    def system_ns(self) -> int:
+        """System time of all processes: work and spinning, as time(1) sees it."""
+        return sum(s.task.system_ns + s.task.spin_ns for s in self._submitters)
+
+    @property
+    def user_ns(self) -> int:
+        """User time of all processes."""
+        return sum(s.task.user_ns for s in self._submitters)
+
+    @property
+    def share_done(self) -> float:
+        """How much of all that is to be written was written."""
+        return self.written_pages / sum(len(job.orders) * job.pages_each for job in self._jobs)
+
+    def _run(self) -> Steps:
+        """The parent: make the directories, start all, wait for all."""
+        directories: dict[int, Any] = {}
+        for job in self._jobs:
+            if job.directory not in directories:
+                directories[job.directory] = yield from self._fs.mkdir(self._parent)
+        for job, submitter in zip(self._jobs, self._submitters, strict=True):
+            submitter.task.on_exit = self._exited
+            self._env.start(submitter.task, self._process(job, directories[job.directory], submitter))
+        while self._running:
+            yield PARK
+        self.ended_ns = self._env.now
+        self.on_end()
+
+    def _exited(self) -> None:
+        self._running -= 1
+        if not self._running:
+            self._env.wake(self._parent.task)
+
+    def _process(self, job: Job, directory: Any, submitter: Submitter) -> Steps:
+        ready = self._processors.enter(submitter.task)
+        if ready is not None:
+            yield ready
+        inodes = []
+        for _ in job.orders:
+            inodes.append((yield from self._fs.create(submitter, directory, 0, 1.0, 0)))
+        yield self._fill(job, inodes, submitter)
+        for inode in inodes:
+            self._fs.close(inode)
+        self._processors.leave(submitter.task)
+
+    def _fill(self, job: Job, inodes: Sequence[Any], submitter: Submitter) -> Steps:
+        """Write the files, one page of each in turn."""
+        task, writer, turns = submitter.task, self._writer(submitter), len(inodes)
+        page_ns, app_page_ns = writer.copy_ns(self._call_pages) / self._call_pages, self._app_ns / self._call_pages
+        done, total = 0, turns * job.pages_each
+        while done < total:
+            burst = min(writer.room(), BURST_PAGES, total - done)
+            system_ns, user_ns = round(burst * page_ns), round(burst * app_page_ns)
+            task.system_ns += system_ns
+            task.user_ns += user_ns
+            yield system_ns + user_ns
+            for turn, (inode, order) in enumerate(zip(inodes, job.orders, strict=True)):
+                count = _share(done + burst, turn, turns) - _share(done, turn, turns)
+                if count:
+                    yield from self._write(submitter, writer, inode, order(count))
+            done += burst
+            self.written_pages += burst
+            if writer.due():
+                yield from writer.balance()
+            if (ready := self._processors.reschedule(task)) is not None:
+                yield ready
+
+    def _write(self, submitter: Submitter, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]) -> Steps:
+        """The copied *pages* become dirty, with whatever the filesystem has to do in between."""
+        while True:
+            done, were_clean = self._fs.write(inode, pages)
+            if were_clean and (wait := writer.dirty(inode, were_clean, 0)):
+                yield wait
+            if done == len(pages):
+                return
+            pages = pages[done:]
+            yield from self._fs.zero_end(submitter, inode)
+
+
+def _share(writes: int, turn: int, turns: int) -> int:
+    """How many of the first *writes*, dealt out in turn, go to the file at *turn*."""
+    return (writes + turns - 1 - turn) // turns

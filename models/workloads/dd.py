@@ -1,0 +1,122 @@
+"""dd: streams of zeros into files, each a process that writes its file from beginning to end.
+
+Left out: reading from anything but /dev/zero, conv and oflag, and the page cache's large folios.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from pydantic import model_validator
+
+from models.buffered_write import BufferedWriter
+from models.file_writer import FileWriters, Job, sequential
+from models.seams import Site, Submitter
+from sim.cpu import Processors
+from sim.param import Bytes, Count, Ns, Spec
+from sim.units import GIB, KIB, MIB, PAGE_BYTES
+
+
+class DdSpec(Spec):
+    """``streams`` run at once, in ``directories`` (one of them, or one each); ``bs`` and ``count`` are dd's.
+
+    ``zero_page_time``: what reading a page of /dev/zero takes.
+    """
+
+    kind: Literal["dd"] = "dd"
+    streams: Count
+    directories: Count
+    bs: Bytes
+    count: Count
+    zero_page_time: Ns
+
+    @model_validator(mode="after")
+    def _check(self) -> DdSpec:
+        if not self.bs or self.bs % PAGE_BYTES:
+            raise ValueError(f"bs {self.bs} B is no whole number of 4 KiB pages")
+        if self.directories not in (1, self.streams):
+            raise ValueError(f"{self.streams} streams in {self.directories} directories: give one, or one for each")
+        return self
+
+    @property
+    def total_files(self) -> int:
+        """One for each stream."""
+        return self.streams
+
+    @property
+    def file_size(self) -> int:
+        """The length of each (bytes)."""
+        return self.bs * self.count
+
+
+class CommandError(ValueError):
+    """A dd command line that cannot be read, or that asks for what is not modelled."""
+
+
+_SUFFIXES = {"": 1, "k": KIB, "K": KIB, "M": MIB, "G": GIB, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def parse_commands(commands: Sequence[str]) -> dict[str, Any]:
+    """The fields of a `DdSpec` from dd's own command lines, one for each stream that runs at once.
+
+    Raises:
+        CommandError: one cannot be read, they differ in more than the file, or it asks for what is not modelled.
+    """
+    read = [_operands(command) for command in commands]
+    if len({(bs, count) for _, bs, count in read}) != 1:
+        raise CommandError("all streams have to have the same bs and count")
+    directories = {str(of.parent) for of, _, _ in read}
+    if len({of for of, _, _ in read}) != len(read):
+        raise CommandError("two streams write to the same file; give each an of= of its own")
+    return {"kind": "dd", "streams": len(read), "directories": len(directories), "bs": read[0][1], "count": read[0][2]}
+
+
+def _operands(command: str) -> tuple[PurePosixPath, int, int]:
+    program, *words = shlex.split(command) or [""]
+    if program != "dd":
+        raise CommandError(f"{command!r} is no dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
+    given = dict(word.partition("=")[::2] for word in words)
+    unknown = [name for name in given if name not in ("if", "of", "bs", "count")]
+    if unknown:
+        raise CommandError(f"{unknown[0]}=: not modelled; use if, of, bs and count")
+    if given.get("if") != "/dev/zero" or not given.get("of") or "count" not in given:
+        raise CommandError(f"{command!r} has to give if=/dev/zero, of=FILE and count=N")
+    return PurePosixPath(given["of"]), _number(given.get("bs", "512")), _number(given["count"])
+
+
+def _number(text: str) -> int:
+    digits = text.rstrip("".join(_SUFFIXES))
+    if not digits.isdigit() or text[len(digits) :] not in _SUFFIXES:
+        raise CommandError(f"{text}: dd reads numbers such as 4096, 1024k or 1M")
+    return int(digits) * _SUFFIXES[text[len(digits) :]]
+
+
+def dd(
+    *,
+    site: Site,
+    spec: DdSpec,
+    program_scale: float,
+    filesystem: Any,
+    processors: Processors,
+    writer: Callable[[Submitter], BufferedWriter],
+    on_end: Callable[[], None],
+) -> FileWriters:
+    """The running dds; they end with the last write."""
+    pages = spec.bs // PAGE_BYTES
+    return FileWriters(
+        name="dd",
+        site=site,
+        filesystem=filesystem,
+        processors=processors,
+        writer=writer,
+        jobs=[Job(i % spec.directories, [sequential()], pages * spec.count) for i in range(spec.streams)],
+        call_pages=pages,
+        app_ns=round(pages * spec.zero_page_time * program_scale),
+        on_end=on_end,
+    )
+
+
+SPEC, COMPONENT = DdSpec, dd
