@@ -52,15 +52,18 @@ class FilePages:
 
     def trim(self) -> list[tuple[int, int]]:
         """Unmap what lies behind the file's end; the runs of blocks that are free again."""
-        tail = [(extent.block, extent.pages) for extent in self.extents() if extent.page >= self.size]
+        tail = self._extent_table(self.size)
         self.pages.states[self.size :] = HOLE
-        return tail
+        return [(block, count) for _, block, count in tail.tolist()]
 
     def extent_table(self) -> NDArray[np.int64]:
         """All extents, by page: rows of page, block and pages; one that goes on behind the file's end is cut there."""
+        return self._extent_table(0)
+
+    def _extent_table(self, first: int) -> NDArray[np.int64]:
         used = int(last_used(self.pages)) + 1
-        table = np.empty((count_extents(self.pages, used), 3), np.int64)
-        fill_extents(self.pages, used, table)
+        table = np.empty((count_extents(self.pages, first, used), 3), np.int64)
+        fill_extents(self.pages, first, used, table)
         return table
 
     def extents(self) -> list[FileExtent]:
@@ -157,19 +160,19 @@ def _starts_extent(pages: Pages, page: int) -> bool:
 
 
 @compiled
-def count_extents(pages: Pages, used: int) -> int:
-    """How many extents the first *used* pages are."""
+def count_extents(pages: Pages, first: int, end: int) -> int:
+    """How many extents start from page *first* on and before page *end*."""
     count = 0
-    for page in range(used):
+    for page in range(first, end):
         count += _starts_extent(pages, page)
     return count
 
 
 @compiled
-def fill_extents(pages: Pages, used: int, table: NDArray[np.int64]) -> None:
-    """The extents of the first *used* pages, into the rows of *table*."""
+def fill_extents(pages: Pages, first: int, end: int, table: NDArray[np.int64]) -> None:
+    """These extents, into the rows of *table*."""
     row = -1
-    for page in range(used):
+    for page in range(first, end):
         if _starts_extent(pages, page):
             row += 1
             table[row, 0], table[row, 1], table[row, 2] = page, pages.blocks[page], 0

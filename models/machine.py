@@ -261,10 +261,12 @@ def _sync(env: Environment, works: WorkList, cache: PageCache) -> None:
 
 
 def _device(env: Environment, spec: Spec, name: str) -> BlockDevice:
-    """The component of *spec*, and of the members that it may have."""
+    """The component of *spec*, and of the devices that it is made of: its members, or the one behind it."""
     parts: dict[str, Any] = {}
-    members = getattr(spec, "members", None)
+    members, behind = getattr(spec, "members", None), getattr(spec, "behind", None)
     if members is not None:
         parts["members"] = [_device(env, member, f"{name}.{i}") for i, member in enumerate(members)]
+    if behind is not None:
+        parts["behind"] = _device(env, behind, f"{name}.behind")
     device: BlockDevice = component_of("devices", spec)(env=env, spec=spec, name=name, **parts)
     return device

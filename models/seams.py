@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.block.bio import Bio, Request
 from models.block.merge import QueueLimits
@@ -72,6 +73,9 @@ class Submitter(Protocol):
 
     def make_request(self, bio: Bio) -> Steps:
         """Submit *bio*, which `merge` refused: elevator, or a request of its own; may sleep."""
+
+    def submit_runs(self, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
+        """Submit writes, rows of first block and pages, in order; *end_io* is told how many pages are done."""
 
 
 class Dirtier(Protocol):
@@ -167,3 +171,11 @@ class BlockDevice(Protocol):
 
     def submit(self, request: Request, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
+
+
+@runtime_checkable
+class BatchDevice(Protocol):
+    """A device that does not look at where a write goes, so that many can be given to it at once."""
+
+    def submit_batch(self, requests: int, pages: int, done: Callable[[], None]) -> None:
+        """Start *requests* writes of *pages* in all; call *done* when the last completes."""

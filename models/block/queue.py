@@ -8,18 +8,26 @@ queue lock's use by completions, congestion_wait, multi-queue software contexts.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from models.block.bio import Bio, Request
 from models.block.elevator import Elevator, ElevatorRules
 from models.block.merge import BACK, FRONT, NEW, Merge, Plug, PlugRules, QueueLimits
-from models.seams import BlockDevice, Site
+from models.block.run_plug import RunPlug
+from models.seams import BatchDevice, BlockDevice, Site
 from sim.cpu import Processors
 from sim.engine import PARK, Environment, Steps, Task, Wait
 from sim.param import Count, Ns, Spec
-from sim.units import MS
+from sim.units import MS, PAGE_SECTORS
+
+def _nothing(pages: int) -> None:
+    """No end_io yet."""
+
 
 BATCH_REQUESTS = 32  # BLK_BATCH_REQ
 BATCH_NS = 20 * MS  # BLK_BATCH_TIME
@@ -93,9 +101,13 @@ class _Pool:
         self._batchers[task] = (left - 1, until_ns)
         return True
 
-    def free(self) -> None:
-        """Return one request; wake the first sleeper if there is room."""
-        self.count -= 1
+    def has_room(self, requests: int) -> bool:
+        """Whether so many can be taken at once; an empty pool lets any number pass."""
+        return self.count == 0 or self.count + requests <= self._nr
+
+    def free(self, requests: int = 1) -> None:
+        """Return *requests*; wake the first sleeper if there is room."""
+        self.count -= requests
         if self.count + 1 <= self._nr:
             if self.waiters:
                 self._env.wake(self.waiters.popleft())
@@ -122,6 +134,11 @@ class RequestQueue:
         self._processors = processors
         self._depth = spec.driver_depth
         self.elevator = Elevator(spec.elevator, spec.limits)
+        self._takes_batches = (
+            spec.driver_depth >= spec.nr_requests
+            and spec.elevator.scheduler == "noop"
+            and isinstance(device, BatchDevice)
+        )
         self._async, self._sync = _Pool(env, spec.nr_requests), _Pool(env, spec.nr_requests)
         self.limits = spec.limits
         self.rules = rules
@@ -142,6 +159,30 @@ class RequestQueue:
             elif not elevator.insert(request):
                 stat.merges += 1
                 self.pool(request.sync).free()
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether nothing ever waits in the elevator, and the device does not look at where a write goes."""
+        return self._takes_batches
+
+    def submit_batch(self, requests: NDArray[np.int64], end_io: Callable[[int], None]) -> None:
+        """Give the device *requests*, rows of first block and pages; *end_io* is told when the last has completed."""
+        assert isinstance(self._device, BatchDevice)
+        count, pages, submitted_ns = len(requests), int(requests[:, 1].sum()), self._env.now
+        self.stat.in_flight += count
+        self._async.count += count
+
+        def complete() -> None:
+            stat = self.stat
+            stat.in_flight -= count
+            stat.ios += count
+            stat.sectors += pages * PAGE_SECTORS
+            stat.wait_ns += count * (self._env.now - submitted_ns)
+            self._processors.interrupt(count * self._complete_ns)
+            self._async.free(count)
+            end_io(pages)
+
+        self._device.submit_batch(count, pages, complete)
 
     def _feed_driver(self) -> None:
         stat, elevator = self.stat, self.elevator
@@ -178,7 +219,7 @@ class BlockSubmitter:
 
     __slots__ = (
         "_dispatch_ns", "_insert_ns", "_on_plug", "_on_queue", "_on_unplug", "_own_plug", "_plug", "_queue",
-        "_request_ns", "_signals", "limits", "owner", "task",
+        "_request_ns", "_runs", "_runs_end", "_signals", "limits", "owner", "task",
     )  # fmt: skip
 
     def __init__(self, task: Task, queue: RequestQueue, costs: BlockCosts) -> None:
@@ -195,6 +236,8 @@ class BlockSubmitter:
         self._insert_ns = costs.insert_ns
         self._dispatch_ns = costs.dispatch_ns
         self._own_plug = Plug(queue.rules, queue.limits)
+        self._runs = RunPlug(queue.rules, queue.limits)
+        self._runs_end: Callable[[int], None] = _nothing
         self._plug: Plug | None = None  # the plug while it is open
 
     def start_plug(self) -> bool:
@@ -210,12 +253,16 @@ class BlockSubmitter:
         """See `Submitter.finish_plug`."""
         plug, self._plug = self._plug, None
         assert plug is not None, "finish_plug without start_plug"
+        if self._runs.requests:
+            return self._issue_runs(self._runs.take())
         return self._issue(self._taken(plug)) if plug.requests else ()
 
     def before_sleep(self) -> None:
         """See `Submitter.before_sleep`."""
         if self._plug is not None and self._plug.requests:
             self._queue.insert(self._taken(self._plug))
+        if self._runs.requests:
+            self._queue.submit_batch(self._runs.take(), self._runs_end)
 
     def merge(self, bio: Bio) -> bool:
         """See `Submitter.merge`."""
@@ -254,6 +301,36 @@ class BlockSubmitter:
         if plug.requests and plug.must_flush(bio.owner):
             yield from self._issue(self._taken(plug))
         plug.add(Request(bio))
+
+    def submit_runs(self, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
+        """See `Submitter.submit_runs`."""
+        if not self._queue.takes_batches:
+            for block, pages in bios.tolist():
+                bio = Bio(
+                    block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, owner=self.owner, end_io=end_io,
+                    context=pages,
+                )  # fmt: skip
+                if not self.merge(bio):
+                    yield from self.make_request(bio)
+            return
+        self._runs_end = end_io
+        made, issued = self._runs.add(bios)
+        self._queue.stat.merges += len(bios) - made
+        yield made * self._request_ns
+        if self._plug is None:
+            issued = np.concatenate([issued, self._runs.take()])
+        if len(issued):
+            yield from self._issue_runs(issued)
+
+    def _issue_runs(self, requests: NDArray[np.int64]) -> Steps:
+        queue, count = self._queue, len(requests)
+        pool = queue.pool(sync=False)
+        while not pool.has_room(count):
+            pool.waiters.append(self.task)
+            yield PARK
+        yield queue.lock.section(self.task, count * self._insert_ns)
+        queue.submit_batch(requests, self._runs_end)
+        yield count * self._dispatch_ns
 
     def _taken(self, plug: Plug) -> list[Request]:
         requests = plug.take()

@@ -27,5 +27,9 @@ class NullDevice:
         """See `BlockDevice.submit`."""
         self._env.call_at(self._env.now, self._rank, done)
 
+    def submit_batch(self, requests: int, pages: int, done: Callable[[], None]) -> None:
+        """See `BatchDevice.submit_batch`."""
+        self._env.call_at(self._env.now, self._rank, done)
+
 
 SPEC, COMPONENT = NullSpec, NullDevice

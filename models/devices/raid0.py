@@ -32,15 +32,13 @@ class Raid0:
         """See `BlockDevice.submit`."""
         chunk, members = self._chunk_sectors, self._members
         first, last = request.start_sector // chunk, (request.end_sector - 1) // chunk
-        if first == last:
-            members[first % len(members)].submit(request, done)
-            return
         pieces: dict[int, tuple[int, int]] = {}
         for index in range(first, last + 1):
             start = max(request.start_sector, index * chunk)
             sectors = min(request.end_sector, (index + 1) * chunk) - start
-            place, so_far = pieces.get(index % len(members), (start, 0))
-            pieces[index % len(members)] = (place, so_far + sectors)
+            row, member = divmod(index, len(members))
+            place, so_far = pieces.get(member, (start - (index - row) * chunk, 0))
+            pieces[member] = (place, so_far + sectors)
         left = len(pieces)
 
         def piece_done() -> None:

@@ -14,7 +14,7 @@ from typing import Literal
 from models.block.bio import Request
 from sim.engine import Environment
 from sim.param import Bytes, BytesPerS, Count, Ns, Spec
-from sim.units import SECTOR_BYTES, S
+from sim.units import PAGE_BYTES, SECTOR_BYTES, S
 
 
 class SsdSpec(Spec):
@@ -56,17 +56,25 @@ class Ssd:
 
     def submit(self, request: Request, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
+        cached = self._take(1, (request.end_sector - request.start_sector) * SECTOR_BYTES)
+        if self._volatile and "F" in request.op and self._programming:
+            cached = max(cached, self._programming[-1])
+        self._env.call_at(cached + self._latency_ns, self._rank, done)
+
+    def submit_batch(self, requests: int, pages: int, done: Callable[[], None]) -> None:
+        """See `BatchDevice.submit_batch`."""
+        self._env.call_at(self._take(requests, pages * PAGE_BYTES) + self._latency_ns, self._rank, done)
+
+    def _take(self, commands: int, size: int) -> int:
+        """When *size* bytes that come in so many *commands* are in the cache."""
         now = self._env.now
-        size = (request.end_sector - request.start_sector) * SECTOR_BYTES
         start = self._link_free_ns if self._link_free_ns > now else now
-        cached = start + self._command_ns + size * S // self._link
+        cached = start + commands * self._command_ns + size * S // self._link
         self._partial_bytes += size
         if self._partial_bytes >= self._flash_page:
             cached = self._program(cached)
         self._link_free_ns = cached
-        if self._volatile and "F" in request.op and self._programming:
-            cached = max(cached, self._programming[-1])
-        self._env.call_at(cached + self._latency_ns, self._rank, done)
+        return cached
 
     def _program(self, now: int) -> int:
         """Program the flash pages that are complete at *now*; when all of them have found room."""

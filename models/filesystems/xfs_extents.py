@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from models.block.bio import Bio
 from models.file_pages import FilePages, delayed_extent
 from models.free_space import FreeSpace
 from models.inode import Inode
@@ -28,10 +27,10 @@ from models.xfs_layout import (
 from sim.engine import Steps, Wait
 from sim.param import Bytes, Count, Spec
 from sim.sync import Mutex
-from sim.units import PAGE_BYTES, PAGE_SECTORS
+from sim.units import PAGE_BYTES
 
 _DICE = 4_096
-_BIOS = 64
+_BIOS = 1_024
 _CONVERSIONS = 4_096
 """The most that one compiled call converts: as many allocations as the tables are given room for."""
 
@@ -191,27 +190,21 @@ class XfsExtents:
             space, horizon_ns = group.free.with_room(_CONVERSIONS), self._env.next_event_ns() - self._env.now
             ended = walk(pages, space, terms, at, horizon_ns, self._dice, bios)
             self._die = int(at[DICE])
-            yield from self._submit(submitter, inode, bios[: at[BIOS]].tolist(), int(at[ELAPSED]))
+            yield from self._submit(submitter, inode, bios[: at[BIOS]], int(at[ELAPSED]))
             if ended == CONVERT:
                 group = yield from self._convert(submitter, inode, int(at[PAGE]))
         inode.writeback_index = int(at[PAGE])
         return int(budget_pages - at[CALLS] if self._calls_x4 else at[WROTE])
 
-    def _submit(self, submitter: Submitter, inode: ExtentInode, bios: list[list[int]], elapsed_ns: int) -> Steps:
+    def _submit(self, submitter: Submitter, inode: ExtentInode, bios: NDArray[np.int64], elapsed_ns: int) -> Steps:
         """The pages of *bios* go under writeback; *elapsed_ns* later they are submitted."""
-        cache = self._cache
-        for _, pages in bios:
-            inode.dirty_pages -= pages
-            cache.start_writeback(pages)
+        pages = int(bios[:, 1].sum())
+        inode.dirty_pages -= pages
+        self._cache.start_writeback(pages)
         if elapsed_ns:
             yield elapsed_ns
-        for block, pages in bios:
-            bio = Bio(
-                block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, owner=submitter.owner,
-                end_io=cache.end_writeback, context=pages,
-            )  # fmt: skip
-            if not submitter.merge(bio):
-                yield from submitter.make_request(bio)
+        if pages:
+            yield from submitter.submit_runs(bios, self._cache.end_writeback)
 
     def _convert(self, submitter: Submitter, inode: ExtentInode, page: int) -> Generator[Wait, None, Group]:
         """Give the whole delayed extent around *page* its blocks, or as many as lie together; from which group."""
@@ -234,16 +227,20 @@ class XfsExtents:
         free extent of all counts.
         """
         order = self.groups[target.number :] + self.groups[: target.number]
-        length = min(length, max(group.free.longest for group in order))
-        if not length:
-            raise RuntimeError("the filesystem is full")
-        fitting = [group for group in order if group.free.longest >= length]
-        for group in fitting:
-            if group.agf.try_acquire(submitter.task):
-                return group
+        first: Group | None = None
+        for group in order:
+            if group.free.longest >= length:
+                first = first or group
+                if group.agf.try_acquire(submitter.task):
+                    return group
+        if first is None:
+            longest = max(group.free.longest for group in order)
+            if not longest:
+                raise RuntimeError("the filesystem is full")
+            return (yield from self._lock_group(submitter, target, longest))
         submitter.before_sleep()
-        yield fitting[0].agf.wait(submitter.task)
-        return fitting[0]
+        yield first.agf.wait(submitter.task)
+        return first
 
     def _throw(self) -> int:
         """The place of the next of the dice, which vary the time of conversions."""

@@ -1,0 +1,99 @@
+"""A disk: zones, seeks, rotation, and a write cache that sorts.
+
+A write completes when it is in the cache.  What is cached goes to the platters in sweeps (C-LOOK), adjacent writes as one: a
+seek over the distance (track + (full - track) * sqrt(distance / size)), half a turn on average unless the head goes on where it is, and
+the transfer at the zone's rate, which falls linearly from the outer edge inwards.  Left out: reads, flushes, track skew,
+remapped sectors, reordering by rotational position.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import sqrt
+from typing import Final, Literal
+
+from models.block.bio import Request
+from models.cached_runs import CachedRuns
+from sim.engine import Environment
+from sim.param import Bytes, BytesPerS, Ns, Spec
+from sim.units import MIB, SECTOR_BYTES, S
+
+SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
+"""The most that goes to the platters before what came meanwhile is looked at."""
+
+
+class DiskSpec(Spec):
+    """``outer`` and ``inner``: the rates of the first and the last zone; ``turn_time``: of one rotation; ``track_seek`` and
+    ``full_seek``: to the next track and across the whole disk; ``link``: how fast the ``cache`` is filled.
+    """
+
+    kind: Literal["disk"] = "disk"
+    size: Bytes
+    outer: BytesPerS
+    inner: BytesPerS
+    turn_time: Ns
+    track_seek: Ns
+    full_seek: Ns
+    cache: Bytes
+    link: BytesPerS
+
+
+class Disk:
+    """One spindle."""
+
+    def __init__(self, *, env: Environment, spec: DiskSpec, name: str) -> None:
+        self._env = env
+        self._spec = spec
+        self._rank = env.next_rank()
+        self._room_sectors = spec.cache // SECTOR_BYTES
+        self._size_sectors = spec.size // SECTOR_BYTES
+        self._link_free_ns = 0
+        self._cached = CachedRuns()
+        self._waiting: deque[tuple[Request, Callable[[], None]]] = deque()
+        self._head = 0
+        self._busy = False
+
+    def submit(self, request: Request, done: Callable[[], None]) -> None:
+        """See `BlockDevice.submit`."""
+        self._waiting.append((request, done))
+        self._admit()
+
+    def _admit(self) -> None:
+        """Take what waits into the cache as far as there is room; an empty cache takes anything."""
+        while self._waiting:
+            request, done = self._waiting[0]
+            if self._cached and self._cached.sectors + request.sectors > self._room_sectors:
+                break
+            self._waiting.popleft()
+            self._link_free_ns = max(self._link_free_ns, self._env.now) + (
+                request.sectors * SECTOR_BYTES * S // self._spec.link
+            )
+            self._env.call_at(self._link_free_ns, self._rank, done)
+            self._cached.add(request.start_sector, request.end_sector)
+        if self._cached and not self._busy:
+            self._write()
+
+    def _write(self) -> None:
+        start, end = self._cached.take(self._head, SWEEP_SECTORS)
+        self._busy = True
+        self._env.call_at(self._env.now + self.service_ns(start, end), self._rank, self._written)
+        self._head = end
+
+    def _written(self) -> None:
+        self._busy = False
+        self._admit()
+
+    def service_ns(self, start: int, end: int) -> int:
+        """What it takes from where the head is to write sectors *start* to *end*."""
+        spec, distance = self._spec, abs(start - self._head)
+        ns = 0
+        if distance:
+            share = sqrt(distance / self._size_sectors)
+            ns = spec.turn_time // 2 + spec.track_seek + round((spec.full_seek - spec.track_seek) * share)
+        inwards = start / self._size_sectors
+        rate = spec.outer + round((spec.inner - spec.outer) * inwards)
+        return ns + (end - start) * SECTOR_BYTES * S // rate
+
+
+SPEC, COMPONENT = DiskSpec, Disk
