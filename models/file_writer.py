@@ -46,7 +46,8 @@ class Job(NamedTuple):
 class FileWriters:
     """The processes of *jobs*; *on_end* is told when the last has closed its files.
 
-    A call writes *call_pages*, and the program itself takes *app_ns* of user time around it.
+    A call writes *call_pages*, and the program itself takes *app_ns* of user time around it; the processes are started
+    one after another, *fork_ns* apart.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class FileWriters:
         jobs: Sequence[Job],
         call_pages: int,
         app_ns: int,
+        fork_ns: int,
         on_end: Callable[[], None],
     ) -> None:
         self._env = site.env
@@ -69,6 +71,8 @@ class FileWriters:
         self._jobs = jobs
         self._call_pages = call_pages
         self._app_ns = app_ns
+        self._fork_ns = fork_ns
+        self._variations = [site.variation(f"{name}-{i}") for i in range(len(jobs))]
         self.on_end = on_end
         self._running = len(jobs)
         self._parent = site.thread(name)
@@ -98,9 +102,10 @@ class FileWriters:
         for job in self._jobs:
             if job.directory not in directories:
                 directories[job.directory] = yield from self._fs.mkdir(self._parent)
-        for job, submitter in zip(self._jobs, self._submitters, strict=True):
+        for job, submitter, variation in zip(self._jobs, self._submitters, self._variations, strict=True):
+            yield self._fork_ns
             submitter.task.on_exit = self._exited
-            self._env.start(submitter.task, self._process(job, directories[job.directory], submitter))
+            self._env.start(submitter.task, self._process(job, directories[job.directory], submitter, variation))
         while self._running:
             yield PARK
         self.ended_ns = self._env.now
@@ -111,26 +116,27 @@ class FileWriters:
         if not self._running:
             self._env.wake(self._parent.task)
 
-    def _process(self, job: Job, directory: Any, submitter: Submitter) -> Steps:
+    def _process(self, job: Job, directory: Any, submitter: Submitter, variation: Callable[[], float]) -> Steps:
         ready = self._processors.enter(submitter.task)
         if ready is not None:
             yield ready
         inodes = []
         for _ in job.orders:
             inodes.append((yield from self._fs.create(submitter, directory, 0, 1.0, 0)))
-        yield self._fill(job, inodes, submitter)
+        yield self._fill(job, inodes, submitter, variation)
         for inode in inodes:
             self._fs.close(inode)
         self._processors.leave(submitter.task)
 
-    def _fill(self, job: Job, inodes: Sequence[Any], submitter: Submitter) -> Steps:
+    def _fill(self, job: Job, inodes: Sequence[Any], submitter: Submitter, variation: Callable[[], float]) -> Steps:
         """Write the files, one page of each in turn."""
         task, writer, turns = submitter.task, self._writer(submitter), len(inodes)
         page_ns, app_page_ns = writer.copy_ns(self._call_pages) / self._call_pages, self._app_ns / self._call_pages
         done, total = 0, turns * job.pages_each
         while done < total:
             burst = min(writer.room(), BURST_PAGES, total - done)
-            system_ns, user_ns = round(burst * page_ns), round(burst * app_page_ns)
+            factor = burst * variation()
+            system_ns, user_ns = int(factor * page_ns), int(factor * app_page_ns)
             task.system_ns += system_ns
             task.user_ns += user_ns
             yield system_ns + user_ns

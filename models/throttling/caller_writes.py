@@ -1,8 +1,10 @@
 """Throttling to 3.1: the writer writes back.
 
-Stands for balance_dirty_pages and balance_dirty_pages_ratelimited of mm/page-writeback.c from 2.6.31 to 3.1.  One device
-that all writers use: its share of the thresholds is the whole.  Left out: real-time tasks, laptop mode, and that the pages
-between two checks are counted per processor, not per task.
+Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_limit of mm/page-writeback.c from 2.6.31 to
+3.1.  One device that all writers use: its share of the thresholds is the whole.  A task's own limit is lower, by up to an
+eighth, the more of the recent dirtying is its own: so who slept gets through before who just wrote.  (mechanisms.md 3.2 does not
+have this; it is from memory of the source, [R].)  Left out: real-time tasks, laptop mode, and that the pages between two
+checks are counted per processor, not per task.
 """
 
 from __future__ import annotations
@@ -28,12 +30,42 @@ class CallerWritesSpec(Spec):
 
 
 class Dirtier:
-    """One writer: the pages since its last check."""
+    """One writer: the pages since its last check, and what of it counts as recent, in which period."""
 
-    __slots__ = ("nr_dirtied",)
+    __slots__ = ("nr_dirtied", "period", "recent")
 
     def __init__(self) -> None:
         self.nr_dirtied = 0
+        self.recent = 0
+        self.period = 0
+
+
+class Proportions:
+    """Floating proportions (lib/proportions.c): the shares of the tasks in what was dirtied lately.
+
+    What is older counts half as much with every period; a period is twice to four times the dirty limit.
+    """
+
+    def __init__(self, limit_pages: int) -> None:
+        self._half_period = 1 << (1 + (limit_pages - 1).bit_length() - 1)
+        self._events = 0
+
+    def add(self, dirtier: Dirtier, pages: int) -> None:
+        """*dirtier* dirtied *pages*."""
+        self._events += pages
+        self._age(dirtier)
+        dirtier.recent += pages
+
+    def lowered(self, limit: int, dirtier: Dirtier) -> int:
+        """task_dirty_limit: the *limit* less up to an eighth."""
+        self._age(dirtier)
+        whole = self._half_period + self._events % self._half_period
+        return limit - limit // 8 * dirtier.recent // whole
+
+    def _age(self, dirtier: Dirtier) -> None:
+        period = self._events // self._half_period
+        dirtier.recent >>= min(period - dirtier.period, 63)
+        dirtier.period = period
 
 
 class CallerWrites:
@@ -61,6 +93,7 @@ class CallerWrites:
         pages = cache.total_pages // (32 * processors.count)
         self._ratelimit_pages = min(max(pages, 16), MAX_RATELIMIT_PAGES)
         self._exceeded = False
+        self._proportions = Proportions(cache.thresholds().limit)
 
     @property
     def avg_write_pages_per_s(self) -> int:
@@ -82,24 +115,25 @@ class CallerWrites:
         """balance_dirty_pages: write back one and a half times what was dirtied, or wait until others have."""
         cache = self._cache
         chunk = max(dirtier.nr_dirtied, self._ratelimit_pages) * 3 // 2
+        self._proportions.add(dirtier, dirtier.nr_dirtied)
         dirtier.nr_dirtied = 0
         wrote, pause = 0, 1
         while True:
             thresholds = cache.thresholds()
-            if cache.nr_dirty < thresholds.freerun:
+            limit = self._proportions.lowered(thresholds.limit, dirtier)
+            if cache.nr_dirty <= limit or cache.nr_dirty < thresholds.freerun:
                 break
-            self._exceeded = cache.nr_dirty > thresholds.limit
-            if not self._exceeded:
-                break
-            if cache.dirty > thresholds.limit:
+            self._exceeded = True
+            if cache.dirty > limit:
                 wrote += yield from self._write_back(submitter, chunk)
-                if cache.nr_dirty <= thresholds.limit:
+                if cache.nr_dirty <= limit:
                     break
             if wrote >= chunk:
                 break
             yield from self._sleep(submitter, pause)
             pause = min(2 * pause, self._hz // 10)
-        self._exceeded = self._exceeded and cache.nr_dirty >= cache.thresholds().limit
+        if cache.nr_dirty < limit:
+            self._exceeded = False
         if not self._works.in_progress and cache.dirty > cache.thresholds().background:
             self._works.start_background()
 

@@ -23,7 +23,7 @@ from sim.units import GIB, KIB, MIB, PAGE_BYTES
 class DdSpec(Spec):
     """``streams`` run at once, in ``directories`` (one of them, or one each); ``bs`` and ``count`` are dd's.
 
-    ``zero_page_time``: what reading a page of /dev/zero takes.
+    ``zero_page_time``: what reading a page of /dev/zero takes; ``fork_time``: what the shell takes to start a stream.
     """
 
     kind: Literal["dd"] = "dd"
@@ -32,6 +32,7 @@ class DdSpec(Spec):
     bs: Bytes
     count: Count
     zero_page_time: Ns
+    fork_time: Ns
 
     @model_validator(mode="after")
     def _check(self) -> DdSpec:
@@ -115,6 +116,7 @@ def dd(
         jobs=[Job(i % spec.directories, [sequential()], pages * spec.count) for i in range(spec.streams)],
         call_pages=pages,
         app_ns=round(pages * spec.zero_page_time * program_scale),
+        fork_ns=round(spec.fork_time * program_scale),
         on_end=on_end,
     )
 

@@ -21,7 +21,7 @@ from sim.units import PAGE_BYTES
 
 
 class FioSpec(Spec):
-    """fio's options of the same names; ``app_time``: user time of fio itself per write."""
+    """fio's options of the same names; ``app_time``: user time of fio itself per write; ``fork_time``: of each job."""
 
     kind: Literal["fio"] = "fio"
     rw: Literal["write", "randwrite"]
@@ -29,6 +29,7 @@ class FioSpec(Spec):
     nrfiles: Count
     filesize: Bytes
     app_time: Ns
+    fork_time: Ns
 
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
@@ -74,6 +75,7 @@ def fio(
         jobs=jobs,
         call_pages=1,
         app_ns=round(spec.app_time * program_scale),
+        fork_ns=round(spec.fork_time * program_scale),
         on_end=on_end,
     )
 
