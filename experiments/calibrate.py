@@ -8,11 +8,14 @@ Three constants of P13's machine are fitted, each to the rows that it names in `
   alone).  The unpatched column cannot tell the two apart: with one request a file they are one sum.
 
 All other patched rows are predictions.
+
+Two constants of N10's machine are fitted, each to the throughput of one row: ``writer_scale`` and the device's
+``link``. No row of extents is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any, Final
@@ -21,12 +24,12 @@ from experiments.config import Case, load
 from experiments.published import METRICS, published_rows
 from experiments.reproduce import config_path
 from experiments.runner import Outcome, run_all
-from models.hardware import MACHINES
 from models.machine import PathCosts
-from sim.param import Origin
+from models.testbeds import MACHINES
+from sim.param import Origin, Spec
 
 START: Final[Mapping[str, float]] = {"writer_scale": 2.0, "flusher_scale": 2.0, "exit_time": 5_000}
-STEPS: Final = {"writer_scale": 0.01, "flusher_scale": 0.01, "exit_time": 100}
+STEPS: Final = {"writer_scale": 0.01, "flusher_scale": 0.01, "exit_time": 100, "link": 1_000_000}
 """What the constants are rounded to: finer than the fit can tell."""
 CLOSE_ENOUGH: Final = 0.01
 """The fit ends when no target is to move by more than this; the tolerance of the claims is 0.05."""
@@ -54,7 +57,7 @@ def calibrate_p13(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
     for number in range(1, MAX_ROUNDS + 1):
         constants = {name: _rounded(name, value) for name, value in constants.items()}
         unpatched, patched = _run(constants, seed, progress)
-        errors = _log_errors({"unpatched": unpatched, "patched": patched})
+        errors = _log_errors(load(config_path("plug.toml")).cases, (unpatched, patched))
         change = {
             "sys": -errors["P13-sys-u"],
             "unpatched": -(errors["P13-wall-u"] - errors["P13-rate-u"] - errors["P13-iops-u"] - errors["P13-bw-u"]) / 4,
@@ -65,12 +68,37 @@ def calibrate_p13(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
         if max(map(abs, change.values())) < CLOSE_ENOUGH:
             break
         constants = _improved(constants, change, patched)
-    return Fit(constants, committed(), {key: exp(error) - 1 for key, error in errors.items()}, number)
+    committed = _calibrated(MACHINES["p13-vm"].processors)
+    return Fit(constants, committed, {key: exp(error) - 1 for key, error in errors.items()}, number)
 
 
-def committed() -> dict[str, float]:
-    """The constants of P13's machine that are marked as calibrated."""
-    cpu = MACHINES["p13-vm"].processors
+def calibrate_n10(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit:
+    """Fit N10's: the writers' scale to the throughput of one dd, the way to the array to that of two."""
+    constants: dict[str, float] = {"writer_scale": 2.0, "link": 600_000_000}
+    experiment = load(config_path("streams.toml"))
+    for number in range(1, MAX_ROUNDS + 1):
+        constants = {name: _rounded(name, value) for name, value in constants.items()}
+        overrides = [
+            f"machine.processors.writer_scale={constants['writer_scale']}",
+            f'machine.device.link="{int(constants["link"])} B/s"',
+        ]
+        cases = [c for c in load(config_path("streams.toml"), overrides).cases if c.variant in ("one", "two-same")]
+        jobs = [(case, replication) for case in cases for replication in range(experiment.replications)]
+        errors = _log_errors(cases, run_all(jobs, seed, progress))
+        change = {"writer_scale": errors["N10-one-bw"], "link": -errors["N10-two-same-bw"]}
+        wanted = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
+        tell(f"round {number}: {_shown(constants)}; to change by {_shown(wanted)}")
+        if max(map(abs, change.values())) < CLOSE_ENOUGH:
+            break
+        constants = {name: value * exp(change[name]) for name, value in constants.items()}
+    machine = MACHINES["n10-vm"]
+    committed = {"writer_scale": machine.processors.writer_scale, "link": machine.device.link}  # type: ignore[attr-defined]
+    fitted = {key: exp(error) - 1 for key, error in errors.items() if key in ("N10-one-bw", "N10-two-same-bw")}
+    return Fit(constants, committed, fitted, number)
+
+
+def _calibrated(cpu: Spec) -> dict[str, float]:
+    """The constants of *cpu* that are marked as calibrated."""
     return {
         name: getattr(cpu, name)
         for name in type(cpu).model_fields
@@ -88,17 +116,20 @@ def _run(constants: Mapping[str, float], seed: int, progress: bool) -> tuple[Out
         ],
     )
     jobs: list[tuple[Case, int]] = [(case, 0) for case in experiment.cases]
-    by_name = {outcome.variant: outcome for outcome in run_all(jobs, seed, progress)}
-    return by_name["unpatched"], by_name["patched"]
+    unpatched, patched = run_all(jobs, seed, progress)
+    return unpatched, patched
 
 
-def _log_errors(outcomes: Mapping[str, Outcome]) -> dict[str, float]:
-    """log(simulated / published) of P13's rows."""
-    return {
-        row.id: log(METRICS[row.metric, row.unit].whole(outcomes[row.variant]) / row.value)
-        for row in published_rows()
-        if row.report == "P13" and row.value is not None
-    }
+def _log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """log(simulated / published) of the rows that *cases* stand for; the geometric mean of several runs of one."""
+    errors = {}
+    for row in published_rows():
+        case = next((case for case in cases if row.id in case.rows), None)
+        if case is not None and row.value is not None:
+            metric = METRICS[row.metric, row.unit]
+            runs = [metric.whole(outcome) for outcome in outcomes if outcome.variant == case.variant]
+            errors[row.id] = sum(log(value / row.value) for value in runs) / len(runs)
+    return errors
 
 
 def _improved(constants: Mapping[str, float], change: Mapping[str, float], patched: Outcome) -> dict[str, float]:
@@ -134,3 +165,7 @@ def _rounded(name: str, value: float) -> float:
 
 def _shown(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+CALIBRATIONS: Final = {"P13": calibrate_p13, "N10": calibrate_n10}
+"""The fits, by report."""

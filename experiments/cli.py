@@ -60,13 +60,13 @@ def _parser() -> ArgumentParser:
     reproduce = commands.add_parser("reproduce", help="published figures against simulated ones")
     reproduce.set_defaults(command=_reproduce)
     reproduce.add_argument("reports", nargs="*", metavar="REPORT", help="such as P13; all that are modelled by default")
-    reproduce.add_argument("--quick", action="store_true", help="a tenth of the files in a tenth of the memory")
-    reproduce.add_argument("--replications", type=_positive, default=1, metavar="N")
+    reproduce.add_argument("--quick", action="store_true", help="smaller experiments, in less memory")
+    reproduce.add_argument("--replications", type=_positive, metavar="N", help="as each configuration says by default")
     _common(reproduce)
 
     calibrate = commands.add_parser("calibrate", help="refit the calibrated constants and compare")
     calibrate.set_defaults(command=_calibrate)
-    calibrate.add_argument("report", choices=["P13"])
+    calibrate.add_argument("report", choices=["P13", "N10"])
     calibrate.add_argument("--seed", type=_natural, default=1)
 
     params = commands.add_parser("params", help="every number with its unit, origin and source")
@@ -176,11 +176,13 @@ def _reproduce(arguments: Namespace) -> int:
 
 
 def _calibrate(arguments: Namespace) -> int:
-    from experiments.calibrate import calibrate_p13
+    from experiments.calibrate import CALIBRATIONS
     from experiments.report import fit_table
 
     progress = sys.stderr.isatty()
-    fit = calibrate_p13(arguments.seed, progress, lambda line: print(line, file=sys.stderr, flush=True))
+    fit = CALIBRATIONS[arguments.report](
+        arguments.seed, progress, lambda line: print(line, file=sys.stderr, flush=True)
+    )
     print(fit_table(fit))
     return 0 if fit.agrees else 1
 

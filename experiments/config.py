@@ -8,7 +8,10 @@ filesystem.like = "p13-xfs"
 workload.command = "fs_mark -D 10000 -S0 ..."
 machine.memory.memory = "16 GiB"   # any number of a spec can be given
 [variants.patched]                 # what sets a variant apart
+rows = ["P13-wall-p"]              # optional: the published figures that it stands for
 kernel.writeback.plug_scope = "slice"
+quick = ["workload.loops=12"]      # optional, here or in a variant: what --quick sets
+replications = 8                   # optional: how often `wbsim reproduce` runs it
 [sweep]                            # optional: one axis; a point may set several numbers
 name = "threads"
 points = [
@@ -21,8 +24,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -37,26 +41,34 @@ from experiments.problems import (
     merged,
     unknown_key,
 )  # fmt: skip
-from models.hardware import FILESYSTEMS, FS_MARK_PROGRAM, MACHINES
+from models.commands import CommandError
+from models.hardware import DD_PROGRAM, FIO_PROGRAM, FS_MARK_PROGRAM
 from models.kernels import KERNELS
 from models.machine import Scenario
-from models.workloads.fs_mark import CommandError, parse_command
+from models.testbeds import FILESYSTEMS, MACHINES
+from models.workloads import dd, fio, fs_mark
 from sim.param import ByHand, Spec, specified
 
 _BASES: Final[dict[str, Mapping[str, Spec]]] = {"machine": MACHINES, "kernel": KERNELS, "filesystem": FILESYSTEMS}
-_PARTS: Final = (*_BASES, "workload", "give_up")
-_TOP: Final = ("title", "scenario", "variants", "sweep")
+_PARTS: Final = (*_BASES, "workload", "give_up", "sync_after")
+_TOP: Final = ("title", "scenario", "variants", "sweep", "quick", "replications")
+_OF_A_VARIANT: Final = ("rows", "quick")
 _SWEEP: Final = ("name", "points")
 DEFAULT_GIVE_UP: Final = "100000 s"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run of an experiment: a variant, at one point of the sweep (None without one)."""
+    """One run of an experiment: a variant, at one point of the sweep (None without one).
+
+    ``rows``: the ids of the published figures that it stands for; ``quick``: the overrides of a shorter run.
+    """
 
     variant: str
     point: Any
     scenario: Scenario
+    rows: tuple[str, ...] = ()
+    quick: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -71,6 +83,7 @@ class Experiment:
     title: str
     axis: str | None
     cases: tuple[Case, ...]
+    replications: int = 1
 
 
 def load(file: FilePath, overrides: Sequence[str] = ()) -> Experiment:
@@ -122,6 +135,9 @@ class _Reader:
         common = self._table(("scenario",), document.get("scenario", {}))
         variants = self._table(("variants",), document.get("variants", {})) or {"base": {}}
         sweep = self._table(("sweep",), document.get("sweep", {}))
+        replications = document.get("replications", 1)
+        if not isinstance(replications, int) or replications < 1:
+            self._wrong(("replications",), f"is {replications!r}; a whole number of one or more was expected")
         cases = [
             case
             for variant in variants
@@ -129,16 +145,19 @@ class _Reader:
         ]
         if self._problems:
             raise BadInput(list(dict.fromkeys(self._problems)))
-        return Experiment(title, sweep.get("name"), tuple(cases))
+        return Experiment(title, sweep.get("name"), tuple(cases), replications)
 
     def _cases(
         self, variant: str, common: Mapping[str, Any], changes: Mapping[str, Any], sweep: Mapping[str, Any]
     ) -> list[Case]:
-        table = merged(common, changes)
+        self._variant = variant
+        rows = self._texts(("variants", variant, "rows"), changes.get("rows", []))
+        quick = self._texts(("variants", variant, "quick"), changes.get("quick", self._document.get("quick", [])))
+        table = merged(common, {key: value for key, value in changes.items() if key not in _OF_A_VARIANT})
         for path, value in self._overrides:
             table = merged(table, _nested(path, value))
         if not sweep:
-            return self._case(variant, None, table)
+            return [replace(case, rows=rows, quick=quick) for case in self._case(variant, None, table)]
         self._refuse_unknown(sweep, _SWEEP, ("sweep",))
         points = sweep.get("points")
         if not isinstance(points, list) or not points or not all(isinstance(p, dict) and "value" in p for p in points):
@@ -163,6 +182,8 @@ class _Reader:
         if workload is None or not sound:
             return []
         inputs["workload"] = workload
+        if "sync_after" in table:
+            inputs["sync_after"] = table["sync_after"]
         try:
             return [Case(variant, point, Scenario.model_validate(inputs))]
         except ValidationError as error:
@@ -180,15 +201,22 @@ class _Reader:
 
     def _workload(self, given: dict[str, Any]) -> dict[str, Any] | None:
         command = given.pop("command", None)
-        if not isinstance(command, str):
-            self._wrong(("scenario", "workload", "command"), "is missing; give an fs_mark command line")
+        lines = [command] if isinstance(command, str) else command
+        if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
+            self._wrong(("scenario", "workload", "command"), f"is missing; give a command line of {_PROGRAMS}")
             return None
         try:
-            fields: dict[str, Any] = parse_command(command)
+            fields = _read_command(lines)
         except CommandError as error:
             self._wrong(("scenario", "workload", "command"), str(error))
             return None
-        return merged({**fields, **FS_MARK_PROGRAM}, self._sourced(given, ("scenario", "workload")))
+        return merged(fields, self._sourced(given, ("scenario", "workload")))
+
+    def _texts(self, path: Path, value: Any) -> tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+            return tuple(value)
+        self._wrong(path, f"is {value!r}; a list of texts was expected")
+        return ()
 
     def _sourced(self, table: Mapping[str, Any], path: Path) -> dict[str, Any]:
         """*table* with every value marked as given here."""
@@ -234,6 +262,23 @@ class _Reader:
         place = self._places.of(("variants", self._variant, *path[1:]), path)
         self._problems.append(Problem(place, ".".join(path), message))
         return []
+
+
+_PROGRAMS: Final = "fs_mark, fio or dd"
+
+
+def _read_command(lines: Sequence[str]) -> dict[str, Any]:
+    """The workload that command lines ask for, with what the program itself costs; several dds run at once."""
+    program = PurePosixPath((lines[0].split() or [""])[0]).name
+    if program == "dd":
+        return {**dd.parse_commands(lines), **DD_PROGRAM}
+    if len(lines) > 1:
+        raise CommandError(f"{len(lines)} command lines; only dd can be given several, which run at once")
+    if program == "fio":
+        return {**fio.parse_command(lines[0]), **FIO_PROGRAM}
+    if program in ("fs_mark", "fsmark"):
+        return {**fs_mark.parse_command(lines[0]), **FS_MARK_PROGRAM}
+    raise CommandError(f"{lines[0]!r} is not a command line of {_PROGRAMS}")
 
 
 def _nested(path: Path, value: Any) -> dict[str, Any]:

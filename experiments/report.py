@@ -42,7 +42,7 @@ def reproduction_table(result: Reproduction) -> str:
             f"{result.cpu_s:.0f} s of CPU, {result.peak_rss_mib:.0f} MiB, seed {result.seed}",
         ]
     if result.quick:
-        notes.insert(0, "quick: a tenth of the files in a tenth of the memory; not the published experiment")
+        notes.insert(0, "quick: smaller files or fewer, in less memory; not the published experiment")
     return "\n".join([text, "", *notes]).rstrip()
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import resource
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +17,9 @@ from experiments.published import METRICS, Published, figure, published_rows
 from experiments.runner import Outcome, run_all
 from sim.param import Origin, Spec
 
-CONFIGS: Final = {"P13": "plug.toml"}
+CONFIGS: Final = {"P13": "plug.toml", "N10": "streams.toml", "W25": "fragmentation.toml"}
 """The reports that can be reproduced, and their experiments."""
-QUICK_SHARE: Final = 10
+INTERVAL: Final = "t-interval over the replications; of a single run with iterations, batch means of 10 batches of them"
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,12 @@ def config_path(name: str) -> Path:
     return Path(str(files("experiments").joinpath("configs", name)))
 
 
-def reproduce(reports: Sequence[str], *, quick: bool, replications: int, seed: int, progress: bool) -> Reproduction:
+def reproduce(
+    reports: Sequence[str], *, quick: bool, replications: int | None, seed: int, progress: bool
+) -> Reproduction:
     """Simulate the experiments of *reports* (all that are modelled, if none is named).
 
-    *quick* runs a tenth of the files in a tenth of the memory.
+    *quick* makes smaller ones of them, as their configurations say; without *replications* these say that, too.
 
     Raises:
         BadInput: an unknown report.
@@ -81,49 +83,46 @@ def reproduce(reports: Sequence[str], *, quick: bool, replications: int, seed: i
             raise bad("reproduce", f"there is no report {report!r}; use one of {', '.join(known)}")
     wanted = list(dict.fromkeys(reports)) or list(CONFIGS)
     experiments = [_experiment(report, quick) for report in wanted if report in CONFIGS]
+    jobs = [
+        (case, replication)
+        for experiment in experiments
+        for case in experiment.cases
+        for replication in range(replications or experiment.replications)
+    ]
     cases = [case for experiment in experiments for case in experiment.cases]
-    jobs = [(case, replication) for case in cases for replication in range(replications)]
     before = os.times()
     outcomes = run_all(jobs, seed, progress) if jobs else []
     after = os.times()
     used = sum(after[:4]) - sum(before[:4])
     calibrated = {target for case in cases for target in _targets(case.scenario)}
-    rows = [_row(row, outcomes, calibrated) for row in published_rows() if row.report in wanted]
+    variants = {row_id: case.variant for case in cases for row_id in case.rows}
+    rows = []
+    for row in published_rows():
+        if row.report in wanted:
+            runs = [outcome for outcome in outcomes if outcome.variant == variants.get(row.id)]
+            rows.append(_row(row, runs, calibrated))
     peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    interval = (
-        f"t-interval over {replications} replications"
-        if replications > 1
-        else "batch means of 10 batches of iterations within the one run"
-    )
     constants = _constants([case.scenario for case in cases])
-    return Reproduction(rows, constants, used, max(peak, own), seed, interval, quick, outcomes, experiments)
+    return Reproduction(rows, constants, used, max(peak, own), seed, INTERVAL, quick, outcomes, experiments)
 
 
 def _experiment(report: str, quick: bool) -> Experiment:
     path = config_path(CONFIGS[report])
+    whole = load(path)
     if not quick:
-        return load(path)
-    full = load(path).cases[0].scenario
-    memory = full.machine.memory
-    return load(
-        path,
-        [
-            f"workload.loops={full.workload.loops // QUICK_SHARE}",  # type: ignore[attr-defined]
-            f'machine.memory.memory="{memory.memory // QUICK_SHARE} B"',
-            f'machine.memory.kernel_reserve="{memory.kernel_reserve // QUICK_SHARE} B"',
-        ],
-    )
+        return whole
+    cases = tuple(load(path, case.quick).cases[i] for i, case in enumerate(whole.cases))
+    return replace(whole, cases=cases, replications=1)
 
 
 def _targets(spec: Spec) -> set[str]:
     return {target for number in spec.numbers() if number.given for target in number.given.targets}
 
 
-def _row(row: Published, outcomes: Sequence[Outcome], calibrated: set[str]) -> Row:
+def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str]) -> Row:
     metric = METRICS.get((row.metric, row.unit))
-    runs = [outcome for outcome in outcomes if outcome.variant == row.variant]
-    if row.report not in CONFIGS or metric is None or not runs:
+    if metric is None or not runs:
         return Row(row.id, row.value, row.unit, None, None, None, "not modelled yet")
     value, low, high = figure(metric, runs)
     error = value / row.value - 1 if row.value else None

@@ -19,7 +19,7 @@ from experiments.config import Case
 from experiments.problems import bad
 from experiments.progress import Meter, Progress
 from models.machine import PRIMITIVES, Machine, Scenario, build
-from models.workloads.fs_mark import Iteration
+from models.seams import Iteration
 from sim.engine import GiveUp
 from sim.units import SECTOR_BYTES, S
 
@@ -41,7 +41,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run measured; times in s, rates per s, ``locks`` by name as /proc/lock_stat has them (ns)."""
+    """What one run measured; times in s, rates per s, ``locks`` by name as /proc/lock_stat has them (ns).
+
+    ``wall_time`` is the workload's; ``file_bytes``: what all files hold together; ``extents``: how many each file
+    lies in after all was written back, where the filesystem keeps that.
+    """
 
     variant: str
     point: Any
@@ -55,6 +59,8 @@ class Outcome:
     write_bandwidth: float
     merges: int
     log_bytes: int
+    file_bytes: int
+    extents: tuple[int, ...]
     flusher_spin_time: float
     locks: dict[str, dict[str, int]]
     samples: tuple[Sample, ...]
@@ -78,7 +84,6 @@ def run_case(
         BadInput: the workload does not end within the scenario's ``give_up``.
     """
     machine = build(case.scenario, seed, replication, PRIMITIVES[primitives])
-    loops = cast(Any, case.scenario.workload).loops
     samples: list[Sample] = []
 
     def sample(iteration: Iteration) -> None:
@@ -95,8 +100,10 @@ def run_case(
             )
         )
         if tell is not None:
-            tell(Progress(case.label, len(samples) / loops, iteration.end_ns / S))
+            tell(Progress(case.label, machine.workload.share_done, iteration.end_ns / S))
 
+    if tell is not None:
+        _watch(machine, case.label, tell)
     machine.workload.on_iteration = sample
     # A run makes no cycles, and hunting for them among half a million inodes takes a tenth of the time.
     gc.disable()
@@ -111,11 +118,26 @@ def run_case(
     return _outcome(case, seed, replication, machine, samples, cpu_s)
 
 
+WATCH_NS: Final = 10 * S
+
+
+def _watch(machine: Machine, label: str, tell: Tell) -> None:
+    """Tell of the progress within an iteration now and then, in simulated time."""
+    env, rank = machine.env, machine.env.next_rank()
+
+    def look() -> None:
+        if env.live_tasks:
+            tell(Progress(label, machine.workload.share_done, env.now / S))
+            env.call_at(env.now + WATCH_NS, rank, look)
+
+    env.call_at(WATCH_NS, rank, look)
+
+
 def _outcome(
     case: Case, seed: int, replication: int, machine: Machine, samples: Sequence[Sample], cpu_s: float
 ) -> Outcome:
-    workload, stat = machine.workload, machine.queue.stat
-    wall_s = samples[-1].end_ns / S
+    workload, spec, last = machine.workload, cast(Any, case.scenario.workload), samples[-1]
+    wall_s = last.end_ns / S
     return Outcome(
         variant=case.variant,
         point=case.point,
@@ -125,10 +147,12 @@ def _outcome(
         system_cpu_time=workload.system_ns / S,
         user_cpu_time=workload.user_ns / S,
         create_rate=fmean(sample.files_per_sec for sample in samples),
-        write_iops=stat.ios / wall_s,
-        write_bandwidth=stat.sectors * SECTOR_BYTES / wall_s,
-        merges=stat.merges,
+        write_iops=last.ios / wall_s,
+        write_bandwidth=last.sectors * SECTOR_BYTES / wall_s,
+        merges=machine.queue.stat.merges,
         log_bytes=machine.filesystem.log_bytes,
+        file_bytes=spec.total_files * spec.file_size,
+        extents=machine.filesystem.extents_per_file(),
         flusher_spin_time=machine.flusher.task.spin_ns / S,
         locks={lock.name: asdict(lock.stat) for lock in machine.locks},
         samples=tuple(samples),

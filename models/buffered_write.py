@@ -30,7 +30,8 @@ class BufferedWriter:
     """One process that writes: its account with the throttle; *close_ns* is the mean time of a close(2)."""
 
     __slots__ = (
-        "_cache", "_call_ns", "_dirtier", "_env", "_lists", "_mark_ns", "_page_ns", "_submitter", "_task", "_throttle", "close_ns",
+        "_cache", "_call_ns", "_dirtier", "_env", "_lists", "_mark_ns", "_page_ns", "_submitter",
+        "_task", "_throttle", "close_ns",
     )  # fmt: skip
 
     def __init__(

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -25,7 +25,7 @@ def _keep_under_digest() -> None:
         if b"import compiled" in text:
             digest.update(text)
     parent = here / "__pycache__" if os.access(here, os.W_OK) else Path.home() / ".cache" / "wbsim"
-    numba.config.CACHE_DIR = str(parent / f"numba-{digest.hexdigest()}")
+    numba.config.CACHE_DIR = str(parent / f"numba-{digest.hexdigest()}")  # type: ignore[attr-defined]
 
 
 _keep_under_digest()
@@ -33,5 +33,4 @@ _keep_under_digest()
 
 def compiled(function: FunctionT) -> FunctionT:
     """*function*, compiled in Numba's nopython mode; NUMBA_DISABLE_JIT=1 leaves it as it is."""
-    result: FunctionT = numba.njit(cache=True)(function)
-    return result
+    return cast(FunctionT, numba.njit(cache=True)(function))

@@ -1,8 +1,8 @@
 """The pages of one file: which are dirty, and which blocks they have.
 
 Stands for the page cache's dirty tags and the in-core extent list (xfs_iext) together.  A page is a hole, delayed
-(dirty, no block yet), reserved (delayed but never written: preallocation), mapped (a block, clean) or dirty with a block.
-Pure; the functions are compiled by Numba.
+(dirty, no block yet), reserved (delayed but never written: preallocation), mapped (a block, clean) or dirty with a
+block. Pure; the functions are compiled by Numba.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class FileExtent(NamedTuple):
 
 
 class Pages(NamedTuple):
-    """``states`` and ``blocks`` of each page, the latter of mapped ones only; ``size``: [where the file ends (pages)]."""
+    """``states`` and ``blocks`` of each page, the latter of mapped ones only; ``size``: [where the file ends
+    (pages)].
+    """
 
     states: NDArray[np.uint8]
     blocks: NDArray[np.int64]
@@ -65,6 +67,10 @@ class FilePages:
         table = np.empty((count_extents(self.pages, first, used), 3), np.int64)
         fill_extents(self.pages, first, used, table)
         return table
+
+    def extent_count(self) -> int:
+        """How many extents there are."""
+        return int(count_extents(self.pages, 0, last_used(self.pages) + 1))
 
     def extents(self) -> list[FileExtent]:
         """`extent_table` as tuples."""
@@ -152,10 +158,7 @@ def _starts_extent(pages: Pages, page: int) -> bool:
     if not states[page] & _MAPPED_BIT:
         return False
     return (
-        page == 0
-        or not states[page - 1] & _MAPPED_BIT
-        or blocks[page] != blocks[page - 1] + 1
-        or page == pages.size[0]
+        page == 0 or not states[page - 1] & _MAPPED_BIT or blocks[page] != blocks[page - 1] + 1 or page == pages.size[0]
     )
 
 

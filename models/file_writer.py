@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.buffered_write import BufferedWriter
-from models.seams import Site, Submitter
+from models.seams import Iteration, Site, Submitter
 from sim.cpu import Processors
 from sim.engine import PARK, Steps
+from sim.units import S
 
 BURST_PAGES: Final = 256
 """The longest burst: what a process writes in a millisecond or two."""
@@ -44,7 +45,7 @@ class Job(NamedTuple):
 
 
 class FileWriters:
-    """The processes of *jobs*; *on_end* is told when the last has closed its files.
+    """The processes of *jobs*; when the last has closed its files, `on_iteration` and *on_end* are told.
 
     A call writes *call_pages*, and the program itself takes *app_ns* of user time around it; the processes are started
     one after another, *fork_ns* apart.
@@ -77,8 +78,8 @@ class FileWriters:
         self._running = len(jobs)
         self._parent = site.thread(name)
         self._submitters = [site.thread(f"{name}-{i}") for i in range(len(jobs))]
+        self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.written_pages = 0
-        self.ended_ns = 0
         site.env.start(self._parent.task, self._run())
 
     @property
@@ -108,7 +109,8 @@ class FileWriters:
             self._env.start(submitter.task, self._process(job, directories[job.directory], submitter, variation))
         while self._running:
             yield PARK
-        self.ended_ns = self._env.now
+        files, now = sum(len(job.orders) for job in self._jobs), self._env.now
+        self.on_iteration(Iteration(files, files * S / now, 0, now))
         self.on_end()
 
     def _exited(self) -> None:

@@ -52,7 +52,7 @@ class FreeSpace:
     """Disjoint free extents, never adjacent to each other."""
 
     def __init__(self, first: int, size: int) -> None:
-        self.space = Space(new_table(4), new_table(4), np.zeros(1, np.int64))
+        self.space = Space(new_table(4, valued=True), new_table(4, valued=False), np.zeros(1, np.int64))
         if size:
             self.give_back(first, size)
 
@@ -68,7 +68,8 @@ class FreeSpace:
 
     def extents(self) -> list[Free]:
         """All free extents, by block."""
-        table, found = self.space.by_block, []
+        table = self.space.by_block
+        found: list[tuple[int, int]] = []
         for row in table.order[: table.sizes[0]].tolist():
             count = table.counts[row]
             found += zip(table.keys[row, :count].tolist(), table.values[row, :count].tolist(), strict=True)

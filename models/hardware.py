@@ -124,62 +124,6 @@ P13_MACHINE: Final = MachineSpec.model_validate(
     }
 )
 
-_EXTENTS: Final = "docs/measurements.md D"
-
-LOOP_MACHINE: Final = MachineSpec.model_validate(
-    {
-        "name": "loop-vm",
-        "processors": {
-            "count": measured(2, "nproc"),
-            "slice_time": assumed(3 * MS, "EEVDF's base slice on two processors", MS, 6 * MS),
-            "writer_scale": specified(1, "the reference machine itself"),
-            "flusher_scale": specified(1, "the reference machine itself"),
-            "exit_time": specified(0, "a loop device on tmpfs: no request leaves the guest"),
-            "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
-            "line_time": assumed(60, "mechanisms.md 7.2: one socket", 40, 100),
-            "line_from_far": specified(0, "queued spinlocks wait each on a line of its own"),
-            "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
-            "paths": {
-                **REFERENCE_PATHS,
-                "write": {
-                    **REFERENCE_PATHS["write"],
-                    "call_ns": measured(4_250, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
-                    "page_ns": measured(1_600, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
-                },
-                "flusher": {
-                    **REFERENCE_PATHS["flusher"],
-                    "map_ns": measured(24_000, f"{_EXTENTS}: 24 us a page and 31 a run, less the other paths"),
-                },
-            },
-        },
-        "memory": {
-            "memory": measured(24 * GIB, "/proc/meminfo"),
-            "kernel_reserve": assumed(400 * MIB, "text, page structs, reserves", 256 * MIB, 1024 * MIB),
-            "inode_slab_bytes": assumed(1_700, "xfs_inode, dentry and buffers", 1_300, 2_200),
-        },
-        "queue": {
-            "limits": {
-                "max_sectors_bytes": measured(1280 * KIB, "/sys/block/loop0/queue"),
-                "max_segments": measured(128, "/sys/block/loop0/queue"),
-                "max_segment_bytes": measured(64 * KIB, "/sys/block/loop0/queue"),
-                "nomerges": measured(0, "/sys/block/loop0/queue"),
-                "max_discard_bytes": specified(MAX_DISCARD_BYTES, "no discard is made"),
-            },
-            "elevator": {
-                "scheduler": assumed("noop", "stands for none", "noop", "deadline"),
-                "fifo_batch": specified(16, "mechanisms.md 1.4 [V 6.12]"),
-            },
-            "nr_requests": measured(128, "/sys/block/loop0/queue with none"),
-            "driver_depth": specified(128, "drivers/block/loop.c: LOOP_DEFAULT_HW_Q_DEPTH"),
-        },
-        "device": {"kind": specified("null", "tmpfs: the copy is in the flusher's measured time")},
-    }
-)
-"""The machine of the measurements: a small guest, with a loop device on tmpfs."""
-
-MACHINES: Final = {machine.name: machine for machine in (P13_MACHINE, LOOP_MACHINE)}
-"""The machines that a configuration can name."""
-
 _MKFS: Final = "mkfs.xfs 3.2 defaults for 500 TB with metadata CRCs [R]"
 _LOG_ITEM: Final = "struct xfs_inode_log_format and xfs_icdinode of 3.11 with op headers [R]"
 
@@ -211,9 +155,6 @@ P13_XFS: Final = XfsSpec.model_validate(
         },
     }
 )
-FILESYSTEMS: Final = {"p13-xfs": P13_XFS}
-"""The filesystems that a configuration can name."""
-
 FS_MARK_PROGRAM: Final[dict[str, Any]] = {
     "app_user_time": measured(3_600, f"{_FS_MARK}: user time per file"),
     "app_system_time": measured(1_400, f"{_FS_MARK}: app overhead less user time (mkdir of what exists, the clock)"),
@@ -224,3 +165,15 @@ FS_MARK_PROGRAM: Final[dict[str, Any]] = {
     ),
 }
 """What fs_mark itself costs on the reference machine."""
+
+FIO_PROGRAM: Final[dict[str, Any]] = {
+    "app_time": measured(750, "docs/measurements.md D: user time per write"),
+    "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
+}
+"""What fio itself costs on the reference machine."""
+
+DD_PROGRAM: Final[dict[str, Any]] = {
+    "zero_page_time": assumed(500, "clearing 4 KiB that are not in the cache: 8 GB/s", 250, 1_000),
+    "fork_time": assumed(1 * MS, "a shell forks and starts dd in the background", 500 * US, 5 * MS),
+}
+"""What dd itself costs on the reference machine."""

@@ -92,7 +92,9 @@ class KernelSpec(Spec):
 def _xfs(prealloc: str, zeroing_converts: bool, quota: str, source: str) -> dict[str, Given]:
     return {
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {source}"),
-        "zeroing_converts": specified(zeroing_converts, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"),
+        "zeroing_converts": specified(
+            zeroing_converts, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"
+        ),
         "quota": specified(quota, f"mechanisms.md 2.5 {source}"),
     }
 

@@ -81,6 +81,11 @@ class Scenario(Spec):
     @model_validator(mode="after")
     def _check(self) -> Scenario:
         fs, workload = cast(Any, self.filesystem), cast(Any, self.workload)
+        if fs.by_page != workload.by_page:
+            raise ValueError(
+                f"workload: {workload.kind} and a filesystem of kind {fs.kind} do not go together: the small files of"
+                " fs_mark need one of kind xfs, the large ones of fio and dd one of kind xfs_extents"
+            )
         needed, room = fs.bytes_of(workload.total_files, workload.file_size), fs.room
         if needed > room:
             raise ValueError(
@@ -189,6 +194,7 @@ def build(
         site=site,
         spec=fs,
         rules=kernel.xfs,
+        largest_file=cast(Any, scenario.workload).file_size,
         writer_costs=scaled(paths.writer, cpu.writer_scale),
         flusher_costs=scaled(paths.flusher, cpu.flusher_scale),
         cache=cache,
@@ -204,7 +210,7 @@ def build(
         processors=processors,
         signals=signals,
     )
-    writeback = Writeback(
+    writeback: Writeback = Writeback(
         env=env,
         rules=kernel.writeback,
         costs=scaled(paths.writeback, cpu.flusher_scale),

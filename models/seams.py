@@ -117,6 +117,18 @@ class Site:
     dice: Callable[[str], np.random.Generator]
 
 
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What a workload reports: files so far, at what rate (summed over its processes), its own overhead, and when
+    (ns).
+    """
+
+    count: int
+    files_per_sec: float
+    app_overhead_us: int
+    end_ns: int
+
+
 class WriteBack(Protocol):
     """writeback_inodes_wbc: a thread that is no flusher writes back."""
 
@@ -164,6 +176,9 @@ class Filesystem(Protocol):
     @property
     def log_bytes(self) -> int:
         """Bytes written to the log so far."""
+
+    def extents_per_file(self) -> tuple[int, ...]:
+        """How many extents each file lies in, in the order of creation; empty where that is not kept."""
 
 
 class BlockDevice(Protocol):

@@ -24,7 +24,7 @@ class Table(NamedTuple):
     """
 
     keys: NDArray[np.int64]
-    values: NDArray[np.int64]
+    values: NDArray[np.int32]
     counts: NDArray[np.int64]
     order: NDArray[np.int64]
     lowest: NDArray[np.int64]
@@ -32,11 +32,17 @@ class Table(NamedTuple):
     sizes: NDArray[np.int64]
 
 
-def new_table(rows: int) -> Table:
-    """An empty table with room for *rows* rows."""
-    shape = (rows, WIDTH)
-    columns = (np.empty(rows, np.int64) for _ in range(4))
-    return Table(np.empty(shape, np.int64), np.empty(shape, np.int64), *columns, np.zeros(3, np.int64))
+def new_table(rows: int, valued: bool) -> Table:
+    """An empty table with room for *rows* rows; without values if they are not *valued*."""
+    return Table(
+        keys=np.empty((rows, WIDTH), np.int64),
+        values=np.empty((rows if valued else 0, WIDTH), np.int32),
+        counts=np.empty(rows, np.int64),
+        order=np.empty(rows, np.int64),
+        lowest=np.empty(rows, np.int64),
+        again=np.empty(rows, np.int64),
+        sizes=np.zeros(3, np.int64),
+    )
 
 
 def with_room(table: Table, additions: int) -> Table:
@@ -44,9 +50,11 @@ def with_room(table: Table, additions: int) -> Table:
     rows = len(table.counts)
     if table.sizes[1] + additions + 1 <= rows:  # each may open a row
         return table
-    larger = new_table(2 * rows + additions + 1)
-    for old, new in zip(table[:-1], larger[:-1], strict=True):
-        new[:rows] = old
+    larger = new_table(2 * rows + additions + 1, len(table.values) > 0)
+    larger.keys[:rows] = table.keys
+    larger.values[: len(table.values)] = table.values
+    larger.counts[:rows], larger.order[:rows] = table.counts, table.order
+    larger.lowest[:rows], larger.again[:rows] = table.lowest, table.again
     larger.sizes[:] = table.sizes
     return larger
 
@@ -80,7 +88,7 @@ def find(table: Table, key: int) -> tuple[int, int]:
 @compiled
 def is_in(table: Table, position: int, index: int) -> bool:
     """Whether there is a key at that place."""
-    return 0 <= position < table.sizes[0] and 0 <= index < table.counts[table.order[position]]
+    return bool(0 <= position < table.sizes[0] and 0 <= index < table.counts[table.order[position]])
 
 
 @compiled
@@ -127,7 +135,8 @@ def insert(table: Table, key: int, value: int) -> None:
         _open_row(table, position + 1)
         upper = table.order[position + 1]
         table.keys[upper, :_LOAD] = table.keys[row, _LOAD:]
-        table.values[upper, :_LOAD] = table.values[row, _LOAD:]
+        if len(table.values):
+            table.values[upper, :_LOAD] = table.values[row, _LOAD:]
         table.counts[upper] = _LOAD
         table.counts[row] = _LOAD
         table.lowest[position + 1] = table.keys[upper, 0]
@@ -136,9 +145,11 @@ def insert(table: Table, key: int, value: int) -> None:
     count = table.counts[row]
     for i in range(count, index, -1):
         table.keys[row, i] = table.keys[row, i - 1]
-        table.values[row, i] = table.values[row, i - 1]
     table.keys[row, index] = key
-    table.values[row, index] = value
+    if len(table.values):
+        for i in range(count, index, -1):
+            table.values[row, i] = table.values[row, i - 1]
+        table.values[row, index] = value
     table.counts[row] = count + 1
     table.lowest[position] = table.keys[row, 0]
 
@@ -158,7 +169,9 @@ def remove_at(table: Table, position: int, index: int) -> None:
     count = table.counts[row] - 1
     for i in range(index, count):
         table.keys[row, i] = table.keys[row, i + 1]
-        table.values[row, i] = table.values[row, i + 1]
+    if len(table.values):
+        for i in range(index, count):
+            table.values[row, i] = table.values[row, i + 1]
     table.counts[row] = count
     if count:
         table.lowest[position] = table.keys[row, 0]

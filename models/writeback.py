@@ -25,9 +25,9 @@ MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 class WritebackRules(Spec):
     """What an era's fs/fs-writeback.c decides.
 
-    ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or none
-    did (to 2.6.38); ``slice_time``: a slice ends after it; ``quota_pages``: to 2.6.39, all inodes of a slice share so many
-    pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up; ``expire`` and
+    ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or none did
+    (to 2.6.38); ``slice_time``: a slice ends after it; ``quota_pages``: to 2.6.39, all inodes of a slice share so
+    many pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up; ``expire`` and
     ``interval``: dirty_expire_centisecs and dirty_writeback_centisecs.
     """
 

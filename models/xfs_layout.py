@@ -1,8 +1,8 @@
 """What XFS decides about the place of file pages: preallocation, the target of an allocation, the page walk.
 
-Stands for xfs_iomap_prealloc_size, xfs_file_write_zero_eof, xfs_bmap_adjacent, xfs_bmapi_convert_delalloc and the walks
-of write_cache_pages (to 5.x, with XFS's clustering) and iomap_writepages.  Pure: no clock of its own (times are given and
-summed), no dice; compiled by Numba.
+Stands for xfs_iomap_prealloc_size, xfs_file_write_zero_eof, xfs_bmap_adjacent, xfs_bmapi_convert_delalloc and the
+walks of write_cache_pages (to 5.x, with XFS's clustering) and iomap_writepages.  Pure: no clock of its own (times
+are given and summed), no dice; compiled by Numba.
 """
 
 from __future__ import annotations
@@ -14,8 +14,19 @@ from numpy.typing import NDArray
 
 from models.compiled import compiled
 from models.file_pages import (
-    DELAYED, DIRTY, HOLE, MAPPED, RESERVED, Pages, clean, delayed_extent, dirty_run, extent_before, is_delayed,
-    map_blocks, next_dirty,
+    DELAYED,
+    DIRTY,
+    HOLE,
+    MAPPED,
+    RESERVED,
+    Pages,
+    clean,
+    delayed_extent,
+    dirty_run,
+    extent_before,
+    is_delayed,
+    map_blocks,
+    next_dirty,
 )  # fmt: skip
 from models.free_space import Space, longest, take_near
 from sim.param import Spec
@@ -144,8 +155,8 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
     return int(target) if block // group_blocks == target // group_blocks else NOWHERE
 
 
-# A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, the time used (ns),
-# how many dice and rows of bios were used, and how many pages were written.
+# A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, the time
+# used (ns), how many dice and rows of bios were used, and how many pages were written.
 PAGE, LEFT, CALLS, ELAPSED, DICE, BIOS, WROTE = range(7)
 DONE: Final = 0
 """A walk ended with the file or the budget."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from models.hardware import FILESYSTEMS, FS_MARK_PROGRAM, MACHINES
+from models.hardware import DD_PROGRAM, FIO_PROGRAM, FS_MARK_PROGRAM
 from models.kernels import KERNELS, PLUG_RULES
+from models.testbeds import FILESYSTEMS, MACHINES
 from models.variants import variants
 from sim.param import Given, Origin, Spec
 
@@ -88,7 +89,7 @@ def test_variants_are_strangers(folder: str) -> None:
 def test_only_the_machine_builds_components() -> None:
     """No module but machine.py imports a variant's component, except the tables of named specs."""
     for path in (ROOT / "models").rglob("*.py"):
-        if path.name in ("machine.py", "hardware.py", "kernels.py"):
+        if path.name in ("machine.py", "hardware.py", "kernels.py", "testbeds.py"):
             continue
         for folder in VARIANT_FOLDERS:
             assert not sibling_imports(folder, path.read_text()), path.name
@@ -136,8 +137,8 @@ def test_every_number_has_a_source(name: str, spec: Spec) -> None:
 
 
 def test_the_program_s_numbers_have_sources() -> None:
-    """The same for what fs_mark itself costs."""
-    for name, given in FS_MARK_PROGRAM.items():
+    """The same for what the programs themselves cost."""
+    for name, given in (FS_MARK_PROGRAM | FIO_PROGRAM | DD_PROGRAM).items():
         assert isinstance(given, Given)
         assert_ranged(name, given.value, given)
 

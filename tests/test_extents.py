@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +14,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.layout import filefrag, xfs_bmap
-from models.file_pages import FileExtent, FilePages
+from models.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
 from models.free_space import FreeSpace
-from models.hardware import LOOP_MACHINE
 from models.kernels import KERNELS
 from models.machine import Machine, Scenario, build
-from models.workloads.fio import random_map_order
+from models.random_map import RandomMap
+from models.testbeds import LOOP_MACHINE
+from models.xfs_layout import (
+    BIOS,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    LEFT,
+    PAGE,
+    WROTE,
+    Terms,
+    convert,
+    prealloc,
+    target_of,
+    walk,
+    write_all,
+)  # fmt: skip
 from sim.units import GIB, KIB, MIB, S
 
 # -- free space ------------------------------------------------------------------------------------------
@@ -73,37 +89,120 @@ def test_too_long_a_wish_gets_the_longest() -> None:
 
 # -- the pages of a file ---------------------------------------------------------------------------------
 
+TERMS = Terms(
+    map_ns=10, page_ns=1, bio_pages=4, calls_x4=False, first_block=0, group_blocks=1 << 20, home=True, free=True
+)
+RULES = KERNELS["6.17"].xfs
+
+
+def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int, horizon_ns: int = 1 << 40) -> tuple[int, Any]:
+    """One compiled walk: why it stopped, and its bios."""
+    at = np.zeros(7, np.int64)
+    at[PAGE], at[LEFT], at[CALLS] = start, budget, 1 << 40
+    bios = np.empty((64, 2), np.int64)
+    reason = walk(file.pages, space.with_room(64), TERMS, at, horizon_ns, np.ones(64), bios)
+    return reason, bios[: at[BIOS]]
+
 
 @given(data=st.data())
 def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: st.DataObject) -> None:
-    """Write at random, convert and clean in between: the extents hold each written page, once, at its block."""
-    pages, space = FilePages(64), FreeSpace(100, 200)
+    """Write at random and walk in between: each page keeps its first block, no block has two pages, the bios are
+    the extents, and what is free and what is used are the disk.
+    """
+    file, space = FilePages(256), FreeSpace(100, 900)
+    rule = prealloc(RULES, data.draw(st.sampled_from([None, 16, 32])))
     blocks: dict[int, int] = {}
-    for burst in data.draw(st.lists(st.sets(st.integers(0, 63), min_size=1, max_size=9), min_size=1, max_size=12)):
-        written = np.array(sorted(burst))
-        assert pages.write(written) <= len(burst)
-        if data.draw(st.booleans()) and (page := pages.next_dirty(data.draw(st.integers(0, 63)))) is not None:
-            if pages.is_delayed(page):
-                start, length = pages.delayed_extent(page)
-                taken = space.take_near(0, length)
-                assert taken == (taken[0], length) if taken else False
-                pages.map(start, taken[0], length)
-                blocks |= {start + i: taken[0] + i for i in range(length)}
-            block, run = pages.block_run(page, 4)
-            assert [blocks[page + i] for i in range(run)] == list(range(block, block + run))
-            pages.clean(page, run)
-    found = {e.page + i: e.block + i for e in pages.extents() for i in range(e.pages)}
-    assert found == blocks
-    assert len(set(found.values())) == len(found)
+    for burst in data.draw(st.lists(st.sets(st.integers(0, 199), min_size=1, max_size=9), min_size=1, max_size=12)):
+        left = np.array(sorted(burst))
+        while True:
+            done, _ = write_all(file.pages, left, rule)
+            left = left[done:]
+            if not len(left):
+                break
+            convert(file.pages, space.with_room(1), file.size, 0, 0)
+        if data.draw(st.booleans()):
+            _, bios = walk_once(file, space, data.draw(st.integers(1, 300)), data.draw(st.integers(0, 199)))
+            found = {e.page + i: e.block + i for e in file.extents() for i in range(e.pages)}
+            assert blocks.items() <= found.items(), "a page got another block"
+            blocks = found
+            assert len(set(found.values())) == len(found), "a block was given twice"
+            assert {b + i for b, n in bios.tolist() for i in range(n)} <= set(found.values())
+            assert space.blocks + len(found) == 900
+    while walk_once(file, space, 1 << 40, 0)[0] != DONE:
+        pass
+    assert next_dirty(file.pages, 0) == -1
+    for block, pages in file.trim():
+        space.give_back(block, pages)
+    lies = {e.page + i for e in file.extents() for i in range(e.pages)}
+    assert max(lies) < file.size
+    assert space.blocks + len(lies) == 900
+
+
+@given(pages=st.sets(st.integers(0, 99), min_size=1), cuts=st.lists(st.integers(1, 60), min_size=1, max_size=6))
+def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) -> None:
+    """However often somebody else's event interrupts it: the same bios, the same extents."""
+
+    def written() -> FilePages:
+        file = FilePages(256)
+        write_all(file.pages, np.array(sorted(pages)), prealloc(KERNELS["2.6.34"].xfs, None))
+        return file
+
+    whole, pieces = written(), written()
+    spaces = FreeSpace(0, 400), FreeSpace(0, 400)
+    _, expected = walk_once(whole, spaces[0], 1 << 40, 0)
+    bios: list[list[int]] = []
+    at = np.zeros(7, np.int64)
+    at[LEFT] = at[CALLS] = 1 << 40
+    rows, turn = np.empty((64, 2), np.int64), 0
+    while True:
+        reason = walk(pieces.pages, spaces[1].with_room(64), TERMS, at, cuts[turn % len(cuts)], np.ones(64), rows)
+        bios += rows[: at[BIOS]].tolist()
+        at[DICE], turn = 0, turn + 1
+        if reason == DONE:
+            break
+        if reason == CONVERT:
+            page = int(at[PAGE])
+            target = target_of(pieces.pages, page, TERMS.group_blocks)
+            convert(pieces.pages, spaces[1].with_room(1), page, max(target, 0), 0)
+    assert bios == expected.tolist()
+    assert pieces.extents() == whole.extents()
 
 
 def test_trimming_frees_what_lies_behind_the_end() -> None:
     """Speculative preallocation goes back on the last close."""
-    pages = FilePages(32)
-    pages.write(np.arange(4))
-    pages.map(0, 500, 20)
-    assert pages.trim() == [(504, 16)]
-    assert pages.extents() == [FileExtent(0, 500, 4)]
+    file, space = FilePages(64), FreeSpace(500, 100)
+    write_all(file.pages, np.arange(20), prealloc(KERNELS["2.6.34"].xfs, None))
+    convert(file.pages, space.with_room(1), 0, 0, 0)
+    assert file.trim() == [(520, 12)]
+    assert file.extents() == [FileExtent(0, 500, 20)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "allocsize", "written", "end"),
+    [
+        ("2.6.34", None, 1, 16), ("2.6.34", None, 16, 16), ("2.6.34", None, 17, 32), ("2.6.34", 64, 1, 64),
+        ("2.6.34", 64, 65, 128), ("6.17", None, 15, 15), ("6.17", None, 17, 48), ("6.17", None, 49, 112),
+    ],
+)  # fmt: skip
+def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: int, end: int) -> None:
+    """To the next unit's end until 2.6.37, or to allocsize's; later, twice what lies in front, nothing below 64 KiB."""
+    file = FilePages(512)
+    write_all(file.pages, np.arange(written), prealloc(KERNELS[kernel].xfs, allocsize))
+    assert delayed_extent(file.pages, 0) == (0, end)
+
+
+def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
+    """1024 calls: 4097 pages at once and then two at a time; the repair writes 1024 pages (mechanisms.md 2.5)."""
+    for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
+        file, space = FilePages(20_000), FreeSpace(0, 20_000)
+        write_all(file.pages, np.arange(10_000), prealloc(KERNELS["2.6.34"].xfs, None))
+        at = np.zeros(7, np.int64)
+        at[LEFT], at[CALLS] = 1_024, 1_024 if calls_x4 else 1 << 40
+        bios = np.empty((2_048, 2), np.int64)
+        terms = TERMS._replace(calls_x4=calls_x4, bio_pages=128)
+        assert walk(file.pages, space.with_room(64), terms, at, 1 << 60, np.ones(64), bios) == DONE
+        assert at[WROTE] == pages
+        assert at[BIOS] >= bios_at_least
 
 
 # -- fio's order -----------------------------------------------------------------------------------------
@@ -112,15 +211,26 @@ def test_trimming_frees_what_lies_behind_the_end() -> None:
 @given(seed=st.integers(0, 99), blocks=st.integers(1, 200))
 def test_the_random_map_probes_for_the_next_free_block(seed: int, blocks: int) -> None:
     """Against the literal walk: the drawn block, or the next that was not written."""
-    draws = np.random.default_rng(seed).integers(0, blocks, blocks)
+    dice, draws = np.random.default_rng(seed), []
+    for count in _bursts(blocks):
+        draws += dice.integers(0, blocks, count).tolist()
     free = set(range(blocks))
     expected = []
-    for block in draws.tolist():
+    for block in draws:
         while block not in free:
             block = (block + 1) % blocks
         free.remove(block)
         expected.append(block)
-    assert random_map_order(np.random.default_rng(seed), blocks).tolist() == expected
+    assert _order(seed, blocks) == expected
+
+
+def _bursts(blocks: int) -> list[int]:
+    return [min(7, blocks - first) for first in range(0, blocks, 7)]
+
+
+def _order(seed: int, blocks: int) -> list[int]:
+    order = RandomMap(np.random.default_rng(seed), blocks)
+    return [block for count in _bursts(blocks) for block in order.take(count).tolist()]
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
@@ -131,7 +241,9 @@ def test_the_random_map_is_fios(tmp_path: Path) -> None:
     subprocess.run([*command, f"--write_iolog={log}"], check=True, capture_output=True, cwd=tmp_path)
     order = np.array([int(line.split()[-2]) // 4096 for line in log.read_text().splitlines() if " write " in line])
     dice = np.random.default_rng(1)
-    fio, ours, chance = (_runs(o, 8_192) for o in (order, random_map_order(dice, 16_384), dice.permutation(16_384)))
+    fio, ours, chance = (
+        _runs(o, 8_192) for o in (order, RandomMap(dice, 16_384).take(16_384), dice.permutation(16_384))
+    )
     assert abs(fio - ours) < 4 * np.sqrt(ours)
     assert ours < 0.85 * chance
 
@@ -158,10 +270,11 @@ def fio_scenario(
             "machine": LOOP_MACHINE.inputs(),
             "kernel": kernel,
             "filesystem": {
-                "kind": "xfs_extents", "size": 12 * GIB, "agcount": 4, "group_head": 64 * KIB, "max_file": size,
+                "kind": "xfs_extents", "size": 12 * GIB, "agcount": 4, "group_head": 64 * KIB,
             },
             "workload": {
-                "kind": "fio", "rw": rw, "numjobs": jobs, "nrfiles": nrfiles, "filesize": size, "app_time": 750,
+                "kind": "fio", "rw": rw, "numjobs": jobs, "directories": jobs, "nrfiles": nrfiles, "filesize": size,
+                "app_time": 750, "fork_time": 150_000,
             },
             "give_up": 1_000 * S,
             "sync_after": True,
@@ -181,8 +294,7 @@ def run(scenario: Scenario, seed: int = 1) -> Machine:
 
 def counts(machine: Machine) -> list[int]:
     """Extents of each file."""
-    files: Sequence[FilePages] = [inode.pages for inode in machine.filesystem.inodes]  # type: ignore[attr-defined]
-    return [len(pages.extents()) for pages in files]
+    return list(machine.filesystem.extents_per_file())
 
 
 REAL = [
@@ -214,7 +326,7 @@ def test_more_dirty_memory_means_fewer_extents() -> None:
         machine = run(fio_scenario(dirty=dirty, jobs=2, nrfiles=2, filesize=16))
         means.append(np.mean(counts(machine)))
         groups = machine.filesystem.groups  # type: ignore[attr-defined]
-        used = [e for inode in machine.filesystem.inodes for e in inode.pages.extents()]  # type: ignore[attr-defined]
+        used = [e for inode in machine.filesystem.inodes for e in inode.file.extents()]  # type: ignore[attr-defined]
         blocks = np.concatenate([np.arange(e.block, e.block + e.pages) for e in used])
         assert len(np.unique(blocks)) == len(blocks) == 4 * 16 * 256
         assert sum(group.free.blocks for group in groups) + len(blocks) == (12 * GIB - 4 * 64 * KIB) // 4096

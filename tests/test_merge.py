@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from models.block.bio import Bio, Request
 from models.block.elevator import Elevator, ElevatorRules, SoftwareQueue
 from models.block.merge import Merge, PlugRules, QueueLimits, plug_decisions
+from models.block.run_plug import RunPlug
 from models.kernels import PLUG_RULES
 from sim.units import KIB
 
@@ -347,3 +349,21 @@ def test_deadline_sweeps_and_noop_does_not() -> None:
         for start in starts:
             of.insert(Request(Bio(start, 8)))
         assert [request.start_sector for request in drain(of)] == expected
+
+
+@given(
+    bios=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 6)), max_size=60),
+    era=st.sampled_from([name for name, rules in PLUG_RULES.items() if rules.max_requests is not None]),
+    cut=st.integers(0, 60),
+)
+def test_the_plug_for_arrays_is_the_plug(bios: list[tuple[int, int]], era: str, cut: int) -> None:
+    """Bios of one queue, given one by one or as rows of an array in two pieces: the same requests, flush by flush."""
+    limits = QueueLimits(max_sectors_bytes=32 * KIB, max_segments=7, max_segment_bytes=64 * KIB, nomerges=0)
+    rules = PLUG_RULES[era].model_copy(update={"max_requests": 3, "max_requests_mixed": None, "order": "fifo"})
+    queue = object()
+    _, batches = plug_decisions((Bio(8 * b, 8 * n, segments=n, owner=queue) for b, n in bios), rules, limits)
+    plug = RunPlug(rules, limits)
+    rows = np.array(bios, np.int64).reshape(-1, 2)
+    issued = [plug.add(rows[:cut])[1], plug.add(rows[cut:])[1], plug.take()]
+    found = [(8 * first, 8 * pages) for first, pages in np.concatenate(issued).tolist()]
+    assert found == [(r.start_sector, r.sectors) for batch in batches for r in batch]

@@ -25,6 +25,7 @@ from sim.engine import PARK, Environment, Steps, Task, Wait
 from sim.param import Count, Ns, Spec
 from sim.units import MS, PAGE_SECTORS
 
+
 def _nothing(pages: int) -> None:
     """No end_io yet."""
 

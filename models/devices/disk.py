@@ -1,9 +1,9 @@
 """A disk: zones, seeks, rotation, and a write cache that sorts.
 
-A write completes when it is in the cache.  What is cached goes to the platters in sweeps (C-LOOK), adjacent writes as one: a
-seek over the distance (track + (full - track) * sqrt(distance / size)), half a turn on average unless the head goes on where it is, and
-the transfer at the zone's rate, which falls linearly from the outer edge inwards.  Left out: reads, flushes, track skew,
-remapped sectors, reordering by rotational position.
+A write completes when it is in the cache.  What is cached goes to the platters in sweeps (C-LOOK), adjacent writes
+as one: a seek over the distance (track + (full - track) * sqrt(distance / size)), half a turn on average unless the
+head goes on where it is, and the transfer at the zone's rate, which falls linearly from the outer edge inwards.
+Left out: reads, flushes, track skew, remapped sectors, reordering by rotational position.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
 
 
 class DiskSpec(Spec):
-    """``outer`` and ``inner``: the rates of the first and the last zone; ``turn_time``: of one rotation; ``track_seek`` and
-    ``full_seek``: to the next track and across the whole disk; ``link``: how fast the ``cache`` is filled.
+    """``outer`` and ``inner``: the rates of the first and the last zone; ``turn_time``: of one rotation;
+    ``track_seek`` and ``full_seek``: to the next track and across the whole disk; ``link``: how fast the ``cache``
+    is filled.
     """
 
     kind: Literal["disk"] = "disk"
@@ -72,9 +73,9 @@ class Disk:
             self._env.call_at(self._link_free_ns, self._rank, done)
             self._cached.add(request.start_sector, request.end_sector)
         if self._cached and not self._busy:
-            self._write()
+            self._sweep()
 
-    def _write(self) -> None:
+    def _sweep(self) -> None:
         start, end = self._cached.take(self._head, SWEEP_SECTORS)
         self._busy = True
         self._env.call_at(self._env.now + self.service_ns(start, end), self._rank, self._written)

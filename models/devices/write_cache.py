@@ -1,8 +1,8 @@
 """A controller's write cache with a battery, in front of a disk or an array.
 
-It takes a write at the speed of the link, joins what is adjacent, and drains to what is behind it in sweeps, several pieces at
-a time.  A write completes when it is in the cache; a full cache takes no more until something has drained.  Left out:
-reads, and the flush, which a battery makes needless.
+It takes a write at the speed of the link, joins what is adjacent, and drains to what is behind it in sweeps,
+several pieces at a time.  A write completes when it is in the cache; a full cache takes no more until something has
+drained.  Left out: reads, and the flush, which a battery makes needless.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sim.units import SECTOR_BYTES, S
 
 
 class WriteCacheSpec(Spec):
-    """``link`` and ``command_time``: how fast writes come in; ``piece``: the most that drains as one; ``depth``: how many
-    pieces drain at once; ``behind``: the device that they drain to.
+    """``link`` and ``command_time``: how fast writes come in; ``piece``: the most that drains as one; ``depth``:
+    how many pieces drain at once; ``behind``: the device that they drain to.
     """
 
     kind: Literal["write_cache"] = "write_cache"

@@ -58,6 +58,11 @@ class XfsSpec(Spec):
         return self
 
     @property
+    def by_page(self) -> bool:
+        """Whether it keeps the single pages of a file; it does not: its files are small and written whole, once."""
+        return False
+
+    @property
     def room(self) -> int:
         """What files can take (bytes)."""
         return self.size - self.log.size
@@ -155,6 +160,7 @@ class Xfs:
         site: Site,
         spec: XfsSpec,
         rules: XfsRules,
+        largest_file: int,
         writer_costs: XfsWriterCosts,
         flusher_costs: XfsFlusherCosts,
         cache: PageCache,
@@ -201,6 +207,10 @@ class Xfs:
     def log_bytes(self) -> int:
         """See `Filesystem.log_bytes`."""
         return self._log.written_bytes
+
+    def extents_per_file(self) -> tuple[int, ...]:
+        """See `Filesystem.extents_per_file`; small files lie in one each, and are not kept."""
+        return ()
 
     def mkdir(self, submitter: Submitter) -> Generator[Wait, None, Directory]:
         """A new directory, in the next group in rotation."""

@@ -21,8 +21,24 @@ from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, Site, Submitter
 from models.xfs_layout import (
-    BIOS, CALLS, CONVERT, DICE, DONE, ELAPSED, LEFT, MAX_EXTENT_PAGES, NOWHERE, PAGE, WROTE, Terms, XfsRules, convert,
-    prealloc, target_of, walk, write_all,
+    BIOS,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    ELAPSED,
+    LEFT,
+    MAX_EXTENT_PAGES,
+    NOWHERE,
+    PAGE,
+    WROTE,
+    Terms,
+    XfsRules,
+    convert,
+    prealloc,
+    target_of,
+    walk,
+    write_all,
 )  # fmt: skip
 from sim.engine import Steps, Wait
 from sim.param import Bytes, Count, Spec
@@ -36,15 +52,14 @@ _CONVERSIONS = 4_096
 
 
 class XfsExtentsSpec(Spec):
-    """``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``max_file``: the largest file that
-    is written; ``allocsize``: the mount option, if it is given.
+    """``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``allocsize``: the mount
+    option, if it is given.
     """
 
     kind: Literal["xfs_extents"] = "xfs_extents"
     size: Bytes
     agcount: Count
     group_head: Bytes
-    max_file: Bytes
     allocsize: Bytes | None = None
 
     @model_validator(mode="after")
@@ -53,6 +68,11 @@ class XfsExtentsSpec(Spec):
         if size is not None and (size < 16 * PAGE_BYTES or size & (size - 1)):
             raise ValueError(f"allocsize {size} B has to be a power of two, 64 KiB at least")
         return self
+
+    @property
+    def by_page(self) -> bool:
+        """Whether it keeps the single pages of a file."""
+        return True
 
     @property
     def room(self) -> int:
@@ -97,6 +117,7 @@ class XfsExtents:
         site: Site,
         spec: XfsExtentsSpec,
         rules: XfsRules,
+        largest_file: int,
         writer_costs: Any,
         flusher_costs: Any,
         cache: PageCache,
@@ -110,7 +131,7 @@ class XfsExtents:
         self._calls_x4 = rules.quota == "calls_x4"
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize)
-        file_pages = -(-spec.max_file // PAGE_BYTES)
+        file_pages = -(-largest_file // PAGE_BYTES)
         self._pages_with_prealloc = file_pages + max(min(2 * file_pages, MAX_EXTENT_PAGES + 1), self._prealloc.unit)
         blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
         self.group_blocks = blocks
@@ -127,6 +148,10 @@ class XfsExtents:
     def log_bytes(self) -> int:
         """See `Filesystem.log_bytes`; the log is left out."""
         return 0
+
+    def extents_per_file(self) -> tuple[int, ...]:
+        """See `Filesystem.extents_per_file`."""
+        return tuple(inode.file.extent_count() for inode in self.inodes)
 
     def mkdir(self, submitter: Submitter) -> Generator[Wait, None, Group]:
         """A new directory, in the next group in rotation."""

@@ -1,10 +1,10 @@
 """Throttling to 3.1: the writer writes back.
 
-Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_limit of mm/page-writeback.c from 2.6.31 to
-3.1.  One device that all writers use: its share of the thresholds is the whole.  A task's own limit is lower, by up to an
-eighth, the more of the recent dirtying is its own: so who slept gets through before who just wrote.  (mechanisms.md 3.2 does not
-have this; it is from memory of the source, [R].)  Left out: real-time tasks, laptop mode, and that the pages between two
-checks are counted per processor, not per task.
+Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_limit of mm/page-writeback.c from
+2.6.31 to 3.1.  One device that all writers use: its share of the thresholds is the whole.  A task's own limit is
+lower, by up to an eighth, the more of the recent dirtying is its own: so who slept gets through before who just
+wrote.  (mechanisms.md 3.2 does not have this; it is from memory of the source, [R].)  Left out: real-time tasks,
+laptop mode, and that the pages between two checks are counted per processor, not per task.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from models.page_cache import PageCache
-from models.seams import Signals, Submitter, WriteBack, Works
+from models.seams import Signals, Submitter, Works, WriteBack
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
 from sim.param import Count, Spec

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from models.page_cache import PageCache, Thresholds
-from models.seams import Signals, Submitter, WriteBack, Works
+from models.seams import Signals, Submitter, Works, WriteBack
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
 from sim.param import BytesPerS, Count, Spec

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from models.buffered_write import BufferedWriter
+from models.commands import CommandError
 from models.file_writer import FileWriters, Job, sequential
 from models.seams import Site, Submitter
 from sim.cpu import Processors
@@ -43,6 +44,11 @@ class DdSpec(Spec):
         return self
 
     @property
+    def by_page(self) -> bool:
+        """Whether it says which pages of a file it writes."""
+        return True
+
+    @property
     def total_files(self) -> int:
         """One for each stream."""
         return self.streams
@@ -51,10 +57,6 @@ class DdSpec(Spec):
     def file_size(self) -> int:
         """The length of each (bytes)."""
         return self.bs * self.count
-
-
-class CommandError(ValueError):
-    """A dd command line that cannot be read, or that asks for what is not modelled."""
 
 
 _SUFFIXES = {"": 1, "k": KIB, "K": KIB, "M": MIB, "G": GIB, "kB": 10**3, "MB": 10**6, "GB": 10**9}

@@ -1,31 +1,39 @@
 """fio: buffered writes, random or sequential, into files that are made on opening (create_on_open=1, fallocate=none).
 
-Jobs are processes; each has a directory and files of its own, takes its files in turn (file_service_type=roundrobin), and with
-``randwrite`` writes each block once in the order of fio's random map.  Left out: reads, direct I/O, fsync, verify.
+Jobs are processes; each has a directory and files of its own, takes its files in turn
+(file_service_type=roundrobin), and with ``randwrite`` writes each block once in the order of fio's random map.
+Left out: reads, direct I/O, fsync, verify.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+import shlex
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
 
 from pydantic import model_validator
 
 from models.buffered_write import BufferedWriter
+from models.commands import CommandError, CommandParser
 from models.file_writer import FileWriters, Job, sequential
 from models.random_map import RandomMap
 from models.seams import Site, Submitter
 from sim.cpu import Processors
 from sim.param import Bytes, Count, Ns, Spec
-from sim.units import PAGE_BYTES
+from sim.units import GIB, KIB, MIB, PAGE_BYTES
 
 
 class FioSpec(Spec):
-    """fio's options of the same names; ``app_time``: user time of fio itself per write; ``fork_time``: of each job."""
+    """fio's options of the same names, for ``numjobs`` jobs in ``directories`` (one of them, or one each).
+
+    ``app_time``: user time of fio itself per write; ``fork_time``: of each job.
+    """
 
     kind: Literal["fio"] = "fio"
     rw: Literal["write", "randwrite"]
     numjobs: Count
+    directories: Count
     nrfiles: Count
     filesize: Bytes
     app_time: Ns
@@ -33,9 +41,16 @@ class FioSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
-        if self.filesize % PAGE_BYTES:
+        if self.directories not in (1, self.numjobs):
+            raise ValueError(f"{self.numjobs} jobs in {self.directories} directories: give one, or one for each")
+        if not self.filesize or self.filesize % PAGE_BYTES:
             raise ValueError(f"filesize {self.filesize} B is no whole number of 4 KiB blocks")
         return self
+
+    @property
+    def by_page(self) -> bool:
+        """Whether it says which pages of a file it writes."""
+        return True
 
     @property
     def total_files(self) -> int:
@@ -46,6 +61,80 @@ class FioSpec(Spec):
     def file_size(self) -> int:
         """The length of each (bytes)."""
         return self.filesize
+
+
+def parse_command(line: str) -> dict[str, Any]:
+    """The fields of a `FioSpec` that a fio command line gives; each ``--name`` is a job.
+
+    Sizes are read as fio reads them (kb_base 1024: ``4k`` is 4096 B).
+
+    Raises:
+        CommandError: not a fio command, an unknown option, jobs that differ, or what is not modelled.
+    """
+    program, *words = shlex.split(line) or [""]
+    if program.rsplit("/", 1)[-1] != "fio":
+        raise CommandError(f"{line!r} is not a fio command; it starts with fio")
+    common, *jobs = _by_job(words)
+    if not jobs:
+        raise CommandError("there is no job; give each a --name")
+    given = [vars(_parser().parse_args([*common, *job])) for job in jobs]
+    directories = [options.pop("directory") for options in given]
+    names = [options.pop("name") for options in given]
+    if any(options != given[0] for options in given):
+        raise CommandError("the jobs differ in more than --name and --directory, which is not modelled yet")
+    options, numjobs = given[0], len(names) * given[0]["numjobs"]
+    if options["filesize"] is None:
+        if options["size"] is None:
+            raise CommandError("the size of the files is missing; give --filesize or --size")
+        options["filesize"] = options["size"] // options["nrfiles"]
+    return {
+        "kind": "fio",
+        "rw": options["rw"],
+        "numjobs": numjobs,
+        "directories": len(set(directories)),
+        "nrfiles": options["nrfiles"],
+        "filesize": options["filesize"],
+    }
+
+
+def _by_job(words: Sequence[str]) -> list[list[str]]:
+    """The options before the first job, and those of each."""
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("--name"):
+            parts.append([])
+        parts[-1].append(word)
+    return parts
+
+
+def _parser() -> CommandParser:
+    """Of what changes the meaning, only what is modelled may be chosen."""
+    parser = CommandParser()
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
+    parser.add_argument("--bs", type=_size, choices=[PAGE_BYTES], required=True)
+    parser.add_argument("--directory", default=".")
+    parser.add_argument("--nrfiles", type=int, default=1)
+    parser.add_argument("--numjobs", type=int, default=1)
+    parser.add_argument("--filesize", type=_size)
+    parser.add_argument("--size", type=_size)
+    parser.add_argument("--create_on_open", choices=["1"], required=True)
+    parser.add_argument("--fallocate", choices=["none"], required=True)
+    parser.add_argument("--direct", choices=["0"], default="0")
+    parser.add_argument("--ioengine", choices=["sync", "psync", "io_uring", "libaio"], default="psync")
+    parser.add_argument("--iodepth", type=int, default=1)
+    return parser
+
+
+def _size(text: str) -> int:
+    digits = text.rstrip("kKmMgGtTbBiI")
+    suffix = text[len(digits) :].lower().removesuffix("b")
+    if not digits.isdigit() or suffix not in _SUFFIXES:
+        raise ArgumentTypeError(f"{text}: fio reads sizes such as 4k, 64m or 1g")
+    return int(digits) * _SUFFIXES[suffix]
+
+
+_SUFFIXES: Final = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": GIB << 10}
 
 
 def fio(
@@ -65,7 +154,7 @@ def fio(
         dice = site.dice(f"fio job {number}")
         random = spec.rw == "randwrite"
         orders = [RandomMap(dice, pages).take if random else sequential() for _ in range(spec.nrfiles)]
-        jobs.append(Job(number, orders, pages))
+        jobs.append(Job(number % spec.directories, orders, pages))
     return FileWriters(
         name="fio",
         site=site,

@@ -9,16 +9,16 @@ barrier's wait, fork and exit are in nobody's loop.  Left out: the sync methods 
 from __future__ import annotations
 
 import shlex
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import fsum
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
 from pydantic import model_validator
 
 from models.buffered_write import BufferedWriter
-from models.seams import Filesystem, Site, Submitter
+from models.commands import CommandError, CommandParser
+from models.seams import Filesystem, Iteration, Site, Submitter
 from sim.cpu import Processors
 from sim.engine import PARK, Steps
 from sim.param import Bytes, Count, Ns, Spec
@@ -69,14 +69,10 @@ class FsMarkSpec(Spec):
         """All files that the command makes."""
         return self.processes * self.files * self.loops
 
-
-class CommandError(ValueError):
-    """An fs_mark command line that cannot be run."""
-
-
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise CommandError(message)
+    @property
+    def by_page(self) -> bool:
+        """Whether it says which pages of a file it writes; these are written whole, once."""
+        return False
 
 
 def parse_command(line: str) -> dict[str, Any]:
@@ -90,7 +86,7 @@ def parse_command(line: str) -> dict[str, Any]:
     words = shlex.split(line)
     if not words or words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
         raise CommandError(f"{line!r} is not an fs_mark command; it starts with fs_mark")
-    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser = CommandParser()
     for flag, default in _OPTIONS.items():
         parser.add_argument(f"-{flag}", dest=flag, type=_number(flag), default=default)
     parser.add_argument("-d", dest="d", action="append", required=True)
@@ -131,16 +127,6 @@ def _number(flag: str) -> Callable[[str], int]:
     return read
 
 
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """One line of fs_mark's table, and when it ended (ns)."""
-
-    count: int
-    files_per_sec: float
-    app_overhead_us: int
-    end_ns: int
-
-
 class FsMark:
     """A running fs_mark; `iterations` grows as it prints; `on_iteration` is told of each line, `on_end` of the end."""
 
@@ -177,6 +163,11 @@ class FsMark:
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.started_ns = env.now
         env.start(self._parent, self._iterate())
+
+    @property
+    def share_done(self) -> float:
+        """How much of the run is over."""
+        return len(self.iterations) / self._spec.loops
 
     @property
     def system_ns(self) -> int:
