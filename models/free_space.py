@@ -31,6 +31,8 @@ from models.sorted_table import (
 _SIZE_SHIFT: Final = 36
 _BLOCK_MASK: Final = (1 << _SIZE_SHIFT) - 1
 _FAR: Final = 1 << 62
+_AHEAD: Final = 8
+"""For how many calls room is made at once."""
 
 
 class Free(NamedTuple):
@@ -52,6 +54,7 @@ class FreeSpace:
     """Disjoint free extents, never adjacent to each other."""
 
     def __init__(self, first: int, size: int) -> None:
+        self._spare = 0
         self.space = Space(new_table(4, valued=True), new_table(4, valued=False), np.zeros(1, np.int64))
         if size:
             self.give_back(first, size)
@@ -76,9 +79,12 @@ class FreeSpace:
         return [Free(*item) for item in found]
 
     def with_room(self, allocations: int) -> Space:
-        """The tables, with room for so many *allocations*; for compiled code."""
-        by_block, by_size, blocks = self.space
-        self.space = Space(with_room(by_block, allocations), with_room(by_size, 2 * allocations), blocks)
+        """The tables, with room for so many *allocations*; for compiled code, which may do fewer."""
+        if self._spare < allocations:
+            by_block, by_size, blocks = self.space
+            self._spare = _AHEAD * allocations
+            self.space = Space(with_room(by_block, self._spare), with_room(by_size, 2 * self._spare), blocks)
+        self._spare -= allocations
         return self.space
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:

@@ -177,6 +177,7 @@ def build(
         spin_lock=spin_lock,
         mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
         variation=lambda name: streams.service_times(name, cpu.cv),
+        variations=lambda name: streams.service_time_arrays(name, cpu.cv),
         dice=streams.generator,
     )
     cache = PageCache(machine.memory, kernel.dirty)

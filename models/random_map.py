@@ -6,10 +6,15 @@ axmap_next_free): so blocks cluster as a file fills up, as in a hash table with 
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from models.compiled import compiled
+
+_DRAWS: Final = 4_096
+"""How many are drawn at a time."""
 
 
 class RandomMap:
@@ -17,14 +22,18 @@ class RandomMap:
 
     def __init__(self, dice: np.random.Generator, blocks: int) -> None:
         self._dice = dice
+        self._draws = dice.integers(0, blocks, 0)
         # Of a written block: one at or before the next free one.  Searches shorten the way.
         self._following = np.arange(blocks, dtype=np.int32)
 
     def take(self, count: int) -> NDArray[np.int64]:
         """The next *count* blocks; no more than are left."""
-        draws = self._dice.integers(0, len(self._following), count)
-        next_free(self._following, draws)
-        return draws
+        while len(self._draws) < count:
+            more = self._dice.integers(0, len(self._following), _DRAWS)
+            self._draws = np.concatenate([self._draws, more])
+        taken, self._draws = self._draws[:count], self._draws[count:]
+        next_free(self._following, taken)
+        return taken
 
 
 @compiled

@@ -114,6 +114,7 @@ class Site:
     spin_lock: Callable[[str], SpinLock]
     mutex: Callable[[str], Mutex]
     variation: Callable[[str], Callable[[], float]]
+    variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
     dice: Callable[[str], np.random.Generator]
 
 

@@ -47,14 +47,13 @@ def new_table(rows: int, valued: bool) -> Table:
 
 def with_room(table: Table, additions: int) -> Table:
     """*table*, or a larger copy of it, with room for so many *additions*."""
-    rows = len(table.counts)
-    if table.sizes[1] + additions + 1 <= rows:  # each may open a row
+    rows, used = len(table.counts), int(table.sizes[1])
+    if used + additions + 1 <= rows:  # each may open a row
         return table
     larger = new_table(2 * rows + additions + 1, len(table.values) > 0)
-    larger.keys[:rows] = table.keys
-    larger.values[: len(table.values)] = table.values
-    larger.counts[:rows], larger.order[:rows] = table.counts, table.order
-    larger.lowest[:rows], larger.again[:rows] = table.lowest, table.again
+    for name in ("keys", "values", "counts", "order", "lowest", "again"):
+        old, new = getattr(table, name), getattr(larger, name)
+        new[: min(used, len(old))] = old[:used]  # what was never used is not touched
     larger.sizes[:] = table.sizes
     return larger
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 _BLOCK = 4096
 
@@ -42,9 +43,16 @@ class Streams:
         """
         if cv == 0:
             return lambda: 1.0
+        factors = self.service_time_arrays(name, cv)
+        return _in_blocks(lambda: factors(_BLOCK).tolist())
+
+    def service_time_arrays(self, name: str, cv: float) -> Callable[[int], NDArray[np.float64]]:
+        """The same factors as arrays, so many at a time."""
+        if cv == 0:
+            return np.ones
         shape = 1 / cv**2
         generator = self.generator(name)
-        return _in_blocks(lambda: generator.gamma(shape, 1 / shape, _BLOCK).tolist())
+        return lambda count: generator.gamma(shape, 1 / shape, count)
 
     def uniforms(self, name: str) -> Callable[[], float]:
         """Numbers uniform in [0, 1), drawn in blocks."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from models.block.bio import Bio, Request
 from models.block.elevator import ElevatorRules
 from models.block.merge import QueueLimits
@@ -98,6 +100,7 @@ class BlockLayer:
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
             mutex=lambda name: Mutex(self.env, name, 1_000),
             variation=lambda name: lambda: 1.0,
+            variations=lambda name: np.ones,
             dice=Streams(1).generator,
         )
         self.queue = RequestQueue(

@@ -135,11 +135,13 @@ class RequestQueue:
         self._processors = processors
         self._depth = spec.driver_depth
         self.elevator = Elevator(spec.elevator, spec.limits)
-        self._takes_batches = (
+        self._batches: BatchDevice | None = None
+        if (
             spec.driver_depth >= spec.nr_requests
             and spec.elevator.scheduler == "noop"
             and isinstance(device, BatchDevice)
-        )
+        ):
+            self._batches = device
         self._async, self._sync = _Pool(env, spec.nr_requests), _Pool(env, spec.nr_requests)
         self.limits = spec.limits
         self.rules = rules
@@ -164,11 +166,11 @@ class RequestQueue:
     @property
     def takes_batches(self) -> bool:
         """Whether nothing ever waits in the elevator, and the device does not look at where a write goes."""
-        return self._takes_batches
+        return self._batches is not None
 
     def submit_batch(self, requests: NDArray[np.int64], end_io: Callable[[int], None]) -> None:
         """Give the device *requests*, rows of first block and pages; *end_io* is told when the last has completed."""
-        assert isinstance(self._device, BatchDevice)
+        assert self._batches is not None, "the queue does not take batches"
         count, pages, submitted_ns = len(requests), int(requests[:, 1].sum()), self._env.now
         self.stat.in_flight += count
         self._async.count += count
@@ -183,7 +185,7 @@ class RequestQueue:
             self._async.free(count)
             end_io(pages)
 
-        self._device.submit_batch(count, pages, complete)
+        self._batches.submit_batch(count, pages, complete)
 
     def _feed_driver(self) -> None:
         stat, elevator = self.stat, self.elevator

@@ -32,6 +32,11 @@ class Raid0:
         """See `BlockDevice.submit`."""
         chunk, members = self._chunk_sectors, self._members
         first, last = request.start_sector // chunk, (request.end_sector - 1) // chunk
+        if first == last:  # the common case, without the bookkeeping
+            row, member = divmod(first, len(members))
+            start = request.start_sector - (first - row) * chunk
+            members[member].submit(Request(Bio(start, request.sectors, op=request.op)), done)
+            return
         pieces: dict[int, tuple[int, int]] = {}
         for index in range(first, last + 1):
             start = max(request.start_sector, index * chunk)

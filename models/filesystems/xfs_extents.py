@@ -139,7 +139,7 @@ class XfsExtents:
             Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AGF {i}")) for i in range(spec.agcount)
         ]
         self._rotor = 0
-        self._variation = site.variation("xfs flusher")
+        self._variations = site.variations("xfs flusher")
         self._dice: NDArray[np.float64] = np.empty(0)
         self._die = 0
         self.inodes: list[ExtentInode] = []
@@ -251,6 +251,8 @@ class XfsExtents:
         If all that have them are locked, the first of them is waited for; if none has as many, the longest
         free extent of all counts.
         """
+        if target.free.longest >= length and target.agf.try_acquire(submitter.task):
+            return target
         order = self.groups[target.number :] + self.groups[: target.number]
         first: Group | None = None
         for group in order:
@@ -270,7 +272,7 @@ class XfsExtents:
     def _throw(self) -> int:
         """The place of the next of the dice, which vary the time of conversions."""
         if self._die == len(self._dice):
-            self._dice = np.array([self._variation() for _ in range(_DICE)])
+            self._dice = self._variations(_DICE)
             self._die = 0
         return self._die
 
