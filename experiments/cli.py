@@ -74,6 +74,15 @@ def _parser() -> ArgumentParser:
     params.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml", help="plug.toml by default")
     params.add_argument("--json", action="store_true")
 
+    layout = commands.add_parser("layout", help="where the files of a run lie, as xfs_bmap -vp prints it")
+    layout.set_defaults(command=_layout)
+    layout.add_argument("config", type=Path, metavar="CONFIG.toml")
+    layout.add_argument("--variant", metavar="NAME", help="of several")
+    layout.add_argument("--filefrag", action="store_true", help="as filefrag -v prints it instead")
+    layout.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting")
+    layout.add_argument("--seed", type=_natural, default=1)
+    layout.add_argument("--out", type=Path, metavar="DIR", help="draw the disk there")
+
     plot = commands.add_parser("plot", help="draw what a run wrote with --out")
     plot.set_defaults(command=_plot)
     plot.add_argument("directory", type=Path, metavar="DIR")
@@ -197,6 +206,31 @@ def _params(arguments: Namespace) -> int:
         _print_json(numbers_document(scenario))
     else:
         print(numbers_table(scenario))
+    return 0
+
+
+def _layout(arguments: Namespace) -> int:
+    from experiments.config import load
+    from experiments.disk_map import disk_picture, layout_texts
+    from experiments.plots import save_png
+    from experiments.problems import bad
+    from experiments.runner import replace_whole, simulate
+
+    _refuse_file(arguments.out)
+    experiment = load(arguments.config, arguments.set)
+    cases = [case for case in experiment.cases if arguments.variant in (None, case.label, case.variant)]
+    if len(cases) != 1:
+        names = ", ".join(case.label for case in experiment.cases)
+        raise bad("--variant", f"{arguments.variant or 'is missing: it'} names {len(cases)} runs; use one of {names}")
+    if not cases[0].scenario.filesystem.by_page:  # type: ignore[attr-defined]
+        raise bad(str(arguments.config), "its filesystem keeps no extents; use one of kind xfs_extents")
+    machine = simulate(cases[0], arguments.seed)
+    for text in layout_texts(machine, "filefrag" if arguments.filefrag else "xfs_bmap"):
+        print(text)
+    if arguments.out is not None:
+        picture = disk_picture(cases[0].label, machine)
+        replace_whole(arguments.out / "disk.png", lambda path: save_png(picture, path))
+        print(f"wrote {arguments.out / 'disk.png'}", file=sys.stderr)
     return 0
 
 

@@ -33,9 +33,13 @@ def plot_directory(directory: Path) -> list[Path]:
         iterations = pd.read_parquet(directory / "iterations.parquet")
     except (OSError, ValueError) as error:
         raise bad(str(directory), f"holds no result ({error}); make one with wbsim run CONFIG.toml --out DIR") from None
-    pictures = {"iterations.png": over_time(document["title"], iterations)}
-    if document["axis"]:
-        outcomes = pd.DataFrame(document["outcomes"])
+    outcomes = pd.DataFrame(document["outcomes"])
+    outcomes["extents_per_file"] = [sum(counts) / len(counts) if counts else 0.0 for counts in outcomes["extents"]]
+    by_run = iterations.groupby(["variant", "point", "replication"], dropna=False).size()
+    pictures = {"iterations.png": over_time(document["title"], iterations)} if by_run.max() > 1 else {}
+    if document["axis"] and outcomes["extents_per_file"].any():
+        pictures[f"{document['axis']}.png"] = extents_against(document["axis"], document["title"], outcomes)
+    elif document["axis"]:
         held = next(iter(document["scenarios"].values()))["kernel"]["plug"]["max_requests"]
         pictures = {f"{document['axis']}.png": against(document["axis"], document["title"], outcomes, held)}
     paths = []
@@ -75,6 +79,33 @@ def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> 
             textcoords="offset points", fontsize=8, color="0.35",
         )  # fmt: skip
     iops.legend(frameon=False)
+    return figure
+
+
+def extents_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
+    """Extents per file and throughput against the swept number, one line per variant.
+
+    *outcomes* has the columns of `experiments.runner.Outcome` and ``extents_per_file``.
+    """
+    figure, (extents, rate) = _panels(2, title)
+    for (variant, of), colour, marker in zip(outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False):
+        of = of.sort_values("point")
+        style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
+        extents.plot(of["point"], of["extents_per_file"], **style)
+        rate.plot(of["point"], of["file_bytes"] / of["wall_time"] / 1e6, **style)
+    wide = outcomes["extents_per_file"].max() > 20 * outcomes["extents_per_file"].min()
+    extents.set(ylabel="extents per file", yscale="log" if wide else "linear")
+    if not wide:
+        extents.set_ylim(0, None)
+    rate.set(ylabel="file MB / s", ylim=(0, None), xlabel=axis)
+    ticks = sorted(outcomes["point"].unique())
+    for panel in (extents, rate):
+        if min(ticks) > 0:
+            panel.set_xscale("log", base=2)
+        panel.set_xticks(ticks)
+        panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        panel.xaxis.set_minor_locator(_no_ticks())
+    extents.legend(frameon=False)
     return figure
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 from experiments.calibrate import Fit
 from experiments.config import Case
@@ -63,37 +63,32 @@ def _figure(value: float) -> str:
 
 
 def outcome_table(outcomes: Sequence[Outcome], axis: str | None) -> str:
-    """One line per run: what fs_mark, time(1) and iostat would say."""
-    header = (
-        "variant",
-        *([axis] if axis else []),
-        "wall s",
-        "sys s",
-        "files/s",
-        "w/s",
-        "wMB/s",
-        "wareq-sz KiB",
-        "wrqm %",
+    """One line per run: what the workload, time(1), iostat and xfs_bmap would say."""
+    columns = [*_COLUMNS, *(_OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION)]
+    header = ("variant", *([axis] if axis else []), *(name for name, _ in columns))
+    return table(
+        header, [(o.variant, *([str(o.point)] if axis else []), *(cell(o) for _, cell in columns)) for o in outcomes]
     )
-    rows = []
-    for o in outcomes:
-        ios = o.samples[-1].ios
-        request_kib = o.samples[-1].sectors * SECTOR_BYTES / ios / 1024 if ios else 0.0
-        merged = 100 * o.merges / (o.merges + ios) if ios else 0.0
-        rows.append(
-            (
-                o.variant,
-                *([str(o.point)] if axis else []),
-                f"{o.wall_time:.1f}",
-                f"{o.system_cpu_time:.1f}",
-                _figure(o.create_rate),
-                _figure(o.write_iops),
-                _figure(o.write_bandwidth / 1e6),
-                f"{request_kib:.1f}",
-                f"{merged:.1f}",
-            )
-        )
-    return table(header, rows)
+
+
+_COLUMNS: Final[list[tuple[str, Callable[[Outcome], str]]]] = [
+    ("wall s", lambda o: f"{o.wall_time:.1f}"),
+    ("sys s", lambda o: f"{o.system_cpu_time:.1f}"),
+    ("w/s", lambda o: _figure(o.write_iops)),
+    ("wMB/s", lambda o: _figure(o.write_bandwidth / 1e6)),
+    ("wareq-sz KiB", lambda o: f"{_share(o.samples[-1].sectors * SECTOR_BYTES / 1024, o.samples[-1].ios):.1f}"),
+    ("wrqm %", lambda o: f"{100 * _share(o.merges, o.merges + o.samples[-1].ios):.1f}"),
+]
+_OF_CREATION: Final[list[tuple[str, Callable[[Outcome], str]]]] = [("files/s", lambda o: _figure(o.create_rate))]
+_OF_LAYOUT: Final[list[tuple[str, Callable[[Outcome], str]]]] = [
+    ("file MB/s", lambda o: _figure(o.file_bytes / o.wall_time / 1e6)),
+    ("extents/file", lambda o: _figure(_share(sum(o.extents), len(o.extents)))),
+    ("extent KiB", lambda o: _figure(_share(o.file_bytes / 1024, sum(o.extents)))),
+]
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:

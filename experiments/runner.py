@@ -105,17 +105,32 @@ def run_case(
     if tell is not None:
         _watch(machine, case.label, tell)
     machine.workload.on_iteration = sample
+    started = time.process_time()
+    _run(machine, case)
+    cpu_s = time.process_time() - started
+    return _outcome(case, seed, replication, machine, samples, cpu_s)
+
+
+def simulate(case: Case, seed: int) -> Machine:
+    """The machine of *case* after its run, for whoever wants to look at more than an `Outcome`.
+
+    Raises:
+        BadInput: the workload does not end within the scenario's ``give_up``.
+    """
+    machine = build(case.scenario, seed)
+    _run(machine, case)
+    return machine
+
+
+def _run(machine: Machine, case: Case) -> None:
     # A run makes no cycles, and hunting for them among half a million inodes takes a tenth of the time.
     gc.disable()
-    started = time.process_time()
     try:
         machine.run()
     except GiveUp as error:
         raise bad(f"variant {case.label}", f"{error}; raise give_up, or look for a stall") from None
     finally:
         gc.enable()
-    cpu_s = time.process_time() - started
-    return _outcome(case, seed, replication, machine, samples, cpu_s)
 
 
 WATCH_NS: Final = 10 * S

@@ -1,0 +1,85 @@
+"""Where the files of a run lie: as the tools print it, and as a picture of the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.layout import filefrag, xfs_bmap
+from models.file_pages import FileExtent
+from models.machine import Machine
+from sim.units import MIB, PAGE_BYTES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS: Final = 1_500
+_NOBODY: Final = -1
+
+
+def layout_texts(machine: Machine, tool: str) -> Iterator[str]:
+    """Each file as ``xfs_bmap -vp`` or ``filefrag -v`` (*tool*) prints it."""
+    filesystem: Any = machine.filesystem
+    for number, inode in enumerate(filesystem.inodes):
+        name, extents = f"file{number}", [FileExtent(*row) for row in inode.file.extent_table().tolist()]
+        if tool == "filefrag":
+            yield filefrag(name, extents, inode.file.size * PAGE_BYTES)
+        else:
+            yield xfs_bmap(name, extents, filesystem.group_blocks)
+
+
+def owners(tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int) -> tuple[list[int], NDArray[np.int64]]:
+    """Which file has the block in the middle of each column of each group that is used: groups, and [group, column].
+
+    *tables* are the files' extents (rows of page, block, pages).  All groups are shown to where the last of them is
+    used; -1 is nobody's.
+    """
+    every = np.concatenate(tables)
+    groups = np.unique(every[:, 1] // group_blocks)
+    used = int((every[:, 1] % group_blocks + every[:, 2]).max())
+    middles = (np.arange(columns) * used + used // 2) // columns
+    picture = np.full((len(groups), columns), _NOBODY, np.int64)
+    for number, table in enumerate(tables):
+        by_block = table[np.argsort(table[:, 1])]
+        for row, group in enumerate(groups.tolist()):
+            wanted = middles + group * group_blocks
+            at = np.searchsorted(by_block[:, 1], wanted, side="right") - 1
+            inside = (at >= 0) & (wanted < by_block[at, 1] + by_block[at, 2])
+            picture[row, inside] = number
+    return groups.tolist(), picture
+
+
+def disk_picture(title: str, machine: Machine) -> Figure:
+    """The disk: groups as rows, files as colours."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+
+    filesystem: Any = machine.filesystem
+    tables = [inode.file.extent_table() for inode in filesystem.inodes]
+    groups, picture = owners(tables, filesystem.group_blocks, COLUMNS)
+    used_mib = max(int((t[:, 1] % filesystem.group_blocks + t[:, 2]).max()) for t in tables) * PAGE_BYTES / MIB
+    rows = len(groups)
+    figure = Figure(figsize=(9, 1.5 + min(0.45 * rows, 7)), layout="constrained")
+    axes = figure.subplots()
+    palette = colormaps["tab20"].resampled(20)
+    colours: list[Any] = [palette(i % 20) for i in range(len(tables))]
+    axes.imshow(
+        picture, aspect="auto", interpolation="nearest", extent=(0, used_mib, rows - 0.5, -0.5),
+        cmap=ListedColormap(["white", *colours]), vmin=_NOBODY, vmax=len(tables) - 1,
+    )  # fmt: skip
+    for row in range(1, rows):
+        axes.axhline(row - 0.5, color="white", linewidth=3)
+    axes.set_yticks(range(rows), [f"AG {group}" for group in groups] if rows <= 24 else [""] * rows)
+    axes.set_xlabel("MiB from the start of the group; white is free")
+    axes.spines[["top", "right"]].set_visible(False)
+    counts = filesystem.extents_per_file()
+    axes.set_title(
+        f"{title}: {len(tables)} files, one colour each, {sum(counts) / len(counts):,.0f} extents a file"
+        f" of {sum(int(t[:, 2].sum()) for t in tables) * PAGE_BYTES / MIB / sum(counts):.3g} MiB on average",
+        fontsize=9, loc="left",
+    )  # fmt: skip
+    return figure
