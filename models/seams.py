@@ -191,7 +191,7 @@ class BlockDevice(Protocol):
 
 @runtime_checkable
 class BatchDevice(Protocol):
-    """A device that does not look at where a write goes, so that many can be given to it at once."""
+    """A device that serves writes in the order in which they come, so that many can be given to it at once."""
 
-    def submit_batch(self, requests: int, pages: int, done: Callable[[], None]) -> None:
-        """Start *requests* writes of *pages* in all; call *done* when the last completes."""
+    def submit_batch(self, requests: NDArray[np.int64], done: Callable[[], None]) -> None:
+        """Start *requests*, rows of first block and pages; call *done* when the last completes."""

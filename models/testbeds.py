@@ -135,6 +135,15 @@ PM9A3: Final[dict[str, Any]] = {
     "protected": specified(True, "data centre drive with power-loss protection"),
 }
 
+BM1743: Final[dict[str, Any]] = {
+    **PM9A3,
+    "kind": specified("ssd", "report W25: BM1743"),
+    "flash_page": specified(16 * KIB, "mechanisms.md 8.1 [S]: 16 KiB units; programmed one by one here"),
+    "units": assumed(256, "mechanisms.md 8.2 [R]: QLC, 2-3 ms a page, 2.0 GB/s in all", 128, 512),
+    "program_time": assumed(2_180 * US, "256 x 16 KiB in 2.18 ms is the 117 k units/s measured in W25", MS, 3 * MS),
+    "indirection_unit": specified(16 * KIB, "mechanisms.md 8.1 [S]: IU of 16 KiB"),
+}
+
 W25_MACHINE: Final = MachineSpec.model_validate(
     {
         "name": "w25-server",
@@ -177,7 +186,14 @@ W25_MACHINE: Final = MachineSpec.model_validate(
 )
 """Report W25: the server of mechanisms.md 6.5, with the PM9A3."""
 
-MACHINES: Final = {machine.name: machine for machine in (P13_MACHINE, N10_MACHINE, W25_MACHINE, LOOP_MACHINE)}
+W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
+    {**W25_MACHINE.inputs(), "name": "w25-server-bm1743", "device": BM1743}
+)
+"""The same server with the drive of 16 KiB units."""
+
+MACHINES: Final = {
+    machine.name: machine for machine in (P13_MACHINE, N10_MACHINE, W25_MACHINE, W25_BM1743_MACHINE, LOOP_MACHINE)
+}
 """The machines that a configuration can name."""
 
 N10_XFS: Final = XfsExtentsSpec.model_validate(

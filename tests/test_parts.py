@@ -341,3 +341,32 @@ def test_more_bandwidth_is_never_slower() -> None:
         for spec in (ssd_spec(units=2), ssd_spec(), ssd_spec(units=8), ssd_spec(units=8, link=4 * 10**9))
     ]
     assert ends == sorted(ends, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("order", "pages", "programs"),
+    [
+        (range(60, -1, -4), 4, 16),  # whole units
+        (range(64), 1, 16),  # page by page, in order: each unit once
+        (range(60, -1, -4), 1, 16),  # a page of each unit has all of it programmed
+        (range(63, -1, -1), 1, 64),  # page by page, backwards: nothing goes on where the last write ended
+        (range(58, -3, -4), 4, 32),  # across the edges: two units each
+    ],
+)
+@pytest.mark.parametrize("batch", [True, False])
+def test_an_indirection_unit_is_programmed_whole(order: range, pages: int, programs: int, batch: bool) -> None:
+    """Units of 16 KiB, given in one batch or one by one: as long as so many programs take."""
+    env = Environment()
+    spec = SsdSpec.model_validate(
+        {**SATA_SSD_2013, "flash_page": 16 * KIB, "units": 1, "program_time": MS, "indirection_unit": 16 * KIB,
+         "link": 10**15, "command_time": 0, "latency": 0, "cache": 16 * KIB}
+    )  # fmt: skip
+    ssd = Ssd(env=env, spec=spec, name="ssd")
+    places = [place + 4 for place in order]
+    if batch:
+        ssd.submit_batch(np.array([[place, pages] for place in places]), lambda: None)
+    else:
+        for place in places:
+            ssd.submit(Request(Bio(8 * place, 8 * pages)), lambda: None)
+    env.run()
+    assert env.now == pytest.approx((programs - 1) * MS, abs=MS)

@@ -185,7 +185,7 @@ class RequestQueue:
             self._async.free(count)
             end_io(pages)
 
-        self._batches.submit_batch(count, pages, complete)
+        self._batches.submit_batch(requests, complete)
 
     def _feed_driver(self) -> None:
         stat, elevator = self.stat, self.elevator

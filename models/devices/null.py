@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from models.block.bio import Request
 from sim.engine import Environment
 from sim.param import Spec
@@ -27,7 +30,7 @@ class NullDevice:
         """See `BlockDevice.submit`."""
         self._env.call_at(self._env.now, self._rank, done)
 
-    def submit_batch(self, requests: int, pages: int, done: Callable[[], None]) -> None:
+    def submit_batch(self, requests: NDArray[np.int64], done: Callable[[], None]) -> None:
         """See `BatchDevice.submit_batch`."""
         self._env.call_at(self._env.now, self._rank, done)
 

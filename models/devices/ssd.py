@@ -2,7 +2,9 @@
 
 A write completes when its data is in the cache.  The cache fills flash pages in the order of arrival,
 wherever the data belongs (a log-structured translation layer), and programs them on its channels in turn.
-Left out: reads, garbage collection (the drive is fresh), the indirection unit's read-modify-write.
+Where the map knows only whole indirection units, a write that covers a part of one has all of it programmed, once
+if the next write goes on in it.  The read that fills the rest is taken to hide behind the programming.  Left out:
+reads by the host, garbage collection (the drive is fresh), joining in the cache of writes that do not follow each other.
 """
 
 from __future__ import annotations
@@ -11,10 +13,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import model_validator
+
 from models.block.bio import Request
 from sim.engine import Environment
 from sim.param import Bytes, BytesPerS, Count, Ns, Spec
-from sim.units import PAGE_BYTES, SECTOR_BYTES, S
+from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES, S
 
 
 class SsdSpec(Spec):
@@ -22,6 +28,7 @@ class SsdSpec(Spec):
 
     ``command_time`` occupies the link, ``latency`` does not; ``units`` are the planes that program at
     once (channels x dies x planes), each ``flash_page`` bytes in ``program_time``;
+    ``indirection_unit``: what the map can tell apart, if that is more than any write is short of;
     ``protected``: the cache survives a power cut, so a flush needs no programming.
     """
 
@@ -34,6 +41,14 @@ class SsdSpec(Spec):
     flash_page: Bytes
     program_time: Ns
     protected: bool
+    indirection_unit: Bytes | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> SsdSpec:
+        unit = self.indirection_unit
+        if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
+            raise ValueError(f"indirection_unit {unit} B has to divide flash_page {self.flash_page} B, and be a page")
+        return self
 
 
 class Ssd:
@@ -53,24 +68,40 @@ class Ssd:
         self._units_free_ns: deque[int] = deque([0] * spec.units)
         self._programming: deque[int] = deque()  # when each flash page in the cache is programmed
         self._partial_bytes = 0
+        self._unit_sectors = 0 if spec.indirection_unit is None else spec.indirection_unit // SECTOR_BYTES
+        self._last_sector = 0
 
     def submit(self, request: Request, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
-        cached = self._take(1, (request.end_sector - request.start_sector) * SECTOR_BYTES)
+        size = programmed = (request.end_sector - request.start_sector) * SECTOR_BYTES
+        if self._unit_sectors:
+            programmed = self._whole_units(np.array([request.start_sector]), np.array([request.end_sector]))
+        cached = self._take(1, size, programmed)
         if self._volatile and "F" in request.op and self._programming:
             cached = max(cached, self._programming[-1])
         self._env.call_at(cached + self._latency_ns, self._rank, done)
 
-    def submit_batch(self, requests: int, pages: int, done: Callable[[], None]) -> None:
+    def submit_batch(self, requests: NDArray[np.int64], done: Callable[[], None]) -> None:
         """See `BatchDevice.submit_batch`."""
-        self._env.call_at(self._take(requests, pages * PAGE_BYTES) + self._latency_ns, self._rank, done)
+        size = programmed = int(requests[:, 1].sum()) * PAGE_BYTES
+        if self._unit_sectors:
+            starts = requests[:, 0] * PAGE_SECTORS
+            programmed = self._whole_units(starts, starts + requests[:, 1] * PAGE_SECTORS)
+        self._env.call_at(self._take(len(requests), size, programmed) + self._latency_ns, self._rank, done)
 
-    def _take(self, commands: int, size: int) -> int:
-        """When *size* bytes that come in so many *commands* are in the cache."""
+    def _whole_units(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
+        """What the writes of these sectors have programmed (bytes): an open unit that is gone on in counts once."""
+        unit = self._unit_sectors
+        went_on = (starts == np.append(self._last_sector, ends[:-1])) & (starts % unit > 0)
+        self._last_sector = int(ends[-1])
+        return int(((ends - 1) // unit - starts // unit + 1 - went_on).sum()) * unit * SECTOR_BYTES
+
+    def _take(self, commands: int, size: int, programmed: int) -> int:
+        """When *size* bytes that come in so many *commands* are in the cache; so much of it is *programmed*."""
         now = self._env.now
         start = self._link_free_ns if self._link_free_ns > now else now
         cached = start + commands * self._command_ns + size * S // self._link
-        self._partial_bytes += size
+        self._partial_bytes += programmed
         if self._partial_bytes >= self._flash_page:
             cached = self._program(cached)
         self._link_free_ns = cached
