@@ -13,39 +13,41 @@ from numpy.typing import NDArray
 
 from models.compiled import compiled
 
+_BITS: Final = 64
 _DRAWS: Final = 4_096
 """How many are drawn at a time."""
 
 
 class RandomMap:
-    """The order of one file of *blocks* blocks; 4 B each."""
+    """The order of one file of *blocks* blocks; a bit each."""
 
     def __init__(self, dice: np.random.Generator, blocks: int) -> None:
         self._dice = dice
+        self._blocks = blocks
         self._draws = dice.integers(0, blocks, 0)
-        # Of a written block: one at or before the next free one.  Searches shorten the way.
-        self._following = np.arange(blocks, dtype=np.int32)
+        self._written = np.zeros(-(-blocks // _BITS), np.int64)  # what lies behind the last block counts as written
+        if blocks % _BITS:
+            self._written[-1] = np.int64(-1) << np.int64(blocks % _BITS)
 
     def take(self, count: int) -> NDArray[np.int64]:
         """The next *count* blocks; no more than are left."""
         while len(self._draws) < count:
-            more = self._dice.integers(0, len(self._following), _DRAWS)
+            more = self._dice.integers(0, self._blocks, _DRAWS)
             self._draws = np.concatenate([self._draws, more])
         taken, self._draws = self._draws[:count], self._draws[count:]
-        next_free(self._following, taken)
+        next_free(self._written, taken)
         return taken
 
 
 @compiled
-def next_free(following: NDArray[np.int32], draws: NDArray[np.int64]) -> None:
+def next_free(written: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
     """Replace each of *draws* by the block that is written, in turn."""
-    blocks = len(following)
     for i in range(len(draws)):
-        block = draws[i]
-        while following[block] != block:
-            block = following[block]
-        at = draws[i]
-        while following[at] != at:
-            following[at], at = block, following[at]
-        draws[i] = block
-        following[block] = block + 1 if block + 1 < blocks else 0
+        word, bit = divmod(draws[i], _BITS)
+        while written[word] == -1 or (written[word] >> bit) & 1:
+            if written[word] >> bit == -1 or bit == _BITS - 1:  # all from here on are written
+                word, bit = word + 1 if word + 1 < len(written) else 0, 0
+            else:
+                bit += 1
+        written[word] |= np.int64(1) << np.int64(bit)
+        draws[i] = word * _BITS + bit

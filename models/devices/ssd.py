@@ -4,7 +4,7 @@ A write completes when its data is in the cache.  The cache fills flash pages in
 wherever the data belongs (a log-structured translation layer), and programs them on its channels in turn.
 Where the map knows only whole indirection units, a write that covers a part of one has all of it programmed, once
 if the next write goes on in it.  The read that fills the rest is taken to hide behind the programming.  Left out:
-reads by the host, garbage collection (the drive is fresh), joining in the cache of writes that do not follow each other.
+reads by the host, garbage collection (the drive is fresh), joining of writes that do not follow each other.
 """
 
 from __future__ import annotations
