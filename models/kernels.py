@@ -13,7 +13,7 @@ from models.page_cache import DirtyLimits
 from models.variants import AnyFlusher, AnyThrottling
 from models.writeback import WritebackRules
 from models.xfs_layout import XfsRules
-from sim.param import Given, Spec, assumed, specified
+from sim.param import Given, Spec, assumed, measured, specified
 from sim.units import KIB, MIB, MS, S
 
 _RULES: Final = "mechanisms.md 1.2, 1.3"
@@ -106,10 +106,13 @@ _XFS: Final = {
     "4.3": _xfs("preceding", False, "pages", "[V 3.11]"),
     "6.17": _xfs("preceding", True, "pages", "[V 6.17]"),
 }
-_XFS["3.11-p13"] = _XFS["3.11"]
+_XFS.update({"3.11-p13": _XFS["3.11"], "6.18": _XFS["6.17"]})
 
 
-def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str) -> KernelSpec:
+_HZ: Final = assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000)
+
+
+def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str, hz: Given = _HZ) -> KernelSpec:
     given: dict[str, Any] = {
         "name": name,
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
@@ -124,7 +127,7 @@ def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str
         "flusher": {"kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]")},
         "throttling": {
             "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
-            "hz": assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000),
+            "hz": hz,
             "initial_bandwidth": specified(100 * MIB, "mm/backing-dev.c: INIT_BW"),
         },
         "dirty": {
@@ -161,6 +164,14 @@ KERNELS: Final = {
         _kernel("3.11-p13", spinlock="ticket", plug="3.11", plug_scope="slice", source="report P13: the patch"),
         _kernel("4.3", spinlock="queued", plug="4.3", plug_scope="work", source="mechanisms.md 2.6 [V 4.3]"),
         _kernel("6.17", spinlock="queued", plug="6.17", plug_scope="work", source="mechanisms.md 2.6 [V 6.12]"),
+        _kernel(
+            "6.18",
+            spinlock="queued",
+            plug="6.17",
+            plug_scope="work",
+            source="mechanisms.md 2.6 [V 6.12]",
+            hz=measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured"),
+        ),
     )
 }
 """The kernels that can be run."""
