@@ -103,7 +103,7 @@ def reproduce(
             rows.append(_row(row, runs, calibrated))
     peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    constants = _constants([case.scenario for case in cases])
+    constants = _constants(experiments)
     return Reproduction(rows, constants, used, max(peak, own), seed, INTERVAL, quick, outcomes, experiments)
 
 
@@ -132,12 +132,14 @@ def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str]) -> Row:
     )
 
 
-def _constants(scenarios: Sequence[Spec]) -> dict[str, int]:
-    """How many numbers have which origin, each counted once however many variants use it."""
-    origins = {
-        number.path: number.given.origin for scenario in scenarios for number in scenario.numbers() if number.given
-    }
-    return {origin.value: sum(o is origin for o in origins.values()) for origin in Origin}
+def _constants(experiments: Sequence[Experiment]) -> dict[str, int]:
+    """How many numbers have which origin, each counted once however many variants of an experiment use it."""
+    counts = dict.fromkeys((origin.value for origin in Origin), 0)
+    for experiment in experiments:
+        numbers = [number for case in experiment.cases for number in case.scenario.numbers()]
+        for origin in {number.path: number.given.origin for number in numbers if number.given}.values():
+            counts[origin.value] += 1
+    return counts
 
 
 def cases_of(reproduction: Reproduction) -> list[Case]:

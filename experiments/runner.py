@@ -206,6 +206,7 @@ def _tell_through(told: Any) -> None:
 
 
 def _run_job(case: Case, seed: int, replication: int) -> Outcome:
+    gc.collect()  # the machine of this worker's last job, with its files
     told = _told
     if told is None:
         return run_case(case, seed, replication)

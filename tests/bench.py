@@ -2,7 +2,7 @@
 
 Never part of the tests: the machine may be shared.  Prints, for both of P13's variants, what a file
 costs with the light primitives and with stock SimPy's; then time per file at full size against a
-tenth, and the largest resident set.
+tenth, and the largest resident set; then the same for the pages of W25's large files, from 1 GiB to 120 and 144.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 
@@ -18,6 +19,7 @@ from experiments.captures.reader import open_capture
 from experiments.config import Case, load
 from experiments.reproduce import config_path
 from experiments.runner import Outcome, run_all, run_case
+from sim.units import GIB
 
 PAIRS = 3
 SMALL = ["workload.files=2500", "workload.loops=12", 'machine.memory.memory="256 MiB"',
@@ -35,6 +37,28 @@ def main() -> None:
     print(f"replay: {replay_us():.1f} us to read an event of a capture (1 M in as many s)")
     if "--short" not in sys.argv:
         full_size()
+        large_files()
+
+
+def large_files() -> None:
+    """W25 whole, each case in a process of its own: CPU, memory, and time per page against 1 GiB of the same files."""
+    for variant, small in (("B", "7 MiB"), ("C", "170 MiB")):
+        tiny = [f'workload.filesize="{small}"', 'machine.memory.memory="1088 MiB"',
+                'machine.memory.kernel_reserve="25 MiB"']  # fmt: skip
+        whole, part = (_alone(variant, overrides) for overrides in ([], tiny))
+        print(
+            f"{variant:>10}: {whole.cpu_s:.0f} s of CPU for {whole.file_bytes // GIB} GiB in {len(whole.extents)} files,"
+            f" {whole.peak_rss_mib:.0f} MiB; time per page"
+            f" {(whole.cpu_s / whole.file_bytes) / (part.cpu_s / part.file_bytes):.2f} times that of 1 GiB of them"
+        )
+
+
+def _alone(variant: str, overrides: list[str]) -> Outcome:
+    cases = load(config_path("fragmentation.toml"), overrides).cases
+    case = next(case for case in cases if case.variant == variant)
+    with ProcessPoolExecutor(1) as pool:
+        pool.submit(run_case, load(config_path("extents_dirty.toml")).cases[0], 1).result()  # compile, or load, first
+        return pool.submit(run_case, case, 1).result()
 
 
 def help_s() -> float:
