@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.layout import filefrag, xfs_bmap
-from models.file_pages import FileExtent
+from models.extents.file_pages import FileExtent
 from models.machine import Machine
 from sim.units import MIB, PAGE_BYTES
 

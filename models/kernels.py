@@ -9,10 +9,10 @@ import re
 from typing import Any, Final, Literal
 
 from models.block.merge import PlugRules
+from models.extents.xfs_layout import XfsRules
 from models.page_cache import DirtyLimits
 from models.variants import AnyFlusher, AnyThrottling
 from models.writeback import WritebackRules
-from models.xfs_layout import XfsRules
 from sim.param import Given, Spec, assumed, measured, specified
 from sim.units import KIB, MIB, MS, S
 

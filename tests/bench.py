@@ -47,7 +47,8 @@ def large_files() -> None:
                 'machine.memory.kernel_reserve="25 MiB"']  # fmt: skip
         whole, part = (_alone(variant, overrides) for overrides in ([], tiny))
         print(
-            f"{variant:>10}: {whole.cpu_s:.0f} s of CPU for {whole.file_bytes // GIB} GiB in {len(whole.extents)} files,"
+            f"{variant:>10}: {whole.cpu_s:.0f} s of CPU for {whole.file_bytes // GIB} GiB in"
+            f" {len(whole.extents)} files,"
             f" {whole.peak_rss_mib:.0f} MiB; time per page"
             f" {(whole.cpu_s / whole.file_bytes) / (part.cpu_s / part.file_bytes):.2f} times that of 1 GiB of them"
         )

@@ -14,13 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.layout import filefrag, xfs_bmap
-from models.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
-from models.free_space import FreeSpace
-from models.kernels import KERNELS
-from models.machine import Machine, Scenario, build
-from models.random_map import RandomMap
-from models.testbeds import LOOP_MACHINE
-from models.xfs_layout import (
+from models.extents.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
+from models.extents.free_space import FreeSpace
+from models.extents.xfs_layout import (
     BIOS,
     CALLS,
     CONVERT,
@@ -36,6 +32,10 @@ from models.xfs_layout import (
     walk,
     write_all,
 )  # fmt: skip
+from models.kernels import KERNELS
+from models.machine import Machine, Scenario, build
+from models.random_map import RandomMap
+from models.testbeds import LOOP_MACHINE
 from sim.units import GIB, KIB, MIB, S
 
 # -- free space ------------------------------------------------------------------------------------------

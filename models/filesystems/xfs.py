@@ -16,10 +16,10 @@ from typing import Final, Literal
 from pydantic import model_validator
 
 from models.block.bio import Bio
+from models.extents.xfs_layout import XfsRules
 from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import Site, Submitter
-from models.xfs_layout import XfsRules
 from models.xfs_log import LogCosts, LogSpec, MetaBuffer, XfsLog
 from sim.engine import PARK, Steps, Wait
 from sim.param import Bytes, Count, Ns, Spec

@@ -1,7 +1,7 @@
 """XFS for files of many pages: where their blocks lie.
 
 Stands for xfs_bmapi_convert_delalloc and xfs_iomap_write_allocate, xfs_alloc_vextent_start_ag, xfs_release, and for the
-timed part of iomap_writepages and xfs_vm_writepages; the decisions themselves are in `xfs_layout.py`.  `xfs.py` models
+timed part of iomap_writepages and xfs_vm_writepages; the decisions are in `extents/xfs_layout.py`.  `xfs.py` models
 small files and their metadata; left out here are the log and all metadata traffic, the conversion of unwritten
 extents after writing, stripe alignment, extent size hints.
 """
@@ -15,12 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from models.file_pages import FilePages, delayed_extent
-from models.free_space import FreeSpace
-from models.inode import Inode
-from models.page_cache import PageCache
-from models.seams import UNLIMITED_PAGES, Site, Submitter
-from models.xfs_layout import (
+from models.extents.file_pages import FilePages, delayed_extent
+from models.extents.free_space import FreeSpace
+from models.extents.xfs_layout import (
     BIOS,
     CALLS,
     CONVERT,
@@ -40,6 +37,9 @@ from models.xfs_layout import (
     walk,
     write_all,
 )  # fmt: skip
+from models.inode import Inode
+from models.page_cache import PageCache
+from models.seams import UNLIMITED_PAGES, Site, Submitter
 from sim.engine import Steps, Wait
 from sim.param import Bytes, Count, Spec
 from sim.sync import Mutex

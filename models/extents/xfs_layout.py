@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.compiled import compiled
-from models.file_pages import (
+from models.extents.file_pages import (
     DELAYED,
     DIRTY,
     HOLE,
@@ -28,7 +28,7 @@ from models.file_pages import (
     map_blocks,
     next_dirty,
 )  # fmt: skip
-from models.free_space import Space, longest, take_near
+from models.extents.free_space import Space, longest, take_near
 from sim.param import Spec
 
 GAP_UNITS: Final = 4  # XFS_ALLOC_GAP_UNITS

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.compiled import compiled
-from models.sorted_table import (
+from models.extents.sorted_table import (
     Table,
     after,
     before,
