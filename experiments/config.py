@@ -6,6 +6,7 @@ machine.like = "p13-vm"
 kernel.like = "3.11"
 filesystem.like = "p13-xfs"
 workload.command = "fs_mark -D 10000 -S0 ..."
+sync_after = true                  # optional: a sync(2) follows; so it does after fio and dd
 machine.memory.memory = "16 GiB"   # any number of a spec can be given
 [variants.patched]                 # what sets a variant apart
 rows = ["P13-wall-p"]              # optional: the published figures that it stands for
@@ -182,8 +183,7 @@ class _Reader:
         if workload is None or not sound:
             return []
         inputs["workload"] = workload
-        if "sync_after" in table:
-            inputs["sync_after"] = table["sync_after"]
+        inputs["sync_after"] = table.get("sync_after", workload["kind"] in _FLUSHED)
         try:
             return [Case(variant, point, Scenario.model_validate(inputs))]
         except ValidationError as error:
@@ -265,6 +265,8 @@ class _Reader:
 
 
 _PROGRAMS: Final = "fs_mark, fio or dd"
+_FLUSHED: Final = ("fio", "dd")
+"""Whose files are looked at afterwards: xfs_bmap would write them back, and so a sync(2) follows them."""
 
 
 def _read_command(lines: Sequence[str]) -> dict[str, Any]:

@@ -161,7 +161,6 @@ machine.memory.memory = "512 MiB"
 machine.memory.kernel_reserve = "26 MiB"
 kernel.like = "2.6.34-n10"
 filesystem.like = "n10-xfs"
-sync_after = true
 workload.command = [
 "dd if=/dev/zero of=/mnt/a bs=1024k count=250",
 "dd if=/dev/zero of=/mnt/b bs=1024k count=250",
