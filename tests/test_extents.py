@@ -109,7 +109,7 @@ def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: 
     """Write at random and walk in between: each page keeps its first block, no block has two pages, the bios are
     the extents, and what is free and what is used are the disk.
     """
-    file, space = FilePages(256), FreeSpace(100, 900)
+    file, space = FilePages(256, base=0), FreeSpace(100, 900)
     rule = prealloc(RULES, data.draw(st.sampled_from([None, 16, 32])))
     blocks: dict[int, int] = {}
     for burst in data.draw(st.lists(st.sets(st.integers(0, 199), min_size=1, max_size=9), min_size=1, max_size=12)):
@@ -143,7 +143,7 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     """However often somebody else's event interrupts it: the same bios, the same extents."""
 
     def written() -> FilePages:
-        file = FilePages(256)
+        file = FilePages(256, base=0)
         write_all(file.pages, np.array(sorted(pages)), prealloc(KERNELS["2.6.34"].xfs, None))
         return file
 
@@ -168,9 +168,19 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     assert pieces.extents() == whole.extents()
 
 
+def test_a_file_may_go_far_from_home() -> None:
+    """Blocks are counted from the file's group; farther than 2^31 blocks away they take more room, and stay right."""
+    file, space = FilePages(64, base=5 << 33), FreeSpace(7, 50)
+    for page, first_block in ((0, 5 << 33), (30, 2 << 33)):
+        write_all(file.pages, np.array([page]), prealloc(KERNELS["6.17"].xfs, None))
+        first = file.reach(first_block, 1 << 20)
+        convert(file.pages, space.with_room(1), page, 0, first)
+    assert [(e.page, e.block) for e in file.extents()] == [(0, (5 << 33) + 7), (30, (2 << 33) + 8)]
+
+
 def test_trimming_frees_what_lies_behind_the_end() -> None:
     """Speculative preallocation goes back on the last close."""
-    file, space = FilePages(64), FreeSpace(500, 100)
+    file, space = FilePages(64, base=0), FreeSpace(500, 100)
     write_all(file.pages, np.arange(20), prealloc(KERNELS["2.6.34"].xfs, None))
     convert(file.pages, space.with_room(1), 0, 0, 0)
     assert file.trim() == [(520, 12)]
@@ -186,7 +196,7 @@ def test_trimming_frees_what_lies_behind_the_end() -> None:
 )  # fmt: skip
 def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: int, end: int) -> None:
     """To the next unit's end until 2.6.37, or to allocsize's; later, twice what lies in front, nothing below 64 KiB."""
-    file = FilePages(512)
+    file = FilePages(512, base=0)
     write_all(file.pages, np.arange(written), prealloc(KERNELS[kernel].xfs, allocsize))
     assert delayed_extent(file.pages, 0) == (0, end)
 
@@ -194,7 +204,7 @@ def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: in
 def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
     """1024 calls: 4097 pages at once and then two at a time; the repair writes 1024 pages (mechanisms.md 2.5)."""
     for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
-        file, space = FilePages(20_000), FreeSpace(0, 20_000)
+        file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
         write_all(file.pages, np.arange(10_000), prealloc(KERNELS["2.6.34"].xfs, None))
         at = np.zeros(7, np.int64)
         at[LEFT], at[CALLS] = 1_024, 1_024 if calls_x4 else 1 << 40

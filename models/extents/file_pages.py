@@ -32,20 +32,31 @@ class FileExtent(NamedTuple):
 
 
 class Pages(NamedTuple):
-    """``states`` and ``blocks`` of each page, the latter of mapped ones only; ``size``: [where the file ends
-    (pages)].
+    """``states`` and ``blocks`` of each page, the latter of mapped ones only and counted from the file's base;
+    ``size``: [where the file ends (pages)].
     """
 
     states: NDArray[np.uint8]
-    blocks: NDArray[np.int64]
+    blocks: NDArray[np.int32] | NDArray[np.int64]
     size: NDArray[np.int64]
 
 
 class FilePages:
-    """A file of up to *pages* pages, preallocation included, all holes at first; 9 B for each that is used."""
+    """A file of up to *pages* pages, preallocation included, all holes at first; 5 B for each that is used.
 
-    def __init__(self, pages: int) -> None:
-        self.pages = Pages(np.zeros(pages, np.uint8), np.empty(pages, np.int64), np.zeros(1, np.int64))
+    Its blocks are counted from *base* on, and so need 4 B each until it goes farther than that.
+    """
+
+    def __init__(self, pages: int, base: int) -> None:
+        self.base = base
+        self.pages = Pages(np.zeros(pages, np.uint8), np.empty(pages, np.int32), np.zeros(1, np.int64))
+
+    def reach(self, first_block: int, blocks: int) -> int:
+        """See to it that the file can have these *blocks*; where they start, counted from its base."""
+        first = first_block - self.base
+        if self.pages.blocks.dtype != np.int64 and max(-first, first + blocks) >= 1 << 31:
+            self.pages = self.pages._replace(blocks=self.pages.blocks.astype(np.int64))
+        return first
 
     @property
     def size(self) -> int:
@@ -66,6 +77,7 @@ class FilePages:
         used = int(last_used(self.pages)) + 1
         table = np.empty((count_extents(self.pages, first, used), 3), np.int64)
         fill_extents(self.pages, first, used, table)
+        table[:, 1] += self.base
         return table
 
     def extent_count(self) -> int:

@@ -33,7 +33,7 @@ from sim.param import Spec
 
 GAP_UNITS: Final = 4  # XFS_ALLOC_GAP_UNITS
 MAX_EXTENT_PAGES: Final = (1 << 21) - 1  # XFS_MAX_BMBT_EXTLEN
-NOWHERE: Final = -1
+NOWHERE: Final = -(1 << 62)
 
 
 class XfsRules(Spec):

@@ -104,7 +104,7 @@ class ExtentInode(Inode):
     def __init__(self, group: Group, pages: int) -> None:
         super().__init__()
         self.group = group
-        self.file = FilePages(pages)
+        self.file = FilePages(pages, base=group.first_block)
         self.writeback_index = 0
 
 
@@ -205,15 +205,16 @@ class XfsExtents:
         bios = np.empty((_BIOS, 2), np.int64)
         limits = submitter.limits
         bio_pages = min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments)
-        pages, group, ended = inode.file.pages, inode.group, CONVERT
+        file, group, ended = inode.file, inode.group, CONVERT
         while ended != DONE:
             at[DICE] = self._throw()
             terms = Terms(
                 self._map_ns, self._page_ns, bio_pages, self._calls_x4 and budget_pages != UNLIMITED_PAGES,
-                group.first_block, self.group_blocks, group is inode.group, group.agf.free,
+                file.reach(group.first_block, self.group_blocks), self.group_blocks, group is inode.group,
+                group.agf.free,
             )  # fmt: skip
             space, horizon_ns = group.free.with_room(_CONVERSIONS), self._env.next_event_ns() - self._env.now
-            ended = walk(pages, space, terms, at, horizon_ns, self._dice, bios)
+            ended = walk(file.pages, space, terms, at, horizon_ns, self._dice, bios)
             self._die = int(at[DICE])
             yield from self._submit(submitter, inode, bios[: at[BIOS]], int(at[ELAPSED]))
             if ended == CONVERT:
@@ -229,19 +230,22 @@ class XfsExtents:
         if elapsed_ns:
             yield elapsed_ns
         if pages:
-            yield from submitter.submit_runs(bios, self._cache.end_writeback)
+            on_disk = bios + np.array([inode.file.base, 0])
+            yield from submitter.submit_runs(on_disk, self._cache.end_writeback)
 
     def _convert(self, submitter: Submitter, inode: ExtentInode, page: int) -> Generator[Wait, None, Group]:
         """Give the whole delayed extent around *page* its blocks, or as many as lie together; from which group."""
-        target = target_of(inode.file.pages, page, self.group_blocks)
-        wanted = inode.group if target == NOWHERE else self.groups[target // self.group_blocks]
-        length = min(delayed_extent(inode.file.pages, page)[1], MAX_EXTENT_PAGES)
+        file = inode.file
+        target = target_of(file.pages, page, self.group_blocks)
+        wanted = inode.group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
+        length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
         group = yield from self._lock_group(submitter, wanted, length)
         at = self._throw()
         self._die += 1
         yield int(self._map_ns * self._dice[at])
-        near = target - group.first_block if group is wanted and target != NOWHERE else 0
-        convert(inode.file.pages, group.free.with_room(1), page, near, group.first_block)
+        first_block = file.reach(group.first_block, self.group_blocks)
+        near = target - first_block if group is wanted and target != NOWHERE else 0
+        convert(file.pages, group.free.with_room(1), page, near, first_block)
         group.agf.release()
         return group
 
