@@ -193,7 +193,7 @@ class _Reader:
 
     def _based(self, part: str, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any] | None:
         like = given.pop("like", None)
-        if like not in bases:
+        if not isinstance(like, str) or like not in bases:
             what = "is missing" if like is None else f"{like!r} is not known"
             self._wrong(("scenario", part, "like"), f"{what}; use one of {', '.join(map(repr, bases))}")
             return None

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.layout import filefrag, xfs_bmap
+from experiments.problems import bad
 from models.extents.file_pages import FileExtent
 from models.machine import Machine
 from sim.units import MIB, PAGE_BYTES
@@ -36,13 +37,20 @@ def owners(tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int)
 
     *tables* are the files' extents (rows of page, block, pages).  All groups are shown to where the last of them is
     used; -1 is nobody's.
+
+    Raises:
+        BadInput: no file has any extent.
     """
     every = np.concatenate(tables)
+    if not len(every):
+        raise bad("layout", "no file has a block yet; let a sync follow: sync_after = true")
     groups = np.unique(every[:, 1] // group_blocks)
     used = int((every[:, 1] % group_blocks + every[:, 2]).max())
     middles = (np.arange(columns) * used + used // 2) // columns
     picture = np.full((len(groups), columns), _NOBODY, np.int64)
     for number, table in enumerate(tables):
+        if not len(table):
+            continue
         by_block = table[np.argsort(table[:, 1])]
         for row, group in enumerate(groups.tolist()):
             wanted = middles + group * group_blocks
@@ -61,7 +69,8 @@ def disk_picture(title: str, machine: Machine) -> Figure:
     filesystem: Any = machine.filesystem
     tables = [inode.file.extent_table() for inode in filesystem.inodes]
     groups, picture = owners(tables, filesystem.group_blocks, COLUMNS)
-    used_mib = max(int((t[:, 1] % filesystem.group_blocks + t[:, 2]).max()) for t in tables) * PAGE_BYTES / MIB
+    every = np.concatenate(tables)
+    used_mib = int((every[:, 1] % filesystem.group_blocks + every[:, 2]).max()) * PAGE_BYTES / MIB
     rows = len(groups)
     figure = Figure(figsize=(9, 1.5 + min(0.45 * rows, 7)), layout="constrained")
     axes = figure.subplots()

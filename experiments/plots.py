@@ -31,9 +31,9 @@ def plot_directory(directory: Path) -> list[Path]:
     try:
         document = json.loads((directory / CASE_FILE).read_text())
         iterations = pd.read_parquet(directory / "iterations.parquet")
-    except (OSError, ValueError) as error:
+        outcomes = pd.DataFrame(document["outcomes"])
+    except (OSError, ValueError, KeyError) as error:
         raise bad(str(directory), f"holds no result ({error}); make one with wbsim run CONFIG.toml --out DIR") from None
-    outcomes = pd.DataFrame(document["outcomes"])
     outcomes["extents_per_file"] = [sum(counts) / len(counts) if counts else 0.0 for counts in outcomes["extents"]]
     by_run = iterations.groupby(["variant", "point", "replication"], dropna=False).size()
     pictures = {"iterations.png": over_time(document["title"], iterations)} if by_run.max() > 1 else {}
@@ -42,6 +42,8 @@ def plot_directory(directory: Path) -> list[Path]:
     elif document["axis"]:
         held = next(iter(document["scenarios"].values()))["kernel"]["plug"]["max_requests"]
         pictures = {f"{document['axis']}.png": against(document["axis"], document["title"], outcomes, held)}
+    if not pictures:
+        raise bad(str(directory), "has neither a sweep nor iterations to draw; the disk is drawn by wbsim layout")
     paths = []
     for name, figure in pictures.items():
         path = directory / name

@@ -19,7 +19,7 @@ from experiments.config import Case
 from experiments.problems import bad
 from experiments.progress import Meter, Progress
 from models.machine import PRIMITIVES, Machine, Scenario, build
-from models.seams import Iteration
+from models.seams import Iteration, NoSpace
 from sim.engine import GiveUp
 from sim.units import SECTOR_BYTES, S
 
@@ -36,6 +36,7 @@ class Sample:
     count: int
     system_ns: int
     ios: int
+    merges: int
     sectors: int
 
 
@@ -96,6 +97,7 @@ def run_case(
                 iteration.count,
                 machine.workload.system_ns,
                 stat.ios,
+                stat.merges,
                 stat.sectors,
             )
         )
@@ -129,6 +131,8 @@ def _run(machine: Machine, case: Case) -> None:
         machine.run()
     except GiveUp as error:
         raise bad(f"variant {case.label}", f"{error}; raise give_up, or look for a stall") from None
+    except NoSpace as error:
+        raise bad(f"variant {case.label}", str(error)) from None
     finally:
         gc.enable()
 
@@ -164,7 +168,7 @@ def _outcome(
         create_rate=fmean(sample.files_per_sec for sample in samples),
         write_iops=last.ios / wall_s,
         write_bandwidth=last.sectors * SECTOR_BYTES / wall_s,
-        merges=machine.queue.stat.merges,
+        merges=last.merges,
         log_bytes=machine.filesystem.log_bytes,
         file_bytes=spec.total_files * spec.file_size,
         extents=machine.filesystem.extents_per_file(),

@@ -89,22 +89,23 @@ class KernelSpec(Spec):
     xfs: XfsRules
 
 
-def _xfs(prealloc: str, zeroing_converts: bool, quota: str, source: str) -> dict[str, Given]:
+def _xfs(prealloc: str, zeroing_converts: bool, quota: str, wraps: bool, source: str) -> dict[str, Given]:
     return {
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {source}"),
         "zeroing_converts": specified(
             zeroing_converts, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"
         ),
         "quota": specified(quota, f"mechanisms.md 2.5 {source}"),
+        "wraps": specified(wraps, f"mechanisms.md 2.4 {source}; not since 4.20 [R]; seen in traces of 6.18"),
     }
 
 
 _XFS: Final = {
-    "2.6.34": _xfs("fixed", False, "calls_x4", "[V 2.6.34]"),
-    "2.6.34-n10": _xfs("fixed", False, "pages", "[V 2.6.35.6, 2.6.37]: the repair of report N10"),
-    "3.11": _xfs("preceding", False, "pages", "[V 3.11]"),
-    "4.3": _xfs("preceding", False, "pages", "[V 3.11]"),
-    "6.17": _xfs("preceding", True, "pages", "[V 6.17]"),
+    "2.6.34": _xfs("fixed", False, "calls_x4", True, "[V 2.6.34]"),
+    "2.6.34-n10": _xfs("fixed", False, "pages", True, "[V 2.6.35.6, 2.6.37]: the repair of report N10"),
+    "3.11": _xfs("preceding", False, "pages", True, "[V 3.11]"),
+    "4.3": _xfs("preceding", False, "pages", True, "[V 3.11]"),
+    "6.17": _xfs("preceding", True, "pages", False, "[V 6.17]"),
 }
 _XFS.update({"3.11-p13": _XFS["3.11"], "6.18": _XFS["6.17"]})
 

@@ -86,6 +86,9 @@ class Scenario(Spec):
                 f"workload: {workload.kind} and a filesystem of kind {fs.kind} do not go together: the small files of"
                 " fs_mark need one of kind xfs, the large ones of fio and dd one of kind xfs_extents"
             )
+        capacity = getattr(self.machine.device, "capacity", None)
+        if capacity is not None and fs.size > capacity:
+            raise ValueError(f"filesystem: it is of {fs.size} B and the device holds {capacity} B; make it smaller")
         needed, room = fs.bytes_of(workload.total_files, workload.file_size), fs.room
         if needed > room:
             raise ValueError(

@@ -95,11 +95,6 @@ class PageCache:
         """Memory that the kernel does not keep for itself (vm_total_pages)."""
         return self._memory_bytes // PAGE_BYTES
 
-    def dirty_pages(self, pages: int) -> None:
-        """Clean pages become dirty."""
-        self.dirty += pages
-        self.dirtied += pages
-
     def start_writeback(self, pages: int) -> None:
         """Dirty pages go under writeback."""
         self.dirty -= pages

@@ -152,6 +152,10 @@ UNLIMITED_PAGES: Final = (1 << 63) - 1
 """LONG_MAX: the budget of a sync(2), which goes over whole files."""
 
 
+class NoSpace(Exception):
+    """ENOSPC: nothing is left for delayed pages, whose place the model does not reserve."""
+
+
 class Filesystem(Protocol):
     """Gives file pages their place on disk."""
 

@@ -2,7 +2,7 @@
 
 Stands for fs/fs-writeback.c: wb_writeback, writeback_sb_inodes, __writeback_single_inode, requeue_inode,
 queue_io, writeback_chunk_size.  Left out: several superblocks of one device, I_SYNC collisions,
-data-integrity writeback, cgroups.
+what data-integrity writeback waits for, cgroups.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class WritebackRules(Spec):
 
     ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or none did
     (to 2.6.38); ``slice_time``: a slice ends after it; ``quota_pages``: to 2.6.39, all inodes of a slice share so
-    many pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up; ``expire`` and
-    ``interval``: dirty_expire_centisecs and dirty_writeback_centisecs.
+    many pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up (periodic work: always
+    more_io); ``expire`` and ``interval``: dirty_expire_centisecs and dirty_writeback_centisecs.
     """
 
     plug_scope: Literal["none", "mapping", "slice", "work"]
@@ -134,9 +134,9 @@ class DirtyLists:
                 self.io.append(dirty.popleft())
         return len(self.io) - before
 
-    def requeue(self, inode: Inode, budget_left: int, rules: WritebackRules, now_ns: int) -> None:
+    def requeue(self, inode: Inode, budget_left: int, rules: WritebackRules, work: Work, now_ns: int) -> None:
         """requeue_inode: an inode that is still dirty waits for its next turn."""
-        if budget_left <= 0 and rules.used_up == "more_io":
+        if budget_left <= 0 and (rules.used_up == "more_io" or work.reason == "periodic"):
             self.more_io.append(inode)
         else:
             self.add(inode, now_ns)
@@ -239,7 +239,7 @@ class Writeback:
             if traced.observers:
                 traced.emit(inode=inode, wrote=written)
             if inode.dirty_pages:
-                lists.requeue(inode, budget - written, rules, env.now)
+                lists.requeue(inode, budget - written, rules, work, env.now)
             yield lock.section(task, turn_ns, inode_ns)
             if env.now >= until_ns or wrote >= pages_left:
                 break

@@ -24,6 +24,9 @@ from models.extents.xfs_layout import (
     DONE,
     LEFT,
     PAGE,
+    START,
+    STATE,
+    UNTIL,
     WROTE,
     Terms,
     convert,
@@ -90,15 +93,30 @@ def test_too_long_a_wish_gets_the_longest() -> None:
 # -- the pages of a file ---------------------------------------------------------------------------------
 
 TERMS = Terms(
-    map_ns=10, page_ns=1, bio_pages=4, calls_x4=False, first_block=0, group_blocks=1 << 20, home=True, free=True
+    map_ns=10,
+    page_ns=1,
+    bio_pages=4,
+    calls_x4=False,
+    wraps=False,
+    first_block=0,
+    group_blocks=1 << 20,
+    home=True,
+    free=True,
 )
 RULES = KERNELS["6.17"].xfs
 
 
+def state(start: int, budget: int) -> np.ndarray:
+    """A walk that is to begin at *start*."""
+    at = np.zeros(STATE, np.int64)
+    at[PAGE] = at[START] = start
+    at[LEFT], at[CALLS], at[UNTIL] = budget, 1 << 40, -1
+    return at
+
+
 def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int, horizon_ns: int = 1 << 40) -> tuple[int, Any]:
     """One compiled walk: why it stopped, and its bios."""
-    at = np.zeros(7, np.int64)
-    at[PAGE], at[LEFT], at[CALLS] = start, budget, 1 << 40
+    at = state(start, budget)
     bios = np.empty((64, 2), np.int64)
     reason = walk(file.pages, space.with_room(64), TERMS, at, horizon_ns, np.ones(64), bios)
     return reason, bios[: at[BIOS]]
@@ -151,8 +169,7 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     spaces = FreeSpace(0, 400), FreeSpace(0, 400)
     _, expected = walk_once(whole, spaces[0], 1 << 40, 0)
     bios: list[list[int]] = []
-    at = np.zeros(7, np.int64)
-    at[LEFT] = at[CALLS] = 1 << 40
+    at = state(0, 1 << 40)
     rows, turn = np.empty((64, 2), np.int64), 0
     while True:
         reason = walk(pieces.pages, spaces[1].with_room(64), TERMS, at, cuts[turn % len(cuts)], np.ones(64), rows)
@@ -201,13 +218,37 @@ def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: in
     assert delayed_extent(file.pages, 0) == (0, end)
 
 
+@pytest.mark.parametrize("wraps", [True, False])
+def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
+    """From page 60 on: to the file's end, and then from its beginning to page 59, or not (mechanisms.md 2.4)."""
+    file, space = FilePages(256, base=0), FreeSpace(0, 400)
+    write_all(file.pages, np.arange(100), prealloc(KERNELS["2.6.34"].xfs, None))
+    at, bios = state(60, 1 << 40), np.empty((64, 2), np.int64)
+    terms = TERMS._replace(wraps=wraps, bio_pages=100)
+    assert walk(file.pages, space.with_room(64), terms, at, 1 << 60, np.ones(64), bios) == DONE
+    assert at[WROTE] == (100 if wraps else 40)
+    assert [n for _, n in bios[: at[BIOS]].tolist()] == ([40, 60] if wraps else [40])
+
+
+def test_a_quota_that_has_wound_up_ends() -> None:
+    """2.6.34 on single pages: the quota grows by four with every call, the walk ends with its calls all the same."""
+    file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
+    write_all(file.pages, np.arange(0, 8_000, 2), prealloc(KERNELS["2.6.34"].xfs, None)._replace(unit=1))
+    at, bios, calls = state(0, 1_024), np.empty((64, 2), np.int64), 0
+    at[CALLS] = 1_024
+    while walk(file.pages, space.with_room(64), TERMS._replace(calls_x4=True), at, 1 << 60, np.ones(64), bios) != DONE:
+        at[DICE], calls = 0, calls + 1
+        assert calls < 200
+    assert at[WROTE] == 1_024
+
+
 def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
     """1024 calls: 4097 pages at once and then two at a time; the repair writes 1024 pages (mechanisms.md 2.5)."""
     for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
         file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
         write_all(file.pages, np.arange(10_000), prealloc(KERNELS["2.6.34"].xfs, None))
-        at = np.zeros(7, np.int64)
-        at[LEFT], at[CALLS] = 1_024, 1_024 if calls_x4 else 1 << 40
+        at = state(0, 1_024)
+        at[CALLS] = 1_024 if calls_x4 else 1 << 40
         bios = np.empty((2_048, 2), np.int64)
         terms = TERMS._replace(calls_x4=calls_x4, bio_pages=128)
         assert walk(file.pages, space.with_room(64), terms, at, 1 << 60, np.ones(64), bios) == DONE
@@ -365,6 +406,13 @@ def test_dd_streams_lie_as_the_kernels(what: tuple[int, int, int, int], real: fl
     }  # fmt: skip
     found = np.mean(counts(run(Scenario.model_validate(inputs))))
     assert found == pytest.approx(real, abs=1.5 if sharing > 1 else 0)
+
+
+def test_a_writer_and_the_flusher_convert_one_extent_once() -> None:
+    """Many small growing files under little dirty memory, where both often want the same one: no page is lost."""
+    for seed in range(6):
+        machine = run(fio_scenario(dirty=8, jobs=4, nrfiles=25, filesize=1), seed)
+        assert sum(inode.file.size for inode in machine.filesystem.inodes) == 100 * 256  # type: ignore[attr-defined]
 
 
 def test_sequential_files_lie_in_one_piece() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.config import parse
+from experiments.problems import BadInput
 from experiments.published import METRICS, published_rows
 from experiments.reproduce import reproduce
 from experiments.runner import run_case
@@ -223,12 +224,27 @@ def test_fio_s_command_line() -> None:
     [(" --name=a", "size of the files is missing"), (" --size=1m", "no job"),
      (" --size=1m --direct=1 --name=a", "argument --direct"), (" --size=1x --name=a", "fio reads sizes"),
      (" --size=1m --verify=md5 --name=a", "unrecognized arguments: --verify"),
-     (" --size=1m --name=a --name=b --nrfiles=2", "the jobs differ")],
+     (" --size=1m --name=a --name=b --nrfiles=2", "the jobs differ"), (" --size=1m --name='a", "No closing quotation"),
+     (" --size=1m --filesize=4m --name=a", "partly empty"), (" --size=1m --nrfiles=0 --name=a", "one or more")],
 )  # fmt: skip
 def test_bad_fio_lines_name_the_remedy(change: str, hint: str) -> None:
     """What is missing, unknown or not modelled is named."""
     with pytest.raises(CommandError, match=hint):
         fio.parse_command(FIO + change)
+
+
+@pytest.mark.parametrize(
+    ("override", "hint"),
+    [
+        ('filesystem.allocsize="2 GiB"', "from 64 KiB to 1 GiB"), ('filesystem.size="100 TiB"', "at most 1 TiB"),
+        ('filesystem.group_head="3 GiB"', "larger than group_head"), ('filesystem.size="11 TiB"', "at most 1 TiB"),
+        ('machine.device.piece="100 B"', "whole sectors"),
+    ],
+)  # fmt: skip
+def test_impossible_disks_name_the_remedy(override: str, hint: str) -> None:
+    """The size of a group, of an allocation, of a piece."""
+    with pytest.raises(BadInput, match=hint):
+        parse(SMALL, "x.toml", [override])
 
 
 # -- the claims ------------------------------------------------------------------------------------------

@@ -307,7 +307,7 @@ class BlockSubmitter:
 
     def submit_runs(self, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
         """See `Submitter.submit_runs`."""
-        if not self._queue.takes_batches:
+        if not self._queue.takes_batches or self._watched():
             for block, pages in bios.tolist():
                 bio = Bio(
                     block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, owner=self.owner, end_io=end_io,
@@ -324,6 +324,13 @@ class BlockSubmitter:
             issued = np.concatenate([issued, self._runs.take()])
         if len(issued):
             yield from self._issue_runs(issued)
+
+    def _watched(self) -> bool:
+        """Whether somebody wants to see single bios or requests."""
+        signals = self._signals
+        return bool(
+            self._on_queue or self._on_plug or signals.block_getrq.observers or signals.block_rq_issue.observers
+        )
 
     def _issue_runs(self, requests: NDArray[np.int64]) -> Steps:
         queue, count = self._queue, len(requests)

@@ -39,6 +39,11 @@ class DiskSpec(Spec):
     cache: Bytes
     link: BytesPerS
 
+    @property
+    def capacity(self) -> int:
+        """What it holds (bytes)."""
+        return self.size
+
 
 class Disk:
     """One spindle."""

@@ -20,6 +20,12 @@ class Raid0Spec(Spec):
     chunk: Bytes
     members: tuple[AnyDevice, ...]
 
+    @property
+    def capacity(self) -> int | None:
+        """What it holds (bytes), if its members say; every member has a share of the same size."""
+        shares = [share for member in self.members if (share := getattr(member, "capacity", None)) is not None]
+        return min(shares) * len(self.members) if shares else None
+
 
 class Raid0:
     """Splits each request at the chunks; the pieces for one member go as one."""

@@ -45,6 +45,8 @@ class SsdSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> SsdSpec:
+        if self.cache < self.flash_page:
+            raise ValueError(f"cache {self.cache} B has to hold a flash_page of {self.flash_page} B")
         unit = self.indirection_unit
         if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
             raise ValueError(f"indirection_unit {unit} B has to divide flash_page {self.flash_page} B, and be a page")

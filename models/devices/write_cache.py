@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
+from pydantic import model_validator
+
 from models.block.bio import Bio, Request
 from models.cached_runs import CachedRuns
 from models.seams import BlockDevice
@@ -32,6 +34,17 @@ class WriteCacheSpec(Spec):
     piece: Bytes
     depth: Count
     behind: AnyDevice
+
+    @model_validator(mode="after")
+    def _check(self) -> WriteCacheSpec:
+        if not self.piece or self.piece % SECTOR_BYTES:
+            raise ValueError(f"piece {self.piece} B has to be whole sectors of {SECTOR_BYTES} B, one at least")
+        return self
+
+    @property
+    def capacity(self) -> int | None:
+        """What the device behind it holds (bytes), if that says."""
+        return getattr(self.behind, "capacity", None)
 
 
 class WriteCache:

@@ -42,12 +42,14 @@ class XfsRules(Spec):
     ``prealloc``: behind the end of a growing file comes always the same ("fixed", to 2.6.37), a power of two up to the
     file's size ("size", to 3.8), or twice what lies in front ("preceding"); ``zeroing_converts``: a write that leaves a
     gap behind the old end has the delayed extent there converted at once (6.10 and later); ``quota``: a page walk
-    counts what it writes ("pages"), or its own calls while XFS multiplies the quota by four ("calls_x4", 2.6.34).
+    counts what it writes ("pages"), or its own calls while XFS multiplies the quota by four ("calls_x4", 2.6.34);
+    ``wraps``: a walk that comes to the end of the file goes on at its beginning, once (to 4.19).
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
     zeroing_converts: bool
     quota: Literal["pages", "calls_x4"]
+    wraps: bool
 
 
 class Prealloc(NamedTuple):
@@ -157,7 +159,11 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
 
 # A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, the time
 # used (ns), how many dice and rows of bios were used, and how many pages were written.
-PAGE, LEFT, CALLS, ELAPSED, DICE, BIOS, WROTE = range(7)
+# START: where it began; UNTIL: where it ends once it has wrapped.
+PAGE, LEFT, CALLS, ELAPSED, DICE, BIOS, WROTE, START, UNTIL = range(9)
+STATE: Final = 9
+"""How many numbers that are."""
+_NOT_YET: Final = -1
 DONE: Final = 0
 """A walk ended with the file or the budget."""
 CONVERT: Final = 1
@@ -169,14 +175,15 @@ GO_ON: Final = 2
 class Terms(NamedTuple):
     """What a walk goes by.
 
-    Times (ns), the longest bio (pages), whether the quota counts calls; the group at hand: its place, whether it is the
-    file's own, whether it can be had (its AGF is free).
+    Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps; the group at hand: its
+    place, whether it is the file's own, whether it can be had (its AGF and the inode's lock are free).
     """
 
     map_ns: int
     page_ns: int
     bio_pages: int
     calls_x4: bool
+    wraps: bool
     first_block: int
     group_blocks: int
     home: bool
@@ -204,7 +211,10 @@ def walk(
     at[BIOS] = at[ELAPSED] = 0
     while at[CALLS] > 0 and (terms.calls_x4 or at[LEFT] > 0):
         page = next_dirty(pages, at[PAGE])
-        if page < 0:
+        if page < 0 or (at[UNTIL] != _NOT_YET and page >= at[UNTIL]):
+            if terms.wraps and at[UNTIL] == _NOT_YET and at[START] > 0:
+                at[UNTIL], at[PAGE] = at[START], 0
+                continue
             at[PAGE] = 0
             return DONE
         at[PAGE] = page
@@ -212,9 +222,9 @@ def walk(
             if not _convert_at_once(pages, space, terms, at, horizon_ns, dice):
                 return CONVERT
             continue
-        if at[ELAPSED] > horizon_ns or at[BIOS] + 1 + _call_pages(terms, at) // terms.bio_pages > len(bios):
+        run = dirty_run(pages, page, min(_call_pages(terms, at), len(bios) * terms.bio_pages))
+        if at[ELAPSED] > horizon_ns or at[BIOS] + (run - 1) // terms.bio_pages + 1 > len(bios):
             return GO_ON
-        run = dirty_run(pages, page, _call_pages(terms, at))
         clean(pages, page, run)
         for first in range(0, run, terms.bio_pages):
             bios[at[BIOS], 0] = pages.blocks[page] + first

@@ -9,13 +9,13 @@ extents after writing, stripe alignment, extent size hints.
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from models.extents.file_pages import FilePages, delayed_extent
+from models.extents.file_pages import FilePages, delayed_extent, is_delayed
 from models.extents.free_space import FreeSpace
 from models.extents.xfs_layout import (
     BIOS,
@@ -28,6 +28,9 @@ from models.extents.xfs_layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
     PAGE,
+    START,
+    STATE,
+    UNTIL,
     WROTE,
     Terms,
     XfsRules,
@@ -39,12 +42,13 @@ from models.extents.xfs_layout import (
 )  # fmt: skip
 from models.inode import Inode
 from models.page_cache import PageCache
-from models.seams import UNLIMITED_PAGES, Site, Submitter
+from models.seams import UNLIMITED_PAGES, NoSpace, Site, Submitter
 from sim.engine import Steps, Wait
 from sim.param import Bytes, Count, Spec
 from sim.sync import Mutex
-from sim.units import PAGE_BYTES
+from sim.units import GIB, PAGE_BYTES
 
+MAX_GROUP_BYTES: Final = GIB << 10  # XFS_AG_MAX_BYTES
 _DICE = 4_096
 _BIOS = 1_024
 _CONVERSIONS = 4_096
@@ -64,9 +68,14 @@ class XfsExtentsSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> XfsExtentsSpec:
-        size = self.allocsize
-        if size is not None and (size < 16 * PAGE_BYTES or size & (size - 1)):
-            raise ValueError(f"allocsize {size} B has to be a power of two, 64 KiB at least")
+        size, group = self.allocsize, self.size // self.agcount
+        if size is not None and (not 16 * PAGE_BYTES <= size <= GIB or size & (size - 1)):
+            raise ValueError(f"allocsize {size} B has to be a power of two from 64 KiB to 1 GiB")
+        if not self.group_head < group <= MAX_GROUP_BYTES:
+            raise ValueError(
+                f"the groups are of {group} B; they have to be larger than group_head and at most 1 TiB:"
+                " change size or agcount"
+            )
         return self
 
     @property
@@ -97,13 +106,14 @@ class Group:
 
 
 class ExtentInode(Inode):
-    """A file: its pages, its directory's group, and where the next writeback call starts."""
+    """A file: its pages, its directory's group, where the next writeback call starts; ILOCK is held by conversions."""
 
-    __slots__ = ("file", "group", "writeback_index")
+    __slots__ = ("file", "group", "ilock", "writeback_index")
 
-    def __init__(self, group: Group, pages: int) -> None:
+    def __init__(self, group: Group, pages: int, ilock: Mutex) -> None:
         super().__init__()
         self.group = group
+        self.ilock = ilock
         self.file = FilePages(pages, base=group.first_block)
         self.writeback_index = 0
 
@@ -122,12 +132,14 @@ class XfsExtents:
         flusher_costs: Any,
         cache: PageCache,
     ) -> None:
+        self._site = site
         self._env = site.env
         self._cache = cache
         self._create_ns = writer_costs.create_ns
         self._mkdir_ns = writer_costs.mkdir_ns
         self._map_ns = flusher_costs.map_ns
         self._page_ns = flusher_costs.page_ns
+        self._wraps = rules.wraps
         self._calls_x4 = rules.quota == "calls_x4"
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize)
@@ -169,7 +181,8 @@ class XfsExtents:
         yield lead_ns + create_ns + then_ns
         submitter.task.system_ns += create_ns + then_ns
         self._cache.cached_inodes += 1
-        self.inodes.append(ExtentInode(directory, self._pages_with_prealloc))
+        ilock = self._site.mutex(f"ILOCK {len(self.inodes)}")
+        self.inodes.append(ExtentInode(directory, self._pages_with_prealloc, ilock))
         return self.inodes[-1]
 
     def write(self, inode: ExtentInode, indices: NDArray[np.int64]) -> tuple[int, int]:
@@ -198,8 +211,9 @@ class XfsExtents:
         assert isinstance(inode, ExtentInode)
         if budget_pages == UNLIMITED_PAGES:
             inode.writeback_index = 0
-        at = np.zeros(7, np.int64)
+        at = np.zeros(STATE, np.int64)
         at[PAGE], at[LEFT], at[CALLS] = inode.writeback_index, budget_pages, UNLIMITED_PAGES
+        at[START], at[UNTIL] = inode.writeback_index, -1
         if self._calls_x4 and budget_pages != UNLIMITED_PAGES:
             at[CALLS] = budget_pages
         bios = np.empty((_BIOS, 2), np.int64)
@@ -210,8 +224,8 @@ class XfsExtents:
             at[DICE] = self._throw()
             terms = Terms(
                 self._map_ns, self._page_ns, bio_pages, self._calls_x4 and budget_pages != UNLIMITED_PAGES,
-                file.reach(group.first_block, self.group_blocks), self.group_blocks, group is inode.group,
-                group.agf.free,
+                self._wraps, file.reach(group.first_block, self.group_blocks), self.group_blocks,
+                group is inode.group, group.agf.free and inode.ilock.free,
             )  # fmt: skip
             space, horizon_ns = group.free.with_room(_CONVERSIONS), self._env.next_event_ns() - self._env.now
             ended = walk(file.pages, space, terms, at, horizon_ns, self._dice, bios)
@@ -234,19 +248,27 @@ class XfsExtents:
             yield from submitter.submit_runs(on_disk, self._cache.end_writeback)
 
     def _convert(self, submitter: Submitter, inode: ExtentInode, page: int) -> Generator[Wait, None, Group]:
-        """Give the whole delayed extent around *page* its blocks, or as many as lie together; from which group."""
-        file = inode.file
-        target = target_of(file.pages, page, self.group_blocks)
-        wanted = inode.group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
-        length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
-        group = yield from self._lock_group(submitter, wanted, length)
-        at = self._throw()
-        self._die += 1
-        yield int(self._map_ns * self._dice[at])
-        first_block = file.reach(group.first_block, self.group_blocks)
-        near = target - first_block if group is wanted and target != NOWHERE else 0
-        convert(file.pages, group.free.with_room(1), page, near, first_block)
-        group.agf.release()
+        """Give the whole delayed extent around *page* its blocks, or as many as lie together; from which group.
+
+        If somebody else has converted it meanwhile, nothing is left to be done.
+        """
+        if not inode.ilock.try_acquire(submitter.task):
+            submitter.before_sleep()
+            yield inode.ilock.wait(submitter.task)
+        file, group = inode.file, inode.group
+        if is_delayed(int(file.pages.states[page])):
+            target = target_of(file.pages, page, self.group_blocks)
+            wanted = inode.group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
+            length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
+            group = yield from self._lock_group(submitter, wanted, length)
+            at = self._throw()
+            self._die += 1
+            yield int(self._map_ns * self._dice[at])
+            first_block = file.reach(group.first_block, self.group_blocks)
+            near = target - first_block if group is wanted and target != NOWHERE else 0
+            convert(file.pages, group.free.with_room(1), page, near, first_block)
+            group.agf.release()
+        inode.ilock.release()
         return group
 
     def _lock_group(self, submitter: Submitter, target: Group, length: int) -> Generator[Wait, None, Group]:
@@ -258,20 +280,19 @@ class XfsExtents:
         if target.free.longest >= length and target.agf.try_acquire(submitter.task):
             return target
         order = self.groups[target.number :] + self.groups[: target.number]
-        first: Group | None = None
-        for group in order:
-            if group.free.longest >= length:
-                first = first or group
+        while True:
+            length = min(length, max(group.free.longest for group in order))
+            if not length:
+                raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
+            fitting = [group for group in order if group.free.longest >= length]
+            for group in fitting:
                 if group.agf.try_acquire(submitter.task):
                     return group
-        if first is None:
-            longest = max(group.free.longest for group in order)
-            if not longest:
-                raise RuntimeError("the filesystem is full")
-            return (yield from self._lock_group(submitter, target, longest))
-        submitter.before_sleep()
-        yield first.agf.wait(submitter.task)
-        return first
+            submitter.before_sleep()
+            yield fitting[0].agf.wait(submitter.task)
+            if fitting[0].free.longest >= length:
+                return fitting[0]
+            fitting[0].agf.release()
 
     def _throw(self) -> int:
         """The place of the next of the dice, which vary the time of conversions."""

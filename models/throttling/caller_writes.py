@@ -43,7 +43,7 @@ class Dirtier:
 class Proportions:
     """Floating proportions (lib/proportions.c): the shares of the tasks in what was dirtied lately.
 
-    What is older counts half as much with every period; a period is twice to four times the dirty limit.
+    What is older counts half as much with every half period, which is one to two times the dirty limit.
     """
 
     def __init__(self, limit_pages: int) -> None:

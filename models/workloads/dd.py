@@ -5,7 +5,6 @@ Left out: reading from anything but /dev/zero, conv and oflag, and the page cach
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from models.buffered_write import BufferedWriter
-from models.commands import CommandError
+from models.commands import CommandError, words_of
 from models.file_writer import FileWriters, Job, sequential
 from models.seams import Site, Submitter
 from sim.cpu import Processors
@@ -78,7 +77,7 @@ def parse_commands(commands: Sequence[str]) -> dict[str, Any]:
 
 
 def _operands(command: str) -> tuple[PurePosixPath, int, int]:
-    program, *words = shlex.split(command) or [""]
+    program, *words = words_of(command)
     if program != "dd":
         raise CommandError(f"{command!r} is no dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
     given = dict(word.partition("=")[::2] for word in words)

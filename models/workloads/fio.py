@@ -7,7 +7,6 @@ Left out: reads, direct I/O, fsync, verify.
 
 from __future__ import annotations
 
-import shlex
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
@@ -15,7 +14,7 @@ from typing import Any, Final, Literal
 from pydantic import model_validator
 
 from models.buffered_write import BufferedWriter
-from models.commands import CommandError, CommandParser
+from models.commands import CommandError, CommandParser, words_of
 from models.file_writer import FileWriters, Job, sequential
 from models.random_map import RandomMap
 from models.seams import Site, Submitter
@@ -71,7 +70,7 @@ def parse_command(line: str) -> dict[str, Any]:
     Raises:
         CommandError: not a fio command, an unknown option, jobs that differ, or what is not modelled.
     """
-    program, *words = shlex.split(line) or [""]
+    program, *words = words_of(line)
     if program.rsplit("/", 1)[-1] != "fio":
         raise CommandError(f"{line!r} is not a fio command; it starts with fio")
     common, *jobs = _by_job(words)
@@ -83,17 +82,22 @@ def parse_command(line: str) -> dict[str, Any]:
     if any(options != given[0] for options in given):
         raise CommandError("the jobs differ in more than --name and --directory, which is not modelled yet")
     options, numjobs = given[0], len(names) * given[0]["numjobs"]
-    if options["filesize"] is None:
-        if options["size"] is None:
-            raise CommandError("the size of the files is missing; give --filesize or --size")
-        options["filesize"] = options["size"] // options["nrfiles"]
+    filesize, size = options["filesize"], options["size"]
+    if filesize is None and size is None:
+        raise CommandError("the size of the files is missing; give --filesize or --size")
+    if filesize is None:
+        filesize = size // options["nrfiles"]
+    elif size not in (None, filesize * options["nrfiles"]):
+        raise CommandError(
+            "--size differs from nrfiles times --filesize, so that files stay partly empty: not modelled"
+        )
     return {
         "kind": "fio",
         "rw": options["rw"],
         "numjobs": numjobs,
         "directories": len(set(directories)),
         "nrfiles": options["nrfiles"],
-        "filesize": options["filesize"],
+        "filesize": filesize,
     }
 
 
@@ -114,8 +118,8 @@ def _parser() -> CommandParser:
     parser.add_argument("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
     parser.add_argument("--bs", type=_size, choices=[PAGE_BYTES], required=True)
     parser.add_argument("--directory", default=".")
-    parser.add_argument("--nrfiles", type=int, default=1)
-    parser.add_argument("--numjobs", type=int, default=1)
+    parser.add_argument("--nrfiles", type=_positive, default=1)
+    parser.add_argument("--numjobs", type=_positive, default=1)
     parser.add_argument("--filesize", type=_size)
     parser.add_argument("--size", type=_size)
     parser.add_argument("--create_on_open", choices=["1"], required=True)
@@ -124,6 +128,12 @@ def _parser() -> CommandParser:
     parser.add_argument("--ioengine", choices=["sync", "psync", "io_uring", "libaio"], default="psync")
     parser.add_argument("--iodepth", type=int, default=1)
     return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text}: give a whole number of one or more")
+    return int(text)
 
 
 def _size(text: str) -> int:

@@ -8,7 +8,6 @@ barrier's wait, fork and exit are in nobody's loop.  Left out: the sync methods 
 
 from __future__ import annotations
 
-import shlex
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from math import fsum
@@ -17,7 +16,7 @@ from typing import Any, Final, Literal
 from pydantic import model_validator
 
 from models.buffered_write import BufferedWriter
-from models.commands import CommandError, CommandParser
+from models.commands import CommandError, CommandParser, words_of
 from models.seams import Filesystem, Iteration, Site, Submitter
 from sim.cpu import Processors
 from sim.engine import PARK, Steps
@@ -83,8 +82,8 @@ def parse_command(line: str) -> dict[str, Any]:
     Raises:
         CommandError: not an fs_mark command, an unknown option, or one that is not modelled.
     """
-    words = shlex.split(line)
-    if not words or words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
+    words = words_of(line)
+    if words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
         raise CommandError(f"{line!r} is not an fs_mark command; it starts with fs_mark")
     parser = CommandParser()
     for flag, default in _OPTIONS.items():
