@@ -217,6 +217,8 @@ def test_fio_s_command_line() -> None:
         "kind": "fio", "rw": "randwrite", "numjobs": 2, "directories": 2, "nrfiles": 4, "filesize": 256 * MIB,
     }  # fmt: skip
     assert fio.parse_command(f"{FIO} --filesize=64M --numjobs=3 --name=a")["directories"] == 1
+    mixed = fio.parse_command(f"{FIO} --filesize=64M --name=a --name=b --rw=write")
+    assert (mixed["rw"], mixed["numjobs"]) == (["randwrite", "write"], 2)
 
 
 @pytest.mark.parametrize(

@@ -22,15 +22,18 @@ from sim.cpu import Processors
 from sim.param import Bytes, Count, Ns, Spec
 from sim.units import GIB, KIB, MIB, PAGE_BYTES
 
+Rw = Literal["write", "randwrite"]
+
 
 class FioSpec(Spec):
     """fio's options of the same names, for ``numjobs`` jobs in ``directories`` (one of them, or one each).
 
-    ``app_time``: user time of fio itself per write; ``fork_time``: of each job.
+    ``rw`` is that of all jobs, or one for each; ``app_time``: user time of fio itself per write; ``fork_time``: of
+    each job.
     """
 
     kind: Literal["fio"] = "fio"
-    rw: Literal["write", "randwrite"]
+    rw: Rw | tuple[Rw, ...]
     numjobs: Count
     directories: Count
     nrfiles: Count
@@ -42,6 +45,8 @@ class FioSpec(Spec):
     def _check(self) -> FioSpec:
         if self.directories not in (1, self.numjobs):
             raise ValueError(f"{self.numjobs} jobs in {self.directories} directories: give one, or one for each")
+        if isinstance(self.rw, tuple) and len(self.rw) != self.numjobs:
+            raise ValueError(f"{len(self.rw)} values of rw for {self.numjobs} jobs: give one, or one for each")
         if not self.filesize or self.filesize % PAGE_BYTES:
             raise ValueError(f"filesize {self.filesize} B is no whole number of 4 KiB blocks")
         return self
@@ -78,10 +83,12 @@ def parse_command(line: str) -> dict[str, Any]:
         raise CommandError("there is no job; give each a --name")
     given = [vars(_parser().parse_args([*common, *job])) for job in jobs]
     directories = [options.pop("directory") for options in given]
-    names = [options.pop("name") for options in given]
+    rw = [options.pop("rw") for options in given for _ in range(options["numjobs"])]
+    for options in given:
+        del options["name"]
     if any(options != given[0] for options in given):
-        raise CommandError("the jobs differ in more than --name and --directory, which is not modelled yet")
-    options, numjobs = given[0], len(names) * given[0]["numjobs"]
+        raise CommandError("the jobs differ in more than --name, --rw and --directory, which is not modelled yet")
+    options = given[0]
     filesize, size = options["filesize"], options["size"]
     if filesize is None and size is None:
         raise CommandError("the size of the files is missing; give --filesize or --size")
@@ -93,8 +100,8 @@ def parse_command(line: str) -> dict[str, Any]:
         )
     return {
         "kind": "fio",
-        "rw": options["rw"],
-        "numjobs": numjobs,
+        "rw": rw[0] if len(set(rw)) == 1 else rw,
+        "numjobs": len(rw),
         "directories": len(set(directories)),
         "nrfiles": options["nrfiles"],
         "filesize": filesize,
@@ -162,7 +169,7 @@ def fio(
     jobs = []
     for number in range(spec.numjobs):
         dice = site.dice(f"fio job {number}")
-        random = spec.rw == "randwrite"
+        random = (spec.rw[number] if isinstance(spec.rw, tuple) else spec.rw) == "randwrite"
         orders = [RandomMap(dice, pages).take if random else sequential() for _ in range(spec.nrfiles)]
         jobs.append(Job(number % spec.directories, orders, pages))
     return FileWriters(
