@@ -83,9 +83,9 @@ def parse_command(line: str) -> dict[str, Any]:
         raise CommandError("there is no job; give each a --name")
     given = [vars(_parser().parse_args([*common, *job])) for job in jobs]
     directories = [options.pop("directory") for options in given]
-    rw = [options.pop("rw") for options in given for _ in range(options["numjobs"])]
+    rw = [options["rw"] for options in given for _ in range(options["numjobs"])]
     for options in given:
-        del options["name"]
+        del options["name"], options["rw"]
     if any(options != given[0] for options in given):
         raise CommandError("the jobs differ in more than --name, --rw and --directory, which is not modelled yet")
     options = given[0]
