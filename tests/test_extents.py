@@ -404,17 +404,28 @@ DD_REAL = [
 """(dirty MiB, streams, MiB each, streams that share a directory) and extents per file, the mean of three runs."""
 
 
-@pytest.mark.parametrize(("what", "real"), DD_REAL)
-def test_dd_streams_lie_as_the_kernels(what: tuple[int, int, int, int], real: float) -> None:
-    """Within an extent and a half of xfs_bmap's count per file; streams that share no directory lie in one piece."""
-    dirty, streams, size, sharing = what
+def dd_scenario(dirty: int, streams: int, size: int, sharing: int) -> Scenario:
+    """*streams* of *size* MiB, so many to a directory."""
     inputs = fio_scenario(dirty=dirty, jobs=1, nrfiles=1, filesize=16).inputs()
     inputs["workload"] = {
         "kind": "dd", "streams": streams, "directories": streams // sharing, "bs": MIB, "count": size,
         "zero_page_time": 500, "fork_time": 1_000_000,
     }  # fmt: skip
-    found = np.mean(counts(run(Scenario.model_validate(inputs))))
-    assert found == pytest.approx(real, abs=1.5 if sharing > 1 else 0)
+    return Scenario.model_validate(inputs)
+
+
+def test_dd_streams_break_where_the_kernels_did() -> None:
+    """Preallocation doubles, so four streams of 256 MiB break at five places: in the kernel's map and in ours."""
+    machine = run(dd_scenario(128, 4, 256, 4))
+    files = [inode.file.extents() for inode in machine.filesystem.inodes]  # type: ignore[attr-defined]
+    assert {extent.page for extents in files for extent in extents} == {0, 8_176, 16_368, 32_752, 65_520}
+
+
+@pytest.mark.parametrize(("what", "real"), DD_REAL)
+def test_dd_streams_lie_as_the_kernels(what: tuple[int, int, int, int], real: float) -> None:
+    """Within an extent and a half of xfs_bmap's count per file; streams that share no directory lie in one piece."""
+    found = np.mean(counts(run(dd_scenario(*what))))
+    assert found == pytest.approx(real, abs=1.5 if what[3] > 1 else 0)
 
 
 def test_a_writer_and_the_flusher_convert_one_extent_once() -> None:
