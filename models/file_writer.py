@@ -156,7 +156,7 @@ class FileWriters:
     def _write(self, submitter: Submitter, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]) -> Steps:
         """The copied *pages* become dirty, with whatever the filesystem has to do in between."""
         while True:
-            done, were_clean = self._fs.write(inode, pages)
+            done, were_clean = self._fs.write(inode, pages, self._call_pages)
             if were_clean and (wait := writer.dirty(inode, were_clean, 0)):
                 yield wait
             if done == len(pages):

@@ -89,12 +89,11 @@ class KernelSpec(Spec):
     xfs: XfsRules
 
 
-def _xfs(prealloc: str, zeroing_converts: bool, quota: str, wraps: bool, source: str) -> dict[str, Given]:
+def _xfs(prealloc: str, iomap: bool, quota: str, wraps: bool, source: str) -> dict[str, Given]:
     return {
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {source}"),
-        "zeroing_converts": specified(
-            zeroing_converts, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"
-        ),
+        "whole_calls": specified(iomap, f"fs/iomap {source}; since 4.8 [R], 6.18 measured, D"),
+        "zeroing_converts": specified(iomap, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"),
         "quota": specified(quota, f"mechanisms.md 2.5 {source}"),
         "wraps": specified(wraps, f"mechanisms.md 2.4 {source}; not since 4.20 [R]; seen in traces of 6.18"),
     }

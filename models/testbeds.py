@@ -210,6 +210,7 @@ W25_XFS: Final = XfsExtentsSpec.model_validate(
     {
         "kind": specified("xfs_extents", "report W25"),
         "size": specified(128 * 117_188_604 * 4096, "mechanisms.md 6.5 [S]: the mkfs output of the thread"),
+        "stripe_unit": specified(16 * KIB, "mechanisms.md 6.5 [S]: sunit of 4 blocks"),
         "agcount": specified(128, "mechanisms.md 6.5 [S]"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
     }

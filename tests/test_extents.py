@@ -98,6 +98,7 @@ TERMS = Terms(
     bio_pages=4,
     calls_x4=False,
     wraps=False,
+    stripe=1,
     first_block=0,
     group_blocks=1 << 20,
     home=True,
@@ -133,7 +134,7 @@ def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: 
     for burst in data.draw(st.lists(st.sets(st.integers(0, 199), min_size=1, max_size=9), min_size=1, max_size=12)):
         left = np.array(sorted(burst))
         while True:
-            done, _ = write_all(file.pages, left, rule)
+            done, _ = write_all(file.pages, left, 1, rule)
             left = left[done:]
             if not len(left):
                 break
@@ -162,7 +163,7 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
 
     def written() -> FilePages:
         file = FilePages(256, base=0)
-        write_all(file.pages, np.array(sorted(pages)), prealloc(KERNELS["2.6.34"].xfs, None))
+        write_all(file.pages, np.array(sorted(pages)), 1, prealloc(KERNELS["2.6.34"].xfs, None))
         return file
 
     whole, pieces = written(), written()
@@ -189,7 +190,7 @@ def test_a_file_may_go_far_from_home() -> None:
     """Blocks are counted from the file's group; farther than 2^31 blocks away they take more room, and stay right."""
     file, space = FilePages(64, base=5 << 33), FreeSpace(7, 50)
     for page, first_block in ((0, 5 << 33), (30, 2 << 33)):
-        write_all(file.pages, np.array([page]), prealloc(KERNELS["6.17"].xfs, None))
+        write_all(file.pages, np.array([page]), 1, prealloc(KERNELS["6.17"].xfs, None))
         first = file.reach(first_block, 1 << 20)
         convert(file.pages, space.with_room(1), page, 0, first)
     assert [(e.page, e.block) for e in file.extents()] == [(0, (5 << 33) + 7), (30, (2 << 33) + 8)]
@@ -198,7 +199,7 @@ def test_a_file_may_go_far_from_home() -> None:
 def test_trimming_frees_what_lies_behind_the_end() -> None:
     """Speculative preallocation goes back on the last close."""
     file, space = FilePages(64, base=0), FreeSpace(500, 100)
-    write_all(file.pages, np.arange(20), prealloc(KERNELS["2.6.34"].xfs, None))
+    write_all(file.pages, np.arange(20), 1, prealloc(KERNELS["2.6.34"].xfs, None))
     convert(file.pages, space.with_room(1), 0, 0, 0)
     assert file.trim() == [(520, 12)]
     assert file.extents() == [FileExtent(0, 500, 20)]
@@ -214,7 +215,7 @@ def test_trimming_frees_what_lies_behind_the_end() -> None:
 def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: int, end: int) -> None:
     """To the next unit's end until 2.6.37, or to allocsize's; later, twice what lies in front, nothing below 64 KiB."""
     file = FilePages(512, base=0)
-    write_all(file.pages, np.arange(written), prealloc(KERNELS[kernel].xfs, allocsize))
+    write_all(file.pages, np.arange(written), 1, prealloc(KERNELS[kernel].xfs, allocsize))
     assert delayed_extent(file.pages, 0) == (0, end)
 
 
@@ -222,7 +223,7 @@ def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: in
 def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
     """From page 60 on: to the file's end, and then from its beginning to page 59, or not (mechanisms.md 2.4)."""
     file, space = FilePages(256, base=0), FreeSpace(0, 400)
-    write_all(file.pages, np.arange(100), prealloc(KERNELS["2.6.34"].xfs, None))
+    write_all(file.pages, np.arange(100), 1, prealloc(KERNELS["2.6.34"].xfs, None))
     at, bios = state(60, 1 << 40), np.empty((64, 2), np.int64)
     terms = TERMS._replace(wraps=wraps, bio_pages=100)
     assert walk(file.pages, space.with_room(64), terms, at, 1 << 60, np.ones(64), bios) == DONE
@@ -233,7 +234,7 @@ def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
 def test_a_quota_that_has_wound_up_ends() -> None:
     """2.6.34 on single pages: the quota grows by four with every call, the walk ends with its calls all the same."""
     file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
-    write_all(file.pages, np.arange(0, 8_000, 2), prealloc(KERNELS["2.6.34"].xfs, None)._replace(unit=1))
+    write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(KERNELS["2.6.34"].xfs, None)._replace(unit=1))
     at, bios, calls = state(0, 1_024), np.empty((64, 2), np.int64), 0
     at[CALLS] = 1_024
     while walk(file.pages, space.with_room(64), TERMS._replace(calls_x4=True), at, 1 << 60, np.ones(64), bios) != DONE:
@@ -246,7 +247,7 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
     """1024 calls: 4097 pages at once and then two at a time; the repair writes 1024 pages (mechanisms.md 2.5)."""
     for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
         file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
-        write_all(file.pages, np.arange(10_000), prealloc(KERNELS["2.6.34"].xfs, None))
+        write_all(file.pages, np.arange(10_000), 1, prealloc(KERNELS["2.6.34"].xfs, None))
         at = state(0, 1_024)
         at[CALLS] = 1_024 if calls_x4 else 1 << 40
         bios = np.empty((2_048, 2), np.int64)
@@ -414,11 +415,19 @@ def dd_scenario(dirty: int, streams: int, size: int, sharing: int) -> Scenario:
     return Scenario.model_validate(inputs)
 
 
-def test_dd_streams_break_where_the_kernels_did() -> None:
-    """Preallocation doubles, so four streams of 256 MiB break at five places: in the kernel's map and in ours."""
-    machine = run(dd_scenario(128, 4, 256, 4))
-    files = [inode.file.extents() for inode in machine.filesystem.inodes]  # type: ignore[attr-defined]
-    assert {extent.page for extents in files for extent in extents} == {0, 8_176, 16_368, 32_752, 65_520}
+@pytest.mark.parametrize(
+    ("stripe_unit", "breaks"),
+    [(None, {8_176, 16_368, 32_752, 65_520}), (256 * KIB, {3_328, 7_680, 16_128, 32_768})],
+)
+def test_dd_streams_break_where_the_kernels_did(stripe_unit: int | None, breaks: set[int]) -> None:
+    """Preallocation doubles, to a stripe unit's end if there is one: the same pages in the kernel's maps and ours."""
+    inputs = dd_scenario(128, 4, 256, 4).inputs()
+    inputs["filesystem"] |= {"stripe_unit": stripe_unit}
+    machine = run(Scenario.model_validate(inputs))
+    found = [e for inode in machine.filesystem.inodes for e in inode.file.extents()]  # type: ignore[attr-defined]
+    assert max(breaks) in {extent.page for extent in found} <= {0, *breaks}
+    if stripe_unit is not None:
+        assert all(extent.block % 64 == 0 for extent in found)
 
 
 @pytest.mark.parametrize(("what", "real"), DD_REAL)

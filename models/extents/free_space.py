@@ -115,13 +115,37 @@ def longest(space: Space) -> int:
 @compiled
 def take_near(space: Space, target: int, length: int) -> tuple[int, int]:
     """See `FreeSpace.take_near`; nothing free gives 0 blocks."""
+    return take_aligned(space, target, length, 1)
+
+
+@compiled
+def take_aligned(space: Space, target: int, length: int, unit: int) -> tuple[int, int]:
+    """As `take_near`, at a multiple of *unit* where a free extent has room for that."""
     length = min(length, longest(space))
     if length == 0:
         return 0, 0
-    first, size = _nearest(space, target, length)
-    block = _place_in(first, size, target, length)
+    slop = unit - 1 if longest(space) >= length + unit - 1 else 0
+    first, size = _nearest(space, target, length + slop)
+    block = _place_in(first, size, target, length + slop)
+    if slop:
+        block = (block + slop) // unit * unit
     _cut(space, first, size, block, length)
     return block, length
+
+
+@compiled
+def take_exactly(space: Space, block: int, length: int) -> bool:
+    """Take just these blocks, if all of them are free (xfs_alloc_ag_vextent_exact)."""
+    table = space.by_block
+    position, index = find(table, block + 1)
+    position, index = before(table, position, index)
+    if not is_in(table, position, index):
+        return False
+    first, size = key_at(table, position, index), value_at(table, position, index)
+    if first + size < block + length:
+        return False
+    _cut(space, first, size, block, length)
+    return True
 
 
 @compiled

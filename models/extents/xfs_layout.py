@@ -28,7 +28,7 @@ from models.extents.file_pages import (
     map_blocks,
     next_dirty,
 )  # fmt: skip
-from models.extents.free_space import Space, longest, take_near
+from models.extents.free_space import Space, longest, take_aligned, take_exactly
 from sim.param import Spec
 
 GAP_UNITS: Final = 4  # XFS_ALLOC_GAP_UNITS
@@ -43,33 +43,40 @@ class XfsRules(Spec):
     file's size ("size", to 3.8), or twice what lies in front ("preceding"); ``zeroing_converts``: a write that leaves a
     gap behind the old end has the delayed extent there converted at once (6.10 and later); ``quota``: a page walk
     counts what it writes ("pages"), or its own calls while XFS multiplies the quota by four ("calls_x4", 2.6.34);
+    ``whole_calls``: a reservation is counted from the end of the write(2), not of the page (iomap: 4.8 and later);
     ``wraps``: a walk that comes to the end of the file goes on at its beginning, once (to 4.19).
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
     zeroing_converts: bool
     quota: Literal["pages", "calls_x4"]
+    whole_calls: bool
     wraps: bool
 
 
 class Prealloc(NamedTuple):
-    """How far a growing file reserves: ``unit`` is allocsize (pages), the rule 0 fixed, 1 size, 2 preceding."""
+    """How far a growing file reserves: ``unit`` is allocsize (pages), the rule 0 fixed, 1 size, 2 preceding; ``stripe``
+    is the stripe unit (pages; 1 is none); ``whole_calls``: see `XfsRules`.
+    """
 
     unit: int
     rule: int
     zeroing_converts: bool
+    stripe: int
+    whole_calls: bool
 
 
-def prealloc(rules: XfsRules, allocsize_pages: int | None) -> Prealloc:
+def prealloc(rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1) -> Prealloc:
     """The values of *rules*, or of a mount with allocsize."""
     if allocsize_pages is not None:
-        return Prealloc(allocsize_pages, 0, rules.zeroing_converts)
-    return Prealloc(16, ("fixed", "size", "preceding").index(rules.prealloc), rules.zeroing_converts)
+        return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls)
+    rule = ("fixed", "size", "preceding").index(rules.prealloc)
+    return Prealloc(16, rule, rules.zeroing_converts, stripe_pages, rules.whole_calls)
 
 
 @compiled
-def _reserved_end(pages: Pages, page: int, rule: Prealloc) -> int:
-    """Where the reservation of a write that appends *page* ends (pages)."""
+def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
+    """Where the reservation of a write of *call_pages* that appends *page* ends (pages)."""
     size = pages.size[0]
     ahead = rule.unit
     if rule.rule > 0 and size < rule.unit:
@@ -77,13 +84,17 @@ def _reserved_end(pages: Pages, page: int, rule: Prealloc) -> int:
     if rule.rule == 1:
         while 2 * ahead <= min(size, MAX_EXTENT_PAGES):
             ahead *= 2
-    elif rule.rule == 2 and page > 0 and pages.states[page - 1] != HOLE:
+    elif rule.rule == 2 and size >= rule.stripe and page > 0 and pages.states[page - 1] != HOLE:
         doubled = 2 * _preceding(pages, page)
         if doubled > MAX_EXTENT_PAGES:
             doubled = page
         while 2 * ahead <= min(doubled, MAX_EXTENT_PAGES + 1):
             ahead *= 2
-    return page // rule.unit * rule.unit + ahead
+    last = page // call_pages * call_pages + call_pages - 1 if rule.whole_calls else page
+    end = last // rule.unit * rule.unit + ahead
+    if size >= rule.stripe:  # xfs_eof_alignment
+        end = (end + rule.stripe - 1) // rule.stripe * rule.stripe
+    return end
 
 
 @compiled
@@ -101,7 +112,7 @@ def _preceding(pages: Pages, page: int) -> int:
 
 
 @compiled
-def write_page(pages: Pages, page: int, rule: Prealloc) -> int:
+def write_page(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
     """*page* is written to: 1 if it was clean, 0 if it was dirty already.
 
     -1, and nothing done, if the delayed extent at the end of the file has to be converted first.
@@ -111,7 +122,7 @@ def write_page(pages: Pages, page: int, rule: Prealloc) -> int:
         return -1
     before = states[page]
     if before == HOLE and page >= size:
-        for i in range(page + 1, min(_reserved_end(pages, page, rule), len(states))):
+        for i in range(page + 1, min(_reserved_end(pages, page, call_pages, rule), len(states))):
             if states[i] != HOLE:
                 break
             states[i] = RESERVED
@@ -124,14 +135,16 @@ def write_page(pages: Pages, page: int, rule: Prealloc) -> int:
 
 
 @compiled
-def write_all(pages: Pages, indices: NDArray[np.int64], rule: Prealloc) -> tuple[int, int]:
-    """Write to the pages at *indices*: how many of these were done, and how many pages were clean before.
+def write_all(pages: Pages, indices: NDArray[np.int64], call_pages: int, rule: Prealloc) -> tuple[int, int]:
+    """Write to the pages at *indices*, *call_pages* with each write(2).
+
+    Returns how many of these were done, and how many pages were clean before.
 
     Fewer than all are done where `write_page` wants a conversion first.
     """
     clean_before = 0
     for i in range(len(indices)):
-        was_clean = write_page(pages, indices[i], rule)
+        was_clean = write_page(pages, indices[i], call_pages, rule)
         if was_clean < 0:
             return i, clean_before
         clean_before += was_clean
@@ -175,8 +188,9 @@ GO_ON: Final = 2
 class Terms(NamedTuple):
     """What a walk goes by.
 
-    Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps; the group at hand: its
-    place, whether it is the file's own, whether it can be had (its AGF and the inode's lock are free).
+    Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps, the stripe unit (pages);
+    the group at hand: its place, whether it is the file's own, whether it can be had (its AGF and the inode's lock are
+    free).
     """
 
     map_ns: int
@@ -184,6 +198,7 @@ class Terms(NamedTuple):
     bio_pages: int
     calls_x4: bool
     wraps: bool
+    stripe: int
     first_block: int
     group_blocks: int
     home: bool
@@ -191,10 +206,19 @@ class Terms(NamedTuple):
 
 
 @compiled
-def convert(pages: Pages, space: Space, page: int, near: int, first_block: int) -> None:
-    """Give the delayed extent around *page* blocks of the group from *first_block* on, or as many as lie together."""
+def convert(pages: Pages, space: Space, page: int, near: int, first_block: int, stripe: int = 1) -> None:
+    """Give the delayed extent around *page* blocks of the group from *first_block* on, or as many as lie together.
+
+    At the end of a file, an extent of a *stripe* unit (pages) or more goes on exactly behind what is in front of it
+    or, where that is taken and at the beginning of a file, to the next multiple of the unit.
+    """
     start, length = delayed_extent(pages, page)
-    block, got = take_near(space, near, min(length, MAX_EXTENT_PAGES))
+    length = min(length, MAX_EXTENT_PAGES)
+    striped = stripe > 1 and length >= stripe and start + length >= pages.size[0]
+    if striped and start > 0 and take_exactly(space, near, length):
+        block, got = near, length
+    else:
+        block, got = take_aligned(space, near, length, stripe if striped else 1)
     assert got > 0
     map_blocks(pages, start, first_block + block, got)
 
@@ -269,5 +293,5 @@ def _convert_at_once(
     at[ELAPSED] = ends_ns
     at[DICE] += 1
     near = target - terms.first_block if target != NOWHERE else 0
-    convert(pages, space, at[PAGE], near, terms.first_block)
+    convert(pages, space, at[PAGE], near, terms.first_block, terms.stripe)
     return True

@@ -3,7 +3,7 @@
 Stands for xfs_bmapi_convert_delalloc and xfs_iomap_write_allocate, xfs_alloc_vextent_start_ag, xfs_release, and for the
 timed part of iomap_writepages and xfs_vm_writepages; the decisions are in `extents/xfs_layout.py`.  `xfs.py` models
 small files and their metadata; left out here are the log and all metadata traffic, the conversion of unwritten
-extents after writing, stripe alignment, extent size hints.
+extents after writing, the stripe's width, extent size hints.
 """
 
 from __future__ import annotations
@@ -56,14 +56,15 @@ _CONVERSIONS = 4_096
 
 
 class XfsExtentsSpec(Spec):
-    """``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``allocsize``: the mount
-    option, if it is given.
+    """``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``stripe_unit``: mkfs's su, and
+    ``allocsize``: the mount option, where they are given.
     """
 
     kind: Literal["xfs_extents"] = "xfs_extents"
     size: Bytes
     agcount: Count
     group_head: Bytes
+    stripe_unit: Bytes | None = None
     allocsize: Bytes | None = None
 
     @model_validator(mode="after")
@@ -71,6 +72,9 @@ class XfsExtentsSpec(Spec):
         size, group = self.allocsize, self.size // self.agcount
         if size is not None and (not 16 * PAGE_BYTES <= size <= GIB or size & (size - 1)):
             raise ValueError(f"allocsize {size} B has to be a power of two from 64 KiB to 1 GiB")
+        unit = self.stripe_unit
+        if unit is not None and (not unit or unit % PAGE_BYTES):
+            raise ValueError(f"stripe_unit {unit} B has to be whole pages of {PAGE_BYTES} B, one at least")
         if not self.group_head < group <= MAX_GROUP_BYTES:
             raise ValueError(
                 f"the groups are of {group} B; they have to be larger than group_head and at most 1 TiB:"
@@ -142,7 +146,8 @@ class XfsExtents:
         self._wraps = rules.wraps
         self._calls_x4 = rules.quota == "calls_x4"
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
-        self._prealloc = prealloc(rules, allocsize)
+        self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
+        self._prealloc = prealloc(rules, allocsize, self._stripe)
         file_pages = -(-largest_file // PAGE_BYTES)
         self._pages_with_prealloc = file_pages + max(min(2 * file_pages, MAX_EXTENT_PAGES + 1), self._prealloc.unit)
         blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
@@ -185,12 +190,14 @@ class XfsExtents:
         self.inodes.append(ExtentInode(directory, self._pages_with_prealloc, ilock))
         return self.inodes[-1]
 
-    def write(self, inode: ExtentInode, indices: NDArray[np.int64]) -> tuple[int, int]:
-        """The pages at *indices* are written to: how many of these were done, and how many pages were clean.
+    def write(self, inode: ExtentInode, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        """The pages at *indices* are written to, *call_pages* with each write(2).
+
+        Returns how many of these were done, and how many pages were clean.
 
         Before the next one, the caller has to have `zero_end` done.
         """
-        done, were_clean = write_all(inode.file.pages, indices, self._prealloc)
+        done, were_clean = write_all(inode.file.pages, indices, call_pages, self._prealloc)
         return int(done), int(were_clean)
 
     def zero_end(self, submitter: Submitter, inode: ExtentInode) -> Steps:
@@ -224,7 +231,7 @@ class XfsExtents:
             at[DICE] = self._throw()
             terms = Terms(
                 self._map_ns, self._page_ns, bio_pages, self._calls_x4 and budget_pages != UNLIMITED_PAGES,
-                self._wraps, file.reach(group.first_block, self.group_blocks), self.group_blocks,
+                self._wraps, self._stripe, file.reach(group.first_block, self.group_blocks), self.group_blocks,
                 group is inode.group, group.agf.free and inode.ilock.free,
             )  # fmt: skip
             space, horizon_ns = group.free.with_room(_CONVERSIONS), self._env.next_event_ns() - self._env.now
@@ -266,7 +273,7 @@ class XfsExtents:
             yield int(self._map_ns * self._dice[at])
             first_block = file.reach(group.first_block, self.group_blocks)
             near = target - first_block if group is wanted and target != NOWHERE else 0
-            convert(file.pages, group.free.with_room(1), page, near, first_block)
+            convert(file.pages, group.free.with_room(1), page, near, first_block, self._stripe)
             group.agf.release()
         inode.ilock.release()
         return group
