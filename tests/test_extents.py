@@ -34,7 +34,7 @@ from models.extents.xfs_layout import (
     target_of,
     walk,
     write_all,
-)  # fmt: skip
+)
 from models.kernels import KERNELS
 from models.machine import Machine, Scenario, build
 from models.random_map import RandomMap

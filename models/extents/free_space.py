@@ -26,7 +26,7 @@ from models.extents.sorted_table import (
     replace_key,
     value_at,
     with_room,
-)  # fmt: skip
+)
 
 _SIZE_SHIFT: Final = 36
 _BLOCK_MASK: Final = (1 << _SIZE_SHIFT) - 1

@@ -27,7 +27,7 @@ from models.extents.file_pages import (
     is_delayed,
     map_blocks,
     next_dirty,
-)  # fmt: skip
+)
 from models.extents.free_space import Space, longest, take_aligned, take_exactly
 from sim.param import Spec
 

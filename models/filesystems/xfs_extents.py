@@ -39,7 +39,7 @@ from models.extents.xfs_layout import (
     target_of,
     walk,
     write_all,
-)  # fmt: skip
+)
 from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, NoSpace, Site, Submitter
@@ -216,12 +216,13 @@ class XfsExtents:
         With an unlimited budget, a sync's, the whole file is written (range_cyclic 0).
         """
         assert isinstance(inode, ExtentInode)
+        calls_x4 = self._calls_x4
         if budget_pages == UNLIMITED_PAGES:
-            inode.writeback_index = 0
+            inode.writeback_index, calls_x4 = 0, False
         at = np.zeros(STATE, np.int64)
         at[PAGE], at[LEFT], at[CALLS] = inode.writeback_index, budget_pages, UNLIMITED_PAGES
         at[START], at[UNTIL] = inode.writeback_index, -1
-        if self._calls_x4 and budget_pages != UNLIMITED_PAGES:
+        if calls_x4:
             at[CALLS] = budget_pages
         bios = np.empty((_BIOS, 2), np.int64)
         limits = submitter.limits
@@ -230,8 +231,8 @@ class XfsExtents:
         while ended != DONE:
             at[DICE] = self._throw()
             terms = Terms(
-                self._map_ns, self._page_ns, bio_pages, self._calls_x4 and budget_pages != UNLIMITED_PAGES,
-                self._wraps, self._stripe, file.reach(group.first_block, self.group_blocks), self.group_blocks,
+                self._map_ns, self._page_ns, bio_pages, calls_x4, self._wraps, self._stripe,
+                file.reach(group.first_block, self.group_blocks), self.group_blocks,
                 group is inode.group, group.agf.free and inode.ilock.free,
             )  # fmt: skip
             space, horizon_ns = group.free.with_room(_CONVERSIONS), self._env.next_event_ns() - self._env.now
@@ -241,7 +242,7 @@ class XfsExtents:
             if ended == CONVERT:
                 group = yield from self._convert(submitter, inode, int(at[PAGE]))
         inode.writeback_index = int(at[PAGE])
-        return int(budget_pages - at[CALLS] if self._calls_x4 else at[WROTE])
+        return int(budget_pages - at[CALLS] if calls_x4 else at[WROTE])
 
     def _submit(self, submitter: Submitter, inode: ExtentInode, bios: NDArray[np.int64], elapsed_ns: int) -> Steps:
         """The pages of *bios* go under writeback; *elapsed_ns* later they are submitted."""
