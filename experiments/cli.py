@@ -74,11 +74,11 @@ def _parser() -> ArgumentParser:
     params.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml", help="plug.toml by default")
     params.add_argument("--json", action="store_true")
 
-    layout = commands.add_parser("layout", help="where the files of a run lie, as xfs_bmap -vp prints it")
+    layout = commands.add_parser("layout", help="where the files of a run lie, as xfs_bmap or filefrag print it")
     layout.set_defaults(command=_layout)
     layout.add_argument("config", type=Path, metavar="CONFIG.toml")
     layout.add_argument("--variant", metavar="NAME", help="of several")
-    layout.add_argument("--filefrag", action="store_true", help="as filefrag -v prints it instead")
+    layout.add_argument("--filefrag", action="store_true", help="as filefrag -v prints it, on XFS, too")
     layout.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting")
     layout.add_argument("--seed", type=_natural, default=1)
     layout.add_argument("--out", type=Path, metavar="DIR", help="draw the disk there")
@@ -223,9 +223,10 @@ def _layout(arguments: Namespace) -> int:
         names = ", ".join(case.label for case in experiment.cases)
         raise bad("--variant", f"{arguments.variant or 'is missing: it'} names {len(cases)} runs; use one of {names}")
     if not cases[0].scenario.filesystem.by_page:  # type: ignore[attr-defined]
-        raise bad(str(arguments.config), "its filesystem keeps no extents; use one of kind xfs_extents")
+        raise bad(str(arguments.config), "its filesystem keeps no extents; use one of kind xfs_extents or ext4")
     machine = simulate(cases[0], arguments.seed)
-    for text in layout_texts(machine, "filefrag" if arguments.filefrag else "xfs_bmap"):
+    by_xfs_bmap = cases[0].scenario.filesystem.FAMILY == "xfs" and not arguments.filefrag  # type: ignore[attr-defined]
+    for text in layout_texts(machine, "xfs_bmap" if by_xfs_bmap else "filefrag"):
         print(text)
     if arguments.out is not None:
         picture = disk_picture(cases[0].label, machine)

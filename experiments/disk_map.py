@@ -44,8 +44,12 @@ def owners(tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int)
     every = np.concatenate(tables)
     if not len(every):
         raise bad("layout", "no file has a block yet; let a sync follow: sync_after = true")
-    groups = np.unique(every[:, 1] // group_blocks)
-    used = int((every[:, 1] % group_blocks + every[:, 2]).max())
+    first, last = every[:, 1] // group_blocks, (every[:, 1] + every[:, 2] - 1) // group_blocks
+    changes = np.zeros(int(last.max()) + 2, np.int64)
+    np.add.at(changes, first, 1)
+    np.add.at(changes, last + 1, -1)
+    groups = np.flatnonzero(np.cumsum(changes))
+    used = used_blocks(every, group_blocks)
     middles = (np.arange(columns) * used + used // 2) // columns
     picture = np.full((len(groups), columns), _NOBODY, np.int64)
     for number, table in enumerate(tables):
@@ -60,6 +64,11 @@ def owners(tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int)
     return groups.tolist(), picture
 
 
+def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
+    """To which block of its group any of the *extents* reaches; of ext4, one may go on in the next group."""
+    return min(int((extents[:, 1] % group_blocks + extents[:, 2]).max()), group_blocks)
+
+
 def disk_picture(title: str, machine: Machine) -> Figure:
     """The disk: groups as rows, files as colours."""
     from matplotlib import colormaps
@@ -70,7 +79,7 @@ def disk_picture(title: str, machine: Machine) -> Figure:
     tables = [inode.file.extent_table() for inode in filesystem.inodes]
     groups, picture = owners(tables, filesystem.group_blocks, COLUMNS)
     every = np.concatenate(tables)
-    used_mib = int((every[:, 1] % filesystem.group_blocks + every[:, 2]).max()) * PAGE_BYTES / MIB
+    used_mib = used_blocks(every, filesystem.group_blocks) * PAGE_BYTES / MIB
     rows = len(groups)
     figure = Figure(figsize=(9, 1.5 + min(0.45 * rows, 7)), layout="constrained")
     axes = figure.subplots()
@@ -82,7 +91,8 @@ def disk_picture(title: str, machine: Machine) -> Figure:
     )  # fmt: skip
     for row in range(1, rows):
         axes.axhline(row - 0.5, color="white", linewidth=3)
-    axes.set_yticks(range(rows), [f"AG {group}" for group in groups] if rows <= 24 else [""] * rows)
+    names = [f"{filesystem.group_label} {group}" if rows <= 24 else "" for group in groups]
+    axes.set_yticks(range(rows), names)
     axes.set_xlabel("MiB from the start of the group; white is free")
     axes.spines[["top", "right"]].set_visible(False)
     counts = filesystem.extents_per_file()

@@ -9,6 +9,7 @@ import re
 from typing import Any, Final, Literal
 
 from models.block.merge import PlugRules
+from models.extents.ext4_layout import Ext4Rules
 from models.extents.xfs_layout import XfsRules
 from models.page_cache import DirtyLimits
 from models.variants import AnyFlusher, AnyThrottling
@@ -87,6 +88,7 @@ class KernelSpec(Spec):
     throttling: AnyThrottling
     dirty: DirtyLimits
     xfs: XfsRules
+    ext4: Ext4Rules
 
 
 def _xfs(prealloc: str, iomap: bool, quota: str, wraps: bool, source: str) -> dict[str, Given]:
@@ -108,6 +110,23 @@ _XFS: Final = {
 }
 _XFS.update({"3.11-p13": _XFS["3.11"], "6.18": _XFS["6.17"]})
 
+
+def _ext4(bump_pages: int | None, page_bios: bool, by_order: bool, goals: str, source: str) -> dict[str, Given]:
+    return {
+        "bump_pages": specified(bump_pages, f"mechanisms.md 2.5 {source}: s_max_writeback_mb_bump of 128 MiB, to 3.10"),
+        "page_bios": specified(page_bios, f"mechanisms.md 1.5 {source}"),
+        "by_order": specified(by_order, f"fs/ext4/mballoc.c {source}: mb_optimize_scan, since 5.13 [R]"),
+        "goals": specified(goals, f"fs/ext4/mballoc.c {source}: since 6.17 [R]; 6.18 measured, E"),
+    }
+
+
+_EXT4: Final = {
+    "2.6.34": _ext4(32_768, True, False, "one", "[V 2.6.34]"),
+    "3.11": _ext4(None, False, False, "one", "[V 3.11]"),
+    "4.3": _ext4(None, False, False, "one", "[V 3.11]"),
+    "6.17": _ext4(None, False, True, "per_processor", "[V 6.17]"),
+}
+_EXT4.update({"2.6.34-n10": _EXT4["2.6.34"], "3.11-p13": _EXT4["3.11"], "6.18": _EXT4["6.17"]})
 
 _HZ: Final = assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000)
 
@@ -135,6 +154,7 @@ def _kernel(name: str, *, spinlock: str, plug: str, plug_scope: str, source: str
             "dirty_ratio": specified(20, "mechanisms.md 0 [V all]"),
         },
         "xfs": _XFS[name],
+        "ext4": _EXT4[name],
     }
     return KernelSpec.model_validate(given)
 

@@ -84,7 +84,7 @@ class Scenario(Spec):
         if fs.by_page != workload.by_page:
             raise ValueError(
                 f"workload: {workload.kind} and a filesystem of kind {fs.kind} do not go together: the small files of"
-                " fs_mark need one of kind xfs, the large ones of fio and dd one of kind xfs_extents"
+                " fs_mark need one of kind xfs, the large ones of fio and dd one of kind xfs_extents or ext4"
             )
         capacity = getattr(self.machine.device, "capacity", None)
         if capacity is not None and fs.size > capacity:
@@ -175,6 +175,7 @@ def build(
 
     site = Site(
         env=env,
+        processors=cpu.count,
         signals=signals,
         thread=lambda name: BlockSubmitter(env.task(name), queue, block_costs),
         spin_lock=spin_lock,
@@ -197,7 +198,7 @@ def build(
     filesystem = component_of("filesystems", fs)(
         site=site,
         spec=fs,
-        rules=kernel.xfs,
+        rules=getattr(kernel, cast(Any, fs).FAMILY),
         largest_file=cast(Any, scenario.workload).file_size,
         writer_costs=scaled(paths.writer, cpu.writer_scale),
         flusher_costs=scaled(paths.flusher, cpu.flusher_scale),

@@ -106,9 +106,12 @@ class Throttle(Protocol):
 
 @dataclass(frozen=True)
 class Site:
-    """Where a part gets what every part may need: threads, locks and dice, each by its name."""
+    """Where a part gets what every part may need: threads, locks and dice, each by its name; and how many processors
+    there are.
+    """
 
     env: Environment
+    processors: int
     signals: Signals
     thread: Callable[[str], Submitter]
     spin_lock: Callable[[str], SpinLock]

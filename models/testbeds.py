@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from models.block.merge import MAX_DISCARD_BYTES
+from models.filesystems.ext4 import Ext4Spec
 from models.filesystems.xfs_extents import XfsExtentsSpec
 from models.hardware import P13_MACHINE, P13_XFS, REFERENCE_PATHS
 from models.machine import MachineSpec
-from sim.param import assumed, calibrated, measured, specified
-from sim.units import GIB, KIB, MIB, MS, US
+from sim.param import Spec, assumed, calibrated, measured, specified
+from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US
 
 _EXTENTS: Final = "docs/measurements.md D"
+_EXT4: Final = "docs/measurements.md E"
 _CALIBRATE: Final = "wbsim calibrate N10"
 _NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "no discard is made")
 
@@ -223,5 +225,20 @@ LOOP_XFS: Final = XfsExtentsSpec.model_validate(
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
     }
 )
-FILESYSTEMS: Final = {"p13-xfs": P13_XFS, "n10-xfs": N10_XFS, "w25-xfs": W25_XFS, "loop-xfs": LOOP_XFS}
+LOOP_EXT4: Final = Ext4Spec.model_validate(
+    {
+        "kind": specified("ext4", _EXT4),
+        "size": measured(12 * GIB, _EXT4),
+        "flex_groups": measured(16, f"{_EXT4}: dumpe2fs"),
+        "descriptors": measured(1026 * PAGE_BYTES, f"{_EXT4}: dumpe2fs; 2 blocks and 1024 reserved"),
+        "journal": measured(64 * MIB, f"{_EXT4}: dumpe2fs"),
+    }
+)
+FILESYSTEMS: Final[dict[str, Spec]] = {
+    "p13-xfs": P13_XFS,
+    "n10-xfs": N10_XFS,
+    "w25-xfs": W25_XFS,
+    "loop-xfs": LOOP_XFS,
+    "loop-ext4": LOOP_EXT4,
+}
 """The filesystems that a configuration can name."""

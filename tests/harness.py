@@ -95,6 +95,7 @@ class BlockLayer:
         )
         self._site = Site(
             env=self.env,
+            processors=1,
             signals=Signals(),
             thread=lambda name: BlockSubmitter(self.env.task(name), self.queue, costs),
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),

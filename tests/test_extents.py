@@ -16,25 +16,8 @@ from hypothesis import strategies as st
 from experiments.layout import filefrag, xfs_bmap
 from models.extents.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
 from models.extents.free_space import FreeSpace
-from models.extents.xfs_layout import (
-    BIOS,
-    CALLS,
-    CONVERT,
-    DICE,
-    DONE,
-    LEFT,
-    PAGE,
-    START,
-    STATE,
-    UNTIL,
-    WROTE,
-    Terms,
-    convert,
-    prealloc,
-    target_of,
-    walk,
-    write_all,
-)
+from models.extents.page_walk import BIOS, CALLS, CONVERT, DICE, DONE, PAGE, WROTE, new_walk
+from models.extents.xfs_layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.kernels import KERNELS
 from models.machine import Machine, Scenario, build
 from models.random_map import RandomMap
@@ -107,17 +90,9 @@ TERMS = Terms(
 RULES = KERNELS["6.17"].xfs
 
 
-def state(start: int, budget: int) -> np.ndarray:
-    """A walk that is to begin at *start*."""
-    at = np.zeros(STATE, np.int64)
-    at[PAGE] = at[START] = start
-    at[LEFT], at[CALLS], at[UNTIL] = budget, 1 << 40, -1
-    return at
-
-
 def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int, horizon_ns: int = 1 << 40) -> tuple[int, Any]:
     """One compiled walk: why it stopped, and its bios."""
-    at = state(start, budget)
+    at = new_walk(start, budget)
     bios = np.empty((64, 2), np.int64)
     reason = walk(file.pages, space.with_room(64), TERMS, at, horizon_ns, np.ones(64), bios)
     return reason, bios[: at[BIOS]]
@@ -170,7 +145,7 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     spaces = FreeSpace(0, 400), FreeSpace(0, 400)
     _, expected = walk_once(whole, spaces[0], 1 << 40, 0)
     bios: list[list[int]] = []
-    at = state(0, 1 << 40)
+    at = new_walk(0, 1 << 40)
     rows, turn = np.empty((64, 2), np.int64), 0
     while True:
         reason = walk(pieces.pages, spaces[1].with_room(64), TERMS, at, cuts[turn % len(cuts)], np.ones(64), rows)
@@ -224,7 +199,7 @@ def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
     """From page 60 on: to the file's end, and then from its beginning to page 59, or not (mechanisms.md 2.4)."""
     file, space = FilePages(256, base=0), FreeSpace(0, 400)
     write_all(file.pages, np.arange(100), 1, prealloc(KERNELS["2.6.34"].xfs, None))
-    at, bios = state(60, 1 << 40), np.empty((64, 2), np.int64)
+    at, bios = new_walk(60, 1 << 40), np.empty((64, 2), np.int64)
     terms = TERMS._replace(wraps=wraps, bio_pages=100)
     assert walk(file.pages, space.with_room(64), terms, at, 1 << 60, np.ones(64), bios) == DONE
     assert at[WROTE] == (100 if wraps else 40)
@@ -235,7 +210,7 @@ def test_a_quota_that_has_wound_up_ends() -> None:
     """2.6.34 on single pages: the quota grows by four with every call, the walk ends with its calls all the same."""
     file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
     write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(KERNELS["2.6.34"].xfs, None)._replace(unit=1))
-    at, bios, calls = state(0, 1_024), np.empty((64, 2), np.int64), 0
+    at, bios, calls = new_walk(0, 1_024), np.empty((64, 2), np.int64), 0
     at[CALLS] = 1_024
     while walk(file.pages, space.with_room(64), TERMS._replace(calls_x4=True), at, 1 << 60, np.ones(64), bios) != DONE:
         at[DICE], calls = 0, calls + 1
@@ -248,7 +223,7 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
     for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
         file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
         write_all(file.pages, np.arange(10_000), 1, prealloc(KERNELS["2.6.34"].xfs, None))
-        at = state(0, 1_024)
+        at = new_walk(0, 1_024)
         at[CALLS] = 1_024 if calls_x4 else 1 << 40
         bios = np.empty((2_048, 2), np.int64)
         terms = TERMS._replace(calls_x4=calls_x4, bio_pages=128)

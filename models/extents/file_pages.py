@@ -2,7 +2,8 @@
 
 Stands for the page cache's dirty tags and the in-core extent list (xfs_iext) together.  A page is a hole, delayed
 (dirty, no block yet), reserved (delayed but never written: preallocation), mapped (a block, clean) or dirty with a
-block. Pure; the functions are compiled by Numba.
+block; a hole or a delayed page may have a block held for it (ext4's preallocation of an inode).  Pure; the functions
+are compiled by Numba.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ DELAYED: Final = 1
 MAPPED: Final = 2
 DIRTY: Final = 3
 RESERVED: Final = 4
+HELD: Final = 8
+"""The bit of a hole or a delayed page that has a block held for it."""
 _DIRTY_BIT: Final = 1
 _MAPPED_BIT: Final = 2
 
@@ -68,6 +71,16 @@ class FilePages:
         tail = self._extent_table(self.size)
         self.pages.states[self.size :] = HOLE
         return [(block, count) for _, block, count in tail.tolist()]
+
+    def give_up_held(self) -> list[tuple[int, int]]:
+        """Hold no blocks any more; the runs of blocks that are free again."""
+        held = np.flatnonzero(self.pages.states & HELD)
+        if not len(held):
+            return []
+        self.pages.states[held] &= ~np.uint8(HELD)
+        blocks = self.pages.blocks[held].astype(np.int64)
+        starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 2) != 1)
+        return [(int(run[0]) + self.base, len(run)) for run in np.split(blocks, starts[1:])]
 
     def extent_table(self) -> NDArray[np.int64]:
         """All extents, by page: rows of page, block and pages; one that goes on behind the file's end is cut there."""
@@ -134,6 +147,56 @@ def map_blocks(pages: Pages, page: int, block: int, count: int) -> None:
         assert is_delayed(states[page + i])
         states[page + i] = DIRTY if states[page + i] == DELAYED else MAPPED
         blocks[page + i] = block + i
+
+
+@compiled
+def hold_blocks(pages: Pages, page: int, block: int, count: int) -> None:
+    """The blocks from *block* on are held for *count* holes or delayed pages from *page* on."""
+    states, blocks = pages.states, pages.blocks
+    for i in range(count):
+        assert not states[page + i] & (_MAPPED_BIT | HELD)
+        states[page + i] |= HELD
+        blocks[page + i] = block + i
+
+
+@compiled
+def use_held(pages: Pages, page: int, count: int) -> int:
+    """*count* delayed pages get the blocks held for them, which lie together; how many more extents that makes."""
+    states, blocks = pages.states, pages.blocks
+    for i in range(page, page + count):
+        assert states[i] == DELAYED | HELD
+        states[i] = DIRTY
+    end = page + count
+    joins_front = page > 0 and states[page - 1] & _MAPPED_BIT and blocks[page - 1] == blocks[page] - 1
+    joins_back = end < len(states) and states[end] & _MAPPED_BIT and blocks[end] == blocks[end - 1] + 1
+    return 1 - (1 if joins_front else 0) - (1 if joins_back else 0)
+
+
+@compiled
+def delayed_run(pages: Pages, page: int, at_most: int) -> int:
+    """How many delayed pages follow from *page* on, all with blocks held for them that lie together, or all without."""
+    states, blocks = pages.states, pages.blocks
+    run = 1
+    while (
+        run < at_most
+        and page + run < len(states)
+        and states[page + run] == states[page]
+        and (states[page] == DELAYED or blocks[page + run] == blocks[page] + run)
+    ):
+        run += 1
+    return run
+
+
+@compiled
+def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int, int]:
+    """The part of pages *start* to *end* around *page* of which none has a block, or has one held for it."""
+    states = pages.states
+    first, behind = page, page + 1
+    while first > start and not states[first - 1] & (_MAPPED_BIT | HELD):
+        first -= 1
+    while behind < min(end, len(states)) and not states[behind] & (_MAPPED_BIT | HELD):
+        behind += 1
+    return first, behind
 
 
 @compiled

@@ -20,15 +20,26 @@ from models.extents.file_pages import (
     MAPPED,
     RESERVED,
     Pages,
-    clean,
     delayed_extent,
-    dirty_run,
     extent_before,
     is_delayed,
     map_blocks,
-    next_dirty,
 )
 from models.extents.free_space import Space, longest, take_aligned, take_exactly
+from models.extents.page_walk import (
+    BIOS,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    ELAPSED,
+    GO_ON,
+    LEFT,
+    NO_PAGE,
+    PAGE,
+    next_page,
+    write_out,
+)
 from sim.param import Spec
 
 GAP_UNITS: Final = 4  # XFS_ALLOC_GAP_UNITS
@@ -170,21 +181,6 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
     return int(target) if block // group_blocks == target // group_blocks else NOWHERE
 
 
-# A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, the time
-# used (ns), how many dice and rows of bios were used, and how many pages were written.
-# START: where it began; UNTIL: where it ends once it has wrapped.
-PAGE, LEFT, CALLS, ELAPSED, DICE, BIOS, WROTE, START, UNTIL = range(9)
-STATE: Final = 9
-"""How many numbers that are."""
-_NOT_YET: Final = -1
-DONE: Final = 0
-"""A walk ended with the file or the budget."""
-CONVERT: Final = 1
-"""The delayed extent at ``at[PAGE]`` is to be converted by the caller: it takes too long, or another group."""
-GO_ON: Final = 2
-"""The bios are to be submitted, or time is to pass, before it goes on."""
-
-
 class Terms(NamedTuple):
     """What a walk goes by.
 
@@ -234,29 +230,16 @@ def walk(
     """
     at[BIOS] = at[ELAPSED] = 0
     while at[CALLS] > 0 and (terms.calls_x4 or at[LEFT] > 0):
-        page = next_dirty(pages, at[PAGE])
-        if page < 0 or (at[UNTIL] != _NOT_YET and page >= at[UNTIL]):
-            if terms.wraps and at[UNTIL] == _NOT_YET and at[START] > 0:
-                at[UNTIL], at[PAGE] = at[START], 0
-                continue
-            at[PAGE] = 0
+        page = next_page(pages, at, terms.wraps)
+        if page == NO_PAGE:
             return DONE
-        at[PAGE] = page
         if pages.states[page] == DELAYED:
             if not _convert_at_once(pages, space, terms, at, horizon_ns, dice):
                 return CONVERT
             continue
-        run = dirty_run(pages, page, min(_call_pages(terms, at), len(bios) * terms.bio_pages))
-        if at[ELAPSED] > horizon_ns or at[BIOS] + (run - 1) // terms.bio_pages + 1 > len(bios):
+        run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, horizon_ns, bios)
+        if not run:
             return GO_ON
-        clean(pages, page, run)
-        for first in range(0, run, terms.bio_pages):
-            bios[at[BIOS], 0] = pages.blocks[page] + first
-            bios[at[BIOS], 1] = min(terms.bio_pages, run - first)
-            at[BIOS] += 1
-        at[ELAPSED] += run * terms.page_ns
-        at[WROTE] += run
-        at[PAGE] = page + run
         if terms.calls_x4:
             at[LEFT] = 4 * at[LEFT] - (run - 1)
             at[CALLS] -= 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import model_validator
 
@@ -38,6 +38,7 @@ class XfsSpec(Spec):
     the directory's data and leaf blocks.
     """
 
+    FAMILY: ClassVar = "xfs"
     kind: Literal["xfs"] = "xfs"
     size: Bytes
     agcount: Count

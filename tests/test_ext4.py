@@ -1,0 +1,279 @@
+"""ext4: its free space, what it sets aside, and the real kernel's maps (docs/measurements.md E)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.disk_map import owners
+from models.extents.ext4_layout import placed_in, window, write_all
+from models.extents.file_pages import FilePages, hold_blocks, use_held
+from models.extents.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc
+from models.kernels import KERNELS
+from models.machine import Machine, Scenario, build
+from models.testbeds import LOOP_EXT4, LOOP_MACHINE
+from sim.units import KIB, MIB, S
+
+SMALL = Geometry(groups=8, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
+
+# -- free space ------------------------------------------------------------------------------------------
+
+
+def test_what_mkfs_keeps_is_where_dumpe2fs_says() -> None:
+    """The free blocks of a fresh 12 GiB: of groups 0, 1, 2, 48 and 49, and of all."""
+    geometry = LOOP_EXT4.geometry
+    assert [geometry.head_blocks(group) for group in (0, 1, 2, 3, 48)] == [9_257, 1_027, 0, 1_027, 8_224]
+    assert GROUP_BLOCKS - geometry.head_blocks(49) == 15_357
+    assert geometry.groups * GROUP_BLOCKS - sum(map(geometry.head_blocks, range(96))) == LOOP_EXT4.room // 4096
+
+
+@given(taken=st.lists(st.tuples(st.integers(0, GROUP_BLOCKS - 1), st.integers(1, 3_000)), max_size=12))
+def test_the_buddies_are_the_free_blocks(taken: list[tuple[int, int]]) -> None:
+    """The first buddy that an order is given is aligned and free, and there is none if no aligned power of two is."""
+    group = BlockGroup(3, 100)
+    bitmap = np.zeros(GROUP_BLOCKS, bool)
+    bitmap[100:] = True
+    for block, length in taken:
+        whole = bool(bitmap[block : block + length].all()) and block + length <= GROUP_BLOCKS
+        assert group.take(block, length) == whole
+        if whole:
+            bitmap[block : block + length] = False
+    for order in range(14):
+        aligned = bitmap.reshape(-1, 1 << order).all(axis=1)
+        assert (group.order >= order) == bool(aligned.any())
+        if group.order >= order:
+            block = group.first_of_order(order)
+            assert block % (1 << order) == 0
+            assert aligned[block >> order]
+
+
+@given(data=st.data())
+def test_no_block_is_given_twice(data: st.DataObject) -> None:
+    """Whatever is asked for, by place, by size or for metadata, and given back in between."""
+    mballoc = Mballoc(SMALL, by_order=data.draw(st.booleans()))
+    mballoc.read_bitmaps(0)
+    owner = np.zeros(SMALL.groups * GROUP_BLOCKS, bool)
+    for group in range(SMALL.groups):
+        owner[group * GROUP_BLOCKS :][: SMALL.head_blocks(group)] = True
+    held: list[tuple[int, int]] = []
+    for _ in range(data.draw(st.integers(1, 40))):
+        length = data.draw(st.sampled_from([1, 7, 512, 1_500, 2_048, 30_000]))
+        kind = data.draw(st.sampled_from(["find", "exactly", "metadata", "back"]))
+        if kind == "back" and held:
+            block, length = held.pop(data.draw(st.integers(0, len(held) - 1)))
+            mballoc.give_back(block, length)
+            owner[block : block + length] = False
+            continue
+        if kind == "exactly":
+            block = data.draw(st.integers(0, len(owner) - 1))
+            if not mballoc.take_exactly(block, length):
+                continue
+        elif kind == "metadata":
+            block, length = mballoc.find_metadata(data.draw(st.integers(0, 7))), 1
+        else:
+            block, length = mballoc.find(data.draw(st.integers(0, 7)), length)
+        assert not owner[block : block + length].any()
+        owner[block : block + length] = True
+        held.append((block, length))
+    assert sum(mballoc.free_blocks(flex) for flex in range(SMALL.flexes)) == (~owner).sum()
+
+
+def test_too_long_a_wish_gets_the_longest_and_a_full_disk_nothing() -> None:
+    """As long as anything is free, something is found."""
+    mballoc = Mballoc(SMALL, by_order=True)
+    lengths = []
+    while (found := mballoc.find(0, 32_768))[1]:
+        lengths.append(found[1])
+    assert sum(lengths) == sum(GROUP_BLOCKS - SMALL.head_blocks(group) for group in range(8))
+    assert mballoc.find_metadata(0) == -1
+
+
+# -- what is set aside -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "count", "size", "expected"),
+    [
+        (0, 1, 17, (0, 32)), (20, 5, 200, (0, 256)), (300, 1, 301, (0, 512)), (600, 9, 700, (512, 1_024)),
+        (1_030, 4, 1_100, (1_024, 2_048)), (5_000, 1, 9_000, (4_096, 6_144)), (2_045, 10, 2_055, (0, 2_048)),
+    ],
+)  # fmt: skip
+def test_the_window_grows_with_the_file(page: int, count: int, size: int, expected: tuple[int, int]) -> None:
+    """ext4_mb_normalize_request: whole files to 1 MiB, then 2, 4 and 8 MiB; a request may reach beyond."""
+    file = FilePages(16_384, base=0)
+    file.pages.size[0] = size
+    assert window(file.pages, page, count) == expected
+
+
+def test_the_window_leaves_out_what_has_blocks() -> None:
+    """Mapped on one side, held on the other."""
+    file = FilePages(4_096, base=0)
+    write_all(file.pages, np.arange(3_000))
+    hold_blocks(file.pages, 2_100, 700, 50)
+    use_held(file.pages, 2_100, 50)
+    hold_blocks(file.pages, 2_900, 9_000, 20)
+    assert window(file.pages, 2_500, 1) == (2_150, 2_900)
+
+
+@pytest.mark.parametrize(
+    ("page", "count", "got", "expected"), [(2_045, 10, 200, 1_848), (100, 50, 200, 0), (900, 10, 300, 900)]
+)
+def test_what_is_too_short_for_the_window_covers_the_request(page: int, count: int, got: int, expected: int) -> None:
+    """ext4_mb_new_inode_pa: at the window's end, at its start, or from the request on."""
+    assert placed_in(0, 2_048, page, count, got) == expected
+
+
+# -- the real kernel's maps ------------------------------------------------------------------------------
+
+
+def scenario(workload: dict[str, Any], dirty_mib: int | None, kernel: str = "6.18") -> Scenario:
+    """What docs/measurements.md E ran: a fresh 12 GiB ext4."""
+    rules = KERNELS[kernel].inputs()
+    if dirty_mib is not None:
+        rules["dirty"] |= {"dirty_bytes": dirty_mib * MIB, "dirty_background_bytes": dirty_mib * MIB // 2}
+    return Scenario.model_validate(
+        {
+            "machine": LOOP_MACHINE.inputs(), "kernel": rules, "filesystem": LOOP_EXT4.inputs(), "workload": workload,
+            "give_up": 1_000 * S, "sync_after": True,
+        }
+    )  # fmt: skip
+
+
+def fio(jobs: int, nrfiles: int, filesize: int, rw: str = "randwrite") -> dict[str, Any]:
+    """A directory for each job; *filesize* in KiB."""
+    return {
+        "kind": "fio", "rw": rw, "numjobs": jobs, "directories": jobs, "nrfiles": nrfiles, "filesize": filesize * KIB,
+        "app_time": 750, "fork_time": 150_000,
+    }  # fmt: skip
+
+
+def dd(streams: int, size: int, sharing: int) -> dict[str, Any]:
+    """*streams* of *size* MiB, so many to a directory."""
+    return {
+        "kind": "dd", "streams": streams, "directories": streams // sharing, "bs": MIB, "count": size,
+        "zero_page_time": 500, "fork_time": 1_000_000,
+    }  # fmt: skip
+
+
+def run(what: Scenario, seed: int = 1) -> Machine:
+    """Run it, and see that no page is lost and no block has two owners."""
+    machine = build(what, seed)
+    machine.run()
+    assert machine.cache.dirty == machine.cache.writeback == 0
+    tables = [inode.file.extent_table() for inode in files(machine)]
+    blocks = np.concatenate([np.arange(block, block + count) for table in tables for _, block, count in table])
+    assert len(np.unique(blocks)) == len(blocks) == sum(inode.file.size for inode in files(machine))
+    return machine
+
+
+def files(machine: Machine) -> Any:
+    """Its files, in the order of creation."""
+    return machine.filesystem.inodes  # type: ignore[attr-defined]
+
+
+def counts(machine: Machine) -> list[int]:
+    """Extents of each file, as filefrag counts them."""
+    return list(machine.filesystem.extents_per_file())
+
+
+@settings(max_examples=15)
+@given(
+    dirty=st.sampled_from([8, 32, None]),
+    jobs=st.integers(1, 3),
+    nrfiles=st.integers(1, 4),
+    filesize=st.sampled_from([4, 64, 68, 700, 3_072, 20_000]),
+    rw=st.sampled_from(["write", "randwrite"]),
+    kernel=st.sampled_from(["2.6.34", "3.11", "6.18"]),
+)
+def test_free_and_used_are_the_disk(
+    dirty: int | None, jobs: int, nrfiles: int, filesize: int, rw: str, kernel: str
+) -> None:
+    """Free blocks, pages and trees; and what is held for a file goes back once."""
+    filesystem: Any = run(scenario(fio(jobs, nrfiles, filesize, rw), dirty, kernel)).filesystem
+    for _ in range(2):
+        used = sum(inode.file.size for inode in filesystem.inodes) + filesystem.tree_blocks
+        assert filesystem.free_blocks + used == LOOP_EXT4.room // 4096
+        for inode in filesystem.inodes:
+            filesystem.close(inode)
+
+
+RANDOM = [
+    ((64, 1, 4, 64), [2, 2, 3, 3]),
+    ((128, 1, 4, 256), [4, 5, 6, 4]),
+    ((128, 1, 1, 1024), [10]),
+    ((256, 1, 1, 512), [6]),
+    ((48, 3, 2, 96), [2, 2, 4, 2, 3, 2]),
+    ((None, 1, 6, 256), [4, 4, 4, 4, 4, 4]),
+]
+"""(dirty MiB, jobs, files each, MiB each) of fio's random writes, and what filefrag found; the last three were
+simulated before they were compared.
+"""
+
+
+@pytest.mark.parametrize(("what", "real"), RANDOM)
+def test_random_writes_lie_as_the_kernels(what: tuple[int | None, int, int, int], real: list[int]) -> None:
+    """Windows of 8 MiB in the order of the file, broken where the tree's blocks are: the kernel's count within two."""
+    dirty, jobs, nrfiles, size = what
+    found = counts(run(scenario(fio(jobs, nrfiles, size * 1024), dirty)))
+    assert np.mean(found) == pytest.approx(np.mean(real), abs=2)
+
+
+def test_a_random_file_breaks_where_the_kernels_did() -> None:
+    """Between 15 and 17 windows of 8 MiB lie together: all of a group of 128 MiB but the one with the tree's blocks."""
+    (inode,) = files(run(scenario(fio(1, 1, 1024 * 1024), 128)))
+    first, *middle, _ = [extent.pages for extent in inode.file.extents()]
+    assert first == 2_048
+    assert all(28_672 <= pages <= 34_816 and pages % 2_048 == 0 for pages in middle)
+
+
+def test_an_extent_that_goes_on_in_the_next_group_is_drawn_there() -> None:
+    """From the middle of group 1 to the middle of group 3, which is drawn in three rows."""
+    table = np.array([[0, GROUP_BLOCKS * 3 // 2, 2 * GROUP_BLOCKS]])
+    groups, picture = owners([table], GROUP_BLOCKS, 4)
+    assert groups == [1, 2, 3]
+    assert picture.tolist() == [[-1, -1, 0, 0], [0, 0, 0, 0], [0, 0, -1, -1]]
+
+
+def test_small_files_are_packed_by_the_locality_group() -> None:
+    """32 KiB each: one behind the other, as the kernel put them."""
+    starts = [inode.file.extents()[0].block for inode in files(run(scenario(fio(1, 100, 32), None)))]
+    assert np.diff(starts).tolist() == [8] * 99
+
+
+@pytest.mark.parametrize(("size", "rw", "apart"), [(700, "write", 175), (3_072, "randwrite", 768)])
+def test_closed_files_take_what_they_need(size: int, rw: str, apart: int) -> None:
+    """Closed before they are written back: nothing is set aside, and 700 KiB or 3 MiB lie behind each other."""
+    starts = [inode.file.extents()[0].block for inode in files(run(scenario(fio(1, 8, size, rw), None)))]
+    assert (np.diff(sorted(starts)) == apart).sum() >= 6
+
+
+@pytest.mark.parametrize(
+    ("dirty", "workload", "real"),
+    [
+        (128, dd(4, 256, 4), 17.0), (128, dd(4, 256, 1), 17.75), (32, dd(8, 128, 8), 15.0), (None, dd(2, 512, 2), 11),
+        (64, dd(3, 300, 1), 26.7), (48, fio(2, 2, 96 * 1024, "write"), 11.5),
+        (64, fio(1, 4, 128 * 1024, "write"), 14.5),
+    ],
+)  # fmt: skip
+def test_streams_lie_as_the_kernels(dirty: int | None, workload: dict[str, Any], real: float) -> None:
+    """Extents of a few windows, whatever the directory: within a quarter of filefrag's count."""
+    assert np.mean(counts(run(scenario(workload, dirty)))) == pytest.approx(real, rel=0.25)
+
+
+def test_the_quota_bump_writes_128_mib_at_once() -> None:
+    """To 3.10 a visit writes all that is dirty at the cursor, up to 128 MiB, although the quota is 4 MiB."""
+    largest = {}
+    for bump in (32_768, None):
+        inputs = scenario(dd(1, 512, 1), None, "2.6.34").inputs()
+        inputs["kernel"]["ext4"]["bump_pages"] = bump
+        machine, wrote = build(Scenario.model_validate(inputs), 1), [0]
+        machine.signals.writeback_single_inode.observers.append(
+            lambda _name, wrote, seen=wrote, **_: seen.append(wrote)
+        )
+        machine.run()
+        largest[bump] = max(wrote)
+    assert largest == {32_768: 32_768, None: 1_024}
