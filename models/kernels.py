@@ -91,40 +91,44 @@ class KernelSpec(Spec):
     ext4: Ext4Rules
 
 
-def _xfs(prealloc: str, iomap: bool, quota: str, wraps: bool, source: str) -> dict[str, Given]:
+def _xfs(prealloc: str, modern: bool, quota: str, source: str) -> dict[str, Given]:
     return {
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {source}"),
-        "whole_calls": specified(iomap, f"fs/iomap {source}; since 4.8 [R], 6.18 measured, D"),
-        "zeroing_converts": specified(iomap, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"),
+        "whole_calls": specified(modern, f"fs/iomap {source}; since 4.8 [R], 6.18 measured, D"),
+        "zeroing_converts": specified(modern, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"),
         "quota": specified(quota, f"mechanisms.md 2.5 {source}"),
-        "wraps": specified(wraps, f"mechanisms.md 2.4 {source}; not since 4.20 [R]; seen in traces of 6.18"),
+        "unwritten": specified(modern, f"mechanisms.md 6.2 {source}: not in 5.4, in 5.10"),
+        "wraps": specified(not modern, f"mechanisms.md 2.4 {source}; not since 4.20 [R]; seen in traces of 6.18"),
     }
 
 
 _XFS: Final = {
-    "2.6.34": _xfs("fixed", False, "calls_x4", True, "[V 2.6.34]"),
-    "2.6.34-n10": _xfs("fixed", False, "pages", True, "[V 2.6.35.6, 2.6.37]: the repair of report N10"),
-    "3.11": _xfs("preceding", False, "pages", True, "[V 3.11]"),
-    "4.3": _xfs("preceding", False, "pages", True, "[V 3.11]"),
-    "6.17": _xfs("preceding", True, "pages", False, "[V 6.17]"),
+    "2.6.34": _xfs("fixed", False, "calls_x4", "[V 2.6.34]"),
+    "2.6.34-n10": _xfs("fixed", False, "pages", "[V 2.6.35.6, 2.6.37]: the repair of report N10"),
+    "3.11": _xfs("preceding", False, "pages", "[V 3.11]"),
+    "4.3": _xfs("preceding", False, "pages", "[V 3.11]"),
+    "6.17": _xfs("preceding", True, "pages", "[V 6.17]"),
 }
 _XFS.update({"3.11-p13": _XFS["3.11"], "6.18": _XFS["6.17"]})
 
 
-def _ext4(bump_pages: int | None, page_bios: bool, by_order: bool, goals: str, source: str) -> dict[str, Given]:
+def _ext4(bump_pages: int | None, page_bios: bool, modern: bool, source: str) -> dict[str, Given]:
     return {
         "bump_pages": specified(bump_pages, f"mechanisms.md 2.5 {source}: s_max_writeback_mb_bump of 128 MiB, to 3.10"),
         "page_bios": specified(page_bios, f"mechanisms.md 1.5 {source}"),
-        "by_order": specified(by_order, f"fs/ext4/mballoc.c {source}: mb_optimize_scan, since 5.13 [R]"),
-        "goals": specified(goals, f"fs/ext4/mballoc.c {source}: since 6.17 [R]; 6.18 measured, E"),
+        "by_order": specified(modern, f"fs/ext4/mballoc.c {source}: mb_optimize_scan, since 5.13 [R]"),
+        "goals": specified(
+            "per_processor" if modern else "one", f"fs/ext4/mballoc.c {source}: since 6.17 [R]; 6.18 measured, E"
+        ),
+        "unwritten": specified(modern, f"fs/ext4 {source}: dioread_nolock is the default since 5.6 [R]"),
     }
 
 
 _EXT4: Final = {
-    "2.6.34": _ext4(32_768, True, False, "one", "[V 2.6.34]"),
-    "3.11": _ext4(None, False, False, "one", "[V 3.11]"),
-    "4.3": _ext4(None, False, False, "one", "[V 3.11]"),
-    "6.17": _ext4(None, False, True, "per_processor", "[V 6.17]"),
+    "2.6.34": _ext4(32_768, True, False, "[V 2.6.34]"),
+    "3.11": _ext4(None, False, False, "[V 3.11]"),
+    "4.3": _ext4(None, False, False, "[V 3.11]"),
+    "6.17": _ext4(None, False, True, "[V 6.17]"),
 }
 _EXT4.update({"2.6.34-n10": _EXT4["2.6.34"], "3.11-p13": _EXT4["3.11"], "6.18": _EXT4["6.17"]})
 

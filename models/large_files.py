@@ -1,12 +1,16 @@
 """Files of many pages on any filesystem: creating them, and writing them back.
 
-Stands for what do_writepages does whatever the filesystem: a compiled walk goes as far as nobody else's event is in the
-way, its bios are submitted, and the filesystem gives blocks to what the walk could not.
+Stands for what do_writepages does whatever the filesystem: a compiled walk goes as far as nobody else's event is in
+the way, its bios are submitted, and the filesystem gives blocks to what the walk could not.  Then, where
+blocks are given as unwritten ones, for xfs_end_io and ext4_end_io_rsv_work: a worker for each file converts what was
+written, and only then are the pages clean.  Left out: that a page written for the second time needs no conversion, and
+the AGF that it takes under rmapbt.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
@@ -14,7 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.extents.file_pages import FilePages
-from models.extents.page_walk import BIOS, CALLS, CONVERT, DICE, DONE, ELAPSED, PAGE, UNCOUNTED, WROTE, new_walk
+from models.extents.page_walk import (
+    ALLOCATING,
+    BIOS,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    ELAPSED,
+    PAGE,
+    RANGES,
+    UNCOUNTED,
+    WROTE,
+    new_walk,
+)
 from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, Site, Submitter
@@ -26,18 +43,24 @@ _BIOS: Final = 1_024
 
 
 class LargeFile(Inode):
-    """A file: its pages, and where the next writeback call starts."""
+    """A file: its pages, where the next writeback call starts, what was written and is still unwritten in its tree, and
+    whether that is being converted.
+    """
 
-    __slots__ = ("file", "writeback_index")
+    __slots__ = ("converting", "ended_pages", "ended_ranges", "file", "writeback_index")
 
     def __init__(self, pages: int, base: int) -> None:
         super().__init__()
         self.file = FilePages(pages, base)
         self.writeback_index = 0
+        self.ended_pages = 0
+        self.ended_ranges = 0
+        self.converting = False
 
 
 class LargeFiles(ABC):
-    """One mounted filesystem with large files; its dice are called *name*.
+    """One mounted filesystem with large files; its dice are called *name*, and blocks are given as *unwritten* ones or
+    not.
 
     ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
     """
@@ -45,7 +68,9 @@ class LargeFiles(ABC):
     group_blocks: int
     group_label: ClassVar[str]
 
-    def __init__(self, *, name: str, site: Site, writer_costs: Any, flusher_costs: Any, cache: PageCache) -> None:
+    def __init__(
+        self, *, name: str, site: Site, unwritten: bool, writer_costs: Any, flusher_costs: Any, cache: PageCache
+    ) -> None:
         self._site = site
         self._env = site.env
         self._cache = cache
@@ -53,6 +78,10 @@ class LargeFiles(ABC):
         self._mkdir_ns = writer_costs.mkdir_ns
         self._map_ns = flusher_costs.map_ns
         self._page_ns = flusher_costs.page_ns
+        self._ioend_ns = flusher_costs.ioend_ns if unwritten else 0
+        self._end_io = self._written if unwritten else cache.end_writeback
+        self._submitted: deque[tuple[LargeFile, int, int]] = deque()
+        self._worker_rank = site.env.next_rank()
         self._variations = site.variations(name)
         self._dice: NDArray[np.float64] = np.empty(0)
         self._die = 0
@@ -101,7 +130,7 @@ class LargeFiles(ABC):
             at[DICE] = self._throw()
             ended = self._walk(inode, at, bio_pages, self._env.next_event_ns() - self._env.now, bios)
             self._die = int(at[DICE])
-            yield from self._submit(submitter, inode, bios[: at[BIOS]], int(at[ELAPSED]))
+            yield from self._submit(submitter, inode, at, bios)
             if ended == CONVERT:
                 yield from self._place(submitter, inode, at)
         inode.writeback_index = int(at[PAGE])
@@ -140,19 +169,74 @@ class LargeFiles(ABC):
         """Go on with it until *horizon_ns* from now, with `_dice`; why it stopped (`models.extents.page_walk`)."""
 
     @abstractmethod
+    def _lock(self, submitter: Submitter, inode: Any) -> None:
+        """Take the locks of an allocation, which the walk found to be free."""
+
+    @abstractmethod
+    def _unlock(self, inode: Any) -> None:
+        """Release them."""
+
+    @abstractmethod
     def _place(self, submitter: Submitter, inode: Any, at: NDArray[np.int64]) -> Steps:
         """Give the delayed page at ``at[PAGE]`` its block."""
 
-    def _submit(self, submitter: Submitter, inode: LargeFile, bios: NDArray[np.int64], elapsed_ns: int) -> Steps:
-        """The pages of *bios* go under writeback; *elapsed_ns* later they are submitted."""
-        pages = int(bios[:, 1].sum())
+    def _submit(self, submitter: Submitter, inode: LargeFile, at: NDArray[np.int64], bios: NDArray[np.int64]) -> Steps:
+        """What a step of the walk has written goes under writeback; once the step's time is over, it is submitted."""
+        rows, elapsed_ns = int(at[BIOS]), int(at[ELAPSED])
+        pages = int(bios[:rows, 1].sum()) if rows else 0
         inode.dirty_pages -= pages
         self._cache.start_writeback(pages)
-        if elapsed_ns:
+        if at[ALLOCATING]:
+            self._lock(submitter, inode)
+            yield elapsed_ns
+            self._unlock(inode)
+        elif elapsed_ns:
             yield elapsed_ns
         if pages:
-            on_disk = bios + np.array([inode.file.base, 0])
-            yield from submitter.submit_runs(on_disk, self._cache.end_writeback)
+            if self._ioend_ns:
+                self._submitted.append((inode, pages, int(at[RANGES])))
+            on_disk = bios[:rows].copy()
+            on_disk[:, 0] += inode.file.base
+            yield from submitter.submit_runs(on_disk, self._end_io)
+
+    def _written(self, pages: int) -> None:
+        """The next *pages* that were submitted are on the device: queue them for their files' workers.
+
+        Where the queue changes the order, one file's worker gets another's pages for a while.
+        """
+        while pages:
+            inode, left, ranges = self._submitted.popleft()
+            done = min(pages, left)
+            ended = ranges * done // left
+            if done < left:
+                self._submitted.appendleft((inode, left - done, ranges - ended))
+            pages -= done
+            inode.ended_pages += done
+            inode.ended_ranges += ended
+            if not inode.converting:
+                inode.converting = True
+                self._convert_written(inode)
+
+    def _convert_written(self, inode: LargeFile) -> None:
+        """One transaction for each range, under the inode's lock, for which it waits while the flusher is at the file:
+        half of its allocations each time.
+        """
+        pages, ranges = inode.ended_pages, inode.ended_ranges
+        inode.ended_pages = inode.ended_ranges = 0
+
+        def end() -> None:
+            self._cache.end_writeback(pages)
+            if inode.ended_pages:
+                self._convert_written(inode)
+            else:
+                inode.converting = False
+
+        waits_ns = self._map_ns // 2 if inode.syncing else 0
+        self._env.call_at(self._env.now + ranges * (self._ioend_ns + waits_ns), self._worker_rank, end)
+
+    def _mean_map_ns(self, inode: LargeFile) -> int:
+        """The mean time of one allocation; it waits for half of a conversion if there are any at work on the file."""
+        return int(self._map_ns + self._ioend_ns // 2 if inode.converting else self._map_ns)
 
     def _throw(self) -> int:
         """The place of the next of the dice, which vary the time of conversions."""
@@ -161,8 +245,8 @@ class LargeFiles(ABC):
             self._die = 0
         return self._die
 
-    def _varied_map_ns(self) -> int:
+    def _varied_map_ns(self, inode: LargeFile) -> int:
         """The time of one allocation."""
         at = self._throw()
         self._die += 1
-        return int(self._map_ns * self._dice[at])
+        return int(self._mean_map_ns(inode) * self._dice[at])

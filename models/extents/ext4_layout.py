@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from models.compiled import compiled
 from models.extents.file_pages import DELAYED, HELD, MAPPED, Pages, delayed_run, unplaced_around, use_held
 from models.extents.page_walk import (
-    BIOS,
     CONVERT,
     DICE,
     DONE,
@@ -23,6 +22,7 @@ from models.extents.page_walk import (
     LEFT,
     NO_PAGE,
     ROOM,
+    begin_step,
     next_page,
     write_out,
 )
@@ -45,13 +45,15 @@ class Ext4Rules(Spec):
     ``bump_pages``: the quota of a visit is raised to the dirty pages that follow each other at the cursor, up to so
     many (to 3.10); ``page_bios``: each page is a bio of its own (to 2.6.36); ``by_order``: the search for free space
     prefers the group that is used most (5.13 and later); ``goals``: how many places large files go on from, for each
-    processor one and at most one for four groups (6.17 and later), or just one.
+    processor one and at most one for four groups (6.17 and later), or just one; ``unwritten``: blocks are given as
+    unwritten ones, which are converted once they were written (dioread_nolock, 5.6 and later).
     """
 
     bump_pages: Count | None
     page_bios: bool
     by_order: bool
     goals: Literal["one", "per_processor"]
+    unwritten: bool
 
 
 class Terms(NamedTuple):
@@ -105,25 +107,25 @@ def walk(
     pages: Pages, terms: Terms, at: NDArray[np.int64], horizon_ns: int, dice: NDArray[np.float64],
     bios: NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """Write back from ``at[PAGE]`` on, as far as goes before *horizon_ns* from now; why it stopped.
+    """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it stopped.
 
     Delayed pages with blocks held for them get these; for others the caller has to find some.
     """
-    at[BIOS] = at[ELAPSED] = 0
+    begin_step(at)
     while at[LEFT] > 0:
+        if at[ELAPSED] > horizon_ns:
+            return GO_ON
         page = next_page(pages, at, True)
         if page == NO_PAGE:
             return DONE
         if pages.states[page] == DELAYED | HELD and at[ROOM] > 0 and at[DICE] < len(dice):
-            ends_ns = at[ELAPSED] + int(terms.map_ns * dice[at[DICE]])
-            if ends_ns > horizon_ns:
-                return CONVERT
-            at[ELAPSED] = ends_ns
+            at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
             at[DICE] += 1
             at[ROOM] -= use_held(pages, page, delayed_run(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
-        elif not pages.states[page] & MAPPED:
+            continue
+        if not pages.states[page] & MAPPED:
             return CONVERT
-        run = write_out(pages, at, at[LEFT], terms.bio_pages, terms.page_ns, horizon_ns, bios)
+        run = write_out(pages, at, at[LEFT], terms.bio_pages, terms.page_ns, bios)
         if not run:
             return GO_ON
         at[LEFT] -= run

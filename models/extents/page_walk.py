@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from models.compiled import compiled
 from models.extents.file_pages import Pages, clean, dirty_run, next_dirty
 
-# A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, the time
-# used (ns), how many dice and rows of bios were used, and how many pages were written.
+# A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, how many dice
+# were used, and how many pages were written.
 # START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents the file's tree takes.
-PAGE, LEFT, CALLS, ELAPSED, DICE, BIOS, WROTE, START, UNTIL, ROOM = range(10)
-_STATE: Final = 10
+# Of the present step alone: the time used (ns), how many rows of bios and how many ranges of blocks these are, and
+# whether it ends in the middle of an allocation.
+PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, ELAPSED, BIOS, RANGES, ALLOCATING = range(12)
+_STATE: Final = 12
 _NOT_YET: Final = -1
 UNCOUNTED: Final = (1 << 63) - 1
 """``at[CALLS]`` of a walk whose budget is in pages."""
@@ -26,7 +28,7 @@ NO_PAGE: Final = -1
 DONE: Final = 0
 """A walk ended with the file or the budget."""
 CONVERT: Final = 1
-"""The delayed page at ``at[PAGE]`` is to be given its block by the caller: it takes too long, or other groups."""
+"""The delayed page at ``at[PAGE]`` is to be given its block by the caller: it takes locks, or other groups."""
 GO_ON: Final = 2
 """The bios are to be submitted, or time is to pass, before it goes on."""
 
@@ -37,6 +39,12 @@ def new_walk(page: int, budget: int) -> NDArray[np.int64]:
     at[PAGE] = at[START] = page
     at[LEFT], at[CALLS], at[UNTIL] = budget, UNCOUNTED, _NOT_YET
     return at
+
+
+@compiled
+def begin_step(at: NDArray[np.int64]) -> None:
+    """Nothing of this step was done."""
+    at[ELAPSED] = at[BIOS] = at[RANGES] = at[ALLOCATING] = 0
 
 
 @compiled
@@ -60,22 +68,23 @@ def next_page(pages: Pages, at: NDArray[np.int64], wraps: bool) -> int:
 
 @compiled
 def write_out(
-    pages: Pages, at: NDArray[np.int64], at_most: int, bio_pages: int, page_ns: int, horizon_ns: int,
-    bios: NDArray[np.int64],
+    pages: Pages, at: NDArray[np.int64], at_most: int, bio_pages: int, page_ns: int, bios: NDArray[np.int64]
 ) -> int:  # fmt: skip
     """Put the dirty pages from ``at[PAGE]`` on that lie together on disk, up to *at_most*, under writeback.
 
-    Returns how many; none if that began behind *horizon_ns*, or *bios* (rows of first block and pages) has no room.
+    Returns how many; none if *bios* (rows of first block and pages) has no room.
     """
-    page = at[PAGE]
+    page, rows = at[PAGE], at[BIOS]
     run = dirty_run(pages, page, min(at_most, len(bios) * bio_pages))
-    if at[ELAPSED] > horizon_ns or at[BIOS] + (run - 1) // bio_pages + 1 > len(bios):
+    if rows + (run - 1) // bio_pages + 1 > len(bios):
         return 0
     clean(pages, page, run)
+    at[RANGES] += rows == 0 or bios[rows - 1].sum() != pages.blocks[page]
     for first in range(0, run, bio_pages):
-        bios[at[BIOS], 0] = pages.blocks[page] + first
-        bios[at[BIOS], 1] = min(bio_pages, run - first)
-        at[BIOS] += 1
+        bios[rows, 0] = pages.blocks[page] + first
+        bios[rows, 1] = min(bio_pages, run - first)
+        rows += 1
+    at[BIOS] = rows
     at[ELAPSED] += run * page_ns
     at[WROTE] += run
     at[PAGE] = page + run

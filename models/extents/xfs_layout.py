@@ -27,7 +27,7 @@ from models.extents.file_pages import (
 )
 from models.extents.free_space import Space, longest, take_aligned, take_exactly
 from models.extents.page_walk import (
-    BIOS,
+    ALLOCATING,
     CALLS,
     CONVERT,
     DICE,
@@ -37,6 +37,7 @@ from models.extents.page_walk import (
     LEFT,
     NO_PAGE,
     PAGE,
+    begin_step,
     next_page,
     write_out,
 )
@@ -55,7 +56,8 @@ class XfsRules(Spec):
     gap behind the old end has the delayed extent there converted at once (6.10 and later); ``quota``: a page walk
     counts what it writes ("pages"), or its own calls while XFS multiplies the quota by four ("calls_x4", 2.6.34);
     ``whole_calls``: a reservation is counted from the end of the write(2), not of the page (iomap: 4.8 and later);
-    ``wraps``: a walk that comes to the end of the file goes on at its beginning, once (to 4.19).
+    ``wraps``: a walk that comes to the end of the file goes on at its beginning, once (to 4.19); ``unwritten``: blocks
+    are given as unwritten ones, which are converted once they were written (5.10 and later).
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
@@ -63,6 +65,7 @@ class XfsRules(Spec):
     quota: Literal["pages", "calls_x4"]
     whole_calls: bool
     wraps: bool
+    unwritten: bool
 
 
 class Prealloc(NamedTuple):
@@ -224,20 +227,23 @@ def walk(
     pages: Pages, space: Space, terms: Terms, at: NDArray[np.int64], horizon_ns: int, dice: NDArray[np.float64],
     bios: NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """Write back from ``at[PAGE]`` on, as far as goes before *horizon_ns* from now; why it stopped.
+    """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it stopped.
 
     Each bio is a row of *bios*: its first block and its pages.
     """
-    at[BIOS] = at[ELAPSED] = 0
+    begin_step(at)
     while at[CALLS] > 0 and (terms.calls_x4 or at[LEFT] > 0):
+        if at[ELAPSED] > horizon_ns:
+            return GO_ON
         page = next_page(pages, at, terms.wraps)
         if page == NO_PAGE:
             return DONE
         if pages.states[page] == DELAYED:
-            if not _convert_at_once(pages, space, terms, at, horizon_ns, dice):
+            if not _convert_at_once(pages, space, terms, at, dice):
                 return CONVERT
+            at[ALLOCATING] = at[ELAPSED] > horizon_ns
             continue
-        run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, horizon_ns, bios)
+        run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, bios)
         if not run:
             return GO_ON
         if terms.calls_x4:
@@ -258,9 +264,9 @@ def _call_pages(terms: Terms, at: NDArray[np.int64]) -> int:
 
 @compiled
 def _convert_at_once(
-    pages: Pages, space: Space, terms: Terms, at: NDArray[np.int64], horizon_ns: int, dice: NDArray[np.float64]
+    pages: Pages, space: Space, terms: Terms, at: NDArray[np.int64], dice: NDArray[np.float64]
 ) -> bool:
-    """Convert at ``at[PAGE]`` if that ends before *horizon_ns* and the group at hand is the one that it takes."""
+    """Convert at ``at[PAGE]`` if the locks are free and the group at hand is the one that it takes."""
     if not terms.free or at[DICE] == len(dice):
         return False
     target = target_of(pages, at[PAGE], terms.group_blocks)
@@ -269,11 +275,9 @@ def _convert_at_once(
             return False
     elif target // terms.group_blocks != terms.first_block // terms.group_blocks:
         return False
-    length = delayed_extent(pages, at[PAGE])[1]
-    ends_ns = at[ELAPSED] + int(terms.map_ns * dice[at[DICE]])
-    if ends_ns > horizon_ns or longest(space) < min(length, MAX_EXTENT_PAGES):
+    if longest(space) < min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES):
         return False
-    at[ELAPSED] = ends_ns
+    at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
     at[DICE] += 1
     near = target - terms.first_block if target != NOWHERE else 0
     convert(pages, space, at[PAGE], near, terms.first_block, terms.stripe)

@@ -2,8 +2,8 @@
 
 Stands for ext4_map_blocks and ext4_mb_new_blocks with delayed allocation, ext4_mb_group_or_file, find_group_orlov,
 ext4_release_file; the decisions are in `extents/ext4_layout.py`, the free space in `extents/mballoc.py`.  Left out:
-the journal, what metadata is written, the locks of groups and locality groups (one flusher takes them alone), the
-conversion of unwritten extents after writing, bigalloc, what reclaim makes of preallocations.
+the journal, what metadata is written, the locks of groups and locality groups (one flusher takes them alone),
+bigalloc, what reclaim makes of preallocations.
 """
 
 from __future__ import annotations
@@ -140,8 +140,9 @@ class Ext4(LargeFiles):
         cache: PageCache,
     ) -> None:
         super().__init__(
-            name="ext4 flusher", site=site, writer_costs=writer_costs, flusher_costs=flusher_costs, cache=cache
-        )
+            name="ext4 flusher", site=site, unwritten=rules.unwritten, writer_costs=writer_costs,
+            flusher_costs=flusher_costs, cache=cache,
+        )  # fmt: skip
         self._rules = rules
         self._geometry = geometry = spec.geometry
         self._mballoc = Mballoc(geometry, by_order=rules.by_order)
@@ -204,14 +205,20 @@ class Ext4(LargeFiles):
     def _walk(
         self, inode: Ext4File, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
     ) -> int:
-        terms = Terms(self._map_ns, self._page_ns, 1 if self._rules.page_bios else bio_pages)
+        terms = Terms(self._mean_map_ns(inode), self._page_ns, 1 if self._rules.page_bios else bio_pages)
         ended = walk(inode.file.pages, terms, at, horizon_ns, self._dice, bios)
         inode.room = int(at[ROOM])
         return int(ended)
 
+    def _lock(self, submitter: Submitter, inode: Ext4File) -> None:
+        """i_data_sem is wanted by nobody else."""
+
+    def _unlock(self, inode: Ext4File) -> None:
+        """See `_lock`."""
+
     def _place(self, submitter: Submitter, inode: Ext4File, at: NDArray[np.int64]) -> Steps:
         """ext4_map_blocks: from what is held for the file, or set something aside first; then the tree grows."""
-        yield self._varied_map_ns()
+        yield self._varied_map_ns(inode)
         page = int(at[PAGE])
         count = delayed_run(inode.file.pages, page, min(int(at[LEFT]), MAX_REQUEST_PAGES))
         if not inode.file.pages.states[page] & HELD:

@@ -2,8 +2,8 @@
 
 Stands for xfs_bmapi_convert_delalloc and xfs_iomap_write_allocate, xfs_alloc_vextent_start_ag, xfs_release, and for the
 timed part of iomap_writepages and xfs_vm_writepages; the decisions are in `extents/xfs_layout.py`.  `xfs.py` models
-small files and their metadata; left out here are the log and all metadata traffic, the conversion of unwritten
-extents after writing, the stripe's width, extent size hints.
+small files and their metadata; left out here are the log and all metadata traffic, the stripe's width, extent size
+hints.
 """
 
 from __future__ import annotations
@@ -125,8 +125,9 @@ class XfsExtents(LargeFiles):
         cache: PageCache,
     ) -> None:
         super().__init__(
-            name="xfs flusher", site=site, writer_costs=writer_costs, flusher_costs=flusher_costs, cache=cache
-        )
+            name="xfs flusher", site=site, unwritten=rules.unwritten, writer_costs=writer_costs,
+            flusher_costs=flusher_costs, cache=cache,
+        )  # fmt: skip
         self._wraps = rules.wraps
         self._calls_x4 = rules.quota == "calls_x4"
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
@@ -175,11 +176,19 @@ class XfsExtents(LargeFiles):
     ) -> int:
         file, group = inode.file, inode.at_hand
         terms = Terms(
-            self._map_ns, self._page_ns, bio_pages, bool(at[CALLS] != UNCOUNTED), self._wraps, self._stripe,
+            self._mean_map_ns(inode), self._page_ns, bio_pages, bool(at[CALLS] != UNCOUNTED), self._wraps, self._stripe,
             file.reach(group.first_block, self.group_blocks), self.group_blocks,
             group is inode.group, group.agf.free and inode.ilock.free,
         )  # fmt: skip
         return int(walk(file.pages, group.free.with_room(_CONVERSIONS), terms, at, horizon_ns, self._dice, bios))
+
+    def _lock(self, submitter: Submitter, inode: XfsFile) -> None:
+        taken = inode.ilock.try_acquire(submitter.task) and inode.at_hand.agf.try_acquire(submitter.task)
+        assert taken, "the walk allocates only where both locks are free"
+
+    def _unlock(self, inode: XfsFile) -> None:
+        inode.at_hand.agf.release()
+        inode.ilock.release()
 
     def _place(self, submitter: Submitter, inode: XfsFile, at: NDArray[np.int64]) -> Steps:
         inode.at_hand = yield from self._convert(submitter, inode, int(at[PAGE]))
@@ -198,7 +207,7 @@ class XfsExtents(LargeFiles):
             wanted = inode.group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
             length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
             group = yield from self._lock_group(submitter, wanted, length)
-            yield self._varied_map_ns()
+            yield self._varied_map_ns(inode)
             first_block = file.reach(group.first_block, self.group_blocks)
             near = target - first_block if group is wanted and target != NOWHERE else 0
             convert(file.pages, group.free.with_room(1), page, near, first_block, self._stripe)
