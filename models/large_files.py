@@ -27,6 +27,7 @@ from models.extents.page_walk import (
     DONE,
     ELAPSED,
     PAGE,
+    PAGES,
     RANGES,
     UNCOUNTED,
     WROTE,
@@ -182,8 +183,7 @@ class LargeFiles(ABC):
 
     def _submit(self, submitter: Submitter, inode: LargeFile, at: NDArray[np.int64], bios: NDArray[np.int64]) -> Steps:
         """What a step of the walk has written goes under writeback; once the step's time is over, it is submitted."""
-        rows, elapsed_ns = int(at[BIOS]), int(at[ELAPSED])
-        pages = int(bios[:rows, 1].sum()) if rows else 0
+        pages, elapsed_ns = int(at[PAGES]), int(at[ELAPSED])
         inode.dirty_pages -= pages
         self._cache.start_writeback(pages)
         if at[ALLOCATING]:
@@ -195,7 +195,7 @@ class LargeFiles(ABC):
         if pages:
             if self._ioend_ns:
                 self._submitted.append((inode, pages, int(at[RANGES])))
-            on_disk = bios[:rows].copy()
+            on_disk = bios[: at[BIOS]]
             on_disk[:, 0] += inode.file.base
             yield from submitter.submit_runs(on_disk, self._end_io)
 

@@ -17,10 +17,10 @@ from models.extents.file_pages import Pages, clean, dirty_run, next_dirty
 # A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, how many dice
 # were used, and how many pages were written.
 # START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents the file's tree takes.
-# Of the present step alone: the time used (ns), how many rows of bios and how many ranges of blocks these are, and
-# whether it ends in the middle of an allocation.
-PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, ELAPSED, BIOS, RANGES, ALLOCATING = range(12)
-_STATE: Final = 12
+# Of the present step alone: the time used (ns), how many pages were put under writeback, how many rows of bios and how
+# many ranges of blocks these are, and whether it ends in the middle of an allocation.
+PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, ELAPSED, PAGES, BIOS, RANGES, ALLOCATING = range(13)
+_STATE: Final = 13
 _NOT_YET: Final = -1
 UNCOUNTED: Final = (1 << 63) - 1
 """``at[CALLS]`` of a walk whose budget is in pages."""
@@ -44,7 +44,7 @@ def new_walk(page: int, budget: int) -> NDArray[np.int64]:
 @compiled
 def begin_step(at: NDArray[np.int64]) -> None:
     """Nothing of this step was done."""
-    at[ELAPSED] = at[BIOS] = at[RANGES] = at[ALLOCATING] = 0
+    at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = 0
 
 
 @compiled
@@ -87,5 +87,6 @@ def write_out(
     at[BIOS] = rows
     at[ELAPSED] += run * page_ns
     at[WROTE] += run
+    at[PAGES] += run
     at[PAGE] = page + run
     return int(run)
