@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 COLOURS: Final = ("#b2432f", "#27647b", "#c9a227", "#5b8c5a", "#6b4e71")
 MARKERS: Final = ("o", "s", "^", "D", "v")
+_LEGIBLE_TICKS: Final = 9
 
 
 def plot_directory(directory: Path) -> list[Path]:
@@ -58,21 +60,16 @@ def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> 
     *outcomes* has the columns of `experiments.runner.Outcome`; *held* is how many requests a plug holds.
     """
     figure, (iops, rate, size) = _panels(3, title)
-    for (variant, of), colour, marker in zip(outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False):
-        of = of.sort_values("point")
-        style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
+    for of, style in _lines(outcomes):
         iops.plot(of["point"], of["write_iops"], **style)
         rate.plot(of["point"], of["create_rate"] / 1e3, **style)
         size.plot(of["point"], of["write_bandwidth"] / of["write_iops"] / 1024, **style)
     iops.set(ylabel="write requests / s", yscale=_scale(outcomes["write_iops"]))
     rate.set(ylabel="thousand files / s", ylim=(0, None))
     size.set(ylabel="mean request, KiB", yscale=_scale(outcomes["write_iops"]), xlabel=axis)
-    ticks = sorted(outcomes["point"].unique())
+    held = held if _are_numbers(outcomes["point"]) else None
     for panel in (iops, rate, size):
-        panel.set_xscale("log", base=2)
-        panel.set_xticks([t for t in ticks if t & (t - 1) == 0 or t in (12, 20, 24, 48)])
-        panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        panel.xaxis.set_minor_locator(_no_ticks())
+        _label_points(panel, outcomes["point"])
         if held is not None:
             panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
     if held is not None:
@@ -90,9 +87,7 @@ def extents_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
     *outcomes* has the columns of `experiments.runner.Outcome` and ``extents_per_file``.
     """
     figure, (extents, rate) = _panels(2, title)
-    for (variant, of), colour, marker in zip(outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False):
-        of = of.sort_values("point")
-        style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
+    for of, style in _lines(outcomes):
         extents.plot(of["point"], of["extents_per_file"], **style)
         rate.plot(of["point"], of["file_bytes"] / of["wall_time"] / 1e6, **style)
     wide = outcomes["extents_per_file"].max() > 20 * outcomes["extents_per_file"].min()
@@ -100,13 +95,8 @@ def extents_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
     if not wide:
         extents.set_ylim(0, None)
     rate.set(ylabel="file MB / s", ylim=(0, None), xlabel=axis)
-    ticks = sorted(outcomes["point"].unique())
     for panel in (extents, rate):
-        if min(ticks) > 0:
-            panel.set_xscale("log", base=2)
-        panel.set_xticks(ticks)
-        panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        panel.xaxis.set_minor_locator(_no_ticks())
+        _label_points(panel, outcomes["point"])
     extents.legend(frameon=False)
     return figure
 
@@ -128,6 +118,37 @@ def over_time(title: str, iterations: pd.DataFrame) -> Figure:
     bandwidth.set(ylabel="MB / s", ylim=(0, None), xlabel="simulated time, s")
     rate.legend(frameon=False)
     return figure
+
+
+def _lines(outcomes: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
+    """The points of each variant and how they are drawn: numbers in their order and joined, texts as configured."""
+    for (variant, of), colour, marker in zip(outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False):
+        style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
+        if _are_numbers(of["point"]):
+            yield of.sort_values("point"), style
+        else:
+            yield of.astype({"point": str}), {**style, "linestyle": "none", "markersize": 7}
+
+
+def _are_numbers(points: pd.Series) -> bool:
+    from pandas.api.types import is_numeric_dtype
+
+    return is_numeric_dtype(points)
+
+
+def _label_points(panel: Axes, points: pd.Series) -> None:
+    """Ticks at the swept values: all of them, or as many as are legible; texts are spaced evenly."""
+    if not _are_numbers(points):
+        panel.margins(x=0.5 / len(points.unique()))
+        return
+    ticks = sorted(points.unique())
+    if min(ticks) > 0:
+        panel.set_xscale("log", base=2)
+    if len(ticks) > _LEGIBLE_TICKS:
+        ticks = [t for t in ticks if float(t).is_integer() and (int(t) & (int(t) - 1) == 0 or t in (12, 20, 24, 48))]
+    panel.set_xticks(ticks)
+    panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    panel.xaxis.set_minor_locator(_no_ticks())
 
 
 def _scale(values: pd.Series) -> str:

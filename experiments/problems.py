@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin
 from pydantic import ValidationError
 
 from models.variants import Folder, variants
-from sim.param import Spec
+from sim.param import Given, Spec
 
 Path = tuple[str, ...]
 """A key in a configuration, part by part."""
@@ -151,7 +151,9 @@ def _specs_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[Spec]]
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """*base* with *changes* put over it, table by table."""
+    """*base* with *changes* put over it, table by table; what is of another ``kind`` replaces a table whole."""
+    if "kind" in changes and "kind" in base and _plain(changes["kind"]) != _plain(base["kind"]):
+        return dict(changes)
     result = dict(base)
     for key, value in changes.items():
         below = result.get(key)
@@ -160,3 +162,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
         else:
             result[key] = value
     return result
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Given) else value

@@ -95,11 +95,10 @@ def reproduce(
     after = os.times()
     used = sum(after[:4]) - sum(before[:4])
     calibrated = {target for case in cases for target in _targets(case.scenario)}
-    variants = {row_id: case.variant for case in cases for row_id in case.rows}
     rows = []
     for row in published_rows():
         if row.report in wanted:
-            runs = [outcome for outcome in outcomes if outcome.variant == variants.get(row.id)]
+            runs = [outcome for (case, _), outcome in zip(jobs, outcomes, strict=True) if row.id in case.rows]
             rows.append(_row(row, runs, calibrated))
     peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

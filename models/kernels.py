@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal
 
+from pydantic import model_validator
+
 from models.block.merge import PlugRules
 from models.extents.ext4_layout import Ext4Rules
 from models.extents.xfs_layout import XfsRules
@@ -89,6 +91,15 @@ class KernelSpec(Spec):
     dirty: DirtyLimits
     xfs: XfsRules
     ext4: Ext4Rules
+
+    @model_validator(mode="after")
+    def _check(self) -> KernelSpec:
+        if self.throttling.kind == "caller_writes" and self.writeback.quota_pages is None:  # type: ignore[attr-defined]
+            raise ValueError(
+                "writers that write back themselves (throttling of kind caller_writes) share a quota with the flusher:"
+                " give writeback.quota_pages, too, such as 1024"
+            )
+        return self
 
 
 def _xfs(prealloc: str, modern: bool, quota: str, source: str) -> dict[str, Given]:

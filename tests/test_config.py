@@ -77,6 +77,10 @@ def test_variants_and_overrides() -> None:
         ('"64 MiB"', '"1 KiB"', "x.toml:4: machine.memory: less than 1 MiB of memory is left"),
         ("-s 4096", "-s 40000000000000", "do not fit"),
         ('title = "a small run"', "", "title: is missing"),
+        ('plug_scope = "slice"', 'plug_scope = "slice"\nkernel.throttling = { kind = "caller_writes", hz = 1000 }',
+         "share a quota with the flusher: give writeback.quota_pages, too"),
+        ('plug_scope = "slice"', 'plug_scope = "slice"\nkernel.throttling.kind = "caller_writes"',
+         "kernel.throttling.hz: is missing; every number has to be given"),
     ],
 )  # fmt: skip
 def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str) -> None:
@@ -134,6 +138,16 @@ def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest
     assert sorted(path.name for path in out.iterdir()) == ["case.json", "iterations.parquet"]
     assert main(["plot", str(out)]) == 0
     assert (out / "iterations.png").stat().st_size > 10_000
+
+
+def test_a_sweep_over_texts_is_drawn(tmp_path: Path) -> None:
+    """Schedulers have no order: points, not lines."""
+    config, out = tmp_path / "x.toml", tmp_path / "out"
+    points = ", ".join(f'{{ value = "{s}", machine.queue.elevator.scheduler = "{s}" }}' for s in ("noop", "deadline"))
+    config.write_text(f'{GOOD}\n[sweep]\nname = "scheduler"\npoints = [{points}]\n')
+    assert main(["run", str(config), "--out", str(out)]) == 0
+    assert main(["plot", str(out)]) == 0
+    assert (out / "scheduler.png").stat().st_size > 10_000
 
 
 def test_fs_mark_s_own_table(capsys: pytest.CaptureFixture[str]) -> None:
