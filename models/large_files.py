@@ -1,16 +1,12 @@
 """Files of many pages on any filesystem: creating them, and writing them back.
 
 Stands for what do_writepages does whatever the filesystem: a compiled walk goes as far as nobody else's event is in
-the way, its bios are submitted, and the filesystem gives blocks to what the walk could not.  Then, where
-blocks are given as unwritten ones, for xfs_end_io and ext4_end_io_rsv_work: a worker for each file converts what was
-written, and only then are the pages clean.  Left out: that a page written for the second time needs no conversion, and
-the AGF that it takes under rmapbt.
+the way, its bios are submitted, and the filesystem gives blocks to what the walk could not.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
@@ -36,6 +32,7 @@ from models.extents.page_walk import (
 from models.inode import Inode
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, Site, Submitter
+from models.unwritten import Conversions, Workers
 from sim.engine import Steps, Wait
 from sim.units import PAGE_BYTES
 
@@ -44,19 +41,15 @@ _BIOS: Final = 1_024
 
 
 class LargeFile(Inode):
-    """A file: its pages, where the next writeback call starts, what was written and is still unwritten in its tree, and
-    whether that is being converted.
-    """
+    """A file: its pages, where the next writeback call starts, and what is to be converted once it was written."""
 
-    __slots__ = ("converting", "ended_pages", "ended_ranges", "file", "writeback_index")
+    __slots__ = ("conversions", "file", "writeback_index")
 
     def __init__(self, pages: int, base: int) -> None:
         super().__init__()
         self.file = FilePages(pages, base)
         self.writeback_index = 0
-        self.ended_pages = 0
-        self.ended_ranges = 0
-        self.converting = False
+        self.conversions = Conversions(self)
 
 
 class LargeFiles(ABC):
@@ -79,10 +72,8 @@ class LargeFiles(ABC):
         self._mkdir_ns = writer_costs.mkdir_ns
         self._map_ns = flusher_costs.map_ns
         self._page_ns = flusher_costs.page_ns
-        self._ioend_ns = flusher_costs.ioend_ns if unwritten else 0
-        self._end_io = self._written if unwritten else cache.end_writeback
-        self._submitted: deque[tuple[LargeFile, int, int]] = deque()
-        self._worker_rank = site.env.next_rank()
+        self._workers = Workers(site.env, cache, flusher_costs.ioend_ns, self._map_ns) if unwritten else None
+        self._end_io = cache.end_writeback if self._workers is None else self._workers.written
         self._variations = site.variations(name)
         self._dice: NDArray[np.float64] = np.empty(0)
         self._die = 0
@@ -193,50 +184,15 @@ class LargeFiles(ABC):
         elif elapsed_ns:
             yield elapsed_ns
         if pages:
-            if self._ioend_ns:
-                self._submitted.append((inode, pages, int(at[RANGES])))
+            if self._workers is not None:
+                self._workers.submit(inode.conversions, pages, int(at[RANGES]))
             on_disk = bios[: at[BIOS]]
             on_disk[:, 0] += inode.file.base
             yield from submitter.submit_runs(on_disk, self._end_io)
 
-    def _written(self, pages: int) -> None:
-        """The next *pages* that were submitted are on the device: queue them for their files' workers.
-
-        Where the queue changes the order, one file's worker gets another's pages for a while.
-        """
-        while pages:
-            inode, left, ranges = self._submitted.popleft()
-            done = min(pages, left)
-            ended = ranges * done // left
-            if done < left:
-                self._submitted.appendleft((inode, left - done, ranges - ended))
-            pages -= done
-            inode.ended_pages += done
-            inode.ended_ranges += ended
-            if not inode.converting:
-                inode.converting = True
-                self._convert_written(inode)
-
-    def _convert_written(self, inode: LargeFile) -> None:
-        """One transaction for each range, under the inode's lock, for which it waits while the flusher is at the file:
-        half of its allocations each time.
-        """
-        pages, ranges = inode.ended_pages, inode.ended_ranges
-        inode.ended_pages = inode.ended_ranges = 0
-
-        def end() -> None:
-            self._cache.end_writeback(pages)
-            if inode.ended_pages:
-                self._convert_written(inode)
-            else:
-                inode.converting = False
-
-        waits_ns = self._map_ns // 2 if inode.syncing else 0
-        self._env.call_at(self._env.now + ranges * (self._ioend_ns + waits_ns), self._worker_rank, end)
-
     def _mean_map_ns(self, inode: LargeFile) -> int:
-        """The mean time of one allocation; it waits for half of a conversion if there are any at work on the file."""
-        return int(self._map_ns + self._ioend_ns // 2 if inode.converting else self._map_ns)
+        """The mean time of one allocation."""
+        return int(self._map_ns if self._workers is None else self._map_ns + self._workers.delay_ns(inode.conversions))
 
     def _throw(self) -> int:
         """The place of the next of the dice, which vary the time of conversions."""
