@@ -64,16 +64,16 @@ class Workers:
             conversions.ranges += ended
             if not conversions.busy:
                 conversions.busy = True
-                self._convert(conversions)
+                self._begin(conversions)
 
-    def _convert(self, conversions: Conversions) -> None:
+    def _begin(self, conversions: Conversions) -> None:
         pages, ranges = conversions.pages, conversions.ranges
         conversions.pages = conversions.ranges = 0
 
         def end() -> None:
             self._cache.end_writeback(pages)
             if conversions.pages:
-                self._convert(conversions)
+                self._begin(conversions)
             else:
                 conversions.busy = False
 
