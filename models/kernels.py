@@ -123,11 +123,12 @@ _XFS: Final = {
 _XFS.update({"3.11-p13": _XFS["3.11"], "6.18": _XFS["6.17"]})
 
 
-def _ext4(bump_pages: int | None, page_bios: bool, modern: bool, source: str) -> dict[str, Given]:
+def _ext4(bump_pages: int, page_bios: bool, modern: bool, source: str) -> dict[str, Given]:
     return {
         "bump_pages": specified(bump_pages, f"mechanisms.md 2.5 {source}: s_max_writeback_mb_bump of 128 MiB, to 3.10"),
         "page_bios": specified(page_bios, f"mechanisms.md 1.5 {source}"),
         "by_order": specified(modern, f"fs/ext4/mballoc.c {source}: mb_optimize_scan, since 5.13 [R]"),
+        "packs_closed": specified(modern, f"fs/ext4/mballoc.c {source}: since 6.0 [R]; before, mechanisms.md 6.6"),
         "goals": specified(
             "per_processor" if modern else "one", f"fs/ext4/mballoc.c {source}: since 6.17 [R]; 6.18 measured, E"
         ),
@@ -137,9 +138,9 @@ def _ext4(bump_pages: int | None, page_bios: bool, modern: bool, source: str) ->
 
 _EXT4: Final = {
     "2.6.34": _ext4(32_768, True, False, "[V 2.6.34]"),
-    "3.11": _ext4(None, False, False, "[V 3.11]"),
-    "4.3": _ext4(None, False, False, "[V 3.11]"),
-    "6.17": _ext4(None, False, True, "[V 6.17]"),
+    "3.11": _ext4(0, False, False, "[V 3.11]"),
+    "4.3": _ext4(0, False, False, "[V 3.11]"),
+    "6.17": _ext4(0, False, True, "[V 6.17]"),
 }
 _EXT4.update({"2.6.34-n10": _EXT4["2.6.34"], "3.11-p13": _EXT4["3.11"], "6.18": _EXT4["6.17"]})
 

@@ -34,10 +34,26 @@ from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, Site, Submitter
 from models.unwritten import Conversions, Workers
 from sim.engine import Steps, Wait
+from sim.param import Bytes, Spec
 from sim.units import PAGE_BYTES
 
 _DICE: Final = 4_096
 _BIOS: Final = 1_024
+
+
+class LargeFilesSpec(Spec):
+    """What mkfs made of a filesystem that keeps the single pages of its files."""
+
+    size: Bytes
+
+    @property
+    def by_page(self) -> bool:
+        """Whether it keeps the single pages of a file."""
+        return True
+
+    def bytes_of(self, files: int, file_size: int) -> int:
+        """What *files* of *file_size* take on disk."""
+        return files * -(-file_size // PAGE_BYTES) * PAGE_BYTES
 
 
 class LargeFile(Inode):
@@ -160,13 +176,13 @@ class LargeFiles(ABC):
     def _walk(self, inode: Any, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]) -> int:
         """Go on with it until *horizon_ns* from now, with `_dice`; why it stopped (`models.extents.page_walk`)."""
 
-    @abstractmethod
     def _lock(self, submitter: Submitter, inode: Any) -> None:
         """Take the locks of an allocation, which the walk found to be free."""
+        raise AssertionError(f"the walk of {type(self).__name__} never ends in the middle of an allocation")
 
-    @abstractmethod
     def _unlock(self, inode: Any) -> None:
         """Release them."""
+        raise AssertionError(f"{type(self).__name__} took no locks")
 
     @abstractmethod
     def _place(self, submitter: Submitter, inode: Any, at: NDArray[np.int64]) -> Steps:

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from models.compiled import compiled
 from models.extents.file_pages import DELAYED, HELD, MAPPED, Pages, delayed_run, unplaced_around, use_held
@@ -26,7 +27,7 @@ from models.extents.page_walk import (
     next_page,
     write_out,
 )
-from sim.param import Count, Spec
+from sim.param import Spec
 
 MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
 STREAM_REQUEST_PAGES: Final = 16  # MB_DEFAULT_STREAM_THRESHOLD
@@ -43,15 +44,17 @@ class Ext4Rules(Spec):
     """What an era's fs/ext4 decides about where file pages lie.
 
     ``bump_pages``: the quota of a visit is raised to the dirty pages that follow each other at the cursor, up to so
-    many (to 3.10); ``page_bios``: each page is a bio of its own (to 2.6.36); ``by_order``: the search for free space
-    prefers the group that is used most (5.13 and later); ``goals``: how many places large files go on from, for each
-    processor one and at most one for four groups (6.17 and later), or just one; ``unwritten``: blocks are given as
+    many (to 3.10; then 0); ``page_bios``: each page is a bio of its own (to 2.6.36); ``by_order``: the search for free
+    space prefers the group that is used most (5.13 and later); ``packs_closed``: small files that are closed are packed
+    into a locality group's run like open ones (6.0 and later); ``goals``: how many places large files go on from, for
+    each processor one and at most one for four groups (6.17 and later), or just one; ``unwritten``: blocks are given as
     unwritten ones, which are converted once they were written (dioread_nolock, 5.6 and later).
     """
 
-    bump_pages: Count | None
+    bump_pages: int = Field(ge=0)
     page_bios: bool
     by_order: bool
+    packs_closed: bool
     goals: Literal["one", "per_processor"]
     unwritten: bool
 

@@ -35,8 +35,8 @@ class FileExtent(NamedTuple):
 
 
 class Pages(NamedTuple):
-    """``states`` and ``blocks`` of each page, the latter of mapped ones only and counted from the file's base;
-    ``size``: [where the file ends (pages)].
+    """``states`` and ``blocks`` of each page, the latter where it is mapped or has one held for it, counted from the
+    file's base; ``size``: [where the file ends (pages)].
     """
 
     states: NDArray[np.uint8]
@@ -183,6 +183,17 @@ def delayed_run(pages: Pages, page: int, at_most: int) -> int:
         and states[page + run] == states[page]
         and (states[page] == DELAYED or blocks[page + run] == blocks[page] + run)
     ):
+        run += 1
+    return run
+
+
+@compiled
+def awaiting_run(pages: Pages, page: int, at_most: int) -> int:
+    """How many delayed pages follow from *page* on, whether blocks are held for them or not."""
+    run = 0
+    while run < at_most and page + run < len(pages.states):
+        if pages.states[page + run] & (DELAYED | MAPPED) != DELAYED:
+            break
         run += 1
     return run
 

@@ -27,14 +27,22 @@ from models.extents.ext4_layout import (
     window,
     write_all,
 )
-from models.extents.file_pages import DELAYED, HELD, MAPPED, delayed_run, hold_blocks, use_held
+from models.extents.file_pages import (
+    DELAYED,
+    HELD,
+    MAPPED,
+    awaiting_run,
+    delayed_run,
+    hold_blocks,
+    use_held,
+)
 from models.extents.mballoc import GROUP_BLOCKS, Geometry, Mballoc
 from models.extents.page_walk import LEFT, PAGE, ROOM
-from models.large_files import LargeFile, LargeFiles
+from models.large_files import LargeFile, LargeFiles, LargeFilesSpec
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, NoSpace, Site, Submitter
 from sim.engine import Steps, Task
-from sim.param import Bytes, Count, Spec
+from sim.param import Bytes, Count
 from sim.units import PAGE_BYTES
 
 _GROUP_INODES: Final = 8_192
@@ -43,14 +51,13 @@ _WINDOW_PAGES: Final = 2_048
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
 
 
-class Ext4Spec(Spec):
+class Ext4Spec(LargeFilesSpec):
     """What mkfs.ext4 made: ``flex_groups`` share a place for their metadata; ``descriptors``: the group descriptors and
     what is kept for more of them; ``journal``: its size.
     """
 
     FAMILY: ClassVar = "ext4"
     kind: Literal["ext4"] = "ext4"
-    size: Bytes
     flex_groups: Count
     descriptors: Bytes
     journal: Bytes
@@ -60,10 +67,18 @@ class Ext4Spec(Spec):
         if not self.flex_groups or self.flex_groups & (self.flex_groups - 1):
             raise ValueError(f"flex_groups {self.flex_groups} has to be a power of two")
         if self.size < 2 * _GROUP_BYTES or self.size % _GROUP_BYTES:
-            raise ValueError(f"size {self.size} B has to be two groups of 128 MiB or more, and whole ones")
+            whole = max(2, self.size // _GROUP_BYTES) * 128
+            raise ValueError(f"size {self.size} B has to be groups of 128 MiB, two at least; give {whole} MiB")
+        for name in ("descriptors", "journal"):
+            if getattr(self, name) % PAGE_BYTES:
+                raise ValueError(f"{name} {getattr(self, name)} B has to be whole blocks of {PAGE_BYTES} B")
         geometry = self.geometry
-        if max(geometry.head_blocks(group) for group in {0, geometry.journal_group}) >= GROUP_BLOCKS:
-            raise ValueError("descriptors and journal do not fit into a group of 128 MiB; make them smaller")
+        for group in {0, 1, geometry.journal_group}:
+            if geometry.head_blocks(group) >= GROUP_BLOCKS:
+                raise ValueError(
+                    f"what mkfs keeps in group {group} does not fit into its 128 MiB: the inode tables of"
+                    f" {self.flex_groups} flex_groups (2 MiB each), descriptors or journal; make them fewer or smaller"
+                )
         return self
 
     @property
@@ -74,36 +89,32 @@ class Ext4Spec(Spec):
         )
 
     @property
-    def by_page(self) -> bool:
-        """Whether it keeps the single pages of a file."""
-        return True
-
-    @property
     def room(self) -> int:
         """What files can take (bytes)."""
         geometry = self.geometry
         return self.size - sum(geometry.head_blocks(group) for group in range(geometry.groups)) * PAGE_BYTES
 
-    def bytes_of(self, files: int, file_size: int) -> int:
-        """What *files* of *file_size* take on disk."""
-        return files * -(-file_size // PAGE_BYTES) * PAGE_BYTES
-
 
 class Flex:
     """A flex group: its directories, and the number of its next inode."""
 
-    __slots__ = ("directories", "first_inode", "next_inode", "number")
+    __slots__ = ("_behind", "_next_inode", "directories", "number")
 
-    def __init__(self, number: int, first_inode: int) -> None:
+    def __init__(self, number: int, inodes: int) -> None:
         self.number = number
         self.directories = 2 if number == 0 else 0  # the root and lost+found
-        self.first_inode = first_inode
-        self.next_inode = first_inode + (_FIRST_INODE if number == 0 else 0)
+        self._next_inode = number * inodes + (_FIRST_INODE if number == 0 else 0)
+        self._behind = (number + 1) * inodes
+
+    @property
+    def free_inodes(self) -> int:
+        """How many inodes it has left."""
+        return self._behind - self._next_inode
 
     def new_inode(self) -> int:
         """The number of a new inode."""
-        self.next_inode += 1
-        return self.next_inode
+        self._next_inode += 1
+        return self._next_inode
 
 
 class Ext4File(LargeFile):
@@ -111,7 +122,7 @@ class Ext4File(LargeFile):
     extents has outgrown the inode, and how many more that takes.
     """
 
-    __slots__ = ("goal_group", "has_leaves", "number", "open", "room")
+    __slots__ = ("goal_group", "has_leaves", "number", "open", "tree_room")
 
     def __init__(self, number: int, goal_group: int, pages: int) -> None:
         super().__init__(pages, base=0)
@@ -119,7 +130,7 @@ class Ext4File(LargeFile):
         self.goal_group = goal_group
         self.open = True
         self.has_leaves = False
-        self.room = ROOT_EXTENTS
+        self.tree_room = ROOT_EXTENTS
 
 
 class Ext4(LargeFiles):
@@ -148,17 +159,16 @@ class Ext4(LargeFiles):
         self._mballoc = Mballoc(geometry, by_order=rules.by_order)
         self._goals = [0] * (1 if rules.goals == "one" else min(site.processors, -(-geometry.groups // 4)))
         self._file_pages = -(-max(largest_file // PAGE_BYTES + 1, _WINDOW_PAGES) // _WINDOW_PAGES) * _WINDOW_PAGES
-        flex_inodes = geometry.flex_groups * _GROUP_INODES
-        self._flexes = [Flex(i, i * flex_inodes) for i in range(geometry.flexes)]
+        self._flexes = [Flex(i, geometry.flex_groups * _GROUP_INODES) for i in range(geometry.flexes)]
         self._orlov = site.dice("orlov")
-        self._locality_groups: dict[Task, list[tuple[int, int]]] = {}
+        self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(site.processors)]
         self.tree_blocks = 0
 
     @property
     def free_blocks(self) -> int:
         """Blocks that neither pages nor trees of files (``tree_blocks``) have; those held for pages are among them."""
         free = sum(self._mballoc.free_blocks(flex.number) for flex in self._flexes)
-        kept = sum(left for runs in self._locality_groups.values() for _, left in runs)
+        kept = sum(left for runs in self._locality_groups for _, left in runs)
         return free + kept + sum(int(np.count_nonzero(inode.file.pages.states & HELD)) for inode in self.inodes)
 
     def write(self, inode: Ext4File, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
@@ -175,15 +185,14 @@ class Ext4(LargeFiles):
         """find_group_orlov for a directory of the root: the flex group with the fewest, of those with room above the
         average; equals are told apart by where a hash of the name begins.
         """
-        flexes = self._flexes
+        flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
         blocks = [self._mballoc.free_blocks(flex.number) for flex in flexes]
-        used = [flex.next_inode - flex.first_inode for flex in flexes]
-        start = int(self._orlov.integers(len(flexes)))
-        in_turn = [flexes[(start + i) % len(flexes)] for i in range(len(flexes))]
+        inodes = [flex.free_inodes for flex in flexes]
+        in_turn = [*flexes[start:], *flexes[:start]]
         roomy = [
             flex
             for flex in in_turn
-            if used[flex.number] * len(flexes) <= sum(used) and blocks[flex.number] * len(flexes) >= sum(blocks)
+            if inodes[flex.number] >= sum(inodes) // len(flexes) and blocks[flex.number] >= sum(blocks) // len(flexes)
         ]
         flex = min(roomy or in_turn, key=lambda flex: flex.directories)
         flex.directories += 1
@@ -197,24 +206,17 @@ class Ext4(LargeFiles):
         return Ext4File(directory.new_inode(), min(goal, self._geometry.groups - 1), self._file_pages)
 
     def _prepare(self, inode: Ext4File, at: NDArray[np.int64]) -> None:
-        at[ROOM] = inode.room
-        pages, bump = inode.file.pages, self._rules.bump_pages
-        if bump and at[LEFT] != UNLIMITED_PAGES and _is_delayed(pages.states[at[PAGE]]):
-            at[LEFT] = max(at[LEFT], delayed_run(pages, at[PAGE], bump))
+        at[ROOM] = inode.tree_room
+        if at[LEFT] != UNLIMITED_PAGES:
+            at[LEFT] = max(at[LEFT], awaiting_run(inode.file.pages, at[PAGE], self._rules.bump_pages))
 
     def _walk(
         self, inode: Ext4File, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
     ) -> int:
         terms = Terms(self._mean_map_ns(inode), self._page_ns, 1 if self._rules.page_bios else bio_pages)
         ended = walk(inode.file.pages, terms, at, horizon_ns, self._dice, bios)
-        inode.room = int(at[ROOM])
+        inode.tree_room = int(at[ROOM])
         return int(ended)
-
-    def _lock(self, submitter: Submitter, inode: Ext4File) -> None:
-        """i_data_sem is wanted by nobody else."""
-
-    def _unlock(self, inode: Ext4File) -> None:
-        """See `_lock`."""
 
     def _place(self, submitter: Submitter, inode: Ext4File, at: NDArray[np.int64]) -> Steps:
         """ext4_map_blocks: from what is held for the file, or set something aside first; then the tree grows."""
@@ -227,26 +229,26 @@ class Ext4(LargeFiles):
         at[ROOM] -= use_held(inode.file.pages, page, count)
         if at[ROOM] < 0:
             block = int(inode.file.pages.blocks[page])
-            self._mballoc.find_metadata(block // GROUP_BLOCKS if inode.has_leaves else inode.goal_group)
+            self._find(block // GROUP_BLOCKS if inode.has_leaves else inode.goal_group, 1)
             self.tree_blocks += 1
             at[ROOM] += LEAF_EXTENTS - (0 if inode.has_leaves else ROOT_EXTENTS)
             inode.has_leaves = True
-        inode.room = int(at[ROOM])
+        inode.tree_room = int(at[ROOM])
 
     def _hold(self, task: Task, inode: Ext4File, page: int, count: int) -> None:
         """ext4_mb_group_or_file: have blocks held for the *count* pages from *page* on, or for more around them."""
-        size = max(page + count, inode.file.size)
-        if size <= STREAM_REQUEST_PAGES:
-            self._hold_at(inode, page, self._from_locality_group(task, inode.goal_group, count), count)
-            return
-        if not inode.open and page + count == inode.file.size:
-            start, end = page, page + count
-            found = self._find(self._group_in_front(inode, page), count)
+        closed = not inode.open and page + count == inode.file.size
+        small = max(page + count, inode.file.size) <= STREAM_REQUEST_PAGES
+        start, end = page, page + count
+        if small and (self._rules.packs_closed or not closed):
+            block, got = self._from_locality_group(task, inode.goal_group, count)
+        elif closed:
+            block, got = self._find(self._group_in_front(inode, page), count)
         else:
             start, end = window(inode.file.pages, page, count)
-            found = self._beside(inode, start, end)
-        block, got = found
-        self._hold_at(inode, placed_in(start, end, page, count, got), block, got)
+            block, got = self._beside(inode, start, end)
+        inode.file.reach(block, got)
+        hold_blocks(inode.file.pages, placed_in(start, end, page, count, got), block, got)
 
     def _beside(self, inode: Ext4File, start: int, end: int) -> tuple[int, int]:
         """Blocks for pages *start* to *end*: next to those of the neighbours, or where files went on last."""
@@ -262,32 +264,30 @@ class Ext4(LargeFiles):
         self._goals[at] = wanted // GROUP_BLOCKS
         return wanted, length
 
-    def _from_locality_group(self, task: Task, goal_group: int, count: int) -> int:
-        """Blocks for a small file: the next ones of the run that *task*'s processor keeps for such."""
-        kept = self._locality_groups.setdefault(task, [])
+    def _from_locality_group(self, task: Task, goal_group: int, count: int) -> tuple[int, int]:
+        """Blocks for a small file: the next ones of a run that *task*'s processor keeps for such."""
+        kept = self._locality_groups[task.rank % len(self._locality_groups)]
         goal = goal_group * GROUP_BLOCKS
         enough = [run for run in kept if run[1] >= count]
-        run = min(enough, key=lambda run: abs(run[0] - goal)) if enough else None
-        if run is None:
-            run = self._find(goal_group, max(GROUP_PREALLOC_PAGES, count))
-        else:
+        if enough:
+            run = min(enough, key=lambda run: abs(run[0] - goal))
             kept.remove(run)
+        else:
+            run = self._find(goal_group, max(GROUP_PREALLOC_PAGES, count))
         block, free = run
         if free > count:
             kept.append((block + count, free - count))
-        return block
+        return block, min(count, free)
 
     def _group_in_front(self, inode: Ext4File, page: int) -> int:
         """The group of the block in front of *page*, or the file's own."""
         pages = inode.file.pages
-        return (
-            int(pages.blocks[page - 1]) // GROUP_BLOCKS
-            if page and pages.states[page - 1] & MAPPED
-            else inode.goal_group
-        )
+        if page and pages.states[page - 1] & MAPPED:
+            return int(pages.blocks[page - 1]) // GROUP_BLOCKS
+        return inode.goal_group
 
     def _find(self, group: int, length: int) -> tuple[int, int]:
-        """Take blocks; where nothing is free, no file keeps what is held for it (ext4_mb_discard_preallocations).
+        """Take blocks; where nothing is free, nothing is kept for later any more (ext4_mb_discard_preallocations).
 
         Raises:
             NoSpace: nothing is free even then.
@@ -296,14 +296,14 @@ class Ext4(LargeFiles):
         if not found[1]:
             for inode in self.inodes:
                 self._give_up_held(inode)
+            for runs in self._locality_groups:
+                for block, count in runs:
+                    self._mballoc.give_back(block, count)
+                runs.clear()
             found = self._mballoc.find(group, length)
         if not found[1]:
             raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
         return found
-
-    def _hold_at(self, inode: Ext4File, page: int, block: int, count: int) -> None:
-        inode.file.reach(block, count)
-        hold_blocks(inode.file.pages, page, block, count)
 
     def _give_up_held(self, inode: Ext4File) -> None:
         for block, count in inode.file.give_up_held():

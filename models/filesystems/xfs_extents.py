@@ -29,11 +29,11 @@ from models.extents.xfs_layout import (
     walk,
     write_all,
 )
-from models.large_files import LargeFile, LargeFiles
+from models.large_files import LargeFile, LargeFiles, LargeFilesSpec
 from models.page_cache import PageCache
 from models.seams import UNLIMITED_PAGES, NoSpace, Site, Submitter
 from sim.engine import Steps, Wait
-from sim.param import Bytes, Count, Spec
+from sim.param import Bytes, Count
 from sim.sync import Mutex
 from sim.units import GIB, PAGE_BYTES
 
@@ -42,14 +42,13 @@ _CONVERSIONS = 4_096
 """The most that one compiled call converts: as many allocations as the tables are given room for."""
 
 
-class XfsExtentsSpec(Spec):
+class XfsExtentsSpec(LargeFilesSpec):
     """``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``stripe_unit``: mkfs's su, and
     ``allocsize``: the mount option, where they are given.
     """
 
     FAMILY: ClassVar = "xfs"
     kind: Literal["xfs_extents"] = "xfs_extents"
-    size: Bytes
     agcount: Count
     group_head: Bytes
     stripe_unit: Bytes | None = None
@@ -71,18 +70,9 @@ class XfsExtentsSpec(Spec):
         return self
 
     @property
-    def by_page(self) -> bool:
-        """Whether it keeps the single pages of a file."""
-        return True
-
-    @property
     def room(self) -> int:
         """What files can take (bytes)."""
         return self.size - self.agcount * self.group_head
-
-    def bytes_of(self, files: int, file_size: int) -> int:
-        """What *files* of *file_size* take on disk."""
-        return files * -(-file_size // PAGE_BYTES) * PAGE_BYTES
 
 
 class Group:
