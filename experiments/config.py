@@ -174,21 +174,18 @@ class _Reader:
         self._variant = variant
         self._refuse_unknown(table, _PARTS, ("scenario",))
         inputs: dict[str, Any] = {"give_up": table.get("give_up", DEFAULT_GIVE_UP)}
-        sound = True
         for part, bases in _BASES.items():
-            based = self._based(part, dict(self._table(("scenario", part), table.get(part, {}))), bases)
-            sound = sound and based is not None
-            inputs[part] = based
-        workload = self._workload(dict(self._table(("scenario", "workload"), table.get("workload", {}))))
-        if workload is None or not sound:
-            return []
-        inputs["workload"] = workload
-        inputs["sync_after"] = table.get("sync_after", workload["kind"] in _FLUSHED)
+            inputs[part] = self._based(part, dict(self._table(("scenario", part), table.get(part, {}))), bases)
+        inputs["workload"] = self._workload(dict(self._table(("scenario", "workload"), table.get("workload", {}))))
+        unknown = [part for part, given in inputs.items() if given is None]
+        if "workload" not in unknown:
+            inputs["sync_after"] = table.get("sync_after", inputs["workload"]["kind"] in _FLUSHED)
         try:
             return [Case(variant, point, Scenario.model_validate(inputs))]
         except ValidationError as error:
             tables: list[Path] = [("variants", variant), ("scenario",)]
-            self._problems += from_validation(error, Scenario, self._places, tables)
+            found = from_validation(error, Scenario, self._places, tables)
+            self._problems += [problem for problem in found if problem.key not in unknown]
             return []
 
     def _based(self, part: str, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any] | None:
@@ -260,7 +257,8 @@ class _Reader:
 
     def _wrong(self, path: Path, message: str) -> list[Case]:
         place = self._places.of(("variants", self._variant, *path[1:]), path)
-        self._problems.append(Problem(place, ".".join(path), message))
+        key = path[1:] if path[0] == "scenario" else path
+        self._problems.append(Problem(place, ".".join(key), message))
         return []
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
-from models.variants import Folder, variants
 from sim.param import Given, Spec
 
 Path = tuple[str, ...]
@@ -98,53 +97,62 @@ def from_validation(
 ) -> list[Problem]:
     """Pydantic's findings on a *root*, in our words; *prefixes* are where it may stand in the file."""
     return [
-        Problem(places.of(*(prefix + path for prefix in prefixes)), ".".join(path), _message(kind, message, path, root))
-        for kind, message, path in _flatten(error.errors(), ())
+        Problem(places.of(*(prefix + finding.path for prefix in prefixes)), ".".join(finding.path), _message(finding))
+        for finding in _flatten(error.errors(), (), root)
     ]
 
 
-def _flatten(errors: Sequence[Any], prefix: Path) -> Iterator[tuple[str, str, Path]]:
+class _Finding(NamedTuple):
+    """What pydantic found at ``path``, which is ``below`` the variant (or the whole) of type ``spec``."""
+
+    kind: str
+    message: str
+    path: Path
+    below: Path
+    spec: type[Spec]
+
+
+def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[_Finding]:
     for error in errors:
-        path = prefix + tuple(str(part) for part in error["loc"])
+        parts = tuple(str(part) for part in error["loc"])
         if error["type"] == "variant":
-            yield from _flatten(error["ctx"]["errors"], path)
+            yield from _flatten(error["ctx"]["errors"], prefix + parts, error["ctx"]["spec"])
         else:
-            yield error["type"], error["msg"].removeprefix("Value error, "), path
+            message = error["msg"].removeprefix("Value error, ")
+            yield _Finding(error["type"], message, prefix + parts, parts, spec)
 
 
-def _message(kind: str, message: str, path: Path, root: type[Spec]) -> str:
-    if kind == "extra_forbidden":
-        return unknown_key(path[-1], _fields_at(root, path[:-1]))
-    if kind == "missing":
+def _message(finding: _Finding) -> str:
+    if finding.kind == "extra_forbidden":
+        return unknown_key(finding.path[-1], _fields_at(finding.spec, finding.below[:-1]))
+    if finding.kind == "missing":
         return "is missing; every number has to be given"
+    message = finding.message
     return message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:
     """The message for a key that does not exist, with the nearest that does."""
-    near = get_close_matches(key, known, n=1)
+    near = get_close_matches(key, known, n=1, cutoff=0.7)
     if near:
         return f"unknown key; did you mean {near[0]}?"
     return f"unknown key; known here: {', '.join(known)}" if known else "unknown key"
 
 
 def _fields_at(spec: type[Spec], path: Path) -> list[str]:
-    """The fields of the spec that stands at *path* below *spec*, of every variant it may be."""
+    """The fields of the spec that stands at *path* below *spec*."""
     specs: list[type[Spec]] = [spec]
     for part in path:
         if not part.isdigit():
             fields = [one.model_fields[part] for one in specs if part in one.model_fields]
-            specs = [below for field in fields for below in _specs_in(field.annotation, field.metadata)]
+            specs = [below for field in fields for below in _specs_in(field.annotation)]
     return sorted({name for one in specs for name in one.model_fields})
 
 
-def _specs_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[Spec]]:
+def _specs_in(annotation: Any) -> list[type[Spec]]:
     """The specs that a field of this type may hold."""
-    for mark in metadata:
-        if isinstance(mark, Folder):
-            return [variant.spec for variant in variants(mark.name).values()]
     if get_origin(annotation) is Annotated:
-        return _specs_in(annotation.__origin__, annotation.__metadata__)
+        return _specs_in(annotation.__origin__)
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         return [annotation]
     return [spec for part in get_args(annotation) for spec in _specs_in(part)]

@@ -53,20 +53,14 @@ def variant_field(folder: str) -> BeforeValidator:
         except ValidationError as error:
             # pydantic would flatten it to one text; the places of the single problems are wanted.
             raise PydanticCustomError(
-                "variant", "not a valid {kind}", {"kind": kind, "errors": error.errors()}
+                "variant", "not a valid {kind}", {"kind": kind, "errors": error.errors(), "spec": known[kind].spec}
             ) from None
 
     return BeforeValidator(parse)
 
 
-class Folder(NamedTuple):
-    """Marks a field that takes any variant of a folder."""
-
-    name: str
-
-
-AnyDevice = Annotated[Spec, variant_field("devices"), Folder("devices")]
-AnyFilesystem = Annotated[Spec, variant_field("filesystems"), Folder("filesystems")]
-AnyThrottling = Annotated[Spec, variant_field("throttling"), Folder("throttling")]
-AnyFlusher = Annotated[Spec, variant_field("flushers"), Folder("flushers")]
-AnyWorkload = Annotated[Spec, variant_field("workloads"), Folder("workloads")]
+AnyDevice = Annotated[Spec, variant_field("devices")]
+AnyFilesystem = Annotated[Spec, variant_field("filesystems")]
+AnyThrottling = Annotated[Spec, variant_field("throttling")]
+AnyFlusher = Annotated[Spec, variant_field("flushers")]
+AnyWorkload = Annotated[Spec, variant_field("workloads")]
