@@ -147,7 +147,9 @@ def _run(arguments: Namespace) -> int:
     scenarios = {case.label: case.scenario for case in experiment.cases}
     if arguments.out is not None:
         write_outcomes(arguments.out, experiment.title, experiment.axis, outcomes, scenarios)
-        print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
+        drawn = experiment.axis is not None or any(len(outcome.samples) > 1 for outcome in outcomes)
+        hint = f"wbsim plot {arguments.out}" if drawn else f"wbsim layout {arguments.config} --out {arguments.out}"
+        print(f"wrote {arguments.out}; draw it with: {hint}", file=sys.stderr)
     if arguments.json:
         from dataclasses import asdict
 

@@ -93,12 +93,12 @@ def disk_picture(title: str, machine: Machine) -> Figure:
         axes.axhline(row - 0.5, color="white", linewidth=3)
     names = [f"{filesystem.group_label} {group}" if rows <= 24 else "" for group in groups]
     axes.set_yticks(range(rows), names)
-    axes.set_xlabel("MiB from the start of the group; white is free")
+    axes.set_xlabel("MiB from the start of the group; white is no file's")
     axes.spines[["top", "right"]].set_visible(False)
     counts = filesystem.extents_per_file()
     axes.set_title(
-        f"{title}: {len(tables)} files, one colour each, {sum(counts) / len(counts):,.0f} extents a file"
-        f" of {sum(int(t[:, 2].sum()) for t in tables) * PAGE_BYTES / MIB / sum(counts):.3g} MiB on average",
+        f"{title}: {len(tables)} files, one colour each; on average {sum(counts) / len(counts):,.4g} extents a file,"
+        f" {sum(int(t[:, 2].sum()) for t in tables) * PAGE_BYTES / MIB / sum(counts):.3g} MiB an extent",
         fontsize=9, loc="left",
     )  # fmt: skip
     return figure

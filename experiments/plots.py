@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from experiments.problems import bad
 from experiments.runner import CASE_FILE, replace_whole
-from sim.units import SECTOR_BYTES, S
+from sim.units import MIB, SECTOR_BYTES, S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> 
     figure, (iops, rate, size) = _panels(3, title)
     for of, style in _lines(outcomes):
         iops.plot(of["point"], of["write_iops"], **style)
-        rate.plot(of["point"], of["create_rate"] / 1e3, **style)
+        rate.plot(of["point"], of["files"] / of["wall_time"] / 1e3, **style)
         size.plot(of["point"], of["write_bandwidth"] / of["write_iops"] / 1024, **style)
     iops.set(ylabel="write requests / s", yscale=_scale(outcomes["write_iops"]))
     rate.set(ylabel="thousand files / s", ylim=(0, None))
@@ -82,20 +82,20 @@ def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> 
 
 
 def extents_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
-    """Extents per file and throughput against the swept number, one line per variant.
+    """Extents per file, their size, and throughput against the swept number, one line per variant.
 
     *outcomes* has the columns of `experiments.runner.Outcome` and ``extents_per_file``.
     """
-    figure, (extents, rate) = _panels(2, title)
+    outcomes = outcomes.assign(mean_extent=outcomes["file_bytes"] / outcomes["extents"].map(sum))
+    figure, (extents, size, rate) = _panels(3, title)
     for of, style in _lines(outcomes):
         extents.plot(of["point"], of["extents_per_file"], **style)
+        size.plot(of["point"], of["mean_extent"] / MIB, **style)
         rate.plot(of["point"], of["file_bytes"] / of["wall_time"] / 1e6, **style)
-    wide = outcomes["extents_per_file"].max() > 20 * outcomes["extents_per_file"].min()
-    extents.set(ylabel="extents per file", yscale="log" if wide else "linear")
-    if not wide:
-        extents.set_ylim(0, None)
+    _scale_wide(extents, "extents per file", outcomes["extents_per_file"])
+    _scale_wide(size, "mean extent, MiB", outcomes["mean_extent"] / MIB)
     rate.set(ylabel="file MB / s", ylim=(0, None), xlabel=axis)
-    for panel in (extents, rate):
+    for panel in (extents, size, rate):
         _label_points(panel, outcomes["point"])
     extents.legend(frameon=False)
     return figure
@@ -149,6 +149,15 @@ def _label_points(panel: Axes, points: pd.Series) -> None:
     panel.set_xticks(ticks)
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     panel.xaxis.set_minor_locator(_no_ticks())
+
+
+def _scale_wide(panel: Axes, label: str, values: pd.Series) -> None:
+    """From zero on, unless *values* are so far apart that most of them would lie there."""
+    panel.set_ylabel(label)
+    if values.max() > 20 * values.min() > 0:
+        panel.set_yscale("log")
+    else:
+        panel.set_ylim(0, None)
 
 
 def _scale(values: pd.Series) -> str:

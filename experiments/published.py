@@ -45,10 +45,14 @@ def _number(text: str) -> float | None:
 
 @dataclass(frozen=True)
 class Metric:
-    """How a published metric is read off a run: the whole run's figure, and one iteration's where it has any."""
+    """How a published metric is read off a run: the whole run's figure, and one iteration's where it has any.
+
+    One that ``grows`` with the experiment says nothing of a smaller one.
+    """
 
     whole: Callable[[Outcome], float]
     iteration: Callable[[Sample, Sample], float] | None = None
+    grows: bool = False
 
 
 def _per_s(amount: float, before: Sample, after: Sample) -> float:
@@ -56,8 +60,10 @@ def _per_s(amount: float, before: Sample, after: Sample) -> float:
 
 
 METRICS: Final = {
-    ("wall_time", "s"): Metric(lambda o: o.wall_time, lambda a, b: (b.end_ns - a.end_ns) / S),
-    ("system_cpu_time", "s"): Metric(lambda o: o.system_cpu_time, lambda a, b: (b.system_ns - a.system_ns) / S),
+    ("wall_time", "s"): Metric(lambda o: o.wall_time, lambda a, b: (b.end_ns - a.end_ns) / S, grows=True),
+    ("system_cpu_time", "s"): Metric(
+        lambda o: o.system_cpu_time, lambda a, b: (b.system_ns - a.system_ns) / S, grows=True
+    ),
     ("create_rate", "files/s"): Metric(lambda o: o.create_rate, lambda a, b: b.files_per_sec),
     ("write_iops", "1/s"): Metric(lambda o: o.write_iops, lambda a, b: _per_s(b.ios - a.ios, a, b)),
     ("write_bandwidth", "MB/s"): Metric(
@@ -65,8 +71,8 @@ METRICS: Final = {
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
     ("throughput", "MB/s"): Metric(lambda o: o.file_bytes / o.wall_time / 1e6),
-    ("extents_total", "1"): Metric(lambda o: sum(o.extents)),
-    ("extents_per_file", "1"): Metric(lambda o: sum(o.extents) / len(o.extents)),
+    ("extents_total", "1"): Metric(lambda o: sum(o.extents), grows=True),
+    ("extents_per_file", "1"): Metric(lambda o: sum(o.extents) / len(o.extents), grows=True),
     ("mean_extent", "512B sectors"): Metric(lambda o: o.file_bytes / SECTOR_BYTES / sum(o.extents)),
     # Report N10's 55 MB stands beside 78 MB for 157 538 sectors: by its arithmetic a megabyte is about 2^20.
     ("mean_extent", "MB"): Metric(lambda o: o.file_bytes / MIB / sum(o.extents)),

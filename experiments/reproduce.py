@@ -99,7 +99,8 @@ def reproduce(
     for row in published_rows():
         if row.report in wanted:
             runs = [outcome for (case, _), outcome in zip(jobs, outcomes, strict=True) if row.id in case.rows]
-            rows.append(_row(row, runs, calibrated))
+            smaller = quick and any(case.quick for case in cases if row.id in case.rows)
+            rows.append(_row(row, runs, calibrated, smaller))
     peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     constants = _constants(experiments)
@@ -119,12 +120,12 @@ def _targets(spec: Spec) -> set[str]:
     return {target for number in spec.numbers() if number.given for target in number.given.targets}
 
 
-def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str]) -> Row:
+def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
     metric = METRICS.get((row.metric, row.unit))
     if metric is None or not runs:
         return Row(row.id, row.value, row.unit, None, None, None, "not modelled yet")
     value, low, high = figure(metric, runs)
-    error = value / row.value - 1 if row.value else None
+    error = value / row.value - 1 if row.value and not (smaller and metric.grows) else None
     interval = None if math.isnan(low) else (low, high)
     return Row(
         row.id, row.value, row.unit, value, interval, error, "calibrated" if row.id in calibrated else "predicted"

@@ -44,7 +44,8 @@ class Sample:
 class Outcome:
     """What one run measured; times in s, rates per s, ``locks`` by name as /proc/lock_stat has them (ns).
 
-    ``wall_time`` is the workload's; ``file_bytes``: what all files hold together; ``extents``: how many each file
+    ``wall_time`` is the workload's; ``create_rate`` is the mean of what fs_mark prints, ``files`` how many it made in all;
+    ``file_bytes``: what all files hold together; ``extents``: how many each file
     lies in after all was written back, where the filesystem keeps that.
     """
 
@@ -55,6 +56,7 @@ class Outcome:
     wall_time: float
     system_cpu_time: float
     user_cpu_time: float
+    files: int
     create_rate: float
     write_iops: float
     write_bandwidth: float
@@ -165,6 +167,7 @@ def _outcome(
         wall_time=wall_s,
         system_cpu_time=workload.system_ns / S,
         user_cpu_time=workload.user_ns / S,
+        files=last.count,
         create_rate=fmean(sample.files_per_sec for sample in samples),
         write_iops=last.ios / wall_s,
         write_bandwidth=last.sectors * SECTOR_BYTES / wall_s,
