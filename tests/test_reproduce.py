@@ -39,7 +39,10 @@ def test_quick_reproduction_shows_the_patch(capsys: pytest.CaptureFixture[str]) 
     assert rows["P13-bw-p"]["simulated"] > 1.2 * rows["P13-bw-u"]["simulated"]
     for row in rows.values():
         assert row["ci95"][0] <= row["simulated"] <= row["ci95"][1]
-        assert row["relative_error"] == pytest.approx(row["simulated"] / row["published"] - 1)
+        if "-wall-" in row["id"] or "-sys-" in row["id"]:
+            assert row["relative_error"] is None, "a tenth of the files takes a tenth of the time"
+        else:
+            assert row["relative_error"] == pytest.approx(row["simulated"] / row["published"] - 1)
 
 
 @pytest.fixture(scope="module")
