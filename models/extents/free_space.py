@@ -28,7 +28,7 @@ from models.extents.sorted_table import (
     with_room,
 )
 
-_SIZE_SHIFT: Final = 36
+_SIZE_SHIFT: Final = 30  # a group has 2^28 blocks at most
 _BLOCK_MASK: Final = (1 << _SIZE_SHIFT) - 1
 _FAR: Final = 1 << 62
 _AHEAD: Final = 8
