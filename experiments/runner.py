@@ -44,9 +44,9 @@ class Sample:
 class Outcome:
     """What one run measured; times in s, rates per s, ``locks`` by name as /proc/lock_stat has them (ns).
 
-    ``wall_time`` is the workload's; ``create_rate`` is the mean of what fs_mark prints, ``files`` how many it made in all;
-    ``file_bytes``: what all files hold together; ``extents``: how many each file
-    lies in after all was written back, where the filesystem keeps that.
+    ``wall_time`` is the workload's; ``create_rate`` is the mean of what fs_mark prints, ``files`` how many it made;
+    ``file_bytes``: what all files hold together; ``extents``: how many each file lies in after all was written back,
+    where the filesystem keeps that.
     """
 
     variant: str

@@ -79,7 +79,7 @@ def write_out(
     if rows + (run - 1) // bio_pages + 1 > len(bios):
         return 0
     clean(pages, page, run)
-    at[RANGES] += rows == 0 or bios[rows - 1].sum() != pages.blocks[page]
+    at[RANGES] += rows == 0 or bios[rows - 1, 0] + bios[rows - 1, 1] != pages.blocks[page]
     for first in range(0, run, bio_pages):
         bios[rows, 0] = pages.blocks[page] + first
         bios[rows, 1] = min(bio_pages, run - first)

@@ -133,9 +133,11 @@ def insert(table: Table, key: int, value: int) -> None:
     if table.counts[row] == WIDTH:
         _open_row(table, position + 1)
         upper = table.order[position + 1]
-        table.keys[upper, :_LOAD] = table.keys[row, _LOAD:]
+        for i in range(_LOAD):
+            table.keys[upper, i] = table.keys[row, _LOAD + i]
         if len(table.values):
-            table.values[upper, :_LOAD] = table.values[row, _LOAD:]
+            for i in range(_LOAD):
+                table.values[upper, i] = table.values[row, _LOAD + i]
         table.counts[upper] = _LOAD
         table.counts[row] = _LOAD
         table.lowest[position + 1] = table.keys[upper, 0]
