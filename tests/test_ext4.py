@@ -241,8 +241,8 @@ RANDOM = [
     ((48, 3, 2, 96), [2, 2, 4, 2, 3, 2]),
     ((None, 1, 6, 256), [4, 4, 4, 4, 4, 4]),
 ]
-"""(dirty MiB, jobs, files each, MiB each) of fio's random writes, and what filefrag found; the last three were
-simulated before they were compared.
+"""(dirty MiB, jobs, files each, MiB each) of fio's random writes, and what filefrag found; no change of
+the model followed from the last three.
 """
 
 
