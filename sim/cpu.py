@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from sim.engine import PARK, Environment, Park, Task
+from sim.engine import PARK, Environment, Park, Steps, Task
 
 
 class Processors:
@@ -50,6 +50,14 @@ class Processors:
         else:
             self._running[processor] = None
             self._free.append(processor)
+
+    def sleep(self, task: Task, ns: int) -> Steps:
+        """*task* gives its processor up, and wants one again *ns* from now."""
+        self.leave(task)
+        yield ns
+        ready = self.enter(task)
+        if ready is not None:
+            yield ready
 
     def reschedule(self, task: Task) -> Park | None:
         """Between two operations: give way if others are ready and the slice is over."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from models.compiled import compiled
-from models.extents.file_pages import DELAYED, HELD, MAPPED, Pages, delayed_run, unplaced_around, use_held
+from models.extents.file_pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
 from models.extents.page_walk import (
     CONVERT,
     DICE,
@@ -124,7 +124,7 @@ def walk(
         if pages.states[page] == DELAYED | HELD and at[ROOM] > 0 and at[DICE] < len(dice):
             at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
             at[DICE] += 1
-            at[ROOM] -= use_held(pages, page, delayed_run(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
+            at[ROOM] -= use_held(pages, page, run_alike(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
             continue
         if not pages.states[page] & MAPPED:
             return CONVERT

@@ -173,8 +173,8 @@ def use_held(pages: Pages, page: int, count: int) -> int:
 
 
 @compiled
-def delayed_run(pages: Pages, page: int, at_most: int) -> int:
-    """How many delayed pages follow from *page* on, all with blocks held for them that lie together, or all without."""
+def run_alike(pages: Pages, page: int, at_most: int) -> int:
+    """How many pages from dirty *page* on are in the same state, with blocks that lie together if they have any."""
     states, blocks = pages.states, pages.blocks
     run = 1
     while (
@@ -208,21 +208,6 @@ def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int,
     while behind < min(end, len(states)) and not states[behind] & (_MAPPED_BIT | HELD):
         behind += 1
     return first, behind
-
-
-@compiled
-def dirty_run(pages: Pages, page: int, at_most: int) -> int:
-    """How many dirty pages from mapped *page* on follow each other on disk, too."""
-    states, blocks = pages.states, pages.blocks
-    run = 1
-    while (
-        run < at_most
-        and page + run < len(states)
-        and states[page + run] == DIRTY
-        and blocks[page + run] == blocks[page] + run
-    ):
-        run += 1
-    return run
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.compiled import compiled
-from models.extents.file_pages import Pages, clean, dirty_run, next_dirty
+from models.extents.file_pages import Pages, clean, next_dirty, run_alike
 
 # A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, how many dice
 # were used, and how many pages were written.
@@ -75,7 +75,7 @@ def write_out(
     Returns how many; none if *bios* (rows of first block and pages) has no room.
     """
     page, rows = at[PAGE], at[BIOS]
-    run = dirty_run(pages, page, min(at_most, len(bios) * bio_pages))
+    run = run_alike(pages, page, min(at_most, len(bios) * bio_pages))
     if rows + (run - 1) // bio_pages + 1 > len(bios):
         return 0
     clean(pages, page, run)

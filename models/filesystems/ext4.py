@@ -32,8 +32,8 @@ from models.extents.file_pages import (
     HELD,
     MAPPED,
     awaiting_run,
-    delayed_run,
     hold_blocks,
+    run_alike,
     use_held,
 )
 from models.extents.mballoc import GROUP_BLOCKS, Geometry, Mballoc
@@ -222,10 +222,10 @@ class Ext4(LargeFiles):
         """ext4_map_blocks: from what is held for the file, or set something aside first; then the tree grows."""
         yield self._varied_map_ns(inode)
         page = int(at[PAGE])
-        count = delayed_run(inode.file.pages, page, min(int(at[LEFT]), MAX_REQUEST_PAGES))
+        count = run_alike(inode.file.pages, page, min(int(at[LEFT]), MAX_REQUEST_PAGES))
         if not inode.file.pages.states[page] & HELD:
             self._hold(submitter.task, inode, page, count)
-            count = delayed_run(inode.file.pages, page, count)
+            count = run_alike(inode.file.pages, page, count)
         at[ROOM] -= use_held(inode.file.pages, page, count)
         if at[ROOM] < 0:
             block = int(inode.file.pages.blocks[page])

@@ -140,11 +140,8 @@ class CallerWrites:
     def _sleep(self, submitter: Submitter, jiffies: int) -> Steps:
         if self._signals.balance_dirty_pages.observers:
             self._signals.balance_dirty_pages.emit(dirty=self._cache.nr_dirty, pause=jiffies)
-        self._processors.leave(submitter.task)
-        yield (self._env.now // self._jiffy_ns + jiffies) * self._jiffy_ns - self._env.now
-        ready = self._processors.enter(submitter.task)
-        if ready is not None:
-            yield ready
+        until_ns = (self._env.now // self._jiffy_ns + jiffies) * self._jiffy_ns
+        yield from self._processors.sleep(submitter.task, until_ns - self._env.now)
 
 
 SPEC, COMPONENT = CallerWritesSpec, CallerWrites

@@ -254,12 +254,9 @@ class IoLessThrottle:
                     limit=thresholds.limit, dirty=nr_dirty, dirty_ratelimit=bandwidth.dirty_ratelimit,
                     task_ratelimit=task_ratelimit, dirtied=pages, pause=pause,
                 )  # fmt: skip
-            self._processors.leave(task)
             # Timers fire on ticks: a pause of n jiffies ends at the n-th tick from the current one.
-            yield (self._env.now // jiffy_ns + pause) * jiffy_ns - self._env.now
-            ready = self._processors.enter(task)
-            if ready is not None:
-                yield ready
+            until_ns = (self._env.now // jiffy_ns + pause) * jiffy_ns
+            yield from self._processors.sleep(task, until_ns - self._env.now)
             dirtier.paused_when = now + pause
             dirtier.nr_dirtied = 0
             dirtier.nr_dirtied_pause = next_pages
