@@ -1,6 +1,6 @@
 """The fit of the calibrated constants: a command that anyone can rerun.
 
-Three constants of P13's machine are fitted, each to the rows that it names in `models.hardware`:
+Three constants of P13's machine are fitted, each to the rows that it names in `models.catalogue.machines`:
 
 * ``writer_scale`` to the system time of the unpatched run;
 * ``flusher_scale`` and ``exit_time`` together: what a file costs the flusher without the patch (by the
@@ -9,8 +9,8 @@ Three constants of P13's machine are fitted, each to the rows that it names in `
 
 All other patched rows are predictions.
 
-Two constants of N10's machine are fitted, each to the throughput of one row: ``writer_scale`` and the device's
-``link``. No row of extents is used.
+Two constants of N10's machine are fitted, each to the throughput of one row: ``writer_scale`` and the
+device's ``link``. No row of extents is used.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from experiments.config import Case, load
 from experiments.published import METRICS, published_rows
 from experiments.reproduce import config_path
 from experiments.runner import Outcome, run_all
-from models.machine import PathCosts
-from models.testbeds import MACHINES
+from models.catalogue.machines import MACHINES
+from models.scenario import PathCosts
 from sim.param import Origin, Spec
 
 START: Final[Mapping[str, float]] = {"writer_scale": 2.0, "flusher_scale": 2.0, "exit_time": 5_000}
@@ -60,7 +60,10 @@ def calibrate_p13(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
         errors = _log_errors(load(config_path("plug.toml")).cases, (unpatched, patched))
         change = {
             "sys": -errors["P13-sys-u"],
-            "unpatched": -(errors["P13-wall-u"] - errors["P13-rate-u"] - errors["P13-iops-u"] - errors["P13-bw-u"]) / 4,
+            "unpatched": -(
+                errors["P13-wall-u"] - errors["P13-rate-u"] - errors["P13-iops-u"] - errors["P13-bw-u"]
+            )
+            / 4,
             "patched": -errors["P13-wall-p"],
         }
         wanted = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
@@ -82,7 +85,9 @@ def calibrate_n10(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
             f"machine.processors.writer_scale={constants['writer_scale']}",
             f'machine.device.link="{int(constants["link"])} B/s"',
         ]
-        cases = [c for c in load(config_path("streams.toml"), overrides).cases if c.variant in ("one", "two-same")]
+        cases = [
+            c for c in load(config_path("streams.toml"), overrides).cases if c.variant in ("one", "two-same")
+        ]
         jobs = [(case, replication) for case in cases for replication in range(experiment.replications)]
         errors = _log_errors(cases, run_all(jobs, seed, progress))
         change = {"writer_scale": errors["N10-one-bw"], "link": -errors["N10-two-same-bw"]}
@@ -92,8 +97,10 @@ def calibrate_n10(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
             break
         constants = {name: value * exp(change[name]) for name, value in constants.items()}
     machine = MACHINES["n10-vm"]
-    committed = {"writer_scale": machine.processors.writer_scale, "link": machine.device.link}  # type: ignore[attr-defined]
-    fitted = {key: exp(error) - 1 for key, error in errors.items() if key in ("N10-one-bw", "N10-two-same-bw")}
+    committed = {"writer_scale": machine.processors.writer_scale, "link": machine.disks["vdb"].device.link}  # type: ignore[attr-defined]
+    fitted = {
+        key: exp(error) - 1 for key, error in errors.items() if key in ("N10-one-bw", "N10-two-same-bw")
+    }
     return Fit(constants, committed, fitted, number)
 
 
@@ -121,7 +128,9 @@ def _run(constants: Mapping[str, float], seed: int, progress: bool) -> tuple[Out
 
 
 def _log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """log(simulated / published) of the rows that *cases* stand for; the geometric mean of several runs of one."""
+    """log(simulated / published) of the rows that *cases* stand for; the geometric mean of several runs of
+    one.
+    """
     errors = {}
     for row in published_rows():
         case = next((case for case in cases if row.id in case.rows), None)
@@ -132,7 +141,9 @@ def _log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str,
     return errors
 
 
-def _improved(constants: Mapping[str, float], change: Mapping[str, float], patched: Outcome) -> dict[str, float]:
+def _improved(
+    constants: Mapping[str, float], change: Mapping[str, float], patched: Outcome
+) -> dict[str, float]:
     """The constants that change the flusher's time per file as wanted, were its time all that counts.
 
     Unpatched a file costs ``scale * (inode + request) + exit``, patched the request's part is shared
@@ -153,8 +164,16 @@ def _improved(constants: Mapping[str, float], change: Mapping[str, float], patch
 
 def _flusher_ns(paths: PathCosts) -> tuple[int, int]:
     """The flusher's time per inode of one page, and per request, on the reference machine."""
-    writeback, fs, block = paths.writeback, paths.flusher, paths.block
-    inode_ns = writeback.take_ns + writeback.inode_ns + writeback.requeue_ns + fs.map_ns + fs.page_ns + fs.log.commit_ns
+    writeback, block = paths.writeback, paths.block
+    fs: Any = paths.filesystems["xfs"].flusher  # type: ignore[attr-defined]
+    inode_ns = (
+        writeback.take_ns
+        + writeback.inode_ns
+        + writeback.requeue_ns
+        + fs.map_ns
+        + fs.page_ns
+        + fs.log.commit_ns
+    )
     return inode_ns, block.request_ns + block.insert_ns + block.dispatch_ns
 
 

@@ -50,62 +50,110 @@ def _parser() -> ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    _run_options(commands)
+    _reproduce_options(commands)
+    _calibrate_options(commands)
+    _params_options(commands)
+    _layout_options(commands)
+    _plot_options(commands)
+    _replay_options(commands)
+    _capture_options(commands)
+    return parser
+
+
+def _run_options(commands: Any) -> None:
     run = commands.add_parser("run", help="simulate one experiment")
     run.set_defaults(command=_run)
     run.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml")
     run.add_argument("--fs-mark", metavar="LINE", help="an fs_mark command line, run on P13's machine")
-    run.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting")
+    run.add_argument(
+        "--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting"
+    )
     _common(run)
 
+
+def _reproduce_options(commands: Any) -> None:
     reproduce = commands.add_parser("reproduce", help="published figures against simulated ones")
     reproduce.set_defaults(command=_reproduce)
-    reproduce.add_argument("reports", nargs="*", metavar="REPORT", help="such as P13; all that are modelled by default")
+    reproduce.add_argument(
+        "reports", nargs="*", metavar="REPORT", help="such as P13; all that are modelled by default"
+    )
     reproduce.add_argument("--quick", action="store_true", help="smaller experiments, in less memory")
-    reproduce.add_argument("--replications", type=_positive, metavar="N", help="as each configuration says by default")
+    reproduce.add_argument(
+        "--replications", type=_positive, metavar="N", help="as each configuration says by default"
+    )
     _common(reproduce)
 
+
+def _calibrate_options(commands: Any) -> None:
     calibrate = commands.add_parser("calibrate", help="refit the calibrated constants and compare")
     calibrate.set_defaults(command=_calibrate)
     calibrate.add_argument("report", choices=["P13", "N10"])
     calibrate.add_argument("--seed", type=_natural, default=1)
 
+
+def _params_options(commands: Any) -> None:
     params = commands.add_parser("params", help="every number with its unit, origin and source")
     params.set_defaults(command=_params)
     params.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml", help="plug.toml by default")
     params.add_argument("--json", action="store_true")
 
-    layout = commands.add_parser("layout", help="where the files of a run lie, as xfs_bmap or filefrag print it")
+
+def _layout_options(commands: Any) -> None:
+    layout = commands.add_parser(
+        "layout", help="where the files of a run lie, as xfs_bmap or filefrag print it"
+    )
     layout.set_defaults(command=_layout)
     layout.add_argument("config", type=Path, metavar="CONFIG.toml")
     layout.add_argument("--variant", metavar="NAME", help="of several")
+    layout.add_argument("--mount", metavar="NAME", help="of several")
     layout.add_argument("--filefrag", action="store_true", help="as filefrag -v prints it, on XFS, too")
-    layout.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting")
+    layout.add_argument(
+        "--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting"
+    )
     layout.add_argument("--seed", type=_natural, default=1)
     layout.add_argument("--out", type=Path, metavar="DIR", help="draw the disk there")
 
+
+def _plot_options(commands: Any) -> None:
     plot = commands.add_parser("plot", help="draw what a run wrote with --out")
     plot.set_defaults(command=_plot)
     plot.add_argument("directory", type=Path, metavar="DIR")
 
+
+def _replay_options(commands: Any) -> None:
     replay = commands.add_parser("replay", help="judge a capture of a real kernel, decision by decision")
     replay.set_defaults(command=_replay)
-    replay.add_argument("capture", type=Path, metavar="CAPTURE", help="ftrace's text or blkparse's; plain, gz or xz")
+    replay.add_argument(
+        "capture", type=Path, metavar="CAPTURE", help="ftrace's text or blkparse's; plain, gz or xz"
+    )
     replay.add_argument("--device", metavar="MAJ:MIN", help="of several; the header's by default")
     replay.add_argument("--max-sectors-kb", type=_positive, metavar="N", help="where the header does not say")
     replay.add_argument("--max-segments", type=_positive, metavar="N", help="where the header does not say")
     replay.add_argument("--nomerges", type=_natural, metavar="N", help="where the header does not say")
     replay.add_argument("--scheduler", metavar="NAME", help="where the header does not say")
     replay.add_argument("--kernel", metavar="NAME", help="what if this kernel had been given the same bios")
-    replay.add_argument("--out", type=Path, metavar="DIR", help="with --kernel: draw what each era would have issued")
+    replay.add_argument(
+        "--out", type=Path, metavar="DIR", help="with --kernel: draw what each era would have issued"
+    )
     replay.add_argument("--json", action="store_true", help="print one JSON document")
 
+
+def _capture_options(commands: Any) -> None:
     capture = commands.add_parser("capture", help="record such a capture on this machine (root)")
     capture.set_defaults(command=_capture)
-    capture.add_argument("--out", type=Path, required=True, metavar="FILE", help="packed if it ends in .xz or .gz")
-    capture.add_argument("--device", metavar="MAJ:MIN", help="whose limits to note; that of most bios by default")
-    capture.add_argument("--buffer-mib", type=_positive, default=64, metavar="N", help="room for events, per processor")
-    capture.add_argument("run", nargs="+", metavar="COMMAND", help="after --; a sync comes before and after it")
-    return parser
+    capture.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="packed if it ends in .xz or .gz"
+    )
+    capture.add_argument(
+        "--device", metavar="MAJ:MIN", help="whose limits to note; that of most bios by default"
+    )
+    capture.add_argument(
+        "--buffer-mib", type=_positive, default=64, metavar="N", help="room for events, per processor"
+    )
+    capture.add_argument(
+        "run", nargs="+", metavar="COMMAND", help="after --; a sync comes before and after it"
+    )
 
 
 def _common(parser: ArgumentParser) -> None:
@@ -148,12 +196,18 @@ def _run(arguments: Namespace) -> int:
     if arguments.out is not None:
         write_outcomes(arguments.out, experiment.title, experiment.axis, outcomes, scenarios)
         drawn = experiment.axis is not None or any(len(outcome.samples) > 1 for outcome in outcomes)
-        hint = f"wbsim plot {arguments.out}" if drawn else f"wbsim layout {arguments.config} --out {arguments.out}"
+        hint = (
+            f"wbsim plot {arguments.out}"
+            if drawn
+            else f"wbsim layout {arguments.config} --out {arguments.out}"
+        )
         print(f"wrote {arguments.out}; draw it with: {hint}", file=sys.stderr)
     if arguments.json:
         from dataclasses import asdict
 
-        _print_json({"title": experiment.title, "axis": experiment.axis, "outcomes": [asdict(o) for o in outcomes]})
+        _print_json(
+            {"title": experiment.title, "axis": experiment.axis, "outcomes": [asdict(o) for o in outcomes]}
+        )
         return 0
     if arguments.fs_mark is not None:
         print_fs_mark(experiment.cases[0], outcomes[0])
@@ -223,15 +277,26 @@ def _layout(arguments: Namespace) -> int:
     cases = [case for case in experiment.cases if arguments.variant in (None, case.label, case.variant)]
     if len(cases) != 1:
         names = ", ".join(case.label for case in experiment.cases)
-        raise bad("--variant", f"{arguments.variant or 'is missing: it'} names {len(cases)} runs; use one of {names}")
-    if not cases[0].scenario.filesystem.by_page:  # type: ignore[attr-defined]
-        raise bad(str(arguments.config), "its filesystem keeps no extents; use one of kind xfs_extents or ext4")
-    machine = simulate(cases[0], arguments.seed)
-    by_xfs_bmap = cases[0].scenario.filesystem.FAMILY == "xfs" and not arguments.filefrag  # type: ignore[attr-defined]
-    for text in layout_texts(machine, "xfs_bmap" if by_xfs_bmap else "filefrag"):
+        raise bad(
+            "--variant",
+            f"{arguments.variant or 'is missing: it'} names {len(cases)} runs; use one of {names}",
+        )
+    mounts = cases[0].scenario.mounts
+    name = arguments.mount if arguments.mount is not None else next(iter(mounts))
+    if name not in mounts or (arguments.mount is None and len(mounts) > 1):
+        raise bad(
+            "--mount",
+            f"{arguments.mount or 'is missing: it'} names no single mount; use one of {', '.join(mounts)}",
+        )
+    filesystem = simulate(cases[0], arguments.seed).mounts[name].filesystem
+    if not filesystem.layouts():
+        raise bad(str(arguments.config), "each of its files lies in one run, of which only the count is kept")
+    for text in layout_texts(
+        filesystem, "filefrag" if arguments.filefrag else mounts[name].filesystem.map_tool
+    ):
         print(text)
     if arguments.out is not None:
-        picture = disk_picture(cases[0].label, machine)
+        picture = disk_picture(cases[0].label, filesystem)
         replace_whole(arguments.out / "disk.png", lambda path: save_png(picture, path))
         print(f"wrote {arguments.out / 'disk.png'}", file=sys.stderr)
     return 0
@@ -253,7 +318,7 @@ def _replay(arguments: Namespace) -> int:
     from experiments.captures.story import story_of
     from experiments.captures.whatif import what_if
     from experiments.problems import bad
-    from models.kernels import PLUG_RULES
+    from models.catalogue.kernels import PLUG_RULES
 
     if arguments.out is not None and arguments.kernel is None:
         raise bad("replay", "--out draws a what-if; give --kernel, too")
@@ -264,7 +329,9 @@ def _replay(arguments: Namespace) -> int:
     of = conditions_of(capture, Options(device, **{name: getattr(arguments, name) for name in names}))
     for note in of.notes:
         print(f"wbsim: {capture.path}: {note}", file=sys.stderr)
-    verdict = replay(story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device)
+    verdict = replay(
+        story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
+    )
     eras = {}
     if of.asked is not None:
         eras = what_if(story_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)

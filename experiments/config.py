@@ -4,10 +4,10 @@ title = "..."                      # what the experiment shows
 [scenario]                         # the common scenario; `like` names what a part starts from
 machine.like = "p13-vm"
 kernel.like = "3.11"
-filesystem.like = "p13-xfs"
+filesystem.like = "p13-xfs"        # one disk and one mount need no name, nor does one program:
 workload.command = "fs_mark -D 10000 -S0 ..."
-sync_after = true                  # optional: a sync(2) follows; so it does after fio and dd
-machine.memory.memory = "16 GiB"   # any number of a spec can be given
+sync_after = true                  # optional: a sync(2) follows; so it does where a program's files are
+looked at machine.memory.memory = "16 GiB"   # any number of a spec can be given
 [variants.patched]                 # what sets a variant apart
 rows = ["P13-wall-p"]              # optional: the published figures that it stands for
 kernel.writeback.plug_scope = "slice"
@@ -19,6 +19,13 @@ points = [
 { value = 1, workload.processes = 1 },
 { value = 2, workload.processes = 2 },
 ]
+
+Several of them have names (`experiments.scenarios`):
+
+machine.disks.sd = { like = "sata-ssd", count = 2 }        # sd0 and sd1, beside those that the machine has
+mounts.d = { like = "loop-ext4", each = "sd", at = "/d{n}" }
+programs.make = "fs_mark ... -d /d0/a"                     # a path picks its mount
+programs.copy = { command = "dd of=/d1/x ...", start = "5 s" }
 """
 
 from __future__ import annotations
@@ -27,7 +34,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -42,20 +48,14 @@ from experiments.problems import (
     merged,
     unknown_key,
 )  # fmt: skip
-from models.commands import CommandError
-from models.hardware import DD_PROGRAM, FIO_PROGRAM, FS_MARK_PROGRAM
-from models.kernels import KERNELS
-from models.machine import Scenario
-from models.testbeds import FILESYSTEMS, MACHINES
-from models.workloads import dd, fio, fs_mark
-from sim.param import ByHand, Spec, specified
+from experiments.scenarios import PARTS, Inputs, scenario_inputs
+from models.scenario import Scenario
+from sim.param import ByHand, specified
 
-_BASES: Final[dict[str, Mapping[str, Spec]]] = {"machine": MACHINES, "kernel": KERNELS, "filesystem": FILESYSTEMS}
-_PARTS: Final = (*_BASES, "workload", "give_up", "sync_after")
 _TOP: Final = ("title", "scenario", "variants", "sweep", "quick", "replications")
 _OF_A_VARIANT: Final = ("rows", "quick")
 _SWEEP: Final = ("name", "points")
-DEFAULT_GIVE_UP: Final = "100000 s"
+_TABLES: Final = ("machine", "kernel", "filesystem", "mounts")
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,9 @@ class _Reader:
         cases = [
             case
             for variant in variants
-            for case in self._cases(variant, common, self._table(("variants", variant), variants[variant]), sweep)
+            for case in self._cases(
+                variant, common, self._table(("variants", variant), variants[variant]), sweep
+            )
         ]
         if self._problems:
             raise BadInput(list(dict.fromkeys(self._problems)))
@@ -153,7 +155,9 @@ class _Reader:
     ) -> list[Case]:
         self._variant = variant
         rows = self._texts(("variants", variant, "rows"), changes.get("rows", []))
-        quick = self._texts(("variants", variant, "quick"), changes.get("quick", self._document.get("quick", [])))
+        quick = self._texts(
+            ("variants", variant, "quick"), changes.get("quick", self._document.get("quick", []))
+        )
         table = merged(common, {key: value for key, value in changes.items() if key not in _OF_A_VARIANT})
         for path, value in self._overrides:
             table = merged(table, _nested(path, value))
@@ -161,8 +165,14 @@ class _Reader:
             return [replace(case, rows=rows, quick=quick) for case in self._case(variant, None, table)]
         self._refuse_unknown(sweep, _SWEEP, ("sweep",))
         points = sweep.get("points")
-        if not isinstance(points, list) or not points or not all(isinstance(p, dict) and "value" in p for p in points):
-            return self._wrong(("sweep", "points"), "has to be a list of tables, each with a value and what it sets")
+        if (
+            not isinstance(points, list)
+            or not points
+            or not all(isinstance(p, dict) and "value" in p for p in points)
+        ):
+            return self._wrong(
+                ("sweep", "points"), "has to be a list of tables, each with a value and what it sets"
+            )
         cases = []
         for point in points:
             changes = {key: value for key, value in point.items() if key != "value"}
@@ -172,42 +182,24 @@ class _Reader:
     def _case(self, variant: str, point: Any, table: Mapping[str, Any]) -> list[Case]:
         """The case of *table*, or nothing and its problems."""
         self._variant = variant
-        self._refuse_unknown(table, _PARTS, ("scenario",))
-        inputs: dict[str, Any] = {"give_up": table.get("give_up", DEFAULT_GIVE_UP)}
-        for part, bases in _BASES.items():
-            inputs[part] = self._based(part, dict(self._table(("scenario", part), table.get(part, {}))), bases)
-        inputs["workload"] = self._workload(dict(self._table(("scenario", "workload"), table.get("workload", {}))))
-        unknown = [part for part, given in inputs.items() if given is None]
-        if "workload" not in unknown:
-            inputs["sync_after"] = table.get("sync_after", inputs["workload"]["kind"] in _FLUSHED)
+        self._refuse_unknown(table, PARTS, ("scenario",))
+        sourced = {}
+        for part, given in table.items():
+            checked = self._table(("scenario", part), given) if part in _TABLES else given
+            sourced[part] = (
+                self._sourced(checked, ("scenario", part)) if isinstance(checked, Mapping) else checked
+            )
+        found: Inputs = scenario_inputs(sourced)
+        for path, message in found.problems:
+            self._wrong(("scenario", *path), message)
         try:
-            return [Case(variant, point, Scenario.model_validate(inputs))]
+            return [Case(variant, point, Scenario.model_validate(found.inputs))]
         except ValidationError as error:
-            tables: list[Path] = [("variants", variant), ("scenario",)]
-            found = from_validation(error, Scenario, self._places, tables)
-            self._problems += [problem for problem in found if problem.key not in unknown]
+            prefixes: list[Path] = [("variants", variant), ("scenario",)]
+            problems = from_validation(error, Scenario, self._places, prefixes, found.written)
+            blamed = {"", *(".".join(path[:-1]) for path, _ in found.problems)} if found.problems else set()
+            self._problems += [problem for problem in problems if problem.key not in blamed]
             return []
-
-    def _based(self, part: str, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any] | None:
-        like = given.pop("like", None)
-        if not isinstance(like, str) or like not in bases:
-            what = "is missing" if like is None else f"{like!r} is not known"
-            self._wrong(("scenario", part, "like"), f"{what}; use one of {', '.join(map(repr, bases))}")
-            return None
-        return merged(bases[like].inputs(), self._sourced(given, ("scenario", part)))
-
-    def _workload(self, given: dict[str, Any]) -> dict[str, Any] | None:
-        command = given.pop("command", None)
-        lines = [command] if isinstance(command, str) else command
-        if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
-            self._wrong(("scenario", "workload", "command"), f"is missing; give a command line of {_PROGRAMS}")
-            return None
-        try:
-            fields = _read_command(lines)
-        except CommandError as error:
-            self._wrong(("scenario", "workload", "command"), str(error))
-            return None
-        return merged(fields, self._sourced(given, ("scenario", "workload")))
 
     def _texts(self, path: Path, value: Any) -> tuple[str, ...]:
         if isinstance(value, list) and all(isinstance(text, str) for text in value):
@@ -260,25 +252,6 @@ class _Reader:
         key = path[1:] if path[0] == "scenario" else path
         self._problems.append(Problem(place, ".".join(key), message))
         return []
-
-
-_PROGRAMS: Final = "fs_mark, fio or dd"
-_FLUSHED: Final = ("fio", "dd")
-"""Whose files are looked at afterwards: xfs_bmap would write them back, and so a sync(2) follows them."""
-
-
-def _read_command(lines: Sequence[str]) -> dict[str, Any]:
-    """The workload that command lines ask for, with what the program itself costs; several dds run at once."""
-    program = PurePosixPath((lines[0].split() or [""])[0]).name
-    if program == "dd":
-        return {**dd.parse_commands(lines), **DD_PROGRAM}
-    if len(lines) > 1:
-        raise CommandError(f"{len(lines)} command lines; only dd can be given several, which run at once")
-    if program == "fio":
-        return {**fio.parse_command(lines[0]), **FIO_PROGRAM}
-    if program in ("fs_mark", "fsmark"):
-        return {**fs_mark.parse_command(lines[0]), **FS_MARK_PROGRAM}
-    raise CommandError(f"{lines[0]!r} is not a command line of {_PROGRAMS}")
 
 
 def _nested(path: Path, value: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from experiments.layout import filefrag, xfs_bmap
 from experiments.problems import bad
-from models.extents.file_pages import FileExtent
-from models.machine import Machine
+from models.page_cache.file_pages import FileExtent
+from models.seams import Filesystem
 from sim.units import MIB, PAGE_BYTES
 
 if TYPE_CHECKING:
@@ -21,22 +21,24 @@ COLUMNS: Final = 1_500
 _NOBODY: Final = -1
 
 
-def layout_texts(machine: Machine, tool: str) -> Iterator[str]:
+def layout_texts(filesystem: Filesystem, tool: str) -> Iterator[str]:
     """Each file as ``xfs_bmap -vp`` or ``filefrag -v`` (*tool*) prints it."""
-    filesystem: Any = machine.filesystem
-    for number, inode in enumerate(filesystem.inodes):
-        name, extents = f"file{number}", [FileExtent(*row) for row in inode.file.extent_table().tolist()]
+    for number, file in enumerate(filesystem.layouts()):
+        name, extents = f"file{number}", [FileExtent(*row) for row in file.extent_table().tolist()]
         if tool == "filefrag":
-            yield filefrag(name, extents, inode.file.size * PAGE_BYTES)
+            yield filefrag(name, extents, file.size * PAGE_BYTES)
         else:
             yield xfs_bmap(name, extents, filesystem.group_blocks)
 
 
-def owners(tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int) -> tuple[list[int], NDArray[np.int64]]:
-    """Which file has the block in the middle of each column of each group that is used: groups, and [group, column].
+def owners(
+    tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Which file has the block in the middle of each column of each group that is used: groups, and [group,
+    column].
 
-    *tables* are the files' extents (rows of page, block, pages).  All groups are shown to where the last of them is
-    used; -1 is nobody's.
+    *tables* are the files' extents (rows of page, block, pages).  All groups are shown to where the last of
+    them is used; -1 is nobody's.
 
     Raises:
         BadInput: no file has any extent.
@@ -69,14 +71,13 @@ def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
     return min(int((extents[:, 1] % group_blocks + extents[:, 2]).max()), group_blocks)
 
 
-def disk_picture(title: str, machine: Machine) -> Figure:
+def disk_picture(title: str, filesystem: Filesystem) -> Figure:
     """The disk: groups as rows, files as colours."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 
-    filesystem: Any = machine.filesystem
-    tables = [inode.file.extent_table() for inode in filesystem.inodes]
+    tables = [file.extent_table() for file in filesystem.layouts()]
     groups, picture = owners(tables, filesystem.group_blocks, COLUMNS)
     every = np.concatenate(tables)
     used_mib = used_blocks(every, filesystem.group_blocks) * PAGE_BYTES / MIB
@@ -97,7 +98,8 @@ def disk_picture(title: str, machine: Machine) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     counts = filesystem.extents_per_file()
     axes.set_title(
-        f"{title}: {len(tables)} files, one colour each; on average {sum(counts) / len(counts):,.4g} extents a file,"
+        f"{title}: {len(tables)} files, one colour each; on average {sum(counts) / len(counts):,.4g}"
+        " extents a file,"
         f" {sum(int(t[:, 2].sum()) for t in tables) * PAGE_BYTES / MIB / sum(counts):.3g} MiB an extent",
         fontsize=9, loc="left",
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Where files lie, as the tools print it: xfs_bmap -vp and filefrag -v.
 
-Extents are `models.extents.file_pages.FileExtent`: pages and blocks of 4 KiB.
+Extents are `models.page_cache.file_pages.FileExtent`: pages and blocks of 4 KiB.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from models.extents.file_pages import FileExtent
+from models.page_cache.file_pages import FileExtent
 from sim.units import PAGE_SECTORS
 
 _LEAST_WIDTHS: Final = (16, 16, 2, 16, 5)  # io/bmap.c of xfsprogs: MINRANGE_WIDTH, MINAG_WIDTH, MINTOT_WIDTH

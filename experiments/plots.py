@@ -35,9 +35,13 @@ def plot_directory(directory: Path) -> list[Path]:
         iterations = pd.read_parquet(directory / "iterations.parquet")
         outcomes = pd.DataFrame(document["outcomes"])
     except (OSError, ValueError, KeyError) as error:
-        raise bad(str(directory), f"holds no result ({error}); make one with wbsim run CONFIG.toml --out DIR") from None
-    outcomes["extents_per_file"] = [sum(counts) / len(counts) if counts else 0.0 for counts in outcomes["extents"]]
-    by_run = iterations.groupby(["variant", "point", "replication"], dropna=False).size()
+        raise bad(
+            str(directory), f"holds no result ({error}); make one with wbsim run CONFIG.toml --out DIR"
+        ) from None
+    outcomes["extents_per_file"] = [
+        sum(counts) / len(counts) if counts else 0.0 for counts in outcomes["extents"]
+    ]
+    by_run = iterations.groupby(["variant", "point", "replication", "program"], dropna=False).size()
     pictures = {"iterations.png": over_time(document["title"], iterations)} if by_run.max() > 1 else {}
     if document["axis"] and outcomes["extents_per_file"].any():
         pictures[f"{document['axis']}.png"] = extents_against(document["axis"], document["title"], outcomes)
@@ -45,7 +49,9 @@ def plot_directory(directory: Path) -> list[Path]:
         held = next(iter(document["scenarios"].values()))["kernel"]["plug"]["max_requests"]
         pictures = {f"{document['axis']}.png": against(document["axis"], document["title"], outcomes, held)}
     if not pictures:
-        raise bad(str(directory), "has neither a sweep nor iterations to draw; the disk is drawn by wbsim layout")
+        raise bad(
+            str(directory), "has neither a sweep nor iterations to draw; the disk is drawn by wbsim layout"
+        )
     paths = []
     for name, figure in pictures.items():
         path = directory / name
@@ -121,8 +127,12 @@ def over_time(title: str, iterations: pd.DataFrame) -> Figure:
 
 
 def _lines(outcomes: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
-    """The points of each variant and how they are drawn: numbers in their order and joined, texts as configured."""
-    for (variant, of), colour, marker in zip(outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False):
+    """The points of each variant and how they are drawn: numbers in their order and joined, texts as
+    configured.
+    """
+    for (variant, of), colour, marker in zip(
+        outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False
+    ):
         style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
         if _are_numbers(of["point"]):
             yield of.sort_values("point"), style
@@ -145,7 +155,11 @@ def _label_points(panel: Axes, points: pd.Series) -> None:
     if min(ticks) > 0:
         panel.set_xscale("log", base=2)
     if len(ticks) > _LEGIBLE_TICKS:
-        ticks = [t for t in ticks if float(t).is_integer() and (int(t) & (int(t) - 1) == 0 or t in (12, 20, 24, 48))]
+        ticks = [
+            t
+            for t in ticks
+            if float(t).is_integer() and (int(t) & (int(t) - 1) == 0 or t in (12, 20, 24, 48))
+        ]
     panel.set_xticks(ticks)
     panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     panel.xaxis.set_minor_locator(_no_ticks())

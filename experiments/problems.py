@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
@@ -93,13 +93,22 @@ def _parts(dotted: str) -> Path:
 
 
 def from_validation(
-    error: ValidationError, root: type[Spec], places: Places, prefixes: Sequence[Path]
+    error: ValidationError,
+    root: type[Spec],
+    places: Places,
+    prefixes: Sequence[Path],
+    written: Callable[[Path], Path],
 ) -> list[Problem]:
-    """Pydantic's findings on a *root*, in our words; *prefixes* are where it may stand in the file."""
-    return [
-        Problem(places.of(*(prefix + finding.path for prefix in prefixes)), ".".join(finding.path), _message(finding))
-        for finding in _flatten(error.errors(), (), root)
-    ]
+    """Pydantic's findings on a *root*, in our words.
+
+    *prefixes* are where it may stand in the file, and *written* says how a key of it is written there.
+    """
+    problems = []
+    for finding in _flatten(error.errors(), (), root):
+        path = written(finding.path)
+        place = places.of(*(prefix + path for prefix in prefixes))
+        problems.append(Problem(place, ".".join(path), _message(finding)))
+    return problems
 
 
 class _Finding(NamedTuple):
@@ -128,7 +137,9 @@ def _message(finding: _Finding) -> str:
     if finding.kind == "missing":
         return "is missing; every number has to be given"
     message = finding.message
-    return message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
+    return (
+        message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
+    )
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:
@@ -159,7 +170,9 @@ def _specs_in(annotation: Any) -> list[type[Spec]]:
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """*base* with *changes* put over it, table by table; what is of another ``kind`` replaces a table whole."""
+    """*base* with *changes* put over it, table by table; what is of another ``kind`` replaces a table
+    whole.
+    """
     if "kind" in changes and "kind" in base and _plain(changes["kind"]) != _plain(base["kind"]):
         return dict(changes)
     result = dict(base)

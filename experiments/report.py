@@ -44,7 +44,8 @@ def reproduction_table(result: Reproduction) -> str:
     if result.quick:
         notes.insert(
             0,
-            "quick: one run each, where the configuration says so a smaller one; what grows with its size has no error",
+            "quick: one run each, where the configuration says so a smaller one; what grows with its size"
+            " has no error",
         )
     return "\n".join([text, "", *notes]).rstrip()
 
@@ -70,7 +71,8 @@ def outcome_table(outcomes: Sequence[Outcome], axis: str | None) -> str:
     columns = [*_COLUMNS, *(_OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION)]
     header = ("variant", *([axis] if axis else []), *(name for name, _ in columns))
     return table(
-        header, [(o.variant, *([str(o.point)] if axis else []), *(cell(o) for _, cell in columns)) for o in outcomes]
+        header,
+        [(o.variant, *([str(o.point)] if axis else []), *(cell(o) for _, cell in columns)) for o in outcomes],
     )
 
 
@@ -79,7 +81,10 @@ _COLUMNS: Final[list[tuple[str, Callable[[Outcome], str]]]] = [
     ("sys s", lambda o: f"{o.system_cpu_time:.1f}"),
     ("w/s", lambda o: _figure(o.write_iops)),
     ("wMB/s", lambda o: _figure(o.write_bandwidth / 1e6)),
-    ("wareq-sz KiB", lambda o: f"{_share(o.samples[-1].sectors * SECTOR_BYTES / 1024, o.samples[-1].ios):.1f}"),
+    (
+        "wareq-sz KiB",
+        lambda o: f"{_share(o.samples[-1].sectors * SECTOR_BYTES / 1024, o.samples[-1].ios):.1f}",
+    ),
     ("wrqm %", lambda o: f"{100 * _share(o.merges, o.merges + o.samples[-1].ios):.1f}"),
 ]
 _OF_CREATION: Final[list[tuple[str, Callable[[Outcome], str]]]] = [
@@ -99,13 +104,14 @@ def _share(part: float, whole: float) -> float:
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:
     """The table that fs_mark itself prints."""
-    spec: Any = case.scenario.workload
-    fs: Any = case.scenario.filesystem
+    (program,), (mount,) = case.scenario.programs.values(), case.scenario.mounts.values()
+    size_each = program.workload.bytes_each
     print(f"{'FSUse%':>6} {'Count':>12} {'Size':>12} {'Files/sec':>12} {'App Overhead':>16}")
     for sample in outcome.samples:
-        used = 100 * sample.count * spec.file_size // fs.size
+        used = 100 * sample.count * size_each // mount.filesystem.size
         print(
-            f"{used:6} {sample.count:12} {spec.file_size:12} {sample.files_per_sec:12.1f} {sample.app_overhead_us:16}"
+            f"{used:6} {sample.count:12} {size_each:12} {sample.files_per_sec:12.1f}"
+            f" {sample.app_overhead_us:16}"
         )
     print()
 
@@ -118,7 +124,9 @@ def fit_table(fit: Fit) -> str:
     )
     errors = table(("row", "error"), [(key, f"{100 * error:+.1f} %") for key, error in fit.errors.items()])
     verdict = "equal to" if fit.agrees else "DIFFERENT from"
-    return f"{constants}\n\n{errors}\n\nafter {fit.rounds} rounds the fit is {verdict} the committed constants"
+    return (
+        f"{constants}\n\n{errors}\n\nafter {fit.rounds} rounds the fit is {verdict} the committed constants"
+    )
 
 
 def numbers_document(spec: Spec) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from sim.param import Origin, Spec
 
 CONFIGS: Final = {"P13": "plug.toml", "N10": "streams.toml", "W25": "fragmentation.toml"}
 """The reports that can be reproduced, and their experiments."""
-INTERVAL: Final = "t-interval over the replications; of a single run with iterations, batch means of 10 batches of them"
+INTERVAL: Final = (
+    "t-interval over the replications; of a single run with iterations, batch means of 10 batches of them"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def reproduce(
 ) -> Reproduction:
     """Simulate the experiments of *reports* (all that are modelled, if none is named).
 
-    *quick* makes smaller ones of them, as their configurations say; without *replications* these say that, too.
+    *quick* makes smaller ones of them, as their configurations say; without *replications* these say that,
+    too.
 
     Raises:
         BadInput: an unknown report.
@@ -128,7 +131,13 @@ def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller:
     error = value / row.value - 1 if row.value and not (smaller and metric.grows) else None
     interval = None if math.isnan(low) else (low, high)
     return Row(
-        row.id, row.value, row.unit, value, interval, error, "calibrated" if row.id in calibrated else "predicted"
+        row.id,
+        row.value,
+        row.unit,
+        value,
+        interval,
+        error,
+        "calibrated" if row.id in calibrated else "predicted",
     )
 
 

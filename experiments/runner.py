@@ -8,18 +8,22 @@ import multiprocessing
 import os
 import resource
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from experiments.config import Case
 from experiments.problems import bad
 from experiments.progress import Meter, Progress
-from models.machine import PRIMITIVES, Machine, Scenario, build
-from models.seams import Iteration, NoSpace
+from models.block.queue import Queue
+from models.machine import PRIMITIVES, Machine, build
+from models.scenario import Scenario
+from models.seams import NoSpace
+from models.workloads.spec import Iteration
 from sim.engine import GiveUp
 from sim.units import SECTOR_BYTES, S
 
@@ -28,8 +32,11 @@ CASE_FILE: Final = "case.json"
 
 @dataclass(frozen=True)
 class Sample:
-    """The cumulative counters at the end of one iteration."""
+    """The cumulative counters at the end of one iteration of *program*: its own, and those of all disks
+    together.
+    """
 
+    program: str
     end_ns: int
     files_per_sec: float
     app_overhead_us: int
@@ -41,12 +48,44 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class ProgramResult:
+    """What one program got; times in s, from its start to its last iteration."""
+
+    wall_time: float
+    system_cpu_time: float
+    user_cpu_time: float
+    files: int
+    file_bytes: int
+
+
+@dataclass(frozen=True)
+class DiskResult:
+    """What one disk was given until the last program ended, as iostat has it."""
+
+    ios: int
+    merges: int
+    sectors: int
+
+
+@dataclass(frozen=True)
+class MountResult:
+    """What lies on one filesystem after the run.
+
+    ``extents``: of the files whose pages are kept one by one, how many each lies in.
+    """
+
+    log_bytes: int
+    extents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What one run measured; times in s, rates per s, ``locks`` by name as /proc/lock_stat has them (ns).
 
-    ``wall_time`` is the workload's; ``create_rate`` is the mean of what fs_mark prints, ``files`` how many it made;
-    ``file_bytes``: what all files hold together; ``extents``: how many each file lies in after all was written back,
-    where the filesystem keeps that.
+    Totals first, then the same by program, disk and mount.  ``wall_time`` is until the last program ended;
+    ``create_rate`` is the mean of what fs_mark prints, ``files`` how many were made; ``file_bytes``: what all
+    files hold together; ``extents``: how many each file lies in after all was written back, where the
+    filesystem keeps that.
     """
 
     variant: str
@@ -65,6 +104,9 @@ class Outcome:
     file_bytes: int
     extents: tuple[int, ...]
     flusher_spin_time: float
+    programs: dict[str, ProgramResult]
+    disks: dict[str, DiskResult]
+    mounts: dict[str, MountResult]
     locks: dict[str, dict[str, int]]
     samples: tuple[Sample, ...]
     cpu_s: float
@@ -88,31 +130,42 @@ def run_case(
     """
     machine = build(case.scenario, seed, replication, PRIMITIVES[primitives])
     samples: list[Sample] = []
+    disks: dict[str, DiskResult] = {}
 
-    def sample(iteration: Iteration) -> None:
-        stat = machine.queue.stat
+    def sample(name: str, iteration: Iteration) -> None:
+        disks.update({disk: _disk_result(queue) for disk, queue in machine.queues.items()})
         samples.append(
             Sample(
+                name,
                 iteration.end_ns,
                 iteration.files_per_sec,
                 iteration.app_overhead_us,
                 iteration.count,
-                machine.workload.system_ns,
-                stat.ios,
-                stat.merges,
-                stat.sectors,
+                machine.programs[name].system_ns,
+                sum(disk.ios for disk in disks.values()),
+                sum(disk.merges for disk in disks.values()),
+                sum(disk.sectors for disk in disks.values()),
             )
         )
         if tell is not None:
-            tell(Progress(case.label, machine.workload.share_done, iteration.end_ns / S))
+            tell(Progress(case.label, _share_done(machine), iteration.end_ns / S))
 
     if tell is not None:
         _watch(machine, case.label, tell)
-    machine.workload.on_iteration = sample
+    for name, program in machine.programs.items():
+        program.on_iteration = partial(sample, name)
     started = time.process_time()
     _run(machine, case)
     cpu_s = time.process_time() - started
-    return _outcome(case, seed, replication, machine, samples, cpu_s)
+    return _outcome(case, seed, replication, machine, samples, disks, cpu_s)
+
+
+def _disk_result(queue: Queue) -> DiskResult:
+    return DiskResult(queue.stat.ios, queue.stat.merges, queue.stat.sectors)
+
+
+def _share_done(machine: Machine) -> float:
+    return min(program.share_done for program in machine.programs.values())
 
 
 def simulate(case: Case, seed: int) -> Machine:
@@ -148,38 +201,63 @@ def _watch(machine: Machine, label: str, tell: Tell) -> None:
 
     def look() -> None:
         if env.live_tasks:
-            tell(Progress(label, machine.workload.share_done, env.now / S))
+            tell(Progress(label, _share_done(machine), env.now / S))
             env.call_at(env.now + WATCH_NS, rank, look)
 
     env.call_at(WATCH_NS, rank, look)
 
 
 def _outcome(
-    case: Case, seed: int, replication: int, machine: Machine, samples: Sequence[Sample], cpu_s: float
+    case: Case,
+    seed: int,
+    replication: int,
+    machine: Machine,
+    samples: Sequence[Sample],
+    disks: Mapping[str, DiskResult],
+    cpu_s: float,
 ) -> Outcome:
-    workload, spec, last = machine.workload, cast(Any, case.scenario.workload), samples[-1]
-    wall_s = last.end_ns / S
+    last = {sample.program: sample for sample in samples}
+    programs = {name: _program_result(case, machine, name, last[name]) for name in machine.programs}
+    mounts = {
+        name: MountResult(sb.filesystem.log_bytes, sb.filesystem.extents_per_file())
+        for name, sb in machine.mounts.items()
+    }
+    wall_s = samples[-1].end_ns / S
     return Outcome(
         variant=case.variant,
         point=case.point,
         seed=seed,
         replication=replication,
         wall_time=wall_s,
-        system_cpu_time=workload.system_ns / S,
-        user_cpu_time=workload.user_ns / S,
-        files=last.count,
+        system_cpu_time=sum(program.system_cpu_time for program in programs.values()),
+        user_cpu_time=sum(program.user_cpu_time for program in programs.values()),
+        files=sum(program.files for program in programs.values()),
         create_rate=fmean(sample.files_per_sec for sample in samples),
-        write_iops=last.ios / wall_s,
-        write_bandwidth=last.sectors * SECTOR_BYTES / wall_s,
-        merges=last.merges,
-        log_bytes=machine.filesystem.log_bytes,
-        file_bytes=spec.total_files * spec.file_size,
-        extents=machine.filesystem.extents_per_file(),
-        flusher_spin_time=machine.flusher.task.spin_ns / S,
+        write_iops=samples[-1].ios / wall_s,
+        write_bandwidth=samples[-1].sectors * SECTOR_BYTES / wall_s,
+        merges=samples[-1].merges,
+        log_bytes=sum(mount.log_bytes for mount in mounts.values()),
+        file_bytes=sum(program.file_bytes for program in programs.values()),
+        extents=tuple(count for mount in mounts.values() for count in mount.extents),
+        flusher_spin_time=sum(thread.task.spin_ns for thread in machine.flushers.threads) / S,
+        programs=programs,
+        disks=dict(disks),
+        mounts=mounts,
         locks={lock.name: asdict(lock.stat) for lock in machine.locks},
         samples=tuple(samples),
         cpu_s=cpu_s,
         peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
+
+
+def _program_result(case: Case, machine: Machine, name: str, last: Sample) -> ProgramResult:
+    program, spec = machine.programs[name], case.scenario.programs[name]
+    return ProgramResult(
+        wall_time=(last.end_ns - spec.start) / S,
+        system_cpu_time=program.system_ns / S,
+        user_cpu_time=program.user_ns / S,
+        files=last.count,
+        file_bytes=spec.workload.total_files * spec.workload.bytes_each,
     )
 
 
@@ -188,7 +266,9 @@ def run_all(jobs: Sequence[tuple[Case, int]], seed: int, progress: bool) -> list
     workers = max(1, min(len(jobs), len(os.sched_getaffinity(0))))
     told: Any = multiprocessing.SimpleQueue()
     meter = Meter(len(jobs))
-    with ProcessPoolExecutor(workers, initializer=_tell_through, initargs=(told if progress else None,)) as pool:
+    with ProcessPoolExecutor(
+        workers, initializer=_tell_through, initargs=(told if progress else None,)
+    ) as pool:
         futures = [pool.submit(_run_job, case, seed, replication) for case, replication in jobs]
         try:
             while progress and wait(futures, timeout=0.5, return_when=FIRST_EXCEPTION).not_done:

@@ -3,100 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from pydantic import Field, model_validator
-
-from models.block.queue import BlockCosts, BlockSubmitter, QueueSpec, RequestQueue
-from models.buffered_write import BufferedWriter, WriteCosts
-from models.filesystems.xfs import XfsFlusherCosts, XfsWriterCosts
-from models.kernels import KernelSpec
-from models.page_cache import MemorySpec, PageCache
-from models.seams import BlockDevice, Filesystem, Signals, Site, Submitter
-from models.variants import AnyDevice, AnyFilesystem, AnyWorkload, component_of
-from models.writeback import DirtyLists, Work, WorkList, Writeback, WritebackCosts
+from models.block.queue import BlockCosts, Queue
+from models.block.thread import BlockThread
+from models.devices.spec import DeviceSpec
+from models.page_cache.accounting import PageCache
+from models.scenario import ProgramSpec, Scenario
+from models.seams import BlockDevice, Flushers, Signals, Site, Thread, Throttle
+from models.variants import component_of
+from models.vfs.superblock import MountedSuperblock
+from models.vfs.sync import sync
+from models.vfs.write import BufferedWriter
+from models.workloads.spec import Workload
+from models.writeback.loop import Writeback
+from models.writeback.wb import BackingDevice
 from sim.cpu import Processors
-from sim.engine import Environment
-from sim.param import Count, Ns, Spec
+from sim.engine import Environment, Steps
+from sim.param import Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock
 from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
-from sim.units import MS
-
-
-class PathCosts(Spec):
-    """Processor time of every code path, as measured on a reference machine."""
-
-    write: WriteCosts
-    writer: XfsWriterCosts
-    flusher: XfsFlusherCosts
-    writeback: WritebackCosts
-    block: BlockCosts
-
-
-class ProcessorSpec(Spec):
-    """The processors and what code costs on them.
-
-    ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the
-    paths of system calls and those of writeback take; ``exit_time``: what a guest pays for leaving to
-    its hypervisor, once to tell of a request and once to be told of its end (0 on bare metal);
-    ``cv``: the coefficient of variation of a path's time; ``line_time`` and ``line_from_far``: a
-    cache line from another core, uncontended, and when waiters fetch it too; ``wake_time``: from a
-    wake-up to running.
-    """
-
-    count: Count
-    slice_time: Ns
-    writer_scale: float = Field(gt=0)
-    flusher_scale: float = Field(gt=0)
-    exit_time: Ns
-    cv: float = Field(ge=0)
-    line_time: Ns
-    line_from_far: Ns
-    wake_time: Ns
-    paths: PathCosts
-
-
-class MachineSpec(Spec):
-    """Processors, memory, and the block device with its queue."""
-
-    name: str
-    processors: ProcessorSpec
-    memory: MemorySpec
-    queue: QueueSpec
-    device: AnyDevice
-
-
-class Scenario(Spec):
-    """Everything that decides a run, but for the seed; ``sync_after``: a sync(2) follows the workload."""
-
-    machine: MachineSpec
-    kernel: KernelSpec
-    filesystem: AnyFilesystem
-    workload: AnyWorkload
-    give_up: Ns
-    sync_after: bool = False
-
-    @model_validator(mode="after")
-    def _check(self) -> Scenario:
-        fs, workload = cast(Any, self.filesystem), cast(Any, self.workload)
-        if fs.by_page != workload.by_page:
-            raise ValueError(
-                f"workload: {workload.kind} and a filesystem of kind {fs.kind} do not go together: the small files of"
-                " fs_mark need one of kind xfs, the large ones of fio and dd one of kind xfs_extents or ext4"
-            )
-        capacity = getattr(self.machine.device, "capacity", None)
-        if capacity is not None and fs.size > capacity:
-            raise ValueError(f"filesystem: it is of {fs.size} B and the device holds {capacity} B; make it smaller")
-        needed, room = fs.bytes_of(workload.total_files, workload.file_size), fs.room
-        if needed > room:
-            raise ValueError(
-                f"workload: {workload.total_files} files of {workload.file_size} B do not fit: they need {needed} B"
-                f" and the filesystem has {room} B; make fewer or smaller files, or a larger filesystem"
-            )
-        return self
-
+from sim.units import PAGE_BYTES
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -114,6 +43,197 @@ STOCK = Primitives(StockEnvironment, StockSpinLock, StockMutex)
 PRIMITIVES: dict[Literal["light", "stock"], Primitives] = {"light": LIGHT, "stock": STOCK}
 
 
+@dataclass
+class Machine:
+    """A machine that is ready to run its programs; everything in it by its name in the scenario."""
+
+    env: Environment
+    cache: PageCache
+    signals: Signals
+    give_up_ns: int
+    locks: list[SpinLock]
+    throttle: Throttle
+    flushers: Flushers
+    queues: dict[str, Queue] = field(default_factory=dict)
+    mounts: dict[str, MountedSuperblock] = field(default_factory=dict)
+    programs: dict[str, Workload] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Run until the last program ends, and what follows it.
+
+        Raises:
+            GiveUp: it did not end by the scenario's ``give_up``.
+        """
+        self.env.run(self.give_up_ns)
+
+
+def build(
+    scenario: Scenario,
+    seed: int,
+    replication: int = 0,
+    primitives: Primitives = LIGHT,
+    signals: Signals | None = None,
+) -> Machine:
+    """The machine of *scenario* with the dice of *seed* and *replication*."""
+    return _Builder(scenario, Streams(seed, replication), primitives, signals or Signals()).machine
+
+
+class _Builder:
+    """Makes the parts in the order in which they need each other: one short method each."""
+
+    def __init__(
+        self, scenario: Scenario, streams: Streams, primitives: Primitives, signals: Signals
+    ) -> None:
+        self._scenario = scenario
+        self._kernel = scenario.kernel
+        self._cpu = scenario.machine.processors
+        self._env = primitives.environment()
+        self._locks: list[SpinLock] = []
+        self._site = self._make_site(streams, primitives, signals)
+        self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
+        self._processors = Processors(
+            self._env, self._cpu.count, self._cpu.slice_time, streams.uniforms("interrupts")
+        )
+        self._bdis = {name: self._disk(name) for name in scenario.machine.disks}
+        self._superblocks = {
+            name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_blocks()
+        }
+        self._throttle = self._make_throttle()
+        self._flushers = self._make_flushers()
+        self._running = len(scenario.programs)
+        self.machine = Machine(
+            env=self._env, cache=self._cache, signals=signals, give_up_ns=scenario.give_up, locks=self._locks,
+            throttle=self._throttle, flushers=self._flushers,
+            queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
+        )  # fmt: skip
+        for name, program in scenario.programs.items():
+            self._start(name, program)
+
+    def _make_site(self, streams: Streams, primitives: Primitives, signals: Signals) -> Site:
+        env, cpu, rules = self._env, self._cpu, self._kernel.plug
+        hand_off = HandOff(cpu.line_time, cpu.line_from_far if self._kernel.spinlock == "ticket" else 0)
+
+        def spin_lock(name: str) -> SpinLock:
+            self._locks.append(primitives.spin_lock(env, name, hand_off))
+            return self._locks[-1]
+
+        return Site(
+            env=env,
+            processors=cpu.count,
+            signals=signals,
+            thread=lambda name: BlockThread(env.task(name), rules, signals),
+            spin_lock=spin_lock,
+            mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
+            variation=lambda name: streams.service_times(name, cpu.cv),
+            variations=lambda name: streams.service_time_arrays(name, cpu.cv),
+            dice=streams.generator,
+        )
+
+    def _owner(self, name: str, others: object) -> str:
+        return ""
+
+    def _disk(self, name: str) -> BackingDevice:
+        """A disk's device, its queue and its bdi."""
+        drive = self._scenario.machine.disks[name]
+        cpu = self._cpu
+        costs: BlockCosts = scaled(cpu.paths.block, cpu.flusher_scale)
+        costs = costs.model_copy(
+            update={
+                "dispatch_ns": costs.dispatch_ns + cpu.exit_time,
+                "complete_ns": costs.complete_ns + cpu.exit_time,
+            }
+        )
+        queue = Queue(
+            site=self._site.of(self._owner(name, None)),
+            name=name,
+            spec=drive.queue,
+            pool=self._kernel.requests,
+            costs=costs,
+            device=_device(self._env, drive.device, name),
+            processors=self._processors,
+        )
+        return BackingDevice(name, queue)
+
+    def _mount(self, name: str, first_block: int) -> MountedSuperblock:
+        """A superblock and its filesystem."""
+        mount, cpu = self._scenario.mounts[name], self._cpu
+        kind, costs = mount.filesystem.kind, cpu.paths.filesystems[mount.filesystem.kind]
+        sb = MountedSuperblock(self._env, name, self._bdis[mount.disk], first_block)
+        sb.filesystem = component_of("filesystems", mount.filesystem)(
+            site=self._site.of(self._owner(name, None)),
+            sb=sb,
+            spec=mount.filesystem,
+            rules=self._kernel.filesystems[kind],
+            writer_costs=scaled(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
+            flusher_costs=scaled(costs.flusher, cpu.flusher_scale),  # type: ignore[attr-defined]
+            cache=self._cache,
+        )
+        return sb
+
+    def _make_throttle(self) -> Throttle:
+        throttle: Throttle = component_of("throttling", self._kernel.throttling)(
+            env=self._env, spec=self._kernel.throttling, cache=self._cache, processors=self._processors,
+            signals=self._site.signals,
+        )  # fmt: skip
+        return throttle
+
+    def _make_flushers(self) -> Flushers:
+        """The flushers, the loop that they and throttled writers share, and the contexts of all disks."""
+        writeback = Writeback(
+            env=self._env,
+            rules=self._kernel.writeback,
+            costs=scaled(self._cpu.paths.writeback, self._cpu.flusher_scale),
+            cache=self._cache,
+            throttle=self._throttle,
+            signals=self._site.signals,
+        )
+        flushers: Flushers = component_of("flushers", self._kernel.flusher)(
+            site=self._site, spec=self._kernel.flusher, cache=self._cache, writeback=writeback,
+            interval_ns=self._kernel.writeback.interval,
+        )  # fmt: skip
+        for bdi in self._bdis.values():
+            flushers.register(bdi)
+        self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes)
+        return flushers
+
+    def _start(self, name: str, program: ProgramSpec) -> None:
+        """Build a program's workload at its time."""
+        cpu, env = self._cpu, self._env
+        costs = scaled(cpu.paths.write, cpu.writer_scale)
+
+        def writer(thread: Thread) -> BufferedWriter:
+            return BufferedWriter(env=env, thread=thread, costs=costs, throttle=self._throttle)
+
+        self.machine.programs[name] = component_of("workloads", program.workload)(
+            site=self._site.of(self._owner(name, None)),
+            spec=program.workload,
+            program_scale=cpu.writer_scale,
+            start_ns=program.start,
+            mount_of=self._mount_of,
+            processors=self._processors,
+            writer=writer,
+            on_end=self._ended,
+        )
+
+    def _mount_of(self, path: str) -> MountedSuperblock:
+        return self._superblocks[self._scenario.mount_of(path)]
+
+    def _ended(self) -> None:
+        """A program has ended: after the last, a sync(2) perhaps, and the run is over."""
+        self._running -= 1
+        if self._running:
+            return
+        if not self._scenario.sync_after:
+            self._env.halt()
+            return
+        thread = self._site.thread("sync")
+        self._env.start(thread.task, self._sync_and_halt(thread))
+
+    def _sync_and_halt(self, thread: Thread) -> Steps:
+        yield from sync(thread, list(self._superblocks.values()), self._flushers, self._cache)
+        self._env.halt()
+
+
 def scaled(costs: SpecT, factor: float) -> SpecT:
     """*costs* with every time multiplied by *factor*, rounded to whole ns."""
     values = {}
@@ -123,161 +243,13 @@ def scaled(costs: SpecT, factor: float) -> SpecT:
     return type(costs).model_validate(values)
 
 
-@dataclass(slots=True)
-class Machine:
-    """A machine that is ready to run its workload."""
-
-    env: Environment
-    cache: PageCache
-    lists: DirtyLists
-    filesystem: Filesystem
-    queue: RequestQueue
-    workload: Any
-    signals: Signals
-    locks: list[SpinLock]
-    throttle: Any
-    works: WorkList
-    flusher: Submitter
-    give_up_ns: int
-
-    def run(self) -> None:
-        """Run until the workload ends.
-
-        Raises:
-            GiveUp: it did not end by the scenario's ``give_up``.
-        """
-        self.env.run(self.give_up_ns)
-
-
-def build(
-    scenario: Scenario, seed: int, replication: int = 0, primitives: Primitives = LIGHT, signals: Signals | None = None
-) -> Machine:
-    """The machine of *scenario* with the dice of *seed* and *replication*."""
-    machine, kernel, fs = scenario.machine, scenario.kernel, scenario.filesystem
-    cpu, paths = machine.processors, machine.processors.paths
-    env = primitives.environment()
-    streams = Streams(seed, replication)
-    signals = signals if signals is not None else Signals()
-    hand_off = HandOff(cpu.line_time, cpu.line_from_far if kernel.spinlock == "ticket" else 0)
-    block_costs = scaled(paths.block, cpu.flusher_scale)
-    block_costs = block_costs.model_copy(
-        update={
-            "dispatch_ns": block_costs.dispatch_ns + cpu.exit_time,
-            "complete_ns": block_costs.complete_ns + cpu.exit_time,
-        }
-    )
-
-    locks: list[SpinLock] = []
-
-    def spin_lock(name: str) -> SpinLock:
-        locks.append(primitives.spin_lock(env, name, hand_off))
-        return locks[-1]
-
-    site = Site(
-        env=env,
-        processors=cpu.count,
-        signals=signals,
-        thread=lambda name: BlockSubmitter(env.task(name), queue, block_costs),
-        spin_lock=spin_lock,
-        mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
-        variation=lambda name: streams.service_times(name, cpu.cv),
-        variations=lambda name: streams.service_time_arrays(name, cpu.cv),
-        dice=streams.generator,
-    )
-    cache = PageCache(machine.memory, kernel.dirty)
-    processors = Processors(env, cpu.count, cpu.slice_time, streams.uniforms("interrupts"))
-    queue = RequestQueue(
-        site=site,
-        spec=machine.queue,
-        rules=kernel.plug,
-        complete_ns=block_costs.complete_ns,
-        device=_device(env, machine.device, "device"),
-        processors=processors,
-    )
-    lists = DirtyLists(spin_lock("list_lock"))
-    filesystem = component_of("filesystems", fs)(
-        site=site,
-        spec=fs,
-        rules=getattr(kernel, cast(Any, fs).FAMILY),
-        largest_file=cast(Any, scenario.workload).file_size,
-        writer_costs=scaled(paths.writer, cpu.writer_scale),
-        flusher_costs=scaled(paths.flusher, cpu.flusher_scale),
-        cache=cache,
-    )
-    flusher_thread = site.thread("flusher")
-    works = WorkList(env, flusher_thread.task)
-    throttle = component_of("throttling", kernel.throttling)(
-        env=env,
-        spec=kernel.throttling,
-        cache=cache,
-        works=works,
-        write_back=lambda submitter, pages: writeback.write_inodes(submitter, pages),
-        processors=processors,
-        signals=signals,
-    )
-    writeback: Writeback = Writeback(
-        env=env,
-        rules=kernel.writeback,
-        costs=scaled(paths.writeback, cpu.flusher_scale),
-        lists=lists,
-        cache=cache,
-        filesystem=filesystem,
-        throttle=throttle,
-        signals=signals,
-    )
-    component_of("flushers", kernel.flusher)(
-        env=env, rules=kernel.writeback, lists=lists, works=works, writeback=writeback, submitter=flusher_thread
-    )
-    write_costs = scaled(paths.write, cpu.writer_scale)
-    workload = component_of("workloads", scenario.workload)(
-        site=site,
-        spec=scenario.workload,
-        program_scale=cpu.writer_scale,
-        filesystem=filesystem,
-        processors=processors,
-        writer=lambda thread: BufferedWriter(
-            env=env, submitter=thread, costs=write_costs, cache=cache, lists=lists, throttle=throttle
-        ),
-        on_end=(lambda: _sync(env, works, cache)) if scenario.sync_after else env.halt,
-    )
-    return Machine(
-        env=env,
-        cache=cache,
-        lists=lists,
-        filesystem=filesystem,
-        queue=queue,
-        workload=workload,
-        signals=signals,
-        locks=locks,
-        throttle=throttle,
-        works=works,
-        flusher=flusher_thread,
-        give_up_ns=scenario.give_up,
-    )
-
-
-def _sync(env: Environment, works: WorkList, cache: PageCache) -> None:
-    """sync(2): have everything written back, and end the run then."""
-    rank = env.next_rank()
-
-    def look() -> None:
-        if cache.nr_dirty:
-            env.call_at(env.now + MS, rank, look)
-        else:
-            env.halt()
-
-    works.queue(Work("start", cache.dirty))
-    works.queue(Work("sync"))
-    look()
-
-
-def _device(env: Environment, spec: Spec, name: str) -> BlockDevice:
-    """The component of *spec*, and of the devices that it is made of: its members, or the one behind it."""
+def _device(env: Environment, spec: DeviceSpec, name: str) -> BlockDevice:
+    """The component of *spec*, and of the devices that it is made of."""
     parts: dict[str, Any] = {}
-    members, behind = getattr(spec, "members", None), getattr(spec, "behind", None)
-    if members is not None:
-        parts["members"] = [_device(env, member, f"{name}.{i}") for i, member in enumerate(members)]
-    if behind is not None:
-        parts["behind"] = _device(env, behind, f"{name}.behind")
+    for part, of in spec.parts().items():
+        if isinstance(of, tuple):
+            parts[part] = [_device(env, member, f"{name}.{i}") for i, member in enumerate(of)]
+        else:
+            parts[part] = _device(env, of, f"{name}.{part}")
     device: BlockDevice = component_of("devices", spec)(env=env, spec=spec, name=name, **parts)
     return device

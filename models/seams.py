@@ -1,33 +1,36 @@
-"""READ FIRST: the protocols between the parts, in the order of a page's life.
+"""READ FIRST: what passes between the parts, and the protocols between them, in the order of a page's life.
 
-write(2) dirties a page -> `Throttle` perhaps holds the writer back -> a flusher picks the inode -> the
-shared loop (`writeback.py`) asks the `Filesystem` to write its pages -> bios -> the `Submitter`'s
-plug -> `RequestQueue` -> `BlockDevice` -> completion -> clean.
+write(2) dirties a page of an `Inode` -> `Throttle` perhaps holds the writer back -> `Flushers` have a thread
+pick the inode from its context (`Wb`) -> the shared loop (`writeback/loop.py`) asks the `Filesystem` to write
+its pages -> `Bio`
+-> the `Thread`'s plug -> the queue -> `BlockDevice` -> completion -> clean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.block.bio import Bio, Request
-from models.block.merge import QueueLimits
-from models.inode import Inode
 from sim.engine import Environment, Steps, Task, Wait
 from sim.probe import Signal
-from sim.sync import Mutex, SpinLock
+from sim.sync import Completion, Mutex, SpinLock
+
+UNLIMITED_PAGES: Final = (1 << 63) - 1
+"""LONG_MAX: the budget of a sync(2), which goes over whole files."""
 
 
 class Signals:
-    """What can be watched; the names are those of the kernel's tracepoints."""
+    """What can be watched; the names are those of the kernel's tracepoints.  Watching changes nothing."""
 
     __slots__ = (
-        "balance_dirty_pages", "block_bio_backmerge", "block_bio_frontmerge", "block_bio_queue", "block_getrq",
-        "block_plug", "block_rq_complete", "block_rq_issue", "block_unplug", "writeback_single_inode",
+        "balance_dirty_pages", "block_bio_backmerge", "block_bio_frontmerge", "block_bio_queue",
+        "block_getrq", "block_plug", "block_rq_complete", "block_rq_issue", "block_unplug",
+        "writeback_single_inode",
     )  # fmt: skip
 
     balance_dirty_pages: Signal
@@ -46,36 +49,108 @@ class Signals:
             setattr(self, name, Signal(name))
 
 
-class Submitter(Protocol):
-    """A thread as the block layer sees it: it submits bios, and may have a plug (current->plug)."""
+@dataclass(frozen=True)
+class Site:
+    """Where a part gets what every part may need: threads, locks and dice, each by its name; and how many
+    processors there are.
+    """
 
-    task: Task
+    env: Environment
+    processors: int
+    signals: Signals
+    thread: Callable[[str], Thread]
+    spin_lock: Callable[[str], SpinLock]
+    mutex: Callable[[str], Mutex]
+    variation: Callable[[str], Callable[[], float]]
+    variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
+    dice: Callable[[str], np.random.Generator]
 
-    @property
-    def owner(self) -> object:
-        """The queue that its bios are for, as `Bio.owner` wants it."""
+    def of(self, owner: str) -> Site:
+        """The same for parts that belong to *owner*, whose name their locks, threads and dice bear in
+        front.
+        """
+        if not owner:
+            return self
 
-    @property
-    def limits(self) -> QueueLimits:
-        """The limits of that queue."""
+        def named(make: Callable[[str], Any]) -> Callable[[str], Any]:
+            return lambda name: make(f"{owner}/{name}")
 
-    def start_plug(self) -> bool:
-        """blk_start_plug; False for a nested plug, which is inert and must not be finished."""
+        return replace(
+            self, thread=named(self.thread), spin_lock=named(self.spin_lock), mutex=named(self.mutex),
+            variation=named(self.variation), variations=named(self.variations), dice=named(self.dice),
+        )  # fmt: skip
 
-    def finish_plug(self) -> Iterable[Wait]:
-        """blk_finish_plug: issue what the plug holds and take it off; to be delegated to."""
 
-    def before_sleep(self) -> None:
-        """schedule() flushes the plug; kblockd runs the queue, so this thread pays nothing."""
+# -- what is dirty ---------------------------------------------------------------------------------------
 
-    def merge(self, bio: Bio) -> bool:
-        """Submit *bio* if that takes no request: merge it into the plug."""
 
-    def make_request(self, bio: Bio) -> Steps:
-        """Submit *bio*, which `merge` refused: elevator, or a request of its own; may sleep."""
+class Inode:
+    """struct inode, as far as writeback sees it: *dirtied_when* (ns) orders the lists; filesystems add their
+    own slots.
 
-    def submit_runs(self, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
-        """Submit writes, rows of first block and pages, in order; *end_io* is told how many pages are done."""
+    While *syncing* (I_SYNC) it is on no list: whoever writes it back puts it where it belongs.
+    """
+
+    __slots__ = ("dirtied_when", "dirty_pages", "sb", "syncing", "wb")
+
+    def __init__(self, sb: Superblock, wb: Wb) -> None:
+        self.sb = sb
+        self.wb = wb
+        self.dirtied_when = 0
+        self.dirty_pages = 0
+        self.syncing = False
+
+
+class Superblock(Protocol):
+    """One mounted filesystem, as its inodes see it."""
+
+    name: str
+    filesystem: Filesystem
+
+
+class Wb(Protocol):
+    """struct bdi_writeback: the lists of one writeback context, and how much of what is dirty is its own
+    (pages).
+
+    ``nr_dirty`` counts pages under writeback, too; ``dirtied`` and ``written`` only grow.
+    """
+
+    name: str
+    lock: SpinLock
+    b_dirty: deque[Inode]
+    b_io: deque[Inode]
+    b_more_io: deque[Inode]
+    bandwidth: Any
+    """Its estimates (`models.page_cache.bandwidth.WriteBandwidth`)."""
+    dirty: int
+    nr_dirty: int
+    dirtied: int
+    written: int
+    dirty_exceeded: bool
+
+    def add(self, inode: Inode, now_ns: int) -> None:
+        """A clean inode became dirty (__mark_inode_dirty)."""
+
+    def account_dirtied(self, pages: int) -> None:
+        """So many pages became dirty."""
+
+    def start_writeback(self, pages: int) -> None:
+        """Dirty pages go under writeback."""
+
+    def end_writeback(self, pages: int) -> None:
+        """Pages under writeback become clean."""
+
+    def queue_io(self, older_than_ns: int) -> int:
+        """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
+
+    def requeue(self, inode: Inode, budget_left: int, rules: Any, work: Any, now_ns: int) -> None:
+        """requeue_inode: an inode that is still dirty waits for its next turn."""
+
+    def __len__(self) -> int:
+        """How many inodes are on its lists."""
+
+
+# -- who writes back -------------------------------------------------------------------------------------
 
 
 class Dirtier(Protocol):
@@ -85,74 +160,57 @@ class Dirtier(Protocol):
 
 
 class Throttle(Protocol):
-    """Holds writers back.  One per bdi."""
+    """Holds writers back.  One for all contexts."""
 
-    @property
-    def avg_write_pages_per_s(self) -> int:
-        """The smoothed write bandwidth of the bdi."""
+    def start(self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack) -> None:
+        """These are the contexts, who looks after them, and how a writer writes back itself."""
 
     def dirtier(self) -> Dirtier:
         """The account of a new writer."""
 
-    def poll_pages(self, dirtier: Dirtier) -> int:
-        """How many pages *dirtier* may have dirtied before it has to call `balance`."""
+    def poll_pages(self, wb: Wb, dirtier: Dirtier) -> int:
+        """How many pages *dirtier* may have dirtied, the last in *wb*, before it has to call `balance`."""
 
-    def balance(self, submitter: Submitter, dirtier: Dirtier) -> Steps:
+    def balance(self, thread: Thread, wb: Wb, dirtier: Dirtier) -> Steps:
         """balance_dirty_pages; may sleep, and starts background writeback."""
 
-    def wrote(self, since_ns: int) -> None:
-        """The flusher ended a slice that began at *since_ns*."""
+    def wrote(self, wb: Wb, since_ns: int) -> None:
+        """The flusher of *wb* ended a slice that began at *since_ns*."""
 
-
-@dataclass(frozen=True)
-class Site:
-    """Where a part gets what every part may need: threads, locks and dice, each by its name; and how many processors
-    there are.
-    """
-
-    env: Environment
-    processors: int
-    signals: Signals
-    thread: Callable[[str], Submitter]
-    spin_lock: Callable[[str], SpinLock]
-    mutex: Callable[[str], Mutex]
-    variation: Callable[[str], Callable[[], float]]
-    variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
-    dice: Callable[[str], np.random.Generator]
-
-
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """What a workload reports: files so far, at what rate (summed over its processes), its own overhead, and when
-    (ns).
-    """
-
-    count: int
-    files_per_sec: float
-    app_overhead_us: int
-    end_ns: int
+    def share(self, wb: Wb, pages: int) -> int:
+        """The part of a threshold of *pages* that is *wb*'s."""
 
 
 class WriteBack(Protocol):
     """writeback_inodes_wbc: a thread that is no flusher writes back."""
 
-    def __call__(self, submitter: Submitter, pages: int) -> Generator[Wait, None, int]:
-        """Write back up to *pages* of any dirty files; returns what it took off this budget."""
+    def __call__(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
+        """Write back up to *pages* of any dirty files of *wb*; returns what it took off this budget."""
 
 
-class Works(Protocol):
-    """How others see the flusher of a device."""
-
-    def start_background(self) -> None:
-        """Too much is dirty: write back until it is not."""
+class Flushers(Protocol):
+    """The threads that write back: how others see them."""
 
     @property
-    def in_progress(self) -> bool:
-        """Whether writeback runs or is about to."""
+    def threads(self) -> list[Thread]:
+        """Those that exist."""
+
+    def register(self, bdi: Any) -> None:
+        """A device appears: its contexts, and who looks after them."""
+
+    def start_background(self, wb: Wb) -> None:
+        """Too much is dirty: write *wb* back until it is not."""
+
+    def in_progress(self, wb: Wb) -> bool:
+        """Whether writeback of *wb* runs or is about to."""
+
+    def queue(self, wb: Wb, work: Any) -> Completion | None:
+        """Have *work* (`models.writeback.work.Work`) done on *wb*; hears of its end, or None where it is
+        dropped.
+        """
 
 
-UNLIMITED_PAGES: Final = (1 << 63) - 1
-"""LONG_MAX: the budget of a sync(2), which goes over whole files."""
+# -- where pages lie -------------------------------------------------------------------------------------
 
 
 class NoSpace(Exception):
@@ -162,31 +220,183 @@ class NoSpace(Exception):
 class Filesystem(Protocol):
     """Gives file pages their place on disk."""
 
-    def mkdir(self, submitter: Submitter) -> Generator[Wait, None, Any]:
+    @property
+    def group_label(self) -> str:
+        """What its tools call one of its groups."""
+
+    @property
+    def group_blocks(self) -> int:
+        """How many blocks each of its groups has."""
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """A new directory; returns what `create` takes for it."""
 
     def create(
-        self, submitter: Submitter, directory: Any, lead_ns: int, factor: float, then_ns: int
-    ) -> Generator[Wait, None, Inode]:
-        """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call.
+        self, thread: Thread, directory: Any, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, Any]:
+        """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call; an
+        `Inode`.
 
         The caller works for *lead_ns* before it and for *then_ns* after it; stated here, these take no
         event of their own.  System time but *lead_ns* goes to the task's account.
         """
 
-    def write_pages(self, submitter: Submitter, inode: Inode, budget_pages: int) -> Generator[Wait, None, int]:
+    def append(self, inode: Any, pages: int) -> int:
+        """The next *pages* behind the end of the file are written whole; how many of them were clean."""
+
+    def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        """The pages at *indices* are written to, *call_pages* with each write(2).
+
+        Returns how many of these were done, and how many pages were clean.  Before it goes on with the next
+        one, the caller has to have `zero_end` done.
+        """
+
+    def zero_end(self, thread: Thread, inode: Any) -> Steps:
+        """What a write behind the end of the file has to do first."""
+
+    def close(self, inode: Any) -> None:
+        """The last close(2) of a file."""
+
+    def write_pages(self, thread: Thread, inode: Any, budget_pages: int) -> Generator[Wait, None, int]:
         """do_writepages: allocate, build bios and submit them.
 
-        Takes what it wrote off the inode, and returns what it took off the budget (wbc->nr_to_write): the pages
-        that it wrote, unless the era counts otherwise.
+        Takes what it wrote off the inode, and returns what it took off the budget (wbc->nr_to_write): the
+        pages that it wrote, unless the era counts otherwise.
         """
+
+    def sync_fs(self, thread: Thread) -> Steps:
+        """->sync_fs: what was logged by now is on disk when it ends."""
+
+    def group_of(self, inode: Any) -> int:
+        """The group that the inode itself lies in."""
 
     @property
     def log_bytes(self) -> int:
         """Bytes written to the log so far."""
 
+    def layouts(self) -> Sequence[Any]:
+        """The files whose pages are kept one by one, in the order of creation
+        (`models.page_cache.file_pages`).
+        """
+
     def extents_per_file(self) -> tuple[int, ...]:
-        """How many extents each file lies in, in the order of creation; empty where that is not kept."""
+        """How many extents each of these lies in."""
+
+
+# -- the block layer -------------------------------------------------------------------------------------
+
+DISCARD: Final = "D"
+"""The op of a discard, which has a limit of its own."""
+
+
+class Bio:
+    """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
+
+    A bio that is ``nomerge`` carries PREFLUSH, FUA or NOMERGE.  ``end_io(context)`` is called when it is
+    done.
+    """
+
+    __slots__ = (
+        "context",
+        "end_io",
+        "end_sector",
+        "nomerge",
+        "op",
+        "queue",
+        "segments",
+        "start_sector",
+        "sync",
+    )
+
+    def __init__(
+        self,
+        start_sector: int,
+        sectors: int,
+        *,
+        segments: int = 1,
+        op: str = "W",
+        queue: Any = None,
+        sync: bool = False,
+        nomerge: bool = False,
+        end_io: Callable[[Any], None] | None = None,
+        context: Any = None,
+    ) -> None:
+        self.start_sector = start_sector
+        self.end_sector = start_sector + sectors
+        self.segments = segments
+        self.op = op
+        self.queue = queue
+        self.sync = sync
+        self.nomerge = nomerge
+        self.end_io = end_io
+        self.context = context
+
+    @property
+    def sectors(self) -> int:
+        """The length (sectors)."""
+        return self.end_sector - self.start_sector
+
+    def __repr__(self) -> str:
+        return f"<Bio {self.op} {self.start_sector} + {self.sectors}>"
+
+
+class Request:
+    """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
+
+    __slots__ = (
+        "bios", "discard", "end_sector", "merges", "nomerge", "op", "queue", "segments", "start_sector",
+        "submitted_ns", "sync",
+    )  # fmt: skip
+
+    def __init__(self, bio: Bio) -> None:
+        self.start_sector = bio.start_sector
+        self.end_sector = bio.end_sector
+        self.segments = bio.segments
+        self.op = bio.op
+        self.discard = bio.op == DISCARD
+        self.queue = bio.queue
+        self.sync = bio.sync
+        self.nomerge = bio.nomerge
+        self.bios = [bio]
+        self.merges = 0
+        self.submitted_ns = 0
+
+    @property
+    def sectors(self) -> int:
+        """The length (sectors)."""
+        return self.end_sector - self.start_sector
+
+    def __repr__(self) -> str:
+        return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"
+
+
+class Thread(Protocol):
+    """A task as the block layer sees it: it submits bios, and may have a plug (current->plug)."""
+
+    task: Task
+
+    def start_plug(self) -> bool:
+        """blk_start_plug; False where one is open already: nested plugs are inert."""
+
+    def finish_plug(self) -> Iterable[Wait]:
+        """blk_finish_plug: issue what the plug holds; to be delegated to."""
+
+    def before_sleep(self) -> None:
+        """What schedule() does to a plug: it is emptied by kblockd, for which the thread pays nothing."""
+
+    def merge(self, bio: Bio) -> bool:
+        """Submit *bio* if that takes no request: merge it into the plug."""
+
+    def make_request(self, bio: Bio) -> Steps:
+        """Submit *bio*, which `merge` refused: elevator, or a request of its own; may sleep."""
+
+    def submit_runs(self, queue: Any, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
+        """Submit writes, rows of first block and pages, in order; *end_io* is told how many pages are done.
+
+        The same requests and merges as bio by bio.  Within one call all of them are made at its beginning,
+        and what fills the plug meanwhile is issued at its end: up to the call's own processor time later than
+        one by one.
+        """
 
 
 class BlockDevice(Protocol):
@@ -198,7 +408,13 @@ class BlockDevice(Protocol):
 
 @runtime_checkable
 class BatchDevice(Protocol):
-    """A device that serves writes in the order in which they come, so that many can be given to it at once."""
+    """A device that serves writes in the order in which they come, so that many can be given to it at
+    once.
+    """
 
-    def submit_batch(self, requests: NDArray[np.int64], done: Callable[[], None]) -> None:
-        """Start *requests*, rows of first block and pages; call *done* when the last completes."""
+    def submit_batch(
+        self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
+    ) -> None:
+        """Start writes of the sectors from *starts* to *ends*, in this order; call *done* when the last
+        completes.
+        """

@@ -1,4 +1,8 @@
-"""Variants by their folder: a file with a ``SPEC`` and a ``COMPONENT`` is one, and needs no registration."""
+"""Variants by their folder: a module or package with a ``SPEC`` and a ``COMPONENT`` is one, and needs no
+registration.
+
+What else lies in the folder is what its variants share.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BeforeValidator, ValidationError
 from pydantic_core import PydanticCustomError
@@ -17,8 +21,8 @@ from sim.param import Given, Spec
 class Variant(NamedTuple):
     """A spec and the component that is built from it."""
 
-    spec: type[Spec]
-    component: type[Any]
+    spec: type[Any]
+    component: Any
 
 
 @cache
@@ -28,11 +32,12 @@ def variants(folder: str) -> dict[str, Variant]:
     found = {}
     for module_info in iter_modules(package.__path__):
         module = import_module(f"models.{folder}.{module_info.name}")
-        found[module.SPEC.model_fields["kind"].default] = Variant(module.SPEC, module.COMPONENT)
+        if hasattr(module, "SPEC"):
+            found[module.SPEC.model_fields["kind"].default] = Variant(module.SPEC, module.COMPONENT)
     return found
 
 
-def component_of(folder: str, spec: Spec) -> type[Any]:
+def component_of(folder: str, spec: Spec) -> Any:
     """The component class for *spec*, a variant in *folder*."""
     return next(v.component for v in variants(folder).values() if v.spec is type(spec))
 
@@ -48,19 +53,34 @@ def variant_field(folder: str) -> BeforeValidator:
         known = variants(folder)
         if kind not in known:
             raise ValueError(f"kind is {kind!r}; use one of {', '.join(sorted(known))}")
-        try:
-            return known[kind].spec.model_validate(value)
-        except ValidationError as error:
-            # pydantic would flatten it to one text; the places of the single problems are wanted.
-            raise PydanticCustomError(
-                "variant", "not a valid {kind}", {"kind": kind, "errors": error.errors(), "spec": known[kind].spec}
-            ) from None
+        return _validated(known[kind].spec, value, kind)
 
     return BeforeValidator(parse)
 
 
-AnyDevice = Annotated[Spec, variant_field("devices")]
-AnyFilesystem = Annotated[Spec, variant_field("filesystems")]
-AnyThrottling = Annotated[Spec, variant_field("throttling")]
-AnyFlusher = Annotated[Spec, variant_field("flushers")]
-AnyWorkload = Annotated[Spec, variant_field("workloads")]
+def of_each(folder: str, part: str) -> BeforeValidator:
+    """A table by kind of variant in *folder*; an entry is of the spec that the variant's own calls *part*."""
+
+    def parse(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        known = variants(folder)
+        specs = {}
+        for kind, entry in value.items():
+            if kind not in known:
+                raise ValueError(f"there is no {kind!r} in {folder}; use one of {', '.join(sorted(known))}")
+            spec = getattr(known[kind].spec, part)
+            specs[kind] = entry if isinstance(entry, Spec) else _validated(spec, entry, kind)
+        return specs
+
+    return BeforeValidator(parse)
+
+
+def _validated(spec: type[Spec], value: Any, kind: str) -> Spec:
+    try:
+        return spec.model_validate(value)
+    except ValidationError as error:
+        # pydantic would flatten it to one text; the places of the single problems are wanted.
+        raise PydanticCustomError(
+            "variant", "not a valid {kind}", {"kind": kind, "errors": error.errors(), "spec": spec}
+        ) from None

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # One plug around a slice of writeback
 #
-# Report P13 moves a plug three lines outward and loses 95 % of its write requests. This notebook runs the experiment
-# small, draws requests and files per second against the number of threads, and then looks inside one plug.
-# Open it with `jupyter lab` and jupytext, or run it as a script.
+# Report P13 moves a plug three lines outward and loses 95 % of its write requests. This notebook runs the
+# experiment small, draws requests and files per second against the number of threads, and then looks inside
+# one plug. Open it with `jupyter lab` and jupytext, or run it as a script.
 
 # %%
 # %matplotlib inline
@@ -53,8 +53,9 @@ table
 
 # %% [markdown]
 # ## Against the number of threads
-# Each thread writes into a directory, hence an allocation group, of its own: the flusher sees as many interleaved streams.
-# A plug of this era holds 16 requests. With more streams than that, every new request finds it full.
+# Each thread writes into a directory, hence an allocation group, of its own: the flusher sees as many
+# interleaved streams. A plug of this era holds 16 requests. With more streams than that, every new request
+# finds it full.
 
 # %%
 threads = load(
@@ -72,12 +73,14 @@ figure
 
 # %% [markdown]
 # ## Inside one plug
-# The merge decision is a pure function over a sequence of bios: no simulation is needed. Four streams in turn, 4 KiB each.
+# The merge decision is a pure function over a sequence of bios: no simulation is needed. Four streams in
+# turn, 4 KiB each.
 
 # %%
-from models.block.bio import Bio
-from models.block.merge import QueueLimits, plug_decisions
-from models.kernels import PLUG_RULES
+from models.seams import Bio
+from models.block.merge import QueueLimits
+from models.block.plug import plug_decisions
+from models.catalogue.kernels import PLUG_RULES
 
 limits = QueueLimits(max_sectors_bytes=512 << 10, max_segments=128, max_segment_bytes=64 << 10, nomerges=0)
 

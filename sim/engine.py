@@ -123,7 +123,9 @@ class Environment(simpy.Environment):
         return task
 
     def next_event_ns(self) -> int:
-        """When the next thing is due (ns): until then, a task that runs on is alone; far ahead if nothing is due."""
+        """When the next thing is due (ns): until then, a task that runs on is alone; far ahead if nothing is
+        due.
+        """
         return int(self._entries[0][0]) if self._entries else FAR_NS
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
@@ -205,7 +207,9 @@ class Environment(simpy.Environment):
 
     def _await(self, task: Task, wait: Wait) -> None:
         if not isinstance(wait, Event):
-            raise TypeError(f"{task.name} yielded {wait!r}: yield a whole number of ns, PARK, an event or a generator")
+            raise TypeError(
+                f"{task.name} yielded {wait!r}: yield a whole number of ns, PARK, an event or a generator"
+            )
         if wait.callbacks is None:
             self.wake(task)
         else:

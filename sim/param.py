@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PrivateAttr,
+    model_validator,
+)
 from pydantic.functional_validators import ModelWrapValidatorHandler
+from pydantic_core import CoreSchema, core_schema
 
 from sim import units
 
@@ -58,7 +67,9 @@ def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
 
 
 def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ...] = ()) -> Given:
-    """Not known: a risk, with the range that it may lie in; *targets* are rows that were seen when it was chosen."""
+    """Not known: a risk, with the range that it may lie in; *targets* are rows that were seen when it was
+    chosen.
+    """
     return Given(value, Origin.ASSUMED, source, low, high, targets)
 
 
@@ -89,6 +100,51 @@ Count = Annotated[int, Field(ge=1)]
 """A whole number, one or more."""
 
 
+ValueT = TypeVar("ValueT")
+
+
+class Named(Mapping[str, ValueT], Generic[ValueT]):
+    """Specs by name, in the order given: a frozen table of a configuration."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, ValueT]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, name: str) -> ValueT:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        (value,) = get_args(source)
+        return core_schema.no_info_after_validator_function(
+            cls,
+            core_schema.no_info_before_validator_function(
+                lambda given: dict(given) if isinstance(given, Mapping) else given,
+                core_schema.dict_schema(core_schema.str_schema(), handler.generate_schema(value)),
+            ),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda named: {name: _dumped(item) for name, item in named.items()}
+            ),
+        )
+
+
+def _dumped(item: Any) -> Any:
+    return item.model_dump(mode="json") if isinstance(item, BaseModel) else item
+
+
 class Number(NamedTuple):
     """One row of the table of all numbers."""
 
@@ -110,7 +166,9 @@ class Spec(BaseModel):
         if not isinstance(data, Mapping):
             return handler(data)
         given = {key: value for key, value in data.items() if isinstance(value, Given)}
-        spec = handler({key: value.value if isinstance(value, Given) else value for key, value in data.items()})
+        spec = handler(
+            {key: value.value if isinstance(value, Given) else value for key, value in data.items()}
+        )
         spec._given.update(given)
         return spec
 
@@ -134,6 +192,8 @@ def _inputs(value: Any, given: Given | None) -> Any:
         return value.inputs()
     if isinstance(value, tuple):
         return [_inputs(item, None) for item in value]
+    if isinstance(value, Named):
+        return {name: _inputs(item, None) for name, item in value.items()}
     if given is not None:
         return Given(value, given.origin, given.source, given.low, given.high, given.targets)
     return value
@@ -145,6 +205,9 @@ def _numbers(value: Any, path: str, unit: str, given: Given | None) -> Iterator[
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
             yield from _numbers(item, f"{path}[{index}]", unit, given)
+    elif isinstance(value, Named):
+        for name, item in value.items():
+            yield from _numbers(item, f"{path}.{name}", unit, given)
     elif isinstance(value, int | float) or given is not None:
         yield Number(path, value, unit, given)
 

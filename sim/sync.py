@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sim.engine import PARK, URGENT, Environment, Park, Task
+from sim.engine import PARK, URGENT, Environment, Park, Steps, Task
 
 
 @dataclass(frozen=True)
@@ -135,3 +135,28 @@ class Mutex:
         self.stat.acquisitions += 1
         self.stat.waited(self._env.now - since_ns)
         self._env.wake(task, self._wake_ns)
+
+
+class Completion:
+    """struct completion: several tasks may wait for one event, which happens once."""
+
+    __slots__ = ("_env", "_waiters", "done")
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._waiters: list[Task] = []
+        self.done = False
+
+    def wait(self, task: Task) -> Steps:
+        """wait_for_completion: *task* sleeps until it is done; to be delegated to."""
+        if not self.done:
+            self._waiters.append(task)
+            yield PARK
+
+    def complete(self) -> None:
+        """complete_all: it is done, and everybody wakes."""
+        assert not self.done, "a completion is completed once"
+        self.done = True
+        for task in self._waiters:
+            self._env.wake(task)
+        self._waiters.clear()

@@ -2,7 +2,8 @@
 
 Never part of the tests: the machine may be shared.  Prints, for both of P13's variants, what a file
 costs with the light primitives and with stock SimPy's; then time per file at full size against a
-tenth, and the largest resident set; then the same for the pages of W25's large files, from 1 GiB to 120 and 144.
+tenth, and the largest resident set; then the same for the pages of W25's large files, from 1 GiB to 120 and
+144.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def main() -> None:
     for case in load(config_path("plug.toml"), SMALL).cases:
         ratio, light_us = against_stock(case)
         print(
-            f"{case.variant:>10}: {light_us:5.1f} us a file; stock SimPy takes {ratio:.2f} times as long, same results"
+            f"{case.variant:>10}: {light_us:5.1f} us a file; stock SimPy takes {ratio:.2f} times as long,"
+            " same results"
         )
     print(f"replay: {replay_us():.1f} us to read an event of a capture (1 M in as many s)")
     if "--short" not in sys.argv:
@@ -41,7 +43,9 @@ def main() -> None:
 
 
 def large_files() -> None:
-    """W25 whole, each case in a process of its own: CPU, memory, and time per page against 1 GiB of the same files."""
+    """W25 whole, each case in a process of its own: CPU, memory, and time per page against 1 GiB of the same
+    files.
+    """
     for variant, small in (("B", "7 MiB"), ("C", "170 MiB")):
         tiny = [f'workload.filesize="{small}"', 'machine.memory.memory="1088 MiB"',
                 'machine.memory.kernel_reserve="25 MiB"']  # fmt: skip
@@ -50,7 +54,8 @@ def large_files() -> None:
             f"{variant:>10}: {whole.cpu_s:.0f} s of CPU for {whole.file_bytes // GIB} GiB in"
             f" {len(whole.extents)} files,"
             f" {whole.peak_rss_mib:.0f} MiB; time per page"
-            f" {(whole.cpu_s / whole.file_bytes) / (part.cpu_s / part.file_bytes):.2f} times that of 1 GiB of them"
+            f" {(whole.cpu_s / whole.file_bytes) / (part.cpu_s / part.file_bytes):.2f} times that of 1 GiB"
+            " of them"
         )
 
 
@@ -58,7 +63,9 @@ def _alone(variant: str, overrides: list[str]) -> Outcome:
     cases = load(config_path("fragmentation.toml"), overrides).cases
     case = next(case for case in cases if case.variant == variant)
     with ProcessPoolExecutor(1) as pool:
-        pool.submit(run_case, load(config_path("extents_dirty.toml")).cases[0], 1).result()  # compile, or load, first
+        pool.submit(
+            run_case, load(config_path("extents_dirty.toml")).cases[0], 1
+        ).result()  # compile, or load, first
         return pool.submit(run_case, case, 1).result()
 
 

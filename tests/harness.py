@@ -2,25 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
-from models.block.bio import Bio, Request
 from models.block.elevator import ElevatorRules
 from models.block.merge import QueueLimits
-from models.block.queue import BlockCosts, BlockSubmitter, QueueSpec, RequestQueue
-from models.hardware import FS_MARK_PROGRAM, P13_MACHINE, P13_XFS
-from models.kernels import KERNELS, PLUG_RULES
-from models.machine import LIGHT, Machine, Primitives, Scenario, build
-from models.seams import Signals, Site, Submitter
-from models.workloads.fs_mark import parse_command
+from models.block.queue import BlockCosts, Queue, QueueSpec
+from models.block.thread import BlockThread
+from models.catalogue.filesystems import P13_XFS
+from models.catalogue.kernels import KERNELS, PLUG_RULES
+from models.catalogue.machines import P13_MACHINE
+from models.machine import LIGHT, Machine, Primitives, build
+from models.scenario import Scenario
+from models.seams import Bio, Request, Signals, Site, Thread
+from models.workloads.fs_mark import FsMarkSpec, parse_command
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
 from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
 from sim.units import KIB, MIB
+
+ValueT = TypeVar("ValueT")
+
+
+def only(named: Mapping[str, ValueT]) -> ValueT:
+    """The one of its kind: the only disk, mount or program."""
+    (value,) = named.values()
+    return value
+
+
+def one_of_each(
+    machine: dict[str, Any],
+    kernel: dict[str, Any],
+    filesystem: dict[str, Any],
+    workload: dict[str, Any],
+    **others: Any,
+) -> dict[str, Any]:
+    """The inputs of a scenario with one disk, one mount at / and one program from the start."""
+    (disk,) = machine["disks"]
+    return {
+        "machine": machine,
+        "kernel": kernel,
+        "mounts": {"mnt": {"disk": disk, "at": "/", "filesystem": filesystem}},
+        "programs": {workload["kind"]: {"start": 0, "workload": workload}},
+        "give_up": 10**12,
+        **others,
+    }
+
+
+def change(inputs: dict[str, Any], path: str, value: Any) -> None:
+    """Set the number at dotted *path*, as a configuration with one of each writes it."""
+    ways = {
+        "machine.device": ("machine", "disks", "*", "device"),
+        "machine.queue": ("machine", "disks", "*", "queue"),
+        "filesystem": ("mounts", "*", "filesystem"),
+        "workload": ("programs", "*", "workload"),
+    }
+    for short, way in ways.items():
+        if path == short or path.startswith(f"{short}."):
+            path = ".".join(way) + path[len(short) :]
+            break
+    table = inputs
+    *parents, last = path.split(".")
+    for parent in parents:
+        table = only(table) if parent == "*" else table[parent]
+    table[last] = value
+
 
 LIMITS = QueueLimits(max_sectors_bytes=512 * KIB, max_segments=128, max_segment_bytes=64 * KIB, nomerges=0)
 
@@ -35,25 +84,24 @@ def small_scenario(
     changes: dict[str, Any] | None = None,
 ) -> Scenario:
     """P13's machine with *memory_mib* of memory; *changes* go over the inputs, by dotted path."""
-    command = f"fs_mark -D 10000 -S0 -n {files} -s 4096 -L {loops} -k" + "".join(f" -d {i}" for i in range(processes))
-    inputs: dict[str, Any] = {
-        "machine": P13_MACHINE.inputs(),
-        "kernel": KERNELS["3.11-p13" if patched else "3.11"].inputs(),
-        "filesystem": P13_XFS.inputs(),
-        "workload": {**parse_command(command), **FS_MARK_PROGRAM},
-        "give_up": 10**12,
-    }
+    command = f"fs_mark -D 10000 -S0 -n {files} -s 4096 -L {loops} -k" + "".join(
+        f" -d {i}" for i in range(processes)
+    )
+    inputs = one_of_each(
+        P13_MACHINE.inputs(),
+        KERNELS["3.11-p13" if patched else "3.11"].inputs(),
+        P13_XFS.inputs(),
+        {**parse_command(command), **FsMarkSpec.costs},
+    )
     inputs["machine"]["memory"] |= {"memory": memory_mib * MIB, "kernel_reserve": 0}
     for path, value in (changes or {}).items():
-        *parents, last = path.split(".")
-        table = inputs
-        for parent in parents:
-            table = table[parent]
-        table[last] = value
+        change(inputs, path, value)
     return Scenario.model_validate(inputs)
 
 
-def run_small(seed: int = 1, primitives: Primitives = LIGHT, signals: Signals | None = None, **kwargs: Any) -> Machine:
+def run_small(
+    seed: int = 1, primitives: Primitives = LIGHT, signals: Signals | None = None, **kwargs: Any
+) -> Machine:
     """Build a small scenario and run it."""
     machine = build(small_scenario(**kwargs), seed, primitives=primitives, signals=signals)
     machine.run()
@@ -81,11 +129,12 @@ class BlockLayer:
 
     def __init__(
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
-        scheduler: str = "noop",
+        scheduler: str = "noop", pool: Any = "request_list",
     ) -> None:  # fmt: skip
         self.env = Environment()
         self.device = SlowDevice(self.env, latency_ns)
         self.ended: list[Any] = []
+        self._signals = Signals()
         costs = BlockCosts(request_ns=100, insert_ns=10, dispatch_ns=1_000, complete_ns=0)
         spec = QueueSpec(
             limits=LIMITS,
@@ -96,39 +145,40 @@ class BlockLayer:
         self._site = Site(
             env=self.env,
             processors=1,
-            signals=Signals(),
-            thread=lambda name: BlockSubmitter(self.env.task(name), self.queue, costs),
+            signals=self._signals,
+            thread=lambda name: BlockThread(self.env.task(name), PLUG_RULES[era], self._signals),
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
             mutex=lambda name: Mutex(self.env, name, 1_000),
             variation=lambda name: lambda: 1.0,
             variations=lambda name: np.ones,
             dice=Streams(1).generator,
         )
-        self.queue = RequestQueue(
+        self.queue = Queue(
             site=self._site,
+            name="sda",
             spec=spec,
-            rules=PLUG_RULES[era],
-            complete_ns=0,
+            pool=pool,
+            costs=costs,
             device=self.device,
             processors=Processors(self.env, 1, 10**9, lambda: 0.0),
         )
 
     def bio(self, start_sector: int, sectors: int = 8) -> Bio:
         """A write that reports its end."""
-        return Bio(start_sector, sectors, owner=self.queue, end_io=self.ended.append, context=start_sector)
+        return Bio(start_sector, sectors, queue=self.queue, end_io=self.ended.append, context=start_sector)
 
-    def run(self, *bodies: Callable[[Submitter], Steps]) -> None:
+    def run(self, *bodies: Callable[[Thread], Steps]) -> None:
         """Run each body as a thread of its own, to the end."""
         for body in bodies:
-            submitter = self._site.thread("writer")
-            self.env.start(submitter.task, body(submitter))
+            thread = self._site.thread("writer")
+            self.env.start(thread.task, body(thread))
         self.env.run()
-        assert self.env.live_tasks == 0, "a submitter never finished"
+        assert self.env.live_tasks == 0, "a thread never finished"
 
-    def submit(self, submitter: Submitter, bio: Bio) -> Steps:
+    def submit(self, thread: Thread, bio: Bio) -> Steps:
         """submit_bio."""
-        if not submitter.merge(bio):
-            yield from submitter.make_request(bio)
+        if not thread.merge(bio):
+            yield from thread.make_request(bio)
 
     @property
     def sizes(self) -> list[int]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from models.hardware import DD_PROGRAM, FIO_PROGRAM, FS_MARK_PROGRAM
-from models.kernels import KERNELS, PLUG_RULES
-from models.testbeds import FILESYSTEMS, MACHINES
+from models.catalogue.drives import DRIVES
+from models.catalogue.filesystems import FILESYSTEMS
+from models.catalogue.kernels import KERNELS, PLUG_RULES
+from models.catalogue.machines import MACHINES
 from models.variants import variants
 from sim.param import Given, Origin, Spec
 
@@ -35,9 +36,10 @@ def upward_imports(layer: str, source: str) -> list[str]:
     return [name for name in imported(source) if name.split(".")[0] in above]
 
 
-def sibling_imports(folder: str, source: str) -> list[str]:
-    """The imports of *source*, a variant in *folder*, that name another variant there."""
-    return [name for name in imported(source) if name.startswith(f"models.{folder}.")]
+def sibling_imports(folder: str, own: str, source: str) -> list[str]:
+    """The imports of *source*, a part of the variant *own* in *folder*, that name another variant there."""
+    others = [f"models.{folder}.{kind}" for kind in variants(folder) if kind != own]
+    return [name for name in imported(source) if any(f"{name}.".startswith(f"{other}.") for other in others)]
 
 
 def lost_steps(source: str, generators: set[str]) -> list[str]:
@@ -45,7 +47,9 @@ def lost_steps(source: str, generators: set[str]) -> list[str]:
     return [
         f"{node.lineno}: {ast.unparse(node.value)}"
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value.func) in generators
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and _name(node.value.func) in generators
     ]
 
 
@@ -77,22 +81,77 @@ def test_an_upward_import_is_seen() -> None:
     assert upward_imports("sim", "def f():\n    from models.block import merge\n") == ["models.block"]
 
 
+def own_kind(folder: str, path: Path) -> str:
+    """Of which variant of *folder* a file is a part, by its place."""
+    return path.relative_to(ROOT / "models" / folder).parts[0].removesuffix(".py")
+
+
 @pytest.mark.parametrize("folder", VARIANT_FOLDERS)
 def test_variants_are_strangers(folder: str) -> None:
-    """Variants in one folder never import each other, and nothing but the folder makes them known."""
-    for path in (ROOT / "models" / folder).glob("*.py"):
-        assert sibling_imports(folder, path.read_text()) == [], path.name
-    files = {path.stem for path in (ROOT / "models" / folder).glob("*.py")} - {"__init__"}
-    assert set(variants(folder)) == files, "a variant's kind is its file's name"
+    """Variants in one folder never import each other, nor does what they share; a kind is its file's name."""
+    for path in (ROOT / "models" / folder).rglob("*.py"):
+        assert sibling_imports(folder, own_kind(folder, path), path.read_text()) == [], path.name
+    places = {path.stem for path in (ROOT / "models" / folder).iterdir()}
+    assert variants(folder)
+    assert set(variants(folder)) <= places
 
 
 def test_only_the_machine_builds_components() -> None:
-    """No module but machine.py imports a variant's component, except the tables of named specs."""
+    """No module but machine.py and the catalogue imports a variant."""
     for path in (ROOT / "models").rglob("*.py"):
-        if path.name in ("machine.py", "hardware.py", "kernels.py", "testbeds.py"):
-            continue
+        place = path.relative_to(ROOT / "models").parts[0]
         for folder in VARIANT_FOLDERS:
-            assert not sibling_imports(folder, path.read_text()), path.name
+            if place not in (folder, "catalogue"):
+                assert not sibling_imports(folder, "", path.read_text()), path.name
+
+
+def imports_between(paths: list[Path]) -> dict[str, set[str]]:
+    """Which folder of models (or file, where it lies loose) imports which."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        place = path.relative_to(ROOT / "models").parts[0].removesuffix(".py")
+        names = {n.split(".")[1] for n in imported(path.read_text()) if n.startswith("models.")}
+        found.setdefault(place, set()).update(names - {place})
+    return found
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """What is left when nodes that nobody needs any more are taken away, one by one."""
+    left = {node: set(needs) for node, needs in graph.items()}
+    while free := [node for node, needs in left.items() if not needs & left.keys()]:
+        for node in free:
+            del left[node]
+    return sorted(left)
+
+
+def test_folders_import_each_other_one_way() -> None:
+    """No folder of models needs one that needs it, however far around."""
+    graph = imports_between([p for p in SOURCES if p.relative_to(ROOT).parts[0] == "models"])
+    assert {"seams", "block", "filesystems", "machine"} <= graph.keys()
+    assert cycle_in(graph) == []
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["a", "b", "c"], "the check can fail"
+
+
+def test_what_is_about_the_whole_lies_loose_and_nothing_else() -> None:
+    """At most four files of models are in no folder."""
+    loose = {path.stem for path in (ROOT / "models").glob("*.py")} - {"__init__"}
+    assert loose == {"seams", "scenario", "machine", "variants"}
+
+
+def long_functions(source: str, most: int) -> list[str]:
+    """Functions of more than so many lines."""
+    return [
+        f"{node.name}: {node.end_lineno - node.lineno + 1}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= most
+    ]
+
+
+def test_functions_stay_short() -> None:
+    """None above sixty lines; and the check can fail."""
+    for path in SOURCES:
+        assert long_functions(path.read_text(), 60) == [], path.name
+    assert long_functions("def f():\n" + "    x = 1\n" * 60, 60) == ["f: 61"]
 
 
 def test_no_process_is_called_without_being_run() -> None:
@@ -121,11 +180,18 @@ def test_no_stray_dice_and_no_wall_clock_in_the_model() -> None:
 
 
 def _specs() -> list[tuple[str, Spec]]:
-    named: list[tuple[str, Spec]] = [*MACHINES.items(), *FILESYSTEMS.items(), *KERNELS.items()]
+    named: list[tuple[str, Spec]] = [
+        *MACHINES.items(),
+        *FILESYSTEMS.items(),
+        *KERNELS.items(),
+        *((f"drive {name}", drive) for name, drive in DRIVES.items()),
+    ]
     return named + [(f"plug {name}", rules) for name, rules in PLUG_RULES.items()]
 
 
-@pytest.mark.parametrize(("name", "spec"), _specs(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "spec"), _specs(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_every_number_has_a_source(name: str, spec: Spec) -> None:
     """No number without an origin and a source; an assumed one has a range that holds it."""
     numbers = list(spec.numbers())
@@ -138,9 +204,11 @@ def test_every_number_has_a_source(name: str, spec: Spec) -> None:
 
 def test_the_program_s_numbers_have_sources() -> None:
     """The same for what the programs themselves cost."""
-    for name, given in (FS_MARK_PROGRAM | FIO_PROGRAM | DD_PROGRAM).items():
-        assert isinstance(given, Given)
-        assert_ranged(name, given.value, given)
+    for variant in variants("workloads").values():
+        assert variant.spec.costs
+        for name, given in variant.spec.costs.items():
+            assert isinstance(given, Given)
+            assert_ranged(name, given.value, given)
 
 
 def assert_ranged(path: str, value: object, given: Given) -> None:

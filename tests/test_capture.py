@@ -20,7 +20,7 @@ from experiments.captures.reader import open_capture
 from experiments.captures.replay import replay
 from experiments.captures.story import story_of
 from experiments.cli import main
-from models.kernels import PLUG_RULES
+from models.catalogue.kernels import PLUG_RULES
 
 NEEDED = ("mkfs.xfs", "fs_mark", "losetup", "mount", "umount")
 
@@ -96,7 +96,9 @@ def test_this_machines_kernel_is_replayed_equal(
     assert _mounted() == before
     capture = open_capture(out)
     of = conditions_of(capture, Options())
-    verdict = replay(story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device)
+    verdict = replay(
+        story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
+    )
     assert verdict.decisions_total > 500
     assert verdict.mismatches == []
     assert verdict.events_lost == 0
@@ -122,7 +124,10 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
     ]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent)
     deadline = time.monotonic() + 30
-    while not list(recorder.TRACEFS.glob(f"instances/wbsim-{running.pid}/trace")) and time.monotonic() < deadline:
+    while (
+        not list(recorder.TRACEFS.glob(f"instances/wbsim-{running.pid}/trace"))
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.05)
     time.sleep(0.5)
     running.send_signal(signal.SIGTERM)

@@ -52,7 +52,7 @@ def test_variants_and_overrides() -> None:
     unpatched, patched = (case.scenario for case in experiment.cases)
     assert unpatched.kernel.writeback.plug_scope == "mapping"
     assert patched.kernel.writeback.plug_scope == "slice"
-    assert unpatched.workload.files == 7  # type: ignore[attr-defined]
+    assert unpatched.programs["fs_mark"].workload.files == 7  # type: ignore[attr-defined]
     assert patched.machine.memory.memory == 1 << 30
     given = patched.kernel.writeback.given("plug_scope")
     assert given is not None
@@ -62,27 +62,51 @@ def test_variants_and_overrides() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('machine.memory.memory = "64 MiB"', 'machine.memory.memroy = "64 MiB"',
-         "x.toml:4: machine.memory.memroy: unknown key; did you mean memory?"),
+        (
+            'machine.memory.memory = "64 MiB"',
+            'machine.memory.memroy = "64 MiB"',
+            "x.toml:4: machine.memory.memroy: unknown key; did you mean memory?",
+        ),
         ('"64 MiB"', '"64 s"', "x.toml:4: machine.memory.memory: 's' is no unit of size; use one of B, KiB"),
-        ('"64 MiB"', '"4k"', 'x.toml:4: machine.memory.memory: \'4k\' is ambiguous; write "4 KiB"'),
+        ('"64 MiB"', '"4k"', "x.toml:4: machine.memory.memory: '4k' is ambiguous; write \"4 KiB\""),
         ('"64 MiB"', "4096", "x.toml:4: machine.memory.memory: 4096 has no unit; write a text"),
         ('"64 MiB"', '"-1 MiB"', "x.toml:4: machine.memory.memory: '-1 MiB' is negative"),
-        ('machine.like = "p13-vm"', 'machine.like = "p13"', "x.toml:3: machine.like: 'p13' is not known; use"),
+        (
+            'machine.like = "p13-vm"',
+            'machine.like = "p13"',
+            "x.toml:3: machine.like: 'p13' is not known; use",
+        ),
         ("-S0", "-S1", "x.toml:8: workload.command: -S 1: syncing is not modelled yet; use -S0"),
-        ('plug_scope = "slice"', 'plug_scope = "file"', "x.toml:11: kernel.writeback.plug_scope: input should be"),
-        ("[variants.patched]", "[variants.patched]\nkernal.name = 'x'",
-         "x.toml:11: kernal: unknown key; did you mean kernel?"),
-        ("-d a -d b", "-d a -d b -t 3", "x.toml:8: workload: 3 processes are not a multiple of 2 directories"),
+        (
+            'plug_scope = "slice"',
+            'plug_scope = "file"',
+            "x.toml:11: kernel.writeback.plug_scope: input should be",
+        ),
+        (
+            "[variants.patched]",
+            "[variants.patched]\nkernal.name = 'x'",
+            "x.toml:11: kernal: unknown key; did you mean kernel?",
+        ),
+        (
+            "-d a -d b",
+            "-d a -d b -t 3",
+            "x.toml:8: workload: 3 processes are not a multiple of 2 directories",
+        ),
         ('"64 MiB"', '"1 KiB"', "x.toml:4: machine.memory: less than 1 MiB of memory is left"),
         ("-s 4096", "-s 40000000000000", "do not fit"),
         ('title = "a small run"', "", "title: is missing"),
-        ('plug_scope = "slice"', 'plug_scope = "slice"\nkernel.throttling = { kind = "caller_writes", hz = 1000 }',
-         "share a quota with the flusher: give writeback.quota_pages, too"),
-        ('plug_scope = "slice"', 'plug_scope = "slice"\nkernel.throttling.kind = "caller_writes"',
-         "kernel.throttling.hz: is missing; every number has to be given"),
+        (
+            'plug_scope = "slice"',
+            'plug_scope = "slice"\nkernel.throttling = { kind = "caller_writes", hz = 1000 }',
+            "share a quota with the flusher: give writeback.quota_pages, too",
+        ),
+        (
+            'plug_scope = "slice"',
+            'plug_scope = "slice"\nkernel.throttling.kind = "caller_writes"',
+            "kernel.throttling.hz: is missing; every number has to be given",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str) -> None:
     """file:line: key: what is wrong; what would be right."""
     found = problems(GOOD.replace(old, new))
@@ -99,8 +123,9 @@ def test_all_problems_come_at_once() -> None:
 
 def test_an_unknown_key_is_told_by_its_own_kind() -> None:
     """allocsize is XFS's, and of another kind's size or of itself nothing is said."""
-    (problem,) = problems(GOOD, 'filesystem.allocsize="64 MiB"')
-    assert "filesystem.allocsize: unknown key; known here: agcount" in problem
+    text = GOOD.replace("p13-xfs", "loop-ext4").replace('"64 MiB"', '"64 GiB"')
+    (problem,) = problems(text, 'filesystem.allocsize="64 MiB"')
+    assert "filesystem.allocsize: unknown key; known here: descriptors, flex_groups" in problem
 
 
 def test_contradictions_are_refused() -> None:
@@ -149,7 +174,9 @@ def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest
 def test_a_sweep_over_texts_is_drawn(tmp_path: Path) -> None:
     """Schedulers have no order: points, not lines."""
     config, out = tmp_path / "x.toml", tmp_path / "out"
-    points = ", ".join(f'{{ value = "{s}", machine.queue.elevator.scheduler = "{s}" }}' for s in ("noop", "deadline"))
+    points = ", ".join(
+        f'{{ value = "{s}", machine.queue.elevator.scheduler = "{s}" }}' for s in ("noop", "deadline")
+    )
     config.write_text(f'{GOOD}\n[sweep]\nname = "scheduler"\npoints = [{points}]\n')
     assert main(["run", str(config), "--out", str(out)]) == 0
     assert main(["plot", str(out)]) == 0

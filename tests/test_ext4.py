@@ -10,14 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.disk_map import owners
-from models.extents.ext4_layout import placed_in, window, write_all
-from models.extents.file_pages import FilePages, hold_blocks, use_held
-from models.extents.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc
-from models.kernels import KERNELS
-from models.machine import Machine, Scenario, build
+from models.catalogue.filesystems import LOOP_EXT4
+from models.catalogue.kernels import KERNELS
+from models.catalogue.machines import LOOP_MACHINE
+from models.filesystems.ext4.layout import placed_in, window, write_all
+from models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc
+from models.machine import Machine, build
+from models.page_cache.file_pages import FilePages, hold_blocks, use_held
+from models.scenario import Scenario
 from models.seams import NoSpace
-from models.testbeds import LOOP_EXT4, LOOP_MACHINE
-from sim.units import KIB, MIB, S
+from sim.units import KIB, MIB
+from tests.harness import one_of_each, only
 
 SMALL = Geometry(groups=8, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
 
@@ -29,12 +32,16 @@ def test_what_mkfs_keeps_is_where_dumpe2fs_says() -> None:
     geometry = LOOP_EXT4.geometry
     assert [geometry.head_blocks(group) for group in (0, 1, 2, 3, 48)] == [9_257, 1_027, 0, 1_027, 8_224]
     assert GROUP_BLOCKS - geometry.head_blocks(49) == 15_357
-    assert geometry.groups * GROUP_BLOCKS - sum(map(geometry.head_blocks, range(96))) == LOOP_EXT4.room // 4096
+    assert (
+        geometry.groups * GROUP_BLOCKS - sum(map(geometry.head_blocks, range(96))) == LOOP_EXT4.room // 4096
+    )
 
 
 @given(taken=st.lists(st.tuples(st.integers(0, GROUP_BLOCKS - 1), st.integers(1, 3_000)), max_size=12))
 def test_the_buddies_are_the_free_blocks(taken: list[tuple[int, int]]) -> None:
-    """The first buddy that an order is given is aligned and free, and there is none if no aligned power of two is."""
+    """The first buddy that an order is given is aligned and free, and there is none if no aligned power of
+    two is.
+    """
     group = BlockGroup(3, 100)
     bitmap = np.zeros(GROUP_BLOCKS, bool)
     bitmap[100:] = True
@@ -111,7 +118,7 @@ def test_the_window_grows_with_the_file(page: int, count: int, size: int, expect
 def test_the_window_leaves_out_what_has_blocks() -> None:
     """Mapped on one side, held on the other."""
     file = FilePages(4_096, base=0)
-    write_all(file.pages, np.arange(3_000))
+    write_all(file.pages, np.arange(3_000), 4_096)
     hold_blocks(file.pages, 2_100, 700, 50)
     use_held(file.pages, 2_100, 50)
     hold_blocks(file.pages, 2_900, 9_000, 20)
@@ -121,7 +128,9 @@ def test_the_window_leaves_out_what_has_blocks() -> None:
 @pytest.mark.parametrize(
     ("page", "count", "got", "expected"), [(2_045, 10, 200, 1_848), (100, 50, 200, 0), (900, 10, 300, 900)]
 )
-def test_what_is_too_short_for_the_window_covers_the_request(page: int, count: int, got: int, expected: int) -> None:
+def test_what_is_too_short_for_the_window_covers_the_request(
+    page: int, count: int, got: int, expected: int
+) -> None:
     """ext4_mb_new_inode_pa: at the window's end, at its start, or from the request on."""
     assert placed_in(0, 2_048, page, count, got) == expected
 
@@ -135,19 +144,22 @@ def scenario(workload: dict[str, Any], dirty_mib: int | None, kernel: str = "6.1
     if dirty_mib is not None:
         rules["dirty"] |= {"dirty_bytes": dirty_mib * MIB, "dirty_background_bytes": dirty_mib * MIB // 2}
     return Scenario.model_validate(
-        {
-            "machine": LOOP_MACHINE.inputs(), "kernel": rules, "filesystem": LOOP_EXT4.inputs(), "workload": workload,
-            "give_up": 1_000 * S, "sync_after": True,
-        }
-    )  # fmt: skip
+        one_of_each(LOOP_MACHINE.inputs(), rules, LOOP_EXT4.inputs(), workload, sync_after=True)
+    )
 
 
 def fio(jobs: int, nrfiles: int, filesize: int, rw: str = "randwrite") -> dict[str, Any]:
     """A directory for each job; *filesize* in KiB."""
     return {
-        "kind": "fio", "rw": rw, "numjobs": jobs, "directories": jobs, "nrfiles": nrfiles, "filesize": filesize * KIB,
-        "app_time": 750, "fork_time": 150_000,
-    }  # fmt: skip
+        "kind": "fio",
+        "rw": rw,
+        "numjobs": jobs,
+        "directories": jobs,
+        "nrfiles": nrfiles,
+        "filesize": filesize * KIB,
+        "app_time": 750,
+        "fork_time": 150_000,
+    }
 
 
 def dd(streams: int, size: int, sharing: int) -> dict[str, Any]:
@@ -163,20 +175,22 @@ def run(what: Scenario, seed: int = 1) -> Machine:
     machine = build(what, seed)
     machine.run()
     assert machine.cache.dirty == machine.cache.writeback == 0
-    tables = [inode.file.extent_table() for inode in files(machine)]
-    blocks = np.concatenate([np.arange(block, block + count) for table in tables for _, block, count in table])
-    assert len(np.unique(blocks)) == len(blocks) == sum(inode.file.size for inode in files(machine))
+    tables = [file.extent_table() for file in files(machine)]
+    blocks = np.concatenate(
+        [np.arange(block, block + count) for table in tables for _, block, count in table]
+    )
+    assert len(np.unique(blocks)) == len(blocks) == sum(file.size for file in files(machine))
     return machine
 
 
 def files(machine: Machine) -> Any:
     """Its files, in the order of creation."""
-    return machine.filesystem.inodes  # type: ignore[attr-defined]
+    return only(machine.mounts).filesystem.layouts()
 
 
 def counts(machine: Machine) -> list[int]:
     """Extents of each file, as filefrag counts them."""
-    return list(machine.filesystem.extents_per_file())
+    return list(only(machine.mounts).filesystem.extents_per_file())
 
 
 @settings(max_examples=15)
@@ -192,12 +206,9 @@ def test_free_and_used_are_the_disk(
     dirty: int | None, jobs: int, nrfiles: int, filesize: int, rw: str, kernel: str
 ) -> None:
     """Free blocks, pages and trees; and what is held for a file goes back once."""
-    filesystem: Any = run(scenario(fio(jobs, nrfiles, filesize, rw), dirty, kernel)).filesystem
-    for _ in range(2):
-        used = sum(inode.file.size for inode in filesystem.inodes) + filesystem.tree_blocks
-        assert filesystem.free_blocks + used == LOOP_EXT4.room // 4096
-        for inode in filesystem.inodes:
-            filesystem.close(inode)
+    filesystem: Any = only(run(scenario(fio(jobs, nrfiles, filesize, rw), dirty, kernel)).mounts).filesystem
+    used = sum(file.size for file in filesystem.layouts()) + filesystem.tree_blocks
+    assert filesystem.free_blocks + used == LOOP_EXT4.room // 4096
 
 
 @pytest.mark.parametrize(
@@ -211,17 +222,25 @@ def test_a_nearly_full_filesystem_keeps_its_laws(
 ) -> None:
     """What is held for later is given up where nothing else is free; every block has one owner."""
     inputs = scenario(fio(1, nrfiles, filesize, rw), None, kernel).inputs()
-    inputs["filesystem"] |= {"size": 256 * MIB, "descriptors": descriptors * 4 * KIB, "journal": 4 * MIB}
+    inputs["mounts"]["mnt"]["filesystem"] |= {
+        "size": 256 * MIB,
+        "descriptors": descriptors * 4 * KIB,
+        "journal": 4 * MIB,
+    }
     what = Scenario.model_validate(inputs)
-    filesystem: Any = run(what).filesystem
-    used = sum(inode.file.size for inode in filesystem.inodes) + filesystem.tree_blocks
-    assert filesystem.free_blocks + used == what.filesystem.room // 4096  # type: ignore[attr-defined]
+    filesystem: Any = only(run(what).mounts).filesystem
+    used = sum(file.size for file in filesystem.layouts()) + filesystem.tree_blocks
+    assert filesystem.free_blocks + used == what.mounts["mnt"].filesystem.room // 4096
 
 
 def test_a_full_filesystem_says_so() -> None:
     """The pages fit, the blocks of the file's tree do not."""
     inputs = scenario(fio(1, 1, 29_904), 8).inputs()
-    inputs["filesystem"] |= {"size": 256 * MIB, "descriptors": 28_000 * 4 * KIB, "journal": 4 * MIB}
+    inputs["mounts"]["mnt"]["filesystem"] |= {
+        "size": 256 * MIB,
+        "descriptors": 28_000 * 4 * KIB,
+        "journal": 4 * MIB,
+    }
     with pytest.raises(NoSpace, match="full; give a larger one"):
         run(Scenario.model_validate(inputs))
 
@@ -229,7 +248,7 @@ def test_a_full_filesystem_says_so() -> None:
 @pytest.mark.parametrize(("kernel", "left"), [("3.11", []), ("6.18", [512 - 5])])
 def test_closed_small_files_are_packed_since_6_0(kernel: str, left: list[int]) -> None:
     """20 KiB, closed before writeback: into a run of 512 blocks, or (mechanisms.md 6.6) each by itself."""
-    filesystem: Any = run(scenario(fio(1, 1, 20), None, kernel)).filesystem
+    filesystem: Any = only(run(scenario(fio(1, 1, 20), None, kernel)).mounts).filesystem
     assert [free for runs in filesystem._locality_groups for _, free in runs] == left
 
 
@@ -248,16 +267,20 @@ the model followed from the last three.
 
 @pytest.mark.parametrize(("what", "real"), RANDOM)
 def test_random_writes_lie_as_the_kernels(what: tuple[int | None, int, int, int], real: list[int]) -> None:
-    """Windows of 8 MiB in the order of the file, broken where the tree's blocks are: the kernel's count within two."""
+    """Windows of 8 MiB in the order of the file, broken where the tree's blocks are: the kernel's count
+    within two.
+    """
     dirty, jobs, nrfiles, size = what
     found = counts(run(scenario(fio(jobs, nrfiles, size * 1024), dirty)))
     assert np.mean(found) == pytest.approx(np.mean(real), abs=2)
 
 
 def test_a_random_file_breaks_where_the_kernels_did() -> None:
-    """Between 15 and 17 windows of 8 MiB lie together: all of a group of 128 MiB but the one with the tree's blocks."""
-    (inode,) = files(run(scenario(fio(1, 1, 1024 * 1024), 128)))
-    first, *middle, _ = [extent.pages for extent in inode.file.extents()]
+    """Between 15 and 17 windows of 8 MiB lie together: all of a group of 128 MiB but the one with the tree's
+    blocks.
+    """
+    (file,) = files(run(scenario(fio(1, 1, 1024 * 1024), 128)))
+    first, *middle, _ = [extent.pages for extent in file.extents()]
     assert first == 2_048
     assert all(28_672 <= pages <= 34_816 and pages % 2_048 == 0 for pages in middle)
 
@@ -272,38 +295,44 @@ def test_an_extent_that_goes_on_in_the_next_group_is_drawn_there() -> None:
 
 def test_small_files_are_packed_by_the_locality_group() -> None:
     """32 KiB each: one behind the other, as the kernel put them."""
-    starts = [inode.file.extents()[0].block for inode in files(run(scenario(fio(1, 100, 32), None)))]
+    starts = [file.extents()[0].block for file in files(run(scenario(fio(1, 100, 32), None)))]
     assert np.diff(starts).tolist() == [8] * 99
 
 
 @pytest.mark.parametrize(("size", "rw", "apart"), [(700, "write", 175), (3_072, "randwrite", 768)])
 def test_closed_files_take_what_they_need(size: int, rw: str, apart: int) -> None:
-    """Closed before they are written back: nothing is set aside, and 700 KiB or 3 MiB lie behind each other."""
-    starts = [inode.file.extents()[0].block for inode in files(run(scenario(fio(1, 8, size, rw), None)))]
+    """Closed before they are written back: nothing is set aside, and 700 KiB or 3 MiB lie behind each
+    other.
+    """
+    starts = [file.extents()[0].block for file in files(run(scenario(fio(1, 8, size, rw), None)))]
     assert (np.diff(sorted(starts)) == apart).sum() >= 6
 
 
 @pytest.mark.parametrize(
     ("dirty", "workload", "real"),
     [
-        (128, dd(4, 256, 4), 17.0), (128, dd(4, 256, 1), 17.75), (32, dd(8, 128, 8), 15.0), (None, dd(2, 512, 2), 11),
-        (64, dd(3, 300, 1), 26.7), (48, fio(2, 2, 96 * 1024, "write"), 11.5),
+        (128, dd(4, 256, 4), 17.0),
+        (128, dd(4, 256, 1), 17.75),
+        (32, dd(8, 128, 8), 15.0),
+        (None, dd(2, 512, 2), 11),
+        (64, dd(3, 300, 1), 26.7),
+        (48, fio(2, 2, 96 * 1024, "write"), 11.5),
         (64, fio(1, 4, 128 * 1024, "write"), 14.5),
     ],
-)  # fmt: skip
+)
 def test_streams_lie_as_the_kernels(dirty: int | None, workload: dict[str, Any], real: float) -> None:
     """Extents of a few windows, whatever the directory: within a quarter of filefrag's count."""
     assert np.mean(counts(run(scenario(workload, dirty)))) == pytest.approx(real, rel=0.25)
 
 
 def test_the_quota_bump_writes_128_mib_at_once() -> None:
-    """To 3.10 a visit writes all that is dirty at the cursor, up to 128 MiB, although the quota is 4 MiB: wherever in a
-    window it begins.
+    """To 3.10 a visit writes all that is dirty at the cursor, up to 128 MiB, although the quota is 4 MiB:
+    wherever in a window it begins.
     """
     largest = {}
     for bump, dirty in ((32_768, None), (32_768, 64), (0, None)):
         inputs = scenario(dd(1, 512, 1), dirty, "2.6.34").inputs()
-        inputs["kernel"]["ext4"]["bump_pages"] = bump
+        inputs["kernel"]["filesystems"]["ext4"]["bump_pages"] = bump
         machine, wrote = build(Scenario.model_validate(inputs), 1), [0]
         machine.signals.writeback_single_inode.observers.append(
             lambda _name, wrote, seen=wrote, **_: seen.append(wrote)

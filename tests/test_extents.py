@@ -14,15 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.layout import filefrag, xfs_bmap
-from models.extents.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
-from models.extents.free_space import FreeSpace
-from models.extents.page_walk import BIOS, CALLS, CONVERT, DICE, DONE, PAGE, WROTE, new_walk
-from models.extents.xfs_layout import Terms, convert, prealloc, target_of, walk, write_all
-from models.kernels import KERNELS
+from models.catalogue.filesystems import LOOP_XFS
+from models.catalogue.kernels import KERNELS
+from models.catalogue.machines import LOOP_MACHINE
+from models.filesystems.page_walk import BIOS, CALLS, CONVERT, DICE, DONE, PAGE, WROTE, new_walk
+from models.filesystems.xfs.free_space import FreeSpace
+from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.machine import Machine, Scenario, build
-from models.random_map import RandomMap
-from models.testbeds import LOOP_MACHINE
-from sim.units import GIB, KIB, MIB, S
+from models.page_cache.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
+from models.workloads.random_map import RandomMap
+from sim.units import GIB, KIB, MIB
+from tests.harness import change, one_of_each, only
 
 # -- free space ------------------------------------------------------------------------------------------
 
@@ -83,6 +85,15 @@ def test_a_group_may_have_a_tebibyte() -> None:
 
 # -- the pages of a file ---------------------------------------------------------------------------------
 
+FAR = 1 << 40
+"""There is room for every page that these tests write."""
+
+
+def rules(kernel: str) -> Any:
+    """What *kernel*'s XFS decides."""
+    return KERNELS[kernel].filesystems["xfs"]
+
+
 TERMS = Terms(
     map_ns=10,
     page_ns=1,
@@ -95,10 +106,12 @@ TERMS = Terms(
     home=True,
     free=True,
 )
-RULES = KERNELS["6.17"].xfs
+RULES = rules("6.17")
 
 
-def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int, horizon_ns: int = 1 << 40) -> tuple[int, Any]:
+def walk_once(
+    file: FilePages, space: FreeSpace, budget: int, start: int, horizon_ns: int = 1 << 40
+) -> tuple[int, Any]:
     """One compiled walk: why it stopped, and its bios."""
     at = new_walk(start, budget)
     bios = np.empty((64, 2), np.int64)
@@ -108,16 +121,18 @@ def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int, horizo
 
 @given(data=st.data())
 def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: st.DataObject) -> None:
-    """Write at random and walk in between: each page keeps its first block, no block has two pages, the bios are
-    the extents, and what is free and what is used are the disk.
+    """Write at random and walk in between: each page keeps its first block, no block has two pages, the bios
+    are the extents, and what is free and what is used are the disk.
     """
     file, space = FilePages(256, base=0), FreeSpace(100, 900)
     rule = prealloc(RULES, data.draw(st.sampled_from([None, 16, 32])))
     blocks: dict[int, int] = {}
-    for burst in data.draw(st.lists(st.sets(st.integers(0, 199), min_size=1, max_size=9), min_size=1, max_size=12)):
+    for burst in data.draw(
+        st.lists(st.sets(st.integers(0, 199), min_size=1, max_size=9), min_size=1, max_size=12)
+    ):
         left = np.array(sorted(burst))
         while True:
-            done, _ = write_all(file.pages, left, 1, rule)
+            done, _ = write_all(file.pages, left, 1, rule, FAR)
             left = left[done:]
             if not len(left):
                 break
@@ -140,13 +155,15 @@ def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: 
     assert space.blocks + len(lies) == 900
 
 
-@given(pages=st.sets(st.integers(0, 99), min_size=1), cuts=st.lists(st.integers(1, 60), min_size=1, max_size=6))
+@given(
+    pages=st.sets(st.integers(0, 99), min_size=1), cuts=st.lists(st.integers(1, 60), min_size=1, max_size=6)
+)
 def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) -> None:
     """However often somebody else's event interrupts it: the same bios, the same extents."""
 
     def written() -> FilePages:
         file = FilePages(256, base=0)
-        write_all(file.pages, np.array(sorted(pages)), 1, prealloc(KERNELS["2.6.34"].xfs, None))
+        write_all(file.pages, np.array(sorted(pages)), 1, prealloc(rules("2.6.34"), None), FAR)
         return file
 
     whole, pieces = written(), written()
@@ -156,7 +173,9 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     at = new_walk(0, 1 << 40)
     rows, turn = np.empty((64, 2), np.int64), 0
     while True:
-        reason = walk(pieces.pages, spaces[1].with_room(64), TERMS, at, cuts[turn % len(cuts)], np.ones(64), rows)
+        reason = walk(
+            pieces.pages, spaces[1].with_room(64), TERMS, at, cuts[turn % len(cuts)], np.ones(64), rows
+        )
         bios += rows[: at[BIOS]].tolist()
         at[DICE], turn = 0, turn + 1
         if reason == DONE:
@@ -170,10 +189,12 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
 
 
 def test_a_file_may_go_far_from_home() -> None:
-    """Blocks are counted from the file's group; farther than 2^31 blocks away they take more room, and stay right."""
+    """Blocks are counted from the file's group; farther than 2^31 blocks away they take more room, and stay
+    right.
+    """
     file, space = FilePages(64, base=5 << 33), FreeSpace(7, 50)
     for page, first_block in ((0, 5 << 33), (30, 2 << 33)):
-        write_all(file.pages, np.array([page]), 1, prealloc(KERNELS["6.17"].xfs, None))
+        write_all(file.pages, np.array([page]), 1, prealloc(rules("6.17"), None), FAR)
         first = file.reach(first_block, 1 << 20)
         convert(file.pages, space.with_room(1), page, 0, first)
     assert [(e.page, e.block) for e in file.extents()] == [(0, (5 << 33) + 7), (30, (2 << 33) + 8)]
@@ -182,7 +203,7 @@ def test_a_file_may_go_far_from_home() -> None:
 def test_trimming_frees_what_lies_behind_the_end() -> None:
     """Speculative preallocation goes back on the last close."""
     file, space = FilePages(64, base=0), FreeSpace(500, 100)
-    write_all(file.pages, np.arange(20), 1, prealloc(KERNELS["2.6.34"].xfs, None))
+    write_all(file.pages, np.arange(20), 1, prealloc(rules("2.6.34"), None), FAR)
     convert(file.pages, space.with_room(1), 0, 0, 0)
     assert file.trim() == [(520, 12)]
     assert file.extents() == [FileExtent(0, 500, 20)]
@@ -196,17 +217,21 @@ def test_trimming_frees_what_lies_behind_the_end() -> None:
     ],
 )  # fmt: skip
 def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: int, end: int) -> None:
-    """To the next unit's end until 2.6.37, or to allocsize's; later, twice what lies in front, nothing below 64 KiB."""
+    """To the next unit's end until 2.6.37, or to allocsize's; later, twice what lies in front, nothing below
+    64 KiB.
+    """
     file = FilePages(512, base=0)
-    write_all(file.pages, np.arange(written), 1, prealloc(KERNELS[kernel].xfs, allocsize))
+    write_all(file.pages, np.arange(written), 1, prealloc(rules(kernel), allocsize), FAR)
     assert delayed_extent(file.pages, 0) == (0, end)
 
 
 @pytest.mark.parametrize("wraps", [True, False])
 def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
-    """From page 60 on: to the file's end, and then from its beginning to page 59, or not (mechanisms.md 2.4)."""
+    """From page 60 on: to the file's end, and then from its beginning to page 59, or not (mechanisms.md
+    2.4).
+    """
     file, space = FilePages(256, base=0), FreeSpace(0, 400)
-    write_all(file.pages, np.arange(100), 1, prealloc(KERNELS["2.6.34"].xfs, None))
+    write_all(file.pages, np.arange(100), 1, prealloc(rules("2.6.34"), None), FAR)
     at, bios = new_walk(60, 1 << 40), np.empty((64, 2), np.int64)
     terms = TERMS._replace(wraps=wraps, bio_pages=100)
     assert walk(file.pages, space.with_room(64), terms, at, 1 << 60, np.ones(64), bios) == DONE
@@ -215,22 +240,29 @@ def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
 
 
 def test_a_quota_that_has_wound_up_ends() -> None:
-    """2.6.34 on single pages: the quota grows by four with every call, the walk ends with its calls all the same."""
+    """2.6.34 on single pages: the quota grows by four with every call, the walk ends with its calls all the
+    same.
+    """
     file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
-    write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(KERNELS["2.6.34"].xfs, None)._replace(unit=1))
+    write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(rules("2.6.34"), None)._replace(unit=1), FAR)
     at, bios, calls = new_walk(0, 1_024), np.empty((64, 2), np.int64), 0
     at[CALLS] = 1_024
-    while walk(file.pages, space.with_room(64), TERMS._replace(calls_x4=True), at, 1 << 60, np.ones(64), bios) != DONE:
+    while (
+        walk(file.pages, space.with_room(64), TERMS._replace(calls_x4=True), at, 1 << 60, np.ones(64), bios)
+        != DONE
+    ):
         at[DICE], calls = 0, calls + 1
         assert calls < 200
     assert at[WROTE] == 1_024
 
 
 def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
-    """1024 calls: 4097 pages at once and then two at a time; the repair writes 1024 pages (mechanisms.md 2.5)."""
+    """1024 calls: 4097 pages at once and then two at a time; the repair writes 1024 pages (mechanisms.md
+    2.5).
+    """
     for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
         file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
-        write_all(file.pages, np.arange(10_000), 1, prealloc(KERNELS["2.6.34"].xfs, None))
+        write_all(file.pages, np.arange(10_000), 1, prealloc(rules("2.6.34"), None), FAR)
         at = new_walk(0, 1_024)
         at[CALLS] = 1_024 if calls_x4 else 1 << 40
         bios = np.empty((2_048, 2), np.int64)
@@ -268,11 +300,15 @@ def _order(seed: int, blocks: int) -> list[int]:
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
 def test_the_random_map_is_fios(tmp_path: Path) -> None:
-    """fio's own log of a random write, half way: as many runs as ours, which are a fifth fewer than by chance."""
+    """fio's own log of a random write, half way: as many runs as ours, which are a fifth fewer than by
+    chance.
+    """
     log = tmp_path / "log"
     command = ["fio", "--name=x", "--ioengine=null", "--rw=randwrite", "--bs=4k", "--size=64M"]
     subprocess.run([*command, f"--write_iolog={log}"], check=True, capture_output=True, cwd=tmp_path)
-    order = np.array([int(line.split()[-2]) // 4096 for line in log.read_text().splitlines() if " write " in line])
+    order = np.array(
+        [int(line.split()[-2]) // 4096 for line in log.read_text().splitlines() if " write " in line]
+    )
     dice = np.random.default_rng(1)
     fio, ours, chance = (
         _runs(o, 8_192) for o in (order, RandomMap(dice, 16_384).take(16_384), dice.permutation(16_384))
@@ -302,21 +338,14 @@ def fio_scenario(
 ) -> Scenario:
     """What docs/measurements.md D ran: fio on a fresh XFS, *dirty* and *filesize* in MiB."""
     size = filesize * MIB
+    filesystem = {**LOOP_XFS.inputs(), "agcount": agcount}
+    workload = {
+        "kind": "fio", "rw": rw, "numjobs": jobs, "directories": jobs, "nrfiles": nrfiles, "filesize": size,
+        "app_time": 750, "fork_time": 150_000,
+    }  # fmt: skip
     return Scenario.model_validate(
-        {
-            "machine": LOOP_MACHINE.inputs(),
-            "kernel": kernel_with(dirty),
-            "filesystem": {
-                "kind": "xfs_extents", "size": 12 * GIB, "agcount": agcount, "group_head": 64 * KIB,
-            },
-            "workload": {
-                "kind": "fio", "rw": rw, "numjobs": jobs, "directories": jobs, "nrfiles": nrfiles, "filesize": size,
-                "app_time": 750, "fork_time": 150_000,
-            },
-            "give_up": 1_000 * S,
-            "sync_after": True,
-        }
-    )  # fmt: skip
+        one_of_each(LOOP_MACHINE.inputs(), kernel_with(dirty), filesystem, workload, sync_after=True)
+    )
 
 
 def run(scenario: Scenario, seed: int = 1) -> Machine:
@@ -331,7 +360,7 @@ def run(scenario: Scenario, seed: int = 1) -> Machine:
 
 def counts(machine: Machine) -> list[int]:
     """Extents of each file."""
-    return list(machine.filesystem.extents_per_file())
+    return list(only(machine.mounts).filesystem.extents_per_file())
 
 
 REAL = [
@@ -350,14 +379,18 @@ REAL = [
     ({"dirty": 64, "jobs": 1, "nrfiles": 16, "filesize": 32}, 5_783),
     ({"dirty": 128, "jobs": 8, "nrfiles": 1, "filesize": 64, "agcount": 8}, 6_897),
 ]
-"""Extents per file that a 6.18 kernel gave (docs/measurements.md D); the last three were simulated before they were
-compared.
+"""Extents per file that a 6.18 kernel gave (docs/measurements.md D); the last three were simulated before
+they were compared.
 """
 
 
-@pytest.mark.parametrize(("what", "real"), REAL, ids=lambda value: str(value) if isinstance(value, int) else None)
+@pytest.mark.parametrize(
+    ("what", "real"), REAL, ids=lambda value: str(value) if isinstance(value, int) else None
+)
 def test_extents_per_file_are_the_kernels(what: dict[str, int], real: int) -> None:
-    """Within 15 % of xfs_bmap's count at every point, nothing fitted to it; as there, the mean of three runs."""
+    """Within 15 % of xfs_bmap's count at every point, nothing fitted to it; as there, the mean of three
+    runs.
+    """
     found = [counts(run(fio_scenario(**what), seed)) for seed in (1, 2, 3)]
     assert np.mean(found) == pytest.approx(real, rel=0.15)
 
@@ -365,7 +398,7 @@ def test_extents_per_file_are_the_kernels(what: dict[str, int], real: int) -> No
 def test_a_random_and_a_sequential_job_side_by_side_are_the_kernels() -> None:
     """Two files each in one directory: within 15 % of 23 929 extents, and four."""
     inputs = fio_scenario(dirty=64, jobs=1, nrfiles=2, filesize=128).inputs()
-    inputs["workload"] |= {"rw": ["randwrite", "write"], "numjobs": 2}
+    inputs["programs"]["fio"]["workload"] |= {"rw": ["randwrite", "write"], "numjobs": 2}
     found = np.mean([counts(run(Scenario.model_validate(inputs), seed)) for seed in (1, 2, 3)], axis=0)
     assert found[:2].mean() == pytest.approx(23_929, rel=0.15)
     assert found[2:] == pytest.approx([4, 4], abs=1)
@@ -376,18 +409,22 @@ def test_files_that_fit_into_memory_lie_in_a_few_pieces() -> None:
 
     The kernel gave 8 to 22 for six files of 256 MiB, 13.3 on average (its standard error is 2.3).
     """
-    found = np.concatenate([counts(run(fio_scenario(dirty=8_192, jobs=1, nrfiles=6, filesize=256), s)) for s in (1, 2)])
+    found = np.concatenate(
+        [counts(run(fio_scenario(dirty=8_192, jobs=1, nrfiles=6, filesize=256), s)) for s in (1, 2)]
+    )
     assert found.mean() == pytest.approx(13.3, abs=3 * 2.3)
     assert found.min() > 1
 
 
 def test_pages_are_clean_once_their_extents_were_converted() -> None:
-    """Blocks are given as unwritten ones since 5.10: 10 ms for each run of pages, one after the other in a file."""
+    """Blocks are given as unwritten ones since 5.10: 10 ms for each run of pages, one after the other in a
+    file.
+    """
     ends = {}
     for unwritten in (True, False):
         inputs = fio_scenario(dirty=8_192, jobs=1, nrfiles=1, filesize=1).inputs()
-        inputs["machine"]["processors"]["paths"]["flusher"]["ioend_ns"] = 10_000_000
-        inputs["kernel"]["xfs"]["unwritten"] = unwritten
+        inputs["machine"]["processors"]["paths"]["filesystems"]["xfs"]["flusher"]["ioend_ns"] = 10_000_000
+        inputs["kernel"]["filesystems"]["xfs"]["unwritten"] = unwritten
         machine = run(Scenario.model_validate(inputs))
         ends[unwritten] = machine.env.now, counts(machine)
     (late, ranges), (early, same) = ends[True], ends[False]
@@ -399,13 +436,15 @@ DD_REAL = [
     ((128, 2, 512, 2), 3.8), ((128, 4, 256, 4), 4.9), ((128, 8, 128, 8), 4.4), ((32, 8, 128, 8), 5.9),
     ((128, 4, 256, 1), 1.0),
 ]  # fmt: skip
-"""(dirty MiB, streams, MiB each, streams that share a directory) and extents per file, the mean of three runs."""
+"""(dirty MiB, streams, MiB each, streams that share a directory) and extents per file, the mean of three
+runs.
+"""
 
 
 def dd_scenario(dirty: int, streams: int, size: int, sharing: int) -> Scenario:
     """*streams* of *size* MiB, so many to a directory."""
     inputs = fio_scenario(dirty=dirty, jobs=1, nrfiles=1, filesize=16).inputs()
-    inputs["workload"] = {
+    inputs["programs"]["fio"]["workload"] = {
         "kind": "dd", "streams": streams, "directories": streams // sharing, "bs": MIB, "count": size,
         "zero_page_time": 500, "fork_time": 1_000_000,
     }  # fmt: skip
@@ -417,11 +456,13 @@ def dd_scenario(dirty: int, streams: int, size: int, sharing: int) -> Scenario:
     [(None, {8_176, 16_368, 32_752, 65_520}), (256 * KIB, {3_328, 7_680, 16_128, 32_768})],
 )
 def test_dd_streams_break_where_the_kernels_did(stripe_unit: int | None, breaks: set[int]) -> None:
-    """Preallocation doubles, to a stripe unit's end if there is one: the same pages in the kernel's maps and ours."""
+    """Preallocation doubles, to a stripe unit's end if there is one: the same pages in the kernel's maps and
+    ours.
+    """
     inputs = dd_scenario(128, 4, 256, 4).inputs()
-    inputs["filesystem"] |= {"stripe_unit": stripe_unit}
+    change(inputs, "filesystem.stripe_unit", stripe_unit)
     machine = run(Scenario.model_validate(inputs))
-    found = [e for inode in machine.filesystem.inodes for e in inode.file.extents()]  # type: ignore[attr-defined]
+    found = [e for file in only(machine.mounts).filesystem.layouts() for e in file.extents()]
     assert max(breaks) in {extent.page for extent in found} <= {0, *breaks}
     if stripe_unit is not None:
         assert all(extent.block % 64 == 0 for extent in found)
@@ -429,16 +470,20 @@ def test_dd_streams_break_where_the_kernels_did(stripe_unit: int | None, breaks:
 
 @pytest.mark.parametrize(("what", "real"), DD_REAL)
 def test_dd_streams_lie_as_the_kernels(what: tuple[int, int, int, int], real: float) -> None:
-    """Within an extent and a half of xfs_bmap's count per file; streams that share no directory lie in one piece."""
+    """Within an extent and a half of xfs_bmap's count per file; streams that share no directory lie in one
+    piece.
+    """
     found = np.mean(counts(run(dd_scenario(*what))))
     assert found == pytest.approx(real, abs=1.5 if what[3] > 1 else 0)
 
 
 def test_a_writer_and_the_flusher_convert_one_extent_once() -> None:
-    """Many small growing files under little dirty memory, where both often want the same one: no page is lost."""
+    """Many small growing files under little dirty memory, where both often want the same one: no page is
+    lost.
+    """
     for seed in range(6):
         machine = run(fio_scenario(dirty=8, jobs=4, nrfiles=25, filesize=1), seed)
-        assert sum(inode.file.size for inode in machine.filesystem.inodes) == 100 * 256  # type: ignore[attr-defined]
+        assert sum(file.size for file in only(machine.mounts).filesystem.layouts()) == 100 * 256  # type: ignore[attr-defined]
 
 
 def test_sequential_files_lie_in_one_piece() -> None:
@@ -447,13 +492,15 @@ def test_sequential_files_lie_in_one_piece() -> None:
 
 
 def test_more_dirty_memory_means_fewer_extents() -> None:
-    """And no block has two owners, free and used together are the disk, whatever was preallocated went back."""
+    """And no block has two owners, free and used together are the disk, whatever was preallocated went
+    back.
+    """
     means = []
     for dirty in (8, 16, 32):
         machine = run(fio_scenario(dirty=dirty, jobs=2, nrfiles=2, filesize=16))
         means.append(np.mean(counts(machine)))
-        groups = machine.filesystem.groups  # type: ignore[attr-defined]
-        used = [e for inode in machine.filesystem.inodes for e in inode.file.extents()]  # type: ignore[attr-defined]
+        groups = only(machine.mounts).filesystem.groups  # type: ignore[attr-defined]
+        used = [e for file in only(machine.mounts).filesystem.layouts() for e in file.extents()]
         blocks = np.concatenate([np.arange(e.block, e.block + e.pages) for e in used])
         assert len(np.unique(blocks)) == len(blocks) == 4 * 16 * 256
         assert sum(group.free.blocks for group in groups) + len(blocks) == (12 * GIB - 4 * 64 * KIB) // 4096

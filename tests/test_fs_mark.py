@@ -8,7 +8,7 @@ import pytest
 
 from models.workloads.fs_mark import CommandError, parse_command
 from sim.units import S
-from tests.harness import run_small
+from tests.harness import only, run_small
 
 P13_LINE = (
     "./fs_mark -D 10000 -S0 -n 10000 -s 4096 -L 120 -d /mnt/scratch/0 -d /mnt/scratch/1 -d /mnt/scratch/2"
@@ -19,7 +19,12 @@ P13_LINE = (
 def test_the_report_s_own_line_is_read() -> None:
     """P13's command, verbatim: eight processes, 120 loops of 10 000 files each, 4 KiB."""
     fields = parse_command(P13_LINE)
-    assert (fields["processes"], fields["files"], fields["loops"], fields["file_size"]) == (8, 10_000, 120, 4_096)
+    assert (fields["processes"], fields["files"], fields["loops"], fields["file_size"]) == (
+        8,
+        10_000,
+        120,
+        4_096,
+    )
     assert (fields["subdirs"], fields["per_subdir"], fields["write_size"]) == (10_000, 0, 16_384)
 
 
@@ -41,9 +46,11 @@ def test_a_line_that_cannot_be_run_is_refused(line: str, hint: str) -> None:
 
 
 def test_rates_are_sums_of_processes_rates_and_iterations_are_barriers() -> None:
-    """The sum of per-process rates is above files by elapsed time: the barrier, fork and exit are in no loop."""
+    """The sum of per-process rates is above files by elapsed time: the barrier, fork and exit are in no
+    loop.
+    """
     machine = run_small(processes=4, files=300, loops=3, memory_mib=64)
-    iterations = machine.workload.iterations
+    iterations = only(machine.programs).iterations
     assert [line.count for line in iterations] == [1_200, 2_400, 3_600]
     for before, after in pairwise(iterations):
         elapsed = (after.end_ns - before.end_ns) / S
@@ -53,18 +60,18 @@ def test_rates_are_sums_of_processes_rates_and_iterations_are_barriers() -> None
 def test_a_sub_directory_lasts_an_iteration_and_a_group() -> None:
     """The time hash: each process takes one directory per second of start, each in the next group."""
     machine = run_small(processes=4, files=50, loops=2, memory_mib=64)
-    assert len(machine.workload._subdirs) == 4, "both iterations began in the same second"
+    assert len(only(machine.mounts)._directories) == 4, "both iterations began in the same second"
 
 
 def test_round_robin_uses_all_directories() -> None:
     """-N 10 with -D 5: ten files here, ten there."""
     changes = {"workload.subdirs": 5, "workload.per_subdir": 10}
     machine = run_small(processes=2, files=100, loops=1, memory_mib=64, changes=changes)
-    assert len(machine.workload._subdirs) == 2 * 5
+    assert len(only(machine.mounts)._directories) == 2 * 5
 
 
 def test_overhead_is_the_program_s_own_time() -> None:
     """App Overhead is summed over the processes, in us."""
     machine = run_small(processes=2, files=100, loops=1, changes={"machine.processors.writer_scale": 1.0})
-    assert machine.workload.iterations[0].app_overhead_us == 2 * 100 * 5
-    assert machine.workload.user_ns == 2 * 100 * 3_600
+    assert only(machine.programs).iterations[0].app_overhead_us == 2 * 100 * 5
+    assert only(machine.programs).user_ns == 2 * 100 * 3_600

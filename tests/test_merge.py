@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.block.bio import Bio, Request
 from models.block.elevator import Elevator, ElevatorRules, SoftwareQueue
-from models.block.merge import Merge, PlugRules, QueueLimits, plug_decisions
-from models.block.run_plug import RunPlug
-from models.kernels import PLUG_RULES
+from models.block.merge import Merge, QueueLimits, bounds_of
+from models.block.plug import PlugRules, plug_decisions
+from models.block.runs import FLUSHED, Batch, PluggedRuns
+from models.catalogue.kernels import PLUG_RULES
+from models.seams import Bio, Request
 from sim.units import KIB
 
 ERAS = pytest.mark.parametrize("era", PLUG_RULES)
@@ -50,7 +51,8 @@ class Listed:
     def has_room(self, bio: Bio, of: QueueLimits) -> bool:
         size = sum(b.sectors for b in self.bios) + bio.sectors
         return (
-            size * 512 <= of.max_sectors_bytes and sum(b.segments for b in self.bios) + bio.segments <= of.max_segments
+            size * 512 <= of.max_sectors_bytes
+            and sum(b.segments for b in self.bios) + bio.segments <= of.max_segments
         )
 
 
@@ -70,15 +72,15 @@ class Literal:
         full = self.is_full(bio)
         if full:
             self.flush()
-        self.plug.append(Listed(bio.owner, bio.op, [bio], bio.nomerge))
+        self.plug.append(Listed(bio.queue, bio.op, [bio], bio.nomerge))
         return merge, full
 
     def try_merge(self, bio: Bio) -> Merge:
-        same = [r for r in self.plug if r.queue is bio.owner]
+        same = [r for r in self.plug if r.queue is bio.queue]
         if self.rules.tried == "all":
             candidates = same[::-1]
         elif self.rules.tried == "newest" or (
-            self.rules.tried == "tail" and self.plug and self.plug[-1].queue is bio.owner
+            self.rules.tried == "tail" and self.plug and self.plug[-1].queue is bio.queue
         ):
             candidates = same[-1:]
         else:
@@ -101,10 +103,10 @@ class Literal:
     def is_full(self, bio: Bio) -> bool:
         if not self.plug:
             return False
-        several = any(r.queue is not bio.owner for r in self.plug)
+        several = any(r.queue is not bio.queue for r in self.plug)
         if self.rules.max_requests is not None:
             counts_all = self.rules.max_requests_mixed is not None
-            held = len(self.plug) if counts_all else sum(r.queue is bio.owner for r in self.plug)
+            held = len(self.plug) if counts_all else sum(r.queue is bio.queue for r in self.plug)
             bound = self.rules.max_requests_mixed if counts_all and several else self.rules.max_requests
             assert bound is not None
             if held >= bound:
@@ -116,8 +118,20 @@ class Literal:
 
     def flush(self) -> None:
         if self.plug:
-            ordered = {"sector": lambda p: sorted(p, key=lambda r: r.start), "fifo": list, "lifo": lambda p: p[::-1]}
-            self.flushed.append(ordered[self.rules.order](self.plug))
+            queues = [r.queue for r in self.plug]
+            mixed = len(set(queues)) > 1
+            by_era = (
+                self.rules.order_mixed if mixed and len(queues) > self.rules.mixed_above else self.rules.order
+            )
+            ordered = {
+                "sector": lambda p: sorted(p, key=lambda r: r.start),
+                "fifo": list,
+                "lifo": lambda p: p[::-1],
+                "queue": list,
+            }
+            issued = ordered[by_era](self.plug)
+            seen = list(dict.fromkeys(r.queue for r in issued))
+            self.flushed.append([r for queue in seen for r in issued if r.queue is queue])
             self.plug = []
 
 
@@ -142,7 +156,7 @@ def bio_streams(draw: st.DrawFn) -> list[Bio]:
         nomerge = draw(st.integers(0, 19)) == 0
         owner = QUEUES[1] if stream % 7 == 6 else QUEUES[0]
         op = "R" if stream % 5 == 4 else "W"
-        bios.append(Bio(start, sectors, segments=sectors // 8, op=op, owner=owner, nomerge=nomerge))
+        bios.append(Bio(start, sectors, segments=sectors // 8, op=op, queue=owner, nomerge=nomerge))
     return bios
 
 
@@ -152,7 +166,9 @@ def shape(batches: Sequence[Sequence[Request]]) -> list[list[tuple[int, int, int
 
 
 @ERAS
-@given(bios=bio_streams(), of=st.sampled_from([limits(), limits(64, 16), limits(1280, 128), limits(nomerges=2)]))
+@given(
+    bios=bio_streams(), of=st.sampled_from([limits(), limits(64, 16), limits(1280, 128), limits(nomerges=2)])
+)
 def test_decisions_equal_a_literal_walk(era: str, bios: list[Bio], of: QueueLimits) -> None:
     """Every merge, every full flush and every batch is what walking the list gives."""
     rules = PLUG_RULES[era]
@@ -177,7 +193,7 @@ def test_no_sector_is_lost_invented_or_reordered(era: str, bios: list[Bio]) -> N
         assert request.bios[-1].end_sector == request.end_sector
         for before, after in zip(request.bios, request.bios[1:], strict=False):
             assert before.end_sector == after.start_sector
-        assert len({(bio.owner, bio.op) for bio in request.bios}) == 1
+        assert len({(bio.queue, bio.op) for bio in request.bios}) == 1
         if len(request.bios) > 1:
             assert request.sectors * 512 <= of.max_sectors_bytes
             assert sum(bio.segments for bio in request.bios) <= of.max_segments
@@ -199,7 +215,7 @@ def test_less_merging_never_makes_fewer_requests(era: str, bios: list[Bio]) -> N
 )
 def test_a_plug_holds_exactly_its_limit(era: str, held: int) -> None:
     """The request that finds the plug full flushes it; the one before does not."""
-    bios = [Bio(1_000 * i, 8, owner="sda") for i in range(held + 1)]
+    bios = [Bio(1_000 * i, 8, queue="sda") for i in range(held + 1)]
     decisions, batches = plug_decisions(bios, PLUG_RULES[era], limits())
     assert [decision.full_flush for decision in decisions] == [False] * held + [True]
     assert list(map(len, batches)) == [held, 1]
@@ -214,7 +230,7 @@ def test_2_6_39_has_no_limit() -> None:
 @pytest.mark.parametrize("era", [era for era, rules in PLUG_RULES.items() if rules.max_requests_mixed])
 def test_a_plug_of_several_queues_holds_more(era: str) -> None:
     """32 requests of one queue, 64 as soon as a second queue is among them."""
-    bios = [Bio(1_000 * i, 8, owner="sda" if i % 2 else "sdb") for i in range(65)]
+    bios = [Bio(1_000 * i, 8, queue="sda" if i % 2 else "sdb") for i in range(65)]
     decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
     assert [i for i, decision in enumerate(decisions) if decision.full_flush] == [64]
 
@@ -227,14 +243,18 @@ def test_a_plug_of_several_queues_holds_more(era: str) -> None:
         ("6.17", (124, 128, 4), []), ("6.17", (128, 4, 4), [1]), ("6.14", (4, 128, 4), []),
     ],
 )  # fmt: skip
-def test_the_128_kib_rule_looks_at_the_right_request(era: str, kib: tuple[int, ...], flushes: list[int]) -> None:
+def test_the_128_kib_rule_looks_at_the_right_request(
+    era: str, kib: tuple[int, ...], flushes: list[int]
+) -> None:
     """From 5.4 on a new request flushes a plug whose newest (later: oldest) request has 128 KiB."""
     bios = [Bio(100_000 * i, 2 * size) for i, size in enumerate(kib)]
     decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
     assert [i for i, decision in enumerate(decisions) if decision.full_flush] == flushes
 
 
-@pytest.mark.parametrize(("of", "fits"), [(limits(512, 128), 128), (limits(512, 126), 126), (limits(64, 128), 16)])
+@pytest.mark.parametrize(
+    ("of", "fits"), [(limits(512, 128), 128), (limits(512, 126), 126), (limits(64, 128), 16)]
+)
 def test_a_request_grows_to_the_limits_and_no_further(of: QueueLimits, fits: int) -> None:
     """4 KiB pages: sectors or segments bind, whichever first."""
     bios = [Bio(8 * i, 8) for i in range(fits + 1)]
@@ -253,7 +273,10 @@ def test_interleaved_streams_merge_only_under_the_whole_list_walk() -> None:
 def test_a_flush_is_sorted_by_sector_from_3_10_on() -> None:
     """3.1 issues in order of arrival, 5.17 in the reverse of it."""
     bios = [Bio(start, 8) for start in (3_000, 1_000, 2_000)]
-    order = {era: [r.start_sector for r in plug_decisions(bios, PLUG_RULES[era], limits())[1][0]] for era in PLUG_RULES}
+    order = {
+        era: [r.start_sector for r in plug_decisions(bios, PLUG_RULES[era], limits())[1][0]]
+        for era in PLUG_RULES
+    }
     assert order["3.1"] == [3_000, 1_000, 2_000]
     assert order["3.11"] == [1_000, 2_000, 3_000]
     assert order["5.17"] == [2_000, 1_000, 3_000]
@@ -284,7 +307,9 @@ def test_only_a_sorting_scheduler_finds_who_starts_at_a_sector(scheduler: str, f
     assert of.attempt_merge(Bio(900, 8)) is Merge.NEW
 
 
-@pytest.mark.parametrize(("nomerges", "last", "other"), [(0, Merge.BACK, Merge.BACK), (1, Merge.BACK, Merge.NEW)])
+@pytest.mark.parametrize(
+    ("nomerges", "last", "other"), [(0, Merge.BACK, Merge.BACK), (1, Merge.BACK, Merge.NEW)]
+)
 def test_nomerges_1_leaves_the_one_hit_merge(nomerges: int, last: Merge, other: Merge) -> None:
     """Only the request that merged last is tried; with 2 none is."""
     of = elevator("deadline", limits(nomerges=nomerges))
@@ -351,19 +376,109 @@ def test_deadline_sweeps_and_noop_does_not() -> None:
         assert [request.start_sector for request in drain(of)] == expected
 
 
-@given(
-    bios=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 6)), max_size=60),
-    era=st.sampled_from([name for name, rules in PLUG_RULES.items() if rules.max_requests is not None]),
-    cut=st.integers(0, 60),
-)
-def test_the_plug_for_arrays_is_the_plug(bios: list[tuple[int, int]], era: str, cut: int) -> None:
-    """Bios of one queue, given one by one or as rows of an array in two pieces: the same requests, flush by flush."""
-    limits = QueueLimits(max_sectors_bytes=32 * KIB, max_segments=7, max_segment_bytes=64 * KIB, nomerges=0)
-    rules = PLUG_RULES[era].model_copy(update={"max_requests": 3, "max_requests_mixed": None, "order": "fifo"})
-    queue = object()
-    _, batches = plug_decisions((Bio(8 * b, 8 * n, segments=n, owner=queue) for b, n in bios), rules, limits)
-    plug = RunPlug(rules, limits)
-    rows = np.array(bios, np.int64).reshape(-1, 2)
-    issued = [plug.add(rows[:cut])[1], plug.add(rows[cut:])[1], plug.take()]
-    found = [(8 * first, 8 * pages) for first, pages in np.concatenate(issued).tolist()]
-    assert found == [(r.start_sector, r.sectors) for batch in batches for r in batch]
+@st.composite
+def arrays_of_bios(draw: st.DrawFn) -> list[tuple[str, list[tuple[int, int]]]]:
+    """Arrays of writes (block, pages) for two queues: streams that go on, backwards too; to 256 KiB a bio."""
+    heads = {i: 10_000 * (i + 1) for i in range(draw(st.integers(1, 40)))}
+    arrays = []
+    for _ in range(draw(st.integers(1, 8))):
+        bios = []
+        for _ in range(draw(st.integers(1, 30))):
+            stream = draw(st.sampled_from(sorted(heads)))
+            pages = draw(st.sampled_from([1, 1, 1, 2, 16, 64]))
+            if draw(st.integers(0, 9)) == 0:
+                heads[stream] -= pages
+                bios.append((heads[stream], pages))
+            else:
+                bios.append((heads[stream], pages))
+                heads[stream] += pages
+        arrays.append((draw(st.sampled_from(QUEUES)), bios))
+    return arrays
+
+
+@ERAS
+@given(arrays=arrays_of_bios(), of=st.sampled_from([limits(), limits(32, 7), limits(nomerges=2)]))
+def test_an_array_is_its_bios_one_by_one(
+    era: str, arrays: list[tuple[str, list[tuple[int, int]]]], of: QueueLimits
+) -> None:
+    """Every era, several queues: the same requests, merges, flushes and order; each array hears of
+    its own pages.
+    """
+    rules = PLUG_RULES[era]
+    singles = [
+        Bio(8 * block, 8 * pages, segments=pages, queue=queue)
+        for queue, bios in arrays
+        for block, pages in bios
+    ]
+    decisions, batches = plug_decisions(singles, rules, of)
+    runs = PluggedRuns(rules)
+    issued: list[tuple[str, int, int, int]] = []
+    fates: list[int] = []
+    heard = [0] * len(arrays)
+
+    def issue(found: list[Batch]) -> None:
+        for batch in found:
+            rows = batch.rows
+            issued.extend(
+                zip([batch.queue] * len(rows), rows["start_sector"].tolist(), rows["end_sector"].tolist(),
+                    rows["merges"].tolist(), strict=True)
+            )  # fmt: skip
+            assert (
+                sum(pages for _, pages in batch.ends) * 8 == (rows["end_sector"] - rows["start_sector"]).sum()
+            )
+            for end_io, pages in batch.ends:
+                end_io(pages)
+
+    for number, (queue, bios) in enumerate(arrays):
+
+        def hear(pages: int, number: int = number) -> None:
+            heard[number] += pages
+
+        _, done, found = runs.add(queue, np.array(bios, np.int64), hear, bounds_of(of), 1 << 40)
+        assert done == len(bios)
+        fates += runs.fates[:done].tolist()
+        issue(found)
+    issue(runs.take())
+    assert [(["getrq", "backmerge", "frontmerge"][fate & 3], bool(fate & FLUSHED)) for fate in fates] == [
+        (decision.merge.value, decision.full_flush) for decision in decisions
+    ]
+    expected = [(r.queue, r.start_sector, r.end_sector, r.merges) for batch in batches for r in batch]
+    by_queue = {queue: [row for row in expected if row[0] == queue] for queue in QUEUES}
+    assert {queue: [row for row in issued if row[0] == queue] for queue in QUEUES} == by_queue
+    assert heard == [sum(pages for _, pages in bios) for _, bios in arrays]
+
+
+@ERAS
+@given(data=st.data(), arrays=arrays_of_bios())
+def test_a_plug_changes_its_form_and_nothing_else(
+    era: str, data: st.DataObject, arrays: list[tuple[str, list[tuple[int, int]]]]
+) -> None:
+    """Rows become objects and rows again between arrays: the same requests leave the plug, and each
+    bio ends once.
+    """
+    rules, of = PLUG_RULES[era], limits()
+    found: list[list[tuple[int, int]]] = []
+    heard = []
+    for changes in (False, True):
+        runs, rows, pages_heard = PluggedRuns(rules), [], 0
+
+        def hear(pages: int) -> None:
+            nonlocal pages_heard
+            pages_heard += pages
+
+        for queue, bios in arrays:
+            batches = runs.add(queue, np.array(bios, np.int64), hear, bounds_of(of), 1 << 40)[2]
+            if changes and data.draw(st.booleans()):
+                runs.load(runs.requests())
+            for batch in batches:
+                rows += [row.tolist()[:2] for row in batch.rows]
+                for end_io, pages in batch.ends:
+                    end_io(pages)
+        for batch in runs.take():
+            rows += [row.tolist()[:2] for row in batch.rows]
+            for end_io, pages in batch.ends:
+                end_io(pages)
+        found.append(sorted(rows))
+        heard.append(pages_heard)
+    assert found[0] == found[1]
+    assert heard[0] == heard[1] == sum(pages for _, bios in arrays for _, pages in bios)

@@ -18,7 +18,9 @@ def test_a_notebook_runs(path: Path) -> None:
     from nbclient import NotebookClient
 
     notebook: Any = jupytext.read(path)
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": "."}}
+    ).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
     assert pictures, "no picture was drawn"

@@ -11,19 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.block.bio import Bio, Request
+from models.catalogue.devices import SATA_SSD_2013
+from models.catalogue.kernels import KERNELS
+from models.catalogue.machines import P13_MACHINE
 from models.devices.raid0 import Raid0, Raid0Spec
 from models.devices.ssd import Ssd, SsdSpec
-from models.hardware import P13_MACHINE, SATA_SSD_2013
-from models.kernels import KERNELS
-from models.page_cache import PageCache, Thresholds
-from models.throttling.io_less import POLL_PAGES, Bandwidth, IoLessSpec
+from models.page_cache.accounting import PageCache, Thresholds
+from models.page_cache.bandwidth import WriteBandwidth
+from models.seams import Bio, Request
+from models.throttling.io_less import POLL_PAGES, Control, IoLessSpec, Limit
 from sim.cpu import Processors
 from sim.engine import Environment, Steps, Task
 from sim.stats import batch_means, confidence_95
 from sim.streams import Streams
 from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S, format_quantity, pages, parse, sectors
-from tests.harness import SlowDevice, run_small, small_scenario
+from tests.harness import SlowDevice, only, run_small, small_scenario
 
 # -- units, dice, statistics -----------------------------------------------------------------------
 
@@ -40,9 +42,16 @@ def test_quantities_are_read_exactly(text: str, kind: str, amount: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "kind", "hint"),
-    [("4k", "size", '"4 KiB"'), ("4k", "size", '"4 kB"'), ("16", "size", "no unit"), ("5 GiB", "time", "use one of ns"),
-     ("-1 s", "time", "negative"), ("soon", "time", "no quantity"), ("0.5 ns", "time", "whole number of ns")],
-)  # fmt: skip
+    [
+        ("4k", "size", '"4 KiB"'),
+        ("4k", "size", '"4 kB"'),
+        ("16", "size", "no unit"),
+        ("5 GiB", "time", "use one of ns"),
+        ("-1 s", "time", "negative"),
+        ("soon", "time", "no quantity"),
+        ("0.5 ns", "time", "whole number of ns"),
+    ],
+)
 def test_bad_quantities_name_the_remedy(text: str, kind: str, hint: str) -> None:
     """Ambiguous, negative or broken amounts raise, and say what would be right."""
     with pytest.raises(ValueError, match=hint.replace("(", r"\(")):
@@ -136,41 +145,53 @@ def test_an_interrupt_charges_whom_it_hits() -> None:
 LIMITS = Thresholds(background=100_000, limit=200_000)
 
 
-def bandwidth(mib_per_s: int = 100) -> Bandwidth:
-    """The estimates of a fresh bdi at HZ=1000."""
-    fresh = Bandwidth(IoLessSpec(hz=1000, initial_bandwidth=mib_per_s * MIB))
-    fresh._global_limit = LIMITS.limit
-    return fresh
+class Counts:
+    """As many pages dirty as the test says, all of one context."""
+
+    def __init__(self) -> None:
+        self.nr_dirty = self.dirtied = self.written = 0
+        self.bandwidth = WriteBandwidth()
+
+
+def control(nr_dirty: int = 0, mib_per_s: int = 100) -> Control:
+    """The control loop of a fresh, sole context at HZ=1000, whose hard limit is the threshold."""
+    counts: Any = Counts()
+    counts.nr_dirty = nr_dirty
+    spec = IoLessSpec(hz=1000, initial_bandwidth=mib_per_s * MIB)
+    return Control(counts, counts, Limit(spec.hz), spec, lambda pages: pages)
+
+
+def position_ratio(nr_dirty: int) -> int:
+    """With so many pages dirty."""
+    return control(nr_dirty).position_ratio(LIMITS)
 
 
 def test_the_position_ratio_s_fixed_points() -> None:
     """About 2 at freerun, 1 at the setpoint, 0 at the limit (mechanisms.md 3.3)."""
-    of = bandwidth()
     freerun, setpoint = LIMITS.freerun, (LIMITS.freerun + LIMITS.limit) // 2
-    assert of.position_ratio(LIMITS.limit, LIMITS) == 0
-    assert of.position_ratio(setpoint, LIMITS) / 1024 == pytest.approx(1, rel=0.01)
-    # The bdi's own line adds (intercept - dirty) / span to the cubic's 2.
-    span = 8 * of.avg_write
-    assert of.position_ratio(freerun, LIMITS) / 1024 == pytest.approx(2 * (1 + (setpoint - freerun) / span), rel=0.02)
+    assert position_ratio(LIMITS.limit) == 0
+    assert position_ratio(setpoint) / 1024 == pytest.approx(1, rel=0.01)
+    # The context's own line adds (intercept - dirty) / span to the cubic's 2.
+    span = 8 * control().bandwidth.avg_write
+    assert position_ratio(freerun) / 1024 == pytest.approx(2 * (1 + (setpoint - freerun) / span), rel=0.02)
 
 
 @given(st.integers(0, 250_000), st.integers(0, 250_000))
 def test_more_dirty_never_means_a_higher_rate(a: int, b: int) -> None:
     """The position ratio falls with what is dirty."""
-    of = bandwidth()
     low, high = sorted((a, b))
-    assert of.position_ratio(low, LIMITS) >= of.position_ratio(high, LIMITS)
+    assert position_ratio(low) >= position_ratio(high)
 
 
 def test_pauses_have_the_kernel_s_bounds() -> None:
     """At most 200 ms; less while little is dirty; the target pause grows by 10 ms per doubling of writers."""
-    of = bandwidth()
-    assert of.max_pause(10**9) == 200
-    assert of.max_pause(0) == 1
-    minimum, next_pages = of.min_pause(200, of.dirty_ratelimit)
-    assert (minimum, next_pages) == (1 + 10 // 2, of.dirty_ratelimit * 10 // 1024)
-    of.dirty_ratelimit = of.avg_write // 8
-    assert of.min_pause(200, of.dirty_ratelimit)[0] == 1 + (10 + 3 * 10_000 // 1024) // 2
+    assert control(10**9).max_pause() == 200
+    of = control()
+    rate = of.bandwidth.dirty_ratelimit
+    assert of.max_pause() == 1
+    assert of.min_pause(200, rate) == (1 + 10 // 2, rate * 10 // 1024)
+    of.bandwidth.dirty_ratelimit = of.bandwidth.avg_write // 8
+    assert of.min_pause(200, of.bandwidth.dirty_ratelimit)[0] == 1 + (10 + 3 * 10_000 // 1024) // 2
 
 
 def test_writers_are_held_to_the_flusher_s_rate() -> None:
@@ -182,11 +203,12 @@ def test_writers_are_held_to_the_flusher_s_rate() -> None:
     machine = run_small(processes=4, files=4_000, loops=3, memory_mib=64)
     cache = machine.cache
     limits = cache.thresholds()
-    hard_limit = machine.throttle.bandwidth.hard_limit(limits)
+    of = machine.throttle.controls[machine.cache.wbs[0]]  # type: ignore[attr-defined]
+    hard_limit = of._limit.hard(limits)
     assert limits.freerun * 0.8 < cache.nr_dirty <= hard_limit + 4 * POLL_PAGES
-    last = machine.workload.iterations[-2:]
+    last = only(machine.programs).iterations[-2:]
     rate = 16_000 * S / (last[1].end_ns - last[0].end_ns)
-    assert machine.throttle.bandwidth.avg_write == pytest.approx(rate, rel=0.3)
+    assert of.bandwidth.avg_write == pytest.approx(rate, rel=0.3)
 
 
 def test_inode_caches_shrink_what_may_be_dirty() -> None:
@@ -209,7 +231,7 @@ def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
     """One group per directory, consecutive blocks, broken only by inode chunks and directory blocks."""
     starts: dict[int, list[int]] = {}
     scenario = small_scenario(processes=3, files=1_000, loops=2)
-    group_sectors = scenario.filesystem.size // 512 // scenario.filesystem.agcount  # type: ignore[attr-defined]
+    group_sectors = only(scenario.mounts).filesystem.size // 512 // only(scenario.mounts).filesystem.agcount  # type: ignore[attr-defined]
     from models.seams import Signals
 
     signals = Signals()
@@ -234,17 +256,19 @@ def test_a_held_group_makes_data_spill_into_the_next() -> None:
     from models.machine import build
 
     machine = build(small_scenario(processes=1, files=400, loops=1, memory_mib=2), seed=1)
-    first = machine.filesystem._groups[0]  # type: ignore[attr-defined]
-    neighbour = machine.filesystem._groups[1]  # type: ignore[attr-defined]
-    before = neighbour.next_sector
+    first = only(machine.mounts).filesystem.groups[0]  # type: ignore[attr-defined]
+    neighbour = only(machine.mounts).filesystem.groups[1]  # type: ignore[attr-defined]
+    before = neighbour.free.blocks
     machine.env.call_at(10 * MS, 0, lambda: first.agf.try_acquire(machine.env.task("holder")))
     machine.env.call_at(20 * MS, 0, first.agf.release)
     machine.run()
-    assert neighbour.next_sector > before
+    assert neighbour.free.blocks < before
 
 
 def test_log_bytes_per_file_follow_from_the_items() -> None:
-    """Create, allocate and set the size: two inode items if a checkpoint lies between, plus name and extents."""
+    """Create, allocate and set the size: two inode items if a checkpoint lies between, plus name and
+    extents.
+    """
     scenario = small_scenario(
         processes=4, files=5_000, loops=3, memory_mib=64, changes={"filesystem.log.checkpoint_bytes": 1 * MIB}
     )
@@ -252,11 +276,11 @@ def test_log_bytes_per_file_follow_from_the_items() -> None:
 
     machine = build(scenario, seed=1)
     machine.run()
-    fs: Any = scenario.filesystem
+    fs: Any = only(scenario.mounts).filesystem
     count = 60_000
     create = count * (fs.inode_log_bytes + fs.dirent_log_bytes)
     map_and_size = machine.cache.written * (fs.inode_log_bytes + 2 * fs.extent_log_bytes)
-    assert machine.filesystem.log_bytes == pytest.approx(create + map_and_size, rel=0.06)
+    assert only(machine.mounts).filesystem.log_bytes == pytest.approx(create + map_and_size, rel=0.06)
 
 
 def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
@@ -264,8 +288,8 @@ def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
     wide = run_small(processes=2, files=3_000)
     small = {"filesystem.log.size": 2 * MIB, "filesystem.log.checkpoint_bytes": 256 * KIB}
     narrow = run_small(processes=2, files=3_000, changes=small)
-    assert narrow.workload.iterations[-1].count == wide.workload.iterations[-1].count
-    assert narrow.workload.iterations[-1].end_ns >= wide.workload.iterations[-1].end_ns
+    assert only(narrow.programs).iterations[-1].count == only(wide.programs).iterations[-1].count
+    assert only(narrow.programs).iterations[-1].end_ns >= only(wide.programs).iterations[-1].end_ns
 
 
 # -- devices -------------------------------------------------------------------------------------------------
@@ -354,17 +378,29 @@ def test_more_bandwidth_is_never_slower() -> None:
     ],
 )
 @pytest.mark.parametrize("batch", [True, False])
-def test_an_indirection_unit_is_programmed_whole(order: range, pages: int, programs: int, batch: bool) -> None:
+def test_an_indirection_unit_is_programmed_whole(
+    order: range, pages: int, programs: int, batch: bool
+) -> None:
     """Units of 16 KiB, given in one batch or one by one: as long as so many programs take."""
     env = Environment()
     spec = SsdSpec.model_validate(
-        {**SATA_SSD_2013, "flash_page": 16 * KIB, "units": 1, "program_time": MS, "indirection_unit": 16 * KIB,
-         "link": 10**15, "command_time": 0, "latency": 0, "cache": 16 * KIB}
-    )  # fmt: skip
+        {
+            **SATA_SSD_2013,
+            "flash_page": 16 * KIB,
+            "units": 1,
+            "program_time": MS,
+            "indirection_unit": 16 * KIB,
+            "link": 10**15,
+            "command_time": 0,
+            "latency": 0,
+            "cache": 16 * KIB,
+        }
+    )
     ssd = Ssd(env=env, spec=spec, name="ssd")
     places = [place + 4 for place in order]
     if batch:
-        ssd.submit_batch(np.array([[place, pages] for place in places]), lambda: None)
+        starts = 8 * np.array(places)
+        ssd.submit_batch(starts, starts + 8 * pages, lambda: None)
     else:
         for place in places:
             ssd.submit(Request(Bio(8 * place, 8 * pages)), lambda: None)

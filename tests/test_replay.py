@@ -19,8 +19,8 @@ from experiments.captures.story import Emptied, Piece, Placed, story_of
 from experiments.captures.whatif import Issued, what_if
 from experiments.cli import main
 from experiments.problems import BadInput
-from models.block.merge import PlugRules
-from models.kernels import PLUG_RULES, era_of
+from models.block.plug import PlugRules
+from models.catalogue.kernels import PLUG_RULES, era_of
 
 CAPTURES = Path(__file__).parent / "captures"
 EVERY = sorted(CAPTURES.glob("*.trace.xz"))
@@ -31,7 +31,9 @@ GIVEN = {
     "fsmark-xfs-ag8": (40_773, 20_629),
     "untar-xfs": (9_998, 4_802),
 }
-"""Decisions and full flushes of the captures that were given; the others were recorded with `wbsim capture`."""
+"""Decisions and full flushes of the captures that were given; the others were recorded with `wbsim
+capture`.
+"""
 
 
 def judged(path: Path, changes: Mapping[str, Any] | None = None, options: Options | None = None) -> Verdict:
@@ -217,7 +219,8 @@ def test_the_other_devices_bios_are_not_judged(tmp_path: Path) -> None:
 def test_the_header_is_read_word_by_word() -> None:
     """Whatever else it says; MAJ:MIN is MAJ,MIN."""
     text = (
-        "# kernel 6.18.44-x fs xfs mkfs '-d agcount=4' scheduler none max_sectors_kb 64 cpus 2 device 7:0 loop on tmpfs"
+        "# kernel 6.18.44-x fs xfs mkfs '-d agcount=4' scheduler none max_sectors_kb 64 cpus 2 device 7:0"
+        " loop on tmpfs"
     )
     assert header_of(text, "c:1") == Header("6.18.44-x", "none", max_sectors_kb=64, device="7,0")
     assert header_of("# tracer: nop", "c:1") == Header()
@@ -237,20 +240,34 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
     yield "empty", b"", ":1: is empty"
     yield "rubbish", bytes(range(256)) * 9, ":1: is neither"
     yield "rubbish inside", good + b"\x00\xff\xfe\n" + good, ":5: is no line of an ftrace text"
-    yield "cut line", good + b"  flush-9   [000] .....  1.0: block_getrq: 7,0 W 1", ":5: block_getrq without its fields"
+    yield (
+        "cut line",
+        good + b"  flush-9   [000] .....  1.0: block_getrq: 7,0 W 1",
+        ":5: block_getrq without its fields",
+    )
     yield "cut xz", _cut(named("dd12")), "the packed text breaks off"
     yield "cut gz", gzip.compress(good * 999)[:-40], "the packed text breaks off"
     yield "blktrace", b"\x07\x74\x61\x65" + bytes(60), "blkparse first"
     yield "no limits", no_limits, ":1: max_segments: is not in the header; give --max-segments"
-    yield "no number", good.replace(b"segments 128", b"segments many"), ":1: max_segments: 'many' is no whole number"
+    yield (
+        "no number",
+        good.replace(b"segments 128", b"segments many"),
+        ":1: max_segments: 'many' is no whole number",
+    )
     yield "old", good.replace(b"6.18.44", b"2.6.32"), "kernel: 2.6.32 had no plug"
     yield "scheduler", good.replace(b"scheduler none", b"scheduler cfq"), "scheduler: cfq is not known"
     yield "no number at all", good.replace(b"segments 128", "segments \u00b2".encode()), "is no whole number"
-    yield "not its device", good.replace(b"device 7,0", b"device 9,9"), "has no bio for 9,9; it has 7,0 (1 bios)"
+    yield (
+        "not its device",
+        good.replace(b"device 7,0", b"device 9,9"),
+        "has no bio for 9,9; it has 7,0 (1 bios)",
+    )
     yield "no bio", HEAD.replace(" device 7,0", "").encode() + PLUG.encode(), "has no bio"
 
 
-@pytest.mark.parametrize(("content", "message"), [(c, m) for _, c, m in broken()], ids=[n for n, _, _ in broken()])
+@pytest.mark.parametrize(
+    ("content", "message"), [(c, m) for _, c, m in broken()], ids=[n for n, _, _ in broken()]
+)
 def test_what_cannot_be_read_is_refused_with_its_place(
     content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -302,12 +319,18 @@ def test_interleaved_streams_need_the_whole_list() -> None:
     assert len({sum(length * n for length, n in era.lengths.items()) for era in eras.values()}) == 1
 
 
-def test_the_command_draws_and_prints_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_draws_and_prints_one_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """--kernel asks for the other era's requests; --out holds the picture."""
     assert main(["replay", str(named("max64")), "--kernel", "3.11", "--json", "--out", str(tmp_path)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["decisions_equal"] == document["decisions_total"] == document["bios"] == 2_469
-    assert document["requests_simulated"] == document["what_if"]["3.11"]["requests"] < document["requests_kernel"]
+    assert (
+        document["requests_simulated"]
+        == document["what_if"]["3.11"]["requests"]
+        < document["requests_kernel"]
+    )
     assert (tmp_path / "requests.png").stat().st_size > 10_000
 
 

@@ -69,7 +69,9 @@ def test_patched_rows_are_within_15_percent(full: Reproduction) -> None:
 
 @pytest.mark.fullsize
 def test_w25_s_extents_are_within_15_percent() -> None:
-    """144 GiB in 144 files, 120 GiB in 6, every page; the 17 pieces of a file that fits into memory, within twice."""
+    """144 GiB in 144 files, 120 GiB in 6, every page; the 17 pieces of a file that fits into memory, within
+    twice.
+    """
     result = reproduce(["W25"], quick=False, replications=1, seed=1, progress=False)
     errors = {row.id: row.relative_error for row in result.rows if row.role == "predicted"}
     assert set(errors) == {"W25-fragA-u", "W25-fragB-u", "W25-fragC-u"}

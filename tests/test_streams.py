@@ -14,15 +14,16 @@ from experiments.problems import BadInput
 from experiments.published import METRICS, published_rows
 from experiments.reproduce import reproduce
 from experiments.runner import run_case
-from models.block.bio import Bio, Request
-from models.cached_runs import CachedRuns
-from models.commands import CommandError
+from models.catalogue.machines import N10_MACHINE
+from models.devices.cached_runs import CachedRuns
 from models.devices.disk import Disk
 from models.devices.raid0 import Raid0, Raid0Spec
 from models.devices.write_cache import WriteCache, WriteCacheSpec
-from models.testbeds import N10_MACHINE
-from models.throttling.caller_writes import Dirtier, Proportions
+from models.page_cache.shares import Proportions
+from models.seams import Bio, Request
+from models.throttling.caller_writes import Dirtier, lowered
 from models.workloads import dd, fio
+from models.workloads.command_line import CommandError
 from sim.engine import Environment
 from sim.units import KIB, MIB, MS, SECTOR_BYTES, S
 from tests.harness import SlowDevice
@@ -35,7 +36,9 @@ from tests.harness import SlowDevice
     at_most=st.integers(1, 9),
 )
 def test_cached_runs_hold_what_was_written(steps: list[tuple[int, int, bool]], at_most: int) -> None:
-    """Against a set of sectors: overlaps count once, a piece taken is contiguous, the next one from where it is."""
+    """Against a set of sectors: overlaps count once, a piece taken is contiguous, the next one from where it
+    is.
+    """
     cached, held = CachedRuns(), set[int]()
     for start, length, take in steps:
         if take and held:
@@ -56,7 +59,7 @@ def test_cached_runs_hold_what_was_written(steps: list[tuple[int, int, bool]], a
 
 # -- devices ---------------------------------------------------------------------------------------------
 
-DISK: Any = N10_MACHINE.device.behind.members[0]  # type: ignore[attr-defined]
+DISK: Any = N10_MACHINE.disks["vdb"].device.behind.members[0]  # type: ignore[attr-defined]
 
 
 def finish_ns(device: Callable[[Environment], Any], places: list[int], sectors: int) -> list[int]:
@@ -91,14 +94,21 @@ def test_a_disk_s_seek_grows_with_the_distance() -> None:
     assert transfer_ns == 8 * SECTOR_BYTES * S // DISK.outer
     near, far = disk.service_ns(8, 16) - transfer_ns, disk.service_ns(last, last + 8)
     assert near == pytest.approx(DISK.turn_time // 2 + DISK.track_seek, rel=0.01)
-    assert far == pytest.approx(DISK.turn_time // 2 + DISK.full_seek + 8 * SECTOR_BYTES * S / DISK.inner, rel=0.01)
+    assert far == pytest.approx(
+        DISK.turn_time // 2 + DISK.full_seek + 8 * SECTOR_BYTES * S / DISK.inner, rel=0.01
+    )
 
 
 def cache_spec(**changes: Any) -> WriteCacheSpec:
     """A cache of 1 MiB, filled at 1 GB/s, in front of whatever the test gives."""
     values = {
-        "size": MIB, "link": 10**9, "command_time": 0, "piece": 64 * KIB, "depth": 1, "behind": {"kind": "null"},
-    }  # fmt: skip
+        "size": MIB,
+        "link": 10**9,
+        "command_time": 0,
+        "piece": 64 * KIB,
+        "depth": 1,
+        "behind": {"kind": "null"},
+    }
     return WriteCacheSpec.model_validate(values | changes)
 
 
@@ -146,12 +156,12 @@ def test_striping_is_contiguous_on_every_member() -> None:
 def test_a_task_s_own_limit_falls_with_its_share() -> None:
     """A sole writer ends up near seven eighths; one that stopped gets its limit back within a few periods."""
     proportions, busy, idle = Proportions(1_000), Dirtier(), Dirtier()
-    assert proportions.lowered(1_000, busy) == 1_000
+    assert lowered(1_000, proportions, busy) == 1_000
     proportions.add(idle, 4_096)
     for _ in range(200):
         proportions.add(busy, 100)
-    assert 870 <= proportions.lowered(1_000, busy) <= 900
-    assert proportions.lowered(1_000, idle) >= 995
+    assert 870 <= lowered(1_000, proportions, busy) <= 900
+    assert lowered(1_000, proportions, idle) >= 995
 
 
 SMALL = """\
@@ -192,15 +202,20 @@ def test_streams_bend_the_right_way() -> None:
 def test_dd_s_command_lines() -> None:
     """Suffixes are dd's: k is 1024, kB is 1000."""
     same = dd.parse_commands([f"dd if=/dev/zero of=/mnt/t{i} bs=1024k count=10" for i in range(2)])
-    assert same == {"kind": "dd", "streams": 2, "directories": 1, "bs": MIB, "count": 10}
+    assert same == {"kind": "dd", "streams": 2, "directories": ["/mnt"], "bs": MIB, "count": 10}
     assert dd.parse_commands(["dd if=/dev/zero of=a/t bs=8kB count=1"])["bs"] == 8_000
 
 
 @pytest.mark.parametrize(
     ("line", "hint"),
-    [("dd if=/dev/zero of=a count=1 conv=fsync", "conv=: not modelled"), ("dd of=a count=1", "if=/dev/zero"),
-     ("dd if=/dev/zero of=a bs=1q count=1", "1q: dd reads"), ("cp a b", "is no dd command"), ("", "is no dd command")],
-)  # fmt: skip
+    [
+        ("dd if=/dev/zero of=a count=1 conv=fsync", "conv=: not modelled"),
+        ("dd of=a count=1", "if=/dev/zero"),
+        ("dd if=/dev/zero of=a bs=1q count=1", "1q: dd reads"),
+        ("cp a b", "is no dd command"),
+        ("", "is no dd command"),
+    ],
+)
 def test_bad_dd_lines_name_the_remedy(line: str, hint: str) -> None:
     """What is not modelled is refused."""
     with pytest.raises(CommandError, match=hint):
@@ -214,21 +229,28 @@ def test_fio_s_command_line() -> None:
     """Jobs by --name, a directory each or one for all; --size is shared by the files."""
     line = f"{FIO} --nrfiles=4 --size=1g --name=a --directory=/d/a --name=b --directory=/d/b"
     assert fio.parse_command(line) == {
-        "kind": "fio", "rw": "randwrite", "numjobs": 2, "directories": 2, "nrfiles": 4, "filesize": 256 * MIB,
+        "kind": "fio", "rw": "randwrite", "numjobs": 2, "directories": ["/d/a", "/d/b"], "nrfiles": 4,
+        "filesize": 256 * MIB,
     }  # fmt: skip
-    assert fio.parse_command(f"{FIO} --filesize=64M --numjobs=3 --name=a")["directories"] == 1
+    assert fio.parse_command(f"{FIO} --filesize=64M --numjobs=3 --name=a")["directories"] == ["."]
     mixed = fio.parse_command(f"{FIO} --filesize=64M --name=a --name=b --rw=write")
     assert (mixed["rw"], mixed["numjobs"]) == (["randwrite", "write"], 2)
 
 
 @pytest.mark.parametrize(
     ("change", "hint"),
-    [(" --name=a", "size of the files is missing"), (" --size=1m", "no job"),
-     (" --size=1m --direct=1 --name=a", "argument --direct"), (" --size=1x --name=a", "fio reads sizes"),
-     (" --size=1m --verify=md5 --name=a", "unrecognized arguments: --verify"),
-     (" --size=1m --name=a --name=b --nrfiles=2", "the jobs differ"), (" --size=1m --name='a", "No closing quotation"),
-     (" --size=1m --filesize=4m --name=a", "partly empty"), (" --size=1m --nrfiles=0 --name=a", "one or more")],
-)  # fmt: skip
+    [
+        (" --name=a", "size of the files is missing"),
+        (" --size=1m", "no job"),
+        (" --size=1m --direct=1 --name=a", "argument --direct"),
+        (" --size=1x --name=a", "fio reads sizes"),
+        (" --size=1m --verify=md5 --name=a", "unrecognized arguments: --verify"),
+        (" --size=1m --name=a --name=b --nrfiles=2", "the jobs differ"),
+        (" --size=1m --name='a", "No closing quotation"),
+        (" --size=1m --filesize=4m --name=a", "partly empty"),
+        (" --size=1m --nrfiles=0 --name=a", "one or more"),
+    ],
+)
 def test_bad_fio_lines_name_the_remedy(change: str, hint: str) -> None:
     """What is missing, unknown or not modelled is named."""
     with pytest.raises(CommandError, match=hint):
@@ -238,11 +260,13 @@ def test_bad_fio_lines_name_the_remedy(change: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("override", "hint"),
     [
-        ('filesystem.allocsize="2 GiB"', "from 64 KiB to 1 GiB"), ('filesystem.size="100 TiB"', "at most 1 TiB"),
-        ('filesystem.group_head="3 GiB"', "larger than group_head"), ('filesystem.size="11 TiB"', "at most 1 TiB"),
+        ('filesystem.allocsize="2 GiB"', "from 64 KiB to 1 GiB"),
+        ('filesystem.size="100 TiB"', "at most 1 TiB"),
+        ('filesystem.group_head="3 GiB"', "larger than group_head"),
+        ('filesystem.size="11 TiB"', "at most 1 TiB"),
         ('machine.device.piece="100 B"', "whole sectors"),
     ],
-)  # fmt: skip
+)
 def test_impossible_disks_name_the_remedy(override: str, hint: str) -> None:
     """The size of a group, of an allocation, of a piece."""
     with pytest.raises(BadInput, match=hint):

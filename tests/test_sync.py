@@ -22,7 +22,9 @@ QUEUED, TICKET = HandOff(100, 0), HandOff(100, 110)
     st.lists(st.tuples(st.integers(0, 2_000), st.integers(1, 300)), min_size=1, max_size=12),
     st.sampled_from([QUEUED, TICKET]),
 )
-def test_mutual_exclusion_fifo_and_work_conservation(arrivals: list[tuple[int, int]], hand_off: HandOff) -> None:
+def test_mutual_exclusion_fifo_and_work_conservation(
+    arrivals: list[tuple[int, int]], hand_off: HandOff
+) -> None:
     """Sections never overlap, are served in order of arrival, and a free lock is taken at once."""
     env = Environment()
     lock = SpinLock(env, "lock", hand_off)
@@ -109,7 +111,9 @@ def markov_rate(n: int, think_ns: float, section_ns: float, hand_off: HandOff) -
     for k in range(1, n + 1):
         arrival = (n - k + 1) / think_ns
         waiting = k - 1
-        service = 1 / (section_ns + (hand_off.line_ns + hand_off.per_waiter_ns * waiting / 2 if waiting else 0))
+        service = 1 / (
+            section_ns + (hand_off.line_ns + hand_off.per_waiter_ns * waiting / 2 if waiting else 0)
+        )
         weights.append(weights[-1] * arrival / service)
     probability = np.array(weights) / sum(weights)
     return float(sum(p * (n - k) / think_ns for k, p in enumerate(probability)))

@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 from models.machine import LIGHT, STOCK, Machine, build
 from models.seams import Signals
 from models.variants import variants
-from models.writeback import Work
+from models.writeback.work import Work
 from sim.units import MIB, S
-from tests.harness import run_small, small_scenario
+from tests.harness import only, run_small, small_scenario
 
 
 def iterations(machine: Machine) -> list[Any]:
     """fs_mark's lines."""
-    return list(machine.workload.iterations)
+    return list(only(machine.programs).iterations)
 
 
-@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate])  # a failing run is long to shrink
+@settings(
+    max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate]
+)  # a failing run is long to shrink
 @given(
     patched=st.booleans(),
     processes=st.integers(1, 5),
@@ -42,19 +44,19 @@ def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: 
         ),
         seed=1,
     )  # fmt: skip
-    cache, spec, env = machine.cache, machine.workload._spec, machine.env
+    cache, spec, env = machine.cache, only(machine.programs)._spec, machine.env
     pages = 2 * spec.processes * spec.files * -(-size // 4096)
 
     def ended() -> None:
         assert cache.dirtied == pages == cache.dirty + cache.writeback + cache.written
-        machine.works.queue(Work("sync"))
+        machine.flushers.queue(machine.cache.wbs[0], Work("sync"))
         env.call_at(env.now + 120 * S, 0, env.halt)
 
-    machine.workload.on_end = ended
+    only(machine.programs).on_end = ended
     machine.env.run(600 * S)
     assert (cache.written, cache.dirty, cache.writeback) == (pages, 0, 0)
-    assert len(machine.lists) == 0
-    assert machine.queue.stat.in_flight == 0
+    assert len(machine.cache.wbs[0]) == 0
+    assert only(machine.queues).stat.in_flight == 0
     assert iterations(machine)[-1].count == 2 * spec.processes * spec.files
 
 
@@ -86,7 +88,9 @@ def test_the_plug_s_place_is_the_whole_patch() -> None:
 
 def test_a_large_file_merges_inside_its_own_plug() -> None:
     """One plug per mapping is not no plug (mechanisms.md, pitfall 1)."""
-    sizes = data_requests({"processes": 1, "files": 30, "memory_mib": 64, "changes": {"workload.file_size": 4 * MIB}})
+    sizes = data_requests(
+        {"processes": 1, "files": 30, "memory_mib": 64, "changes": {"workload.file_size": 4 * MIB}}
+    )
     assert max(sizes) > 900
     assert sum(sizes) / len(sizes) > 500
 
@@ -112,9 +116,11 @@ def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> N
 
     def trace(primitives: Any) -> tuple[Any, ...]:
         machine = run_small(patched=patched, primitives=primitives, processes=6, files=300)
+        wb = machine.cache.wbs[0]
         return (
-            iterations(machine), machine.queue.stat, [lock.stat for lock in machine.locks],
-            machine.workload.system_ns, machine.filesystem.log_bytes, machine.throttle.bandwidth.__dict__,
+            iterations(machine), only(machine.queues).stat, [lock.stat for lock in machine.locks],
+            only(machine.programs).system_ns, only(machine.mounts).filesystem.log_bytes,
+            [getattr(wb.bandwidth, name) for name in wb.bandwidth.__slots__],
         )  # fmt: skip
 
     assert trace(LIGHT) == trace(STOCK)
@@ -122,9 +128,10 @@ def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> N
 
 GOLDEN = """\
 import hashlib
-from tests.harness import run_small, small_scenario
+from tests.harness import only, run_small, small_scenario
 m = run_small(processes=3, files=200)
-print(hashlib.sha256(repr((m.workload.iterations, m.queue.stat, m.workload.system_ns)).encode()).hexdigest())
+program = only(m.programs)
+print(hashlib.sha256(repr((program.iterations, only(m.queues).stat, program.system_ns)).encode()).hexdigest())
 """
 
 
@@ -138,7 +145,9 @@ def test_same_seed_same_bytes_whatever_the_hash_seed() -> None:
         )
         digests.add(run.stdout.strip())
     machine = run_small(processes=3, files=200)
-    here = repr((machine.workload.iterations, machine.queue.stat, machine.workload.system_ns))
+    here = repr(
+        (only(machine.programs).iterations, only(machine.queues).stat, only(machine.programs).system_ns)
+    )
     digests.add(hashlib.sha256(here.encode()).hexdigest())
     assert len(digests) == 1
 
@@ -164,7 +173,7 @@ def test_a_golden_log_of_a_tiny_run() -> None:
                  "block_rq_issue"):  # fmt: skip
         getattr(signals, name).observers.append(block)
     machine = run_small(signals=signals, patched=True, processes=1, files=5, loops=1, memory_mib=1)
-    machine.works.queue(Work("sync"))
+    machine.flushers.queue(machine.cache.wbs[0], Work("sync"))
     machine.env.call_at(machine.env.now + 50_000_000, 0, machine.env.halt)
     machine.env.run()
     first = 72  # one inode chunk of 64 blocks' sectors, one directory block
@@ -205,7 +214,7 @@ def test_every_device_obeys(kind: str) -> None:
     specs: dict[str, Any] = {"null": {"kind": "null"}}
     changes = {"machine.device": specs[kind]} if kind in specs else {}
     if kind == "ssd":
-        from models.hardware import SATA_SSD_2013
+        from models.catalogue.devices import SATA_SSD_2013
 
         changes = {"machine.device": SATA_SSD_2013}
     machine = run_small(changes=changes)
@@ -219,4 +228,4 @@ def test_writers_outnumber_processors() -> None:
     """Forty processes on sixteen processors all finish, and none loses time to no one."""
     machine = run_small(processes=40, files=50, loops=2)
     assert iterations(machine)[-1].count == 4_000
-    assert all(process.task.system_ns > 0 for process in machine.workload._submitters)
+    assert all(process.task.system_ns > 0 for process in only(machine.programs)._threads)

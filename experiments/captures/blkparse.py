@@ -23,7 +23,9 @@ from experiments.captures.events import (
 )
 from experiments.problems import BadInput
 
-_LINE = re.compile(r"\s*(\d+,\d+)\s+(\d+)\s+(\d+)\s+\d+\.\d{9}\s+(\d+)\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*?)\n?$")
+_LINE = re.compile(
+    r"\s*(\d+,\d+)\s+(\d+)\s+(\d+)\s+\d+\.\d{9}\s+(\d+)\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*?)\n?$"
+)
 _PLACE = re.compile(r"(?:(\d+) ([+/]) (\d+) )?\[.*\]$")
 _REQUEST = re.compile(r"(?:(\d+) \+ (\d+) )?(?:\d* ?\(.*\) )?\[.*\]$")
 _COUNT = re.compile(r"\[.*\] (\d+)$")

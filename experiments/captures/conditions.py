@@ -9,7 +9,7 @@ from experiments.captures.events import QUEUE, Capture, Header
 from experiments.captures.waiting import SCHEDULERS
 from experiments.problems import BadInput, Problem, bad
 from models.block.merge import QueueLimits
-from models.kernels import era_of
+from models.catalogue.kernels import era_of
 from sim.units import KIB
 
 NEWEST = "6.18"
@@ -59,7 +59,9 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
         said, option = getattr(header, name), getattr(options, name)
         flag = "--" + name.replace("_", "-")
         if said is not None and option is not None and said != option:
-            problems.append(Problem(f"{place}:1", name, f"the capture was made with {said}; leave out {flag} {option}"))
+            problems.append(
+                Problem(f"{place}:1", name, f"the capture was made with {said}; leave out {flag} {option}")
+            )
         elif said is None and option is None and name == "nomerges":
             values[name] = 0
             notes.append("nomerges is not in the header; 0 is taken (--nomerges says otherwise)")
@@ -89,7 +91,9 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
     return Conditions(kernel, era, asked, _device(capture, options), scheduler, limits, tuple(notes))
 
 
-def _scheduler(header: Header, options: Options, problems: list[Problem], notes: list[str], place: str) -> str:
+def _scheduler(
+    header: Header, options: Options, problems: list[Problem], notes: list[str], place: str
+) -> str:
     scheduler = header.scheduler or options.scheduler
     if header.scheduler is not None and options.scheduler not in (None, header.scheduler):
         message = f"the capture was made with {header.scheduler}; leave out --scheduler {options.scheduler}"
@@ -98,7 +102,9 @@ def _scheduler(header: Header, options: Options, problems: list[Problem], notes:
         notes.append("the scheduler is not in the header; none is taken (--scheduler says otherwise)")
         return "none"
     if scheduler not in SCHEDULERS:
-        problems.append(Problem(place, "scheduler", f"{scheduler} is not known; known are {', '.join(SCHEDULERS)}"))
+        problems.append(
+            Problem(place, "scheduler", f"{scheduler} is not known; known are {', '.join(SCHEDULERS)}")
+        )
     return scheduler
 
 

@@ -25,7 +25,8 @@ from experiments.captures.events import (
 from experiments.problems import BadInput
 
 _LINE = re.compile(
-    r"\s*(?:.{1,16}?)-(\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]\s+(?:[^\s:]{4,9}\s+)?[\d.]+: (?:(\w+): ?(.*)|.*)\n?$"
+    r"\s*(?:.{1,16}?)-(\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]\s+(?:[^\s:]{4,9}\s+)?[\d.]+: "
+    r"(?:(\w+): ?(.*)|.*)\n?$"
 )
 _BIO = re.compile(r"(\d+,\d+) (\w+) (\d+) [+/] (\d+) \[.*\]$")
 _REQUEST = re.compile(r"(\d+,\d+) (\w+) .*?\) (\d+) \+ (\d+) .*\]$")
@@ -65,7 +66,9 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
         elif name in _REQUESTS:
             request = _REQUEST.match(fields)
             if request is None:
-                raise wrong(number, f"{name} without its fields; expected 7,0 W 12288 () 536 + 24 be,0,4 [task]")
+                raise wrong(
+                    number, f"{name} without its fields; expected 7,0 W 12288 () 536 + 24 be,0,4 [task]"
+                )
             device, rwbs, sector, size = request.groups()
             yield Event(number, int(pid), int(cpu), name, device, rwbs, int(sector), int(size))
         elif name == PLUG:
@@ -84,7 +87,9 @@ def _other(number: int, line: str, wrong: Callable[[int, str], BadInput]) -> Ite
         yield Event(number, 0, int(lost[1]), LOST, size=int(lost[2] or 0))
         return
     if not line.startswith("#"):
-        raise wrong(number, "is no line of an ftrace text; expected TASK-PID [CPU] FLAGS TIMESTAMP: event: fields")
+        raise wrong(
+            number, "is no line of an ftrace text; expected TASK-PID [CPU] FLAGS TIMESTAMP: event: fields"
+        )
     written = _WRITTEN.match(line)
     if written is not None and int(written[1]) < int(written[2]):
         yield Event(number, 0, 0, LOST, size=int(written[2]) - int(written[1]))

@@ -75,4 +75,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(text, 1):
                 yield number, line
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise bad(f"{path}:{number + 1}", f"the packed text breaks off ({error}); copy the file again") from None
+        raise bad(
+            f"{path}:{number + 1}", f"the packed text breaks off ({error}); copy the file again"
+        ) from None

@@ -1,7 +1,7 @@
 """Record the block layer's events while a command runs, with the queue's limits in the first line.
 
-Everything happens in a tracefs instance of our own, read as plain text (``trace``, not the pipe): the machine's own
-tracing is not touched, and removing the instance puts everything back.
+Everything happens in a tracefs instance of our own, read as plain text (``trace``, not the pipe): the
+machine's own tracing is not touched, and removing the instance puts everything back.
 """
 
 from __future__ import annotations
@@ -122,7 +122,10 @@ def _tracefs() -> Iterator[Path]:
         ["mount", "-t", "tracefs", "tracefs", TRACEFS], capture_output=True, text=True, check=False
     )
     if mounted.returncode != 0:
-        raise bad(str(TRACEFS), f"tracefs cannot be mounted ({mounted.stderr.strip()}); the kernel needs CONFIG_FTRACE")
+        raise bad(
+            str(TRACEFS),
+            f"tracefs cannot be mounted ({mounted.stderr.strip()}); the kernel needs CONFIG_FTRACE",
+        )
     try:
         yield TRACEFS
     finally:

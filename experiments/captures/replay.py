@@ -1,14 +1,15 @@
 """Replay a capture: the same bios, with its plug boundaries, through the simulator's block layer.
 
 Each task's bios go through a `models.block.merge.Plug` of its own, and what leaves a plug towards a
-scheduler waits in a `models.block.elevator`; both are what the simulator runs.  Two things are judged, one by one: what
-became of each bio (backmerge, frontmerge, getrq), and whether a new request flushed the plug that it came to.
+scheduler waits in a `models.block.elevator`; both are what the simulator runs.  Two things are judged, one by
+one: what became of each bio (backmerge, frontmerge, getrq), and whether a new request flushed the plug that
+it came to.
 
 What a capture does not say is counted, not guessed: how many segments a bio of several pages has
 (`Verdict.by_segments`: one a page, less where the kernel's own merges prove less), and when a request
-left the scheduler (`Verdict.in_dispatch`).  Both lean on the kernel's answer, and both can still be refuted: a merge
-has to fit with one segment a bio, and a request in dispatch has to be issued by the next dispatch of the
-task that issues it, and never to be joined again.  With nomerges 1, which request
+left the scheduler (`Verdict.in_dispatch`).  Both lean on the kernel's answer, and both can still be refuted:
+a merge has to fit with one segment a bio, and a request in dispatch has to be issued by the next dispatch of
+the task that issues it, and never to be joined again.  With nomerges 1, which request
 merged last is taken from the kernel's merges, too: when the one before it left is not shown either.  The
 simulated plugs follow the simulator's own decisions, those of other devices' bios the kernel's.
 """
@@ -23,8 +24,9 @@ from typing import Final, NamedTuple
 from experiments.captures.events import rwbs_of
 from experiments.captures.story import Emptied, Left, Moved, Piece, Placed, Step
 from experiments.captures.waiting import Waiting
-from models.block.bio import Bio, Request
-from models.block.merge import BACK, FRONT, NEW, Merge, Plug, PlugRules, QueueLimits, would_join, would_merge
+from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits, bounds_of, would_join, would_merge
+from models.block.plug import Plug, PlugRules
+from models.seams import Bio, Request
 from sim.units import PAGE_BYTES, SECTOR_BYTES
 
 SHOWN: Final = 20
@@ -70,7 +72,9 @@ class Verdict:
         return self.decisions_equal == self.decisions_total and self.full_flush_equal == self.full_flush_total
 
 
-def replay(story: Iterable[Step], rules: PlugRules, limits: QueueLimits, scheduler: str, device: str) -> Verdict:
+def replay(
+    story: Iterable[Step], rules: PlugRules, limits: QueueLimits, scheduler: str, device: str
+) -> Verdict:
     """Judge every decision on *device* ("major,minor") that *story* tells."""
     judge = _Judge(rules, limits, scheduler, sys.intern(device))
     for step in story:
@@ -115,6 +119,7 @@ class _Judge:
     def __init__(self, rules: PlugRules, limits: QueueLimits, scheduler: str, device: str) -> None:
         self._rules = rules
         self._limits = limits
+        self._bounds = bounds_of(limits)
         self._scheduler = scheduler
         self._device = device
         self.verdict = Verdict()
@@ -147,7 +152,7 @@ class _Judge:
         elif isinstance(step, Emptied):
             if step.queued is not None:
                 bio = bio_of(step.queued)
-                self._early[step.pid] = bio, self._plug(step.pid).attempt_merge(bio)
+                self._early[step.pid] = bio, self._plug(step.pid).attempt_merge(bio, self._bounds)
             self._flush(step.pid)
         else:
             self.verdict.events_lost += step.events
@@ -156,12 +161,12 @@ class _Judge:
     def _plug(self, pid: int) -> Plug:
         plug = self._plugs.get(pid)
         if plug is None:
-            plug = self._plugs[pid] = Plug(self._rules, self._limits)
+            plug = self._plugs[pid] = Plug(self._rules)
         return plug
 
     def _flush(self, pid: int) -> None:
         for request in self._plug(pid).take():
-            if request.owner is self._device:
+            if request.queue is self._device:
                 self._on_its_way[request.start_sector] = request
 
     def _move(self, moved: Moved) -> None:
@@ -181,7 +186,7 @@ class _Judge:
             if other.end_sector == request.start_sector:
                 if moved.merged:
                     self._fit(request, other)
-                elif would_join(other, request, self._limits):
+                elif would_join(other, request, self._bounds):
                     self._waiting.leave(other)
         self._waiting.insert(request, moved.pid, moved.cpu, moved.line)
 
@@ -202,7 +207,7 @@ class _Judge:
                 for request in plug.requests:
                     if _touch(request, bio):
                         self._fit(bio, request)
-            simulated = plug.attempt_merge(bio)
+            simulated = plug.attempt_merge(bio, self._bounds)
         if simulated is NEW:
             simulated = self._merge_in_queue(bio, piece, kernel)
         self._judge_decision(piece, kernel, simulated)
@@ -230,7 +235,7 @@ class _Judge:
             for request in touching:
                 if waiting.since(request) > piece.tried:
                     return NEW  # it came while this bio waited for a tag
-                if would_merge(request, bio, self._limits):
+                if would_merge(request, bio, self._bounds):
                     self.verdict.in_dispatch += 1
                     simulated = BACK if request.end_sector == bio.start_sector else FRONT
                     self._doubts[request.start_sector] = _Doubt(piece.line, simulated.value)
@@ -248,7 +253,9 @@ class _Judge:
         """The request that a bio did not join was not in dispatch: the simulator would have merged them."""
         if doubt is not None:
             self.verdict.in_dispatch -= 1
-            self.verdict.decisions_equal -= not self._equal(doubt.line, "decision", NEW.value, doubt.simulated)
+            self.verdict.decisions_equal -= not self._equal(
+                doubt.line, "decision", NEW.value, doubt.simulated
+            )
 
     def _fit(self, joining: Bio | Request, request: Request) -> None:
         """The kernel merged the two: they have fewer segments than pages, down to one a bio."""
@@ -268,19 +275,21 @@ class _Judge:
             return
         request = Request(bio)
         if not placed.plugged:
-            if bio.owner is self._device:
+            if bio.queue is self._device:
                 self._on_its_way[request.start_sector] = request
             return
-        if placed.flushed is not None and full is not None and piece.known and bio.owner is self._device:
+        if placed.flushed is not None and full is not None and piece.known and bio.queue is self._device:
             self._judge_flush(placed, full)
         if full and not sent_on:
             self._flush(piece.pid)
         self._plug(piece.pid).add(request)
 
     def _is_full(self, pid: int) -> bool | None:
-        """Whether the plug has to be flushed before it takes the task's newest bio; None if it holds nothing."""
+        """Whether the plug has to be flushed before it takes the task's newest bio; None if it holds
+        nothing.
+        """
         plug, bio = self._plug(pid), self._newest.get(pid)
-        return plug.must_flush(bio.owner) if bio is not None and plug.requests else None
+        return plug.must_flush(bio.queue, self._bounds) if bio is not None and plug.requests else None
 
     def _judge_flush(self, placed: Placed, full: bool) -> None:
         verdict = self.verdict
@@ -289,7 +298,9 @@ class _Judge:
             return
         verdict.full_flush_total += 1
         said = {True: "flushed", False: "kept"}
-        verdict.full_flush_equal += self._equal(placed.piece.line, "full flush", said[bool(placed.flushed)], said[full])
+        verdict.full_flush_equal += self._equal(
+            placed.piece.line, "full flush", said[bool(placed.flushed)], said[full]
+        )
 
     def _equal(self, line: int, what: str, kernel: str, simulated: str) -> bool:
         if kernel != simulated and len(self.verdict.mismatches) < SHOWN:
@@ -306,14 +317,16 @@ def bio_of(piece: Piece) -> Bio:
         piece.sectors,
         segments=0 if rwbs.op == "D" else max(1, pages),
         op=rwbs.op,
-        owner=sys.intern(piece.device),
+        queue=sys.intern(piece.device),
         sync=rwbs.sync,
         nomerge=rwbs.flushes or piece.split_off,
     )
 
 
 def _follow(plug: Plug, bio: Bio, kernel: Merge) -> bool:
-    """Another device's *bio*, whose limits are not known, joins the plugged request that the kernel joined it to."""
+    """Another device's *bio*, whose limits are not known, joins the plugged request that the kernel joined it
+    to.
+    """
     for request in plug.requests if kernel is not NEW else ():
         if _touch(request, bio):
             request.start_sector = min(request.start_sector, bio.start_sector)
@@ -324,6 +337,6 @@ def _follow(plug: Plug, bio: Bio, kernel: Merge) -> bool:
 
 
 def _touch(request: Request, bio: Bio) -> bool:
-    return request.owner is bio.owner and (
+    return request.queue is bio.queue and (
         request.end_sector == bio.start_sector or request.start_sector == bio.end_sector
     )

@@ -14,7 +14,7 @@ from experiments.captures.whatif import Issued
 from experiments.plots import COLOURS, save_png
 from experiments.report import table
 from experiments.runner import replace_whole
-from models.kernels import PLUG_RULES
+from models.catalogue.kernels import PLUG_RULES
 from sim.units import KIB, SECTOR_BYTES
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ CLASSES: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """Upper bounds of the size histogram (KiB); what is larger has a class of its own."""
 
 
-def replay_document(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]) -> dict[str, Any]:
+def replay_document(
+    path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]
+) -> dict[str, Any]:
     """The replay as one JSON document."""
     document: dict[str, Any] = {
         "capture": str(path),
@@ -70,7 +72,12 @@ def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapp
         rows = [(f"{path.name}:{m.line}", m.what, m.kernel, m.simulated) for m in verdict.mismatches]
         lines += ["", table(("where", "what", "kernel", "simulated"), rows, left=4)]
     if eras:
-        lines += ["", "What each era's plugs would have issued, given the same bios:", "", _era_table(conditions, eras)]
+        lines += [
+            "",
+            "What each era's plugs would have issued, given the same bios:",
+            "",
+            _era_table(conditions, eras),
+        ]
     return "\n".join(lines)
 
 
@@ -79,7 +86,10 @@ def _open_points(verdict: Verdict) -> Sequence[tuple[int, str]]:
         (verdict.events_lost, "events were lost; decisions are judged again from each task's next plug on"),
         (verdict.unjudged, "decisions are not judged: the plug or the queue is unknown after lost events"),
         (verdict.full_flush_unknown, "flushes may as well be a sleep; they are not judged"),
-        (verdict.by_segments, "merges show that a bio has fewer segments than pages, which the capture does not say"),
+        (
+            verdict.by_segments,
+            "merges show that a bio has fewer segments than pages, which the capture does not say",
+        ),
         (verdict.in_dispatch, "bios came for a request that was in dispatch, as its issue right after shows"),
     )
 
@@ -92,7 +102,12 @@ def _era_table(conditions: Conditions, eras: Mapping[str, Issued]) -> str:
         histogram = Counter({_class_of(length): 0 for length in issued.lengths})
         for length, count in issued.lengths.items():
             histogram[_class_of(length)] += count
-        mean = sum(length * count for length, count in issued.lengths.items()) * SECTOR_BYTES / KIB / issued.requests
+        mean = (
+            sum(length * count for length, count in issued.lengths.items())
+            * SECTOR_BYTES
+            / KIB
+            / issued.requests
+        )
         counts = [str(histogram[size]) if histogram[size] else "." for size in used]
         rows.append((f"{name}{mark}", str(issued.requests), f"{mean:.1f}", *counts))
     return table(("plug rules of", "requests", "mean KiB", *(_label(size) for size in used)), rows)
@@ -124,7 +139,9 @@ def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str,
 
 
 def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Figure:
-    """How many requests each era would have issued, and the bytes by request size of this kernel and the one asked."""
+    """How many requests each era would have issued, and the bytes by request size of this kernel and the one
+    asked.
+    """
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=(8.4, 4.2), layout="constrained")
@@ -133,7 +150,9 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     own, asked = conditions.era, conditions.asked or conditions.era
     colours = {own: COLOURS[0], asked: COLOURS[1]} if own != asked else {own: COLOURS[0]}
     names = [name for name in PLUG_RULES if name in eras]
-    bars = counts.barh(names, [eras[name].requests for name in names], color=[colours.get(n, "0.8") for n in names])
+    bars = counts.barh(
+        names, [eras[name].requests for name in names], color=[colours.get(n, "0.8") for n in names]
+    )
     counts.bar_label(bars, fmt=lambda value: f"{value:,.0f}".replace(",", " "), padding=3, fontsize=8)
     counts.margins(x=0.2)
     counts.invert_yaxis()
@@ -147,7 +166,9 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
         places = [used.index(place) + (offset - (len(colours) - 1) / 2) * width for place in used]
         label = f"{name}, this capture's" if name == own else name
         sizes.bar(places, [mebibytes[place] / 2**20 for place in used], width, color=colour, label=label)
-    sizes.set_xticks(range(len(used)), [_label(place).replace("<=", "≤ ") for place in used], fontsize=8, rotation=35)
+    sizes.set_xticks(
+        range(len(used)), [_label(place).replace("<=", "≤ ") for place in used], fontsize=8, rotation=35
+    )
     sizes.set(xlabel="request size, bytes", ylabel="MiB written in such requests")
     sizes.legend(frameon=False)
     for panel in (counts, sizes):

@@ -1,7 +1,7 @@
 """What the kernel did with each bio, told from the order of a task's events.
 
-A line says that a bio merged or got a request; whether that request went into the task's plug, and whether the
-plug was flushed to make room for it, shows in what the task does next:
+A line says that a bio merged or got a request; whether that request went into the task's plug, and whether
+the plug was flushed to make room for it, shows in what the task does next:
 
     getrq, plug                     it is the first in its plug
     getrq, unplug N, ..., plug      the N plugged ones were flushed first (a full flush, or a sleep)
@@ -9,8 +9,8 @@ plug was flushed to make room for it, shows in what the task does next:
     (a plug of several queues is flushed with one unplug for each: their counts are added up)
     getrq, anything else            it joined the plugged ones; with none plugged it went straight on
 
-Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  Until the first plug or unplug after lost events nothing is known
-of a task's plug.
+Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  Until the first plug or unplug after lost events nothing
+is known of a task's plug.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class Left(NamedTuple):
 
 
 class Emptied(NamedTuple):
-    """The task's plug was flushed by its end or by a sleep; ``queued``: a bio that still waits for its fate."""
+    """The task's plug was flushed by its end or by a sleep; ``queued``: a bio that still waits for its
+    fate.
+    """
 
     pid: int
     queued: Piece | None
@@ -157,7 +159,9 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
                 task.first_move = name
             assert event.device is not None
             merged, issued = name == RQ_MERGE, name == ISSUE
-            yield Moved(event.line, event.pid, event.cpu, event.device, event.sector, event.size, merged, issued)
+            yield Moved(
+                event.line, event.pid, event.cpu, event.device, event.sector, event.size, merged, issued
+            )
             continue
         if name == LOST:
             complete = False
@@ -210,7 +214,8 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
         task.sent_on += event.size
         task.asleep = event.asleep
     elif task.sent_on:
-        # schedule() has the requests inserted (blk_mq_flush_plug_list from_schedule), a full plug issues them.
+        # schedule() has the requests inserted (blk_mq_flush_plug_list from_schedule), a full plug issues
+        # them.
         asleep = task.first_move == INSERT if task.asleep is None and flush_issues else task.asleep
         task.sent_on, task.first_move, task.fresh = 0, "", None
         task.plugged = int(name == PLUG)

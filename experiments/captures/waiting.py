@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from models.block.bio import Bio, Request
 from models.block.elevator import Elevator, ElevatorRules, SoftwareQueue
 from models.block.merge import FRONT, NEW, Merge, QueueLimits
+from models.seams import Bio, Request
 
 SCHEDULERS: Final = ("none", "kyber", "mq-deadline", "bfq")
 
@@ -42,7 +42,9 @@ class Waiting:
         merge = queue.attempt_merge(bio)
         if merge is FRONT:
             self._by_start.pop(bio.end_sector, None)
-            moved = next((request for request in queue.waiting if request.start_sector == bio.start_sector), None)
+            moved = next(
+                (request for request in queue.waiting if request.start_sector == bio.start_sector), None
+            )
             if moved is not None:
                 self._by_start[bio.start_sector] = moved
         return merge
@@ -78,7 +80,9 @@ class Waiting:
         self._remove(request)
 
     def set_one_hit(self, bio: Bio, pid: int, cpu: int) -> None:
-        """With nomerges 1 the kernel joined *bio* to what merged last: what was thought to be that has left."""
+        """With nomerges 1 the kernel joined *bio* to what merged last: what was thought to be that has
+        left.
+        """
         queue = self._queues.get(self._key(bio, pid, cpu))
         if isinstance(queue, Elevator):
             queue.set_one_hit(bio)
@@ -97,7 +101,9 @@ class Waiting:
         queue = self._queues.get(key)
         if queue is None:
             sorts = self._scheduler in ("mq-deadline", "bfq")
-            queue = self._queues[key] = Elevator(self._rules, self._limits) if sorts else SoftwareQueue(self._limits)
+            queue = self._queues[key] = (
+                Elevator(self._rules, self._limits) if sorts else SoftwareQueue(self._limits)
+            )
         if queue.insert(request):
             self._places[request] = key
             self._by_start[request.start_sector] = request

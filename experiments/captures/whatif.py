@@ -1,8 +1,8 @@
 """What if another kernel had been given the same bios?
 
-The same plugs, opened and ended as in the capture, under each era's rules: how many requests leave them, and of which
-sizes.  What a scheduler or a busy device merges later is left out for all eras alike: a capture shows when
-its own requests were dispatched, not when another kernel's would have been.
+The same plugs, opened and ended as in the capture, under each era's rules: how many requests leave them, and
+of which sizes.  What a scheduler or a busy device merges later is left out for all eras alike: a capture
+shows when its own requests were dispatched, not when another kernel's would have been.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from experiments.captures.replay import bio_of
 from experiments.captures.story import Emptied, Piece, Placed, Step
-from models.block.bio import Request
-from models.block.merge import NEW, Plug, PlugRules, QueueLimits
+from models.block.merge import NEW, QueueLimits, bounds_of
+from models.block.plug import Plug, PlugRules
+from models.seams import Request
 
 
 class Issued(NamedTuple):
@@ -54,22 +55,25 @@ class _Kernel:
     def __init__(self, rules: PlugRules, limits: QueueLimits) -> None:
         self._rules = rules
         self._limits = limits
+        self._bounds = bounds_of(limits)
         self._plugs: dict[int, Plug] = {}
         self._issued = Issued(Counter())
 
     def submit(self, piece: Piece, plugged: bool) -> None:
-        """Merge the bio of *piece* into its task's plug, or give it a request there or, unplugged, at once."""
+        """Merge the bio of *piece* into its task's plug, or give it a request there or, unplugged, at
+        once.
+        """
         plug = self._plugs.get(piece.pid)
         if plug is None:
-            plug = self._plugs[piece.pid] = Plug(self._rules, self._limits)
+            plug = self._plugs[piece.pid] = Plug(self._rules)
         bio = bio_of(piece)
         bio.segments = min(bio.segments, self._limits.max_segments)
-        if plug.attempt_merge(bio) is not NEW:
+        if plug.attempt_merge(bio, self._bounds) is not NEW:
             return
         if not plugged:
             self._issued.lengths[bio.sectors] += 1
             return
-        if plug.must_flush(bio.owner):
+        if plug.must_flush(bio.queue, self._bounds):
             self._issue(plug)
         plug.add(Request(bio))
 

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from itertools import islice
 from typing import Final, Literal
 
-from models.block.bio import Bio, Request
-from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits, try_back, try_front, try_join
+from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits, bounds_of, try_join, try_merge
+from models.seams import Bio, Request
 from sim.param import Count, Spec
 
 SOFTWARE_QUEUE_TRIED: Final = 8
@@ -37,7 +37,8 @@ class Elevator:
     def __init__(self, rules: ElevatorRules, limits: QueueLimits) -> None:
         self._sorts = rules.scheduler == "deadline"
         self._batch = rules.fifo_batch
-        self._limits = limits
+        self._nomerges = limits.nomerges
+        self._bounds = bounds_of(limits)
         self._arrivals = 0
         self.waiting: OrderedDict[Request, int] = OrderedDict()  # each with its arrival, oldest first
         self._by_sector: list[tuple[int, int, Request]] = []
@@ -49,7 +50,7 @@ class Elevator:
 
     def attempt_merge(self, bio: Bio) -> Merge:
         """BACK or FRONT if *bio* joined a waiting request, else NEW."""
-        if not self.waiting or self._limits.nomerges == 2:
+        if not self.waiting or self._nomerges == 2:
             return NEW
         last = self._last_merge
         if last is not None:
@@ -57,7 +58,7 @@ class Elevator:
                 return self._back(last, bio)
             if last.start_sector == bio.end_sector:
                 return self._front(last, bio)
-        if self._limits.nomerges:
+        if self._nomerges:
             return NEW
         request = self._by_end.get(bio.start_sector)
         if request is not None and self._back(request, bio) is BACK:
@@ -71,20 +72,24 @@ class Elevator:
         return [
             request
             for request in found
-            if request is not None and (not self._limits.nomerges or request is self._last_merge)
+            if request is not None and (not self._nomerges or request is self._last_merge)
         ]
 
     def set_one_hit(self, bio: Bio) -> None:
-        """What *bio* would continue is what merged last, whatever is believed here: a real queue showed it."""
-        self._last_merge = self._by_end.get(bio.start_sector) or self._by_start.get(bio.end_sector) or self._last_merge
+        """What *bio* would continue is what merged last, whatever is believed here: a real queue showed
+        it.
+        """
+        self._last_merge = (
+            self._by_end.get(bio.start_sector) or self._by_start.get(bio.end_sector) or self._last_merge
+        )
 
     def insert(self, request: Request) -> bool:
         """Add *request*, or append it to a waiting one (sort-merge insertion); whether it was added."""
-        if self.waiting and self._limits.nomerges != 2:
+        if self.waiting and self._nomerges != 2:
             last = self._last_merge
             if last is not None and self._append(last, request):
                 return False
-            if not self._limits.nomerges:
+            if not self._nomerges:
                 before = self._by_end.get(request.start_sector)
                 if before is not None and self._append(before, request):
                     self._join_with_predecessors(before)
@@ -128,7 +133,7 @@ class Elevator:
 
     def _back(self, request: Request, bio: Bio) -> Merge:
         end = request.end_sector
-        if not try_back(request, bio, self._limits):
+        if try_merge(request, bio, self._bounds) is NEW:
             self._refused(request)
             return NEW
         self._end_moved(request, end)
@@ -141,7 +146,7 @@ class Elevator:
 
     def _front(self, request: Request, bio: Bio) -> Merge:
         start = request.start_sector
-        if not try_front(request, bio, self._limits):
+        if try_merge(request, bio, self._bounds) is NEW:
             self._refused(request)
             return NEW
         self._start_moved(request, start)
@@ -161,7 +166,7 @@ class Elevator:
     def _join(self, request: Request, follower: Request) -> bool:
         """Append *follower*, which waits here, to *request*."""
         start, end = follower.start_sector, request.end_sector
-        if start != end or not try_join(request, follower, self._limits):
+        if start != end or not try_join(request, follower, self._bounds):
             return False
         self.remove(follower)
         self._end_moved(request, end)
@@ -170,7 +175,7 @@ class Elevator:
 
     def _append(self, request: Request, newcomer: Request) -> bool:
         end = request.end_sector
-        if not try_join(request, newcomer, self._limits):
+        if not try_join(request, newcomer, self._bounds):
             return False
         self._end_moved(request, end)
         self._last_merge = request
@@ -193,25 +198,27 @@ class Elevator:
 
 
 class SoftwareQueue:
-    """What one processor inserted without a scheduler, until the queue runs: ctx->rq_lists, or kyber's kcq."""
+    """What one processor inserted without a scheduler, until the queue runs: ctx->rq_lists, or kyber's
+    kcq.
+    """
 
     def __init__(self, limits: QueueLimits) -> None:
-        self._limits = limits
+        self._bounds = bounds_of(limits)
         self.waiting: dict[Request, None] = {}
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """BACK or FRONT if *bio* joined one of the newest requests, else NEW; a refusal for size ends the walk."""
+        """BACK or FRONT if *bio* joined one of the newest requests, else NEW; a refusal for size ends the
+        walk.
+        """
         for request in self.touching(bio):
             if request.nomerge or bio.nomerge or request.op != bio.op:
                 continue
-            if request.end_sector == bio.start_sector:
-                return BACK if try_back(request, bio, self._limits) else NEW
-            return FRONT if try_front(request, bio, self._limits) else NEW
+            return try_merge(request, bio, self._bounds)
         return NEW
 
     def touching(self, bio: Bio) -> list[Request]:
         """The waiting requests that *bio* is tried against because it would continue them."""
-        if self._limits.nomerges == 2:
+        if not self._bounds.merges:
             return []
         newest = islice(reversed(self.waiting), SOFTWARE_QUEUE_TRIED)
         return [r for r in newest if r.end_sector == bio.start_sector or r.start_sector == bio.end_sector]

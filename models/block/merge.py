@@ -1,17 +1,18 @@
-"""Which bio joins which request: the size limits, the plug's rules of each era, and the elevator's.
+"""Which bio joins which request: the size limits, and when two touch.
 
-Stands for blk_try_merge, ll_back_merge_fn, ll_front_merge_fn, ll_merge_requests_fn (block/blk-merge.c)
-and attempt_plug_merge / blk_attempt_plug_merge (block/blk-core.c, later blk-merge.c).  Pure: no clock,
-no dice.  Left out: discards of several ranges, integrity, write hints, priorities.
+Stands for blk_try_merge, ll_back_merge_fn, ll_front_merge_fn, ll_merge_requests_fn (block/blk-merge.c).
+Pure: no clock, no dice.  The rule is written for requests and bios alike that are objects
+(`models.block.bio`) and that are rows of an array (`models.block.runs`).  Left out: discards of several
+ranges, integrity, write hints, priorities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from models.block.bio import Bio, Request
+from models.arrays.compiled import portable
+from models.seams import Bio, Request
 from sim.param import Bytes, Count, Spec
 from sim.units import PAGE_BYTES, SECTOR_BYTES
 
@@ -37,202 +38,116 @@ class QueueLimits(Spec):
         return -(-size_bytes // run)
 
 
-class PlugRules(Spec):
-    """The rules of a plug in one era (mechanisms.md 1.2, 1.3).
-
-    ``tried``: which plugged requests of its queue a bio is tried against (tail: the newest of all or, where
-    that is another queue's, the oldest of its own); ``max_requests`` and
-    ``max_requests_mixed``: how many requests a plug holds at most (a plug of several queues may
-    hold more); ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has
-    this size and the queue merges at all; ``order``: in which order a flush issues.
+class Bounds(NamedTuple):
+    """What the merge rule reads of a queue's limits; ``merges``: whether it merges bios into plugged
+    requests.
     """
 
-    tried: Literal["all", "newest", "oldest", "tail"]
-    max_requests: Count | None
-    max_requests_mixed: Count | None
-    flush_bytes: Bytes | None
-    flush_of: Literal["newest", "oldest"]
-    order: Literal["sector", "fifo", "lifo"]
+    max_sectors: int
+    max_segments: int
+    max_discard_sectors: int
+    merges: bool
+
+
+def bounds_of(limits: QueueLimits) -> Bounds:
+    """The bounds of a queue with these *limits*."""
+    return Bounds(
+        limits.max_sectors_bytes // SECTOR_BYTES,
+        limits.max_segments,
+        limits.max_discard_bytes // SECTOR_BYTES,
+        limits.nomerges != 2,
+    )
 
 
 class Merge(Enum):
-    """What became of a bio."""
+    """What became of a bio; the values are the ends of the tracepoints' names."""
 
+    NEW = "getrq"
     BACK = "backmerge"
     FRONT = "frontmerge"
-    NEW = "getrq"
 
 
-BACK, FRONT, NEW = Merge.BACK, Merge.FRONT, Merge.NEW  # an enum's members are slow to look up
+NEW, BACK, FRONT = Merge.NEW, Merge.BACK, Merge.FRONT  # an enum's members are slow to look up
+FATES: Final = (NEW, BACK, FRONT)
+"""What `grow` returns, by number."""
+IS_NEW: Final = 0
+IS_BACK: Final = 1
+IS_FRONT: Final = 2
 
 
-class Decision(NamedTuple):
-    """One bio's fate: how it merged, and whether the plug was flushed to make room for it."""
+@portable
+def fits(request: Any, sectors: int, segments: int, bounds: Bounds) -> bool:
+    """Whether *request* may become so much longer."""
+    most = bounds.max_discard_sectors if request.discard else bounds.max_sectors
+    return bool(
+        request.segments + segments <= bounds.max_segments
+        and request.end_sector - request.start_sector + sectors <= most
+    )
 
-    merge: Merge
-    full_flush: bool
 
+@portable
+def grow(request: Any, bio: Any, bounds: Bounds) -> int:
+    """Let *request* take *bio* if they touch and the limits allow; else flag it NOMERGE.
 
-def try_back(request: Request, bio: Bio, limits: QueueLimits) -> bool:
-    """Append *bio* if it starts where *request* ends and the limits allow; else flag NOMERGE."""
-    if request.end_sector != bio.start_sector or not _mergeable(request, bio):
-        return False
-    if not _fits(request, bio.sectors, bio.segments, limits):
+    Returns `IS_BACK`, `IS_FRONT` or `IS_NEW`.
+    """
+    back = request.end_sector == bio.start_sector
+    if not back and request.start_sector != bio.end_sector:
+        return IS_NEW
+    if request.nomerge or bio.nomerge or request.op != bio.op:
+        return IS_NEW
+    if not fits(request, bio.end_sector - bio.start_sector, bio.segments, bounds):
         request.nomerge = True
-        return False
-    request.end_sector += bio.sectors
+        return IS_NEW
     request.segments += bio.segments
-    request.bios.append(bio)
-    return True
-
-
-def try_front(request: Request, bio: Bio, limits: QueueLimits) -> bool:
-    """Prepend *bio* if it ends where *request* starts and the limits allow; else flag NOMERGE."""
-    if bio.start_sector + bio.sectors != request.start_sector or not _mergeable(request, bio):
-        return False
-    if not _fits(request, bio.sectors, bio.segments, limits):
-        request.nomerge = True
-        return False
+    request.merges += 1
+    if back:
+        request.end_sector = bio.end_sector
+        return IS_BACK
     request.start_sector = bio.start_sector
-    request.segments += bio.segments
-    request.bios.insert(0, bio)
-    return True
+    return IS_FRONT
 
 
-def try_join(request: Request, follower: Request, limits: QueueLimits) -> bool:
+def keep_bio(request: Request, bio: Bio, fate: int) -> None:
+    """*bio* has joined *request*, as *fate* says: it gets its place among the others."""
+    if fate == IS_BACK:
+        request.bios.append(bio)
+    else:
+        request.bios.insert(0, bio)
+
+
+def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
+    """`grow` for objects: *request* keeps the *bio* that joins it."""
+    fate = grow(request, bio, bounds)
+    if fate != IS_NEW:
+        keep_bio(request, bio, fate)
+    return FATES[fate]
+
+
+def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
     """Append *follower*, a whole request, to *request* (the elevator's sort-merge insertion)."""
-    if not would_join(request, follower, limits):
+    if not would_join(request, follower, bounds):
         return False
     request.end_sector = follower.end_sector
     request.segments += follower.segments
+    request.merges += follower.merges + 1
     request.bios += follower.bios
     return True
 
 
-def would_merge(request: Request, bio: Bio, limits: QueueLimits) -> bool:
+def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
     """Whether *request*, which *bio* continues, would take it."""
-    return _mergeable(request, bio) and _fits(request, bio.sectors, bio.segments, limits)
+    if request.nomerge or bio.nomerge or request.op != bio.op:
+        return False
+    return fits(request, bio.sectors, bio.segments, bounds)
 
 
-def would_join(request: Request, follower: Request, limits: QueueLimits) -> bool:
+def would_join(request: Request, follower: Request, bounds: Bounds) -> bool:
     """Whether *request* would take the whole of *follower* behind it."""
     return (
         request.end_sector == follower.start_sector
         and not request.nomerge
         and not follower.nomerge
         and request.op == follower.op
-        and _fits(request, follower.sectors, follower.segments, limits)
+        and fits(request, follower.sectors, follower.segments, bounds)
     )
-
-
-def _mergeable(request: Request, bio: Bio) -> bool:
-    return not request.nomerge and not bio.nomerge and request.op == bio.op
-
-
-def _fits(request: Request, sectors: int, segments: int, limits: QueueLimits) -> bool:
-    most = limits.max_discard_bytes if request.op == "D" else limits.max_sectors_bytes
-    return (
-        request.segments + segments <= limits.max_segments
-        and (request.end_sector - request.start_sector + sectors) * SECTOR_BYTES <= most
-    )
-
-
-class Plug:
-    """struct blk_plug: a task's private list of requests, oldest first."""
-
-    __slots__ = ("_limits", "_merges", "_rules", "_tries_all", "_tries_oldest", "_tries_tail", "requests")
-
-    def __init__(self, rules: PlugRules, limits: QueueLimits) -> None:
-        self._rules = rules
-        self._limits = limits
-        # Copies: a spec's own attributes are slow to read, and the walk is the hottest loop of all.
-        self._merges = limits.nomerges != 2
-        self._tries_all = rules.tried == "all"
-        self._tries_oldest = rules.tried == "oldest"
-        self._tries_tail = rules.tried == "tail"
-        self.requests: list[Request] = []
-
-    def attempt_merge(self, bio: Bio) -> Merge:
-        """BACK or FRONT if *bio* joined a plugged request, else NEW."""
-        requests = self.requests
-        if not requests or not self._merges:
-            return NEW
-        owner = bio.owner
-        start = bio.start_sector
-        end = start + bio.sectors
-        oldest_first = self._tries_oldest or (self._tries_tail and requests[-1].owner is not owner)
-        for request in requests if oldest_first else reversed(requests):
-            if request.owner is not owner:
-                continue
-            # The two comparisons spare the calls on the walk: most requests touch nowhere.
-            if request.end_sector == start and try_back(request, bio, self._limits):
-                return BACK
-            if request.start_sector == end and try_front(request, bio, self._limits):
-                return FRONT
-            if not self._tries_all:
-                break
-        return NEW
-
-    def must_flush(self, owner: object) -> bool:
-        """Whether the plug has to be flushed before one more request of *owner* is added."""
-        requests = self.requests
-        if not requests:
-            return False
-        rules = self._rules
-        if rules.max_requests is not None:
-            if rules.max_requests_mixed is None:
-                if sum(request.owner is owner for request in requests) >= rules.max_requests:
-                    return True
-            elif len(requests) >= (rules.max_requests_mixed if self._mixed(owner) else rules.max_requests):
-                return True
-        if rules.flush_bytes is None or not self._merges:
-            return False
-        judged = requests[-1] if rules.flush_of == "newest" else requests[0]
-        return judged.sectors * SECTOR_BYTES >= rules.flush_bytes
-
-    def add(self, request: Request) -> None:
-        """Plug *request*."""
-        self.requests.append(request)
-
-    def take(self) -> list[Request]:
-        """Empty the plug: its requests in the order in which they are issued."""
-        requests = self.requests
-        self.requests = []
-        if len(requests) > 1:
-            if self._rules.order == "sector":
-                requests.sort(key=_place)
-            elif self._rules.order == "lifo":
-                requests.reverse()
-        return requests
-
-    def _mixed(self, owner: object) -> bool:
-        return any(request.owner is not owner for request in self.requests)
-
-
-def _place(request: Request) -> int:
-    return request.start_sector
-
-
-def plug_decisions(
-    bios: Iterable[Bio], rules: PlugRules, limits: QueueLimits
-) -> tuple[list[Decision], list[Sequence[Request]]]:
-    """Send *bios* through one plug, without a simulation.
-
-    Returns:
-        One decision a bio, and the batches of requests as they were flushed, the last one by the
-        plug's finish.
-    """
-    plug = Plug(rules, limits)
-    decisions: list[Decision] = []
-    batches: list[Sequence[Request]] = []
-    for bio in bios:
-        merge = plug.attempt_merge(bio)
-        full = merge is NEW and plug.must_flush(bio.owner)
-        if full:
-            batches.append(plug.take())
-        if merge is NEW:
-            plug.add(Request(bio))
-        decisions.append(Decision(merge, full))
-    if plug.requests:
-        batches.append(plug.take())
-    return decisions, batches

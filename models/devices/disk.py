@@ -1,9 +1,10 @@
 """A disk: zones, seeks, rotation, and a write cache that sorts.
 
-A write completes when it is in the cache.  What is cached goes to the platters in sweeps (C-LOOK), adjacent writes
-as one: a seek over the distance (track + (full - track) * sqrt(distance / size)), half a turn on average unless the
-head goes on where it is, and the transfer at the zone's rate, which falls linearly from the outer edge inwards.
-Left out: reads, flushes, track skew, remapped sectors, reordering by rotational position.
+A write completes when it is in the cache.  What is cached goes to the platters in sweeps (C-LOOK), adjacent
+writes as one: a seek over the distance (track + (full - track) * sqrt(distance / size)), half a turn on
+average unless the head goes on where it is, and the transfer at the zone's rate, which falls linearly from
+the outer edge inwards. Left out: reads, flushes, track skew, remapped sectors, reordering by rotational
+position.
 """
 
 from __future__ import annotations
@@ -13,20 +14,21 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Final, Literal
 
-from models.block.bio import Request
-from models.cached_runs import CachedRuns
+from models.devices.cached_runs import CachedRuns
+from models.devices.spec import DeviceSpec
+from models.seams import Request
 from sim.engine import Environment
-from sim.param import Bytes, BytesPerS, Ns, Spec
+from sim.param import Bytes, BytesPerS, Ns
 from sim.units import MIB, SECTOR_BYTES, S
 
 SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
 """The most that goes to the platters before what came meanwhile is looked at."""
 
 
-class DiskSpec(Spec):
+class DiskSpec(DeviceSpec):
     """``outer`` and ``inner``: the rates of the first and the last zone; ``turn_time``: of one rotation;
-    ``track_seek`` and ``full_seek``: to the next track and across the whole disk; ``link``: how fast the ``cache``
-    is filled.
+    ``track_seek`` and ``full_seek``: to the next track and across the whole disk; ``link``: how fast the
+    ``cache`` is filled.
     """
 
     kind: Literal["disk"] = "disk"

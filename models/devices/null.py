@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models.block.bio import Request
+from models.devices.spec import DeviceSpec
+from models.seams import Request
 from sim.engine import Environment
-from sim.param import Spec
 
 
-class NullSpec(Spec):
+class NullSpec(DeviceSpec):
     """The null device (null_blk without delays)."""
 
     kind: Literal["null"] = "null"
@@ -30,7 +30,9 @@ class NullDevice:
         """See `BlockDevice.submit`."""
         self._env.call_at(self._env.now, self._rank, done)
 
-    def submit_batch(self, requests: NDArray[np.int64], done: Callable[[], None]) -> None:
+    def submit_batch(
+        self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
+    ) -> None:
         """See `BatchDevice.submit_batch`."""
         self._env.call_at(self._env.now, self._rank, done)
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from models.block.bio import Bio, Request
-from models.seams import BlockDevice
-from models.variants import AnyDevice
+from models.devices.spec import AnyDevice, DeviceSpec
+from models.seams import Bio, BlockDevice, Request
 from sim.engine import Environment
-from sim.param import Bytes, Spec
+from sim.param import Bytes
 from sim.units import SECTOR_BYTES
 
 
-class Raid0Spec(Spec):
+class Raid0Spec(DeviceSpec):
     """``chunk``: what one member holds before the next takes over; the members are device specs."""
 
     kind: Literal["raid0"] = "raid0"
@@ -22,15 +21,21 @@ class Raid0Spec(Spec):
 
     @property
     def capacity(self) -> int | None:
-        """What it holds (bytes), if its members say; every member has a share of the same size."""
-        shares = [share for member in self.members if (share := getattr(member, "capacity", None)) is not None]
+        """See `DeviceSpec.capacity`; every member has a share of the same size."""
+        shares = [member.capacity for member in self.members if member.capacity is not None]
         return min(shares) * len(self.members) if shares else None
+
+    def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
+        """See `DeviceSpec.parts`."""
+        return {"members": self.members}
 
 
 class Raid0:
     """Splits each request at the chunks; the pieces for one member go as one."""
 
-    def __init__(self, *, env: Environment, spec: Raid0Spec, name: str, members: Sequence[BlockDevice]) -> None:
+    def __init__(
+        self, *, env: Environment, spec: Raid0Spec, name: str, members: Sequence[BlockDevice]
+    ) -> None:
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
         self._members = members
 

@@ -2,9 +2,10 @@
 
 A write completes when its data is in the cache.  The cache fills flash pages in the order of arrival,
 wherever the data belongs (a log-structured translation layer), and programs them on its channels in turn.
-Where the map knows only whole indirection units, a write that covers a part of one has all of it programmed, once
-if the next write goes on in it.  The read that fills the rest is taken to hide behind the programming.  Left out:
-reads by the host, garbage collection (the drive is fresh), joining of writes that do not follow each other.
+Where the map knows only whole indirection units, a write that covers a part of one has all of it programmed,
+once if the next write goes on in it.  The read that fills the rest is taken to hide behind the programming.
+Left out: reads by the host, garbage collection (the drive is fresh), joining of writes that do not follow
+each other.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from models.block.bio import Request
+from models.devices.spec import DeviceSpec
+from models.seams import Request
 from sim.engine import Environment
-from sim.param import Bytes, BytesPerS, Count, Ns, Spec
-from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES, S
+from sim.param import Bytes, BytesPerS, Count, Ns
+from sim.units import PAGE_BYTES, SECTOR_BYTES, S
 
 
-class SsdSpec(Spec):
+class SsdSpec(DeviceSpec):
     """A flash drive.
 
     ``command_time`` occupies the link, ``latency`` does not; ``units`` are the planes that program at
@@ -49,7 +51,9 @@ class SsdSpec(Spec):
             raise ValueError(f"cache {self.cache} B has to hold a flash_page of {self.flash_page} B")
         unit = self.indirection_unit
         if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
-            raise ValueError(f"indirection_unit {unit} B has to divide flash_page {self.flash_page} B, and be a page")
+            raise ValueError(
+                f"indirection_unit {unit} B has to divide flash_page {self.flash_page} B, and be a page"
+            )
         return self
 
 
@@ -83,23 +87,29 @@ class Ssd:
             cached = max(cached, self._programming[-1])
         self._env.call_at(cached + self._latency_ns, self._rank, done)
 
-    def submit_batch(self, requests: NDArray[np.int64], done: Callable[[], None]) -> None:
+    def submit_batch(
+        self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
+    ) -> None:
         """See `BatchDevice.submit_batch`."""
-        size = programmed = int(requests[:, 1].sum()) * PAGE_BYTES
+        size = programmed = int((ends - starts).sum()) * SECTOR_BYTES
         if self._unit_sectors:
-            starts = requests[:, 0] * PAGE_SECTORS
-            programmed = self._whole_units(starts, starts + requests[:, 1] * PAGE_SECTORS)
-        self._env.call_at(self._take(len(requests), size, programmed) + self._latency_ns, self._rank, done)
+            programmed = self._whole_units(starts, ends)
+        cached = self._take(len(starts), size, programmed)
+        self._env.call_at(cached + self._latency_ns, self._rank, done)
 
     def _whole_units(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
-        """What the writes of these sectors have programmed (bytes): an open unit that is gone on in counts once."""
+        """What the writes of these sectors have programmed (bytes): an open unit that is gone on in counts
+        once.
+        """
         unit = self._unit_sectors
         went_on = (starts == np.append(self._last_sector, ends[:-1])) & (starts % unit > 0)
         self._last_sector = int(ends[-1])
         return int(((ends - 1) // unit - starts // unit + 1 - went_on).sum()) * unit * SECTOR_BYTES
 
     def _take(self, commands: int, size: int, programmed: int) -> int:
-        """When *size* bytes that come in so many *commands* are in the cache; so much of it is *programmed*."""
+        """When *size* bytes that come in so many *commands* are in the cache; so much of it is
+        *programmed*.
+        """
         now = self._env.now
         start = self._link_free_ns if self._link_free_ns > now else now
         cached = start + commands * self._command_ns + size * S // self._link

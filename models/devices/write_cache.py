@@ -1,8 +1,8 @@
 """A controller's write cache with a battery, in front of a disk or an array.
 
 It takes a write at the speed of the link, joins what is adjacent, and drains to what is behind it in sweeps,
-several pieces at a time.  A write completes when it is in the cache; a full cache takes no more until something has
-drained.  Left out: reads, and the flush, which a battery makes needless.
+several pieces at a time.  A write completes when it is in the cache; a full cache takes no more until
+something has drained.  Left out: reads, and the flush, which a battery makes needless.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from models.block.bio import Bio, Request
-from models.cached_runs import CachedRuns
-from models.seams import BlockDevice
-from models.variants import AnyDevice
+from models.devices.cached_runs import CachedRuns
+from models.devices.spec import AnyDevice, DeviceSpec
+from models.seams import Bio, BlockDevice, Request
 from sim.engine import Environment
-from sim.param import Bytes, BytesPerS, Count, Ns, Spec
+from sim.param import Bytes, BytesPerS, Count, Ns
 from sim.units import SECTOR_BYTES, S
 
 
-class WriteCacheSpec(Spec):
-    """``link`` and ``command_time``: how fast writes come in; ``piece``: the most that drains as one; ``depth``:
-    how many pieces drain at once; ``behind``: the device that they drain to.
+class WriteCacheSpec(DeviceSpec):
+    """``link`` and ``command_time``: how fast writes come in; ``piece``: the most that drains as one;
+    ``depth``: how many pieces drain at once; ``behind``: the device that they drain to.
     """
 
     kind: Literal["write_cache"] = "write_cache"
@@ -38,13 +37,19 @@ class WriteCacheSpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> WriteCacheSpec:
         if not self.piece or self.piece % SECTOR_BYTES:
-            raise ValueError(f"piece {self.piece} B has to be whole sectors of {SECTOR_BYTES} B, one at least")
+            raise ValueError(
+                f"piece {self.piece} B has to be whole sectors of {SECTOR_BYTES} B, one at least"
+            )
         return self
 
     @property
     def capacity(self) -> int | None:
-        """What the device behind it holds (bytes), if that says."""
-        return getattr(self.behind, "capacity", None)
+        """See `DeviceSpec.capacity`: that of the device behind it."""
+        return self.behind.capacity
+
+    def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
+        """See `DeviceSpec.parts`."""
+        return {"behind": self.behind}
 
 
 class WriteCache:

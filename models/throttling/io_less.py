@@ -2,19 +2,23 @@
 
 Stands for balance_dirty_pages, bdi_position_ratio, bdi_update_bandwidth, bdi_min_pause, bdi_max_pause and
 update_dirty_limit in mm/page-writeback.c of 3.11, in their integer arithmetic: times are jiffies, rates pages
-per second.  One device that all writers use: its share of the thresholds is the whole.  Left out:
-strictlimit, NFS unstable pages, per-CPU ratelimits and the debts of exited tasks.
+per second.  Left out: strictlimit, NFS unstable pages, per-CPU ratelimits and the debts of exited tasks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Literal
 
-from models.page_cache import PageCache, Thresholds
-from models.seams import Signals, Submitter, Works, WriteBack
+from models.page_cache.accounting import PageCache, Thresholds
+from models.page_cache.bandwidth import roundup_pow2
+from models.page_cache.shares import FlexShares
+from models.seams import Flushers, Signals, Thread, Wb, WriteBack
+from models.throttling.spec import ThrottlingSpec
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
-from sim.param import BytesPerS, Count, Spec
+from sim.param import BytesPerS, Count
 from sim.units import PAGE_BYTES, S
 
 POLL_PAGES: Final = 32  # DIRTY_POLL_THRESH, 128 KiB
@@ -22,7 +26,7 @@ EXCEEDED_POLL_PAGES: Final = 8  # 32 KiB
 FIXED: Final = 10  # RATELIMIT_CALC_SHIFT
 
 
-class IoLessSpec(Spec):
+class IoLessSpec(ThrottlingSpec):
     """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW, 100 MiB/s."""
 
     kind: Literal["io_less"] = "io_less"
@@ -41,137 +45,141 @@ class Dirtier:
         self.paused_when = 0
 
 
-class Bandwidth:
-    """The estimates of one bdi and the rate that each of its writers is held to."""
+class Limit:
+    """global_dirty_limit: the limit that follows a falling threshold slowly; all contexts share it."""
 
-    def __init__(self, spec: IoLessSpec) -> None:
-        bandwidth = spec.initial_bandwidth // PAGE_BYTES
-        self._hz = spec.hz
-        self._dirtied_stamp = 0
-        self._written_stamp = 0
+    __slots__ = ("_hz", "_limit", "_stamp")
+
+    def __init__(self, hz: int) -> None:
+        self._hz = hz
+        self._limit = 0
         self._stamp = 0
-        self._balanced_ratelimit = bandwidth
-        self._limit_stamp = 0
-        self._global_limit = 0
-        self.write = bandwidth
-        self.avg_write = bandwidth
-        self.dirty_ratelimit = bandwidth
 
-    def hard_limit(self, thresholds: Thresholds) -> int:
-        """hard_dirty_limit: the limit that follows a falling threshold slowly."""
-        return max(thresholds.limit, self._global_limit)
+    def hard(self, thresholds: Thresholds) -> int:
+        """hard_dirty_limit."""
+        return max(thresholds.limit, self._limit)
 
-    def update(self, now: int, start: int, cache: PageCache, thresholds: Thresholds | None) -> None:
+    def update(self, now: int, threshold: int, nr_dirty: int) -> None:
+        """update_dirty_limit, at most every 200 ms; *now* in jiffies."""
+        if now - self._stamp < self._hz // 5:
+            return
+        self._stamp = now
+        if self._limit < threshold:
+            self._limit = threshold
+        else:
+            floor = max(threshold, nr_dirty)
+            if self._limit > floor:
+                self._limit -= (self._limit - floor) >> 5
+
+
+class Control:
+    """The control loop of one context: its estimates and the rate that each of its writers is held to.
+
+    *share* is the context's part of a threshold.
+    """
+
+    def __init__(
+        self, wb: Wb, cache: PageCache, limit: Limit, spec: IoLessSpec, share: Callable[[int], int]
+    ) -> None:
+        self._wb = wb
+        self._cache = cache
+        self._limit = limit
+        self._hz = spec.hz
+        self._share = share
+        self.bandwidth = wb.bandwidth
+        self.bandwidth.start(spec.initial_bandwidth // PAGE_BYTES)
+
+    def update(self, now: int, start: int, thresholds: Thresholds | None) -> None:
         """bdi_update_bandwidth, at most every 200 ms; *now* and *start* in jiffies.
 
         The flusher calls it without *thresholds* and so moves the write bandwidth alone.
         """
-        elapsed = now - self._stamp
+        bandwidth, wb, cache = self.bandwidth, self._wb, self._cache
+        elapsed = now - bandwidth.stamp
         if elapsed < self._hz // 5:
             return
-        if not (elapsed > self._hz and self._stamp < start):
+        if not (elapsed > self._hz and bandwidth.stamp < start):
             if thresholds is not None:
-                self._update_limit(now, thresholds.limit, cache.nr_dirty)
-                self._update_ratelimit(cache, thresholds, elapsed)
-            self._update_write(elapsed, cache.written - self._written_stamp)
-        self._dirtied_stamp = cache.dirtied
-        self._written_stamp = cache.written
-        self._stamp = now
+                self._limit.update(now, thresholds.limit, cache.nr_dirty)
+                self._update_ratelimit(thresholds, elapsed)
+            bandwidth.update_write(elapsed, wb.written - bandwidth.written_stamp, self._hz)
+        bandwidth.dirtied_stamp = wb.dirtied
+        bandwidth.written_stamp = wb.written
+        bandwidth.stamp = now
 
-    def position_ratio(self, nr_dirty: int, thresholds: Thresholds) -> int:
+    def position_ratio(self, thresholds: Thresholds) -> int:
         """bdi_position_ratio in 10-bit fixed point; 0 at or above the hard limit."""
-        limit = self.hard_limit(thresholds)
+        nr_dirty, wb_dirty, avg_write = self._cache.nr_dirty, self._wb.nr_dirty, self.bandwidth.avg_write
+        limit = self._limit.hard(thresholds)
         if nr_dirty >= limit:
             return 0
         setpoint = (thresholds.freerun + limit) // 2
         x = _shifted_quotient(setpoint - nr_dirty, limit - setpoint + 1)
         ratio = (x * x >> FIXED) * x >> FIXED
         ratio = min(max(ratio + (1 << FIXED), 0), 2 << FIXED)
-        # The bdi's own control line; its share of the threshold is the whole threshold.
-        share = max(thresholds.limit, (limit - nr_dirty) // 8)
+        # The context's own control line.
+        share = max(self._share(thresholds.limit), (limit - nr_dirty) // 8)
         x = (share << 16) // (thresholds.limit + 1)
-        bdi_setpoint = setpoint * x >> 16
-        span = (thresholds.limit - share + 8 * self.avg_write) * x >> 16
-        intercept = bdi_setpoint + span
-        if nr_dirty < intercept - span // 4:
-            ratio = ratio * (intercept - nr_dirty) // (span + 1)
+        wb_setpoint = setpoint * x >> 16
+        span = (thresholds.limit - share + 8 * avg_write) * x >> 16
+        intercept = wb_setpoint + span
+        if wb_dirty < intercept - span // 4:
+            ratio = ratio * (intercept - wb_dirty) // (span + 1)
         else:
             ratio //= 4
         reserve = share // 2
-        if nr_dirty < reserve:
-            ratio = ratio * reserve // nr_dirty if nr_dirty > reserve // 8 else ratio * 8
+        if wb_dirty < reserve:
+            ratio = ratio * reserve // wb_dirty if wb_dirty > reserve // 8 else ratio * 8
         return ratio
 
-    def max_pause(self, nr_dirty: int) -> int:
-        """bdi_max_pause (jiffies): at most 200 ms, less while little is dirty."""
-        return min(nr_dirty // (1 + self.avg_write // _roundup_pow2(1 + self._hz // 8)) + 1, max(self._hz // 5, 1))
+    def max_pause(self) -> int:
+        """bdi_max_pause (jiffies): at most 200 ms, less while little of the context is dirty."""
+        per = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
+        return int(min(self._wb.nr_dirty // per + 1, max(self._hz // 5, 1)))
 
     def min_pause(self, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
         """bdi_min_pause: the shortest pause worth taking (jiffies), and the pages until the next check."""
-        hz = self._hz
+        hz, dirty_ratelimit = self._hz, self.bandwidth.dirty_ratelimit
         target = max(1, hz // 100)
-        over = _ilog2(self.avg_write) - _ilog2(self.dirty_ratelimit)
+        over = _ilog2(self.bandwidth.avg_write) - _ilog2(dirty_ratelimit)
         if over > 0:
             target += over * (10 * hz) // 1024
         target = min(target, 1 + max_pause // 2)
-        per = _roundup_pow2(hz)
-        pages = self.dirty_ratelimit * target // per
+        per = roundup_pow2(hz)
+        pages = dirty_ratelimit * target // per
         if pages < POLL_PAGES:
             target = max_pause
-            pages = self.dirty_ratelimit * target // per
+            pages = dirty_ratelimit * target // per
             if pages > POLL_PAGES:
                 pages = POLL_PAGES
-                target = hz * POLL_PAGES // self.dirty_ratelimit
+                target = hz * POLL_PAGES // dirty_ratelimit
         if hz * pages // (task_ratelimit + 1) > max_pause:
             target = max_pause
             pages = task_ratelimit * target // per
         return (1 + target // 2 if pages >= POLL_PAGES else target), pages
 
-    def _update_limit(self, now: int, threshold: int, nr_dirty: int) -> None:
-        if now - self._limit_stamp < self._hz // 5:
-            return
-        self._limit_stamp = now
-        if self._global_limit < threshold:
-            self._global_limit = threshold
-        else:
-            floor = max(threshold, nr_dirty)
-            if self._global_limit > floor:
-                self._global_limit -= (self._global_limit - floor) >> 5
-
-    def _update_ratelimit(self, cache: PageCache, thresholds: Thresholds, elapsed: int) -> None:
-        nr_dirty = cache.nr_dirty
-        setpoint = (thresholds.freerun + self.hard_limit(thresholds)) // 2
-        current = self.dirty_ratelimit
-        dirty_rate = (cache.dirtied - self._dirtied_stamp) * self._hz // elapsed
-        task_ratelimit = (current * self.position_ratio(nr_dirty, thresholds) >> FIXED) + 1
-        balanced = min(task_ratelimit * self.avg_write // (dirty_rate | 1), self.avg_write)
+    def _update_ratelimit(self, thresholds: Thresholds, elapsed: int) -> None:
+        bandwidth, nr_dirty = self.bandwidth, self._cache.nr_dirty
+        setpoint = (thresholds.freerun + self._limit.hard(thresholds)) // 2
+        current = bandwidth.dirty_ratelimit
+        dirty_rate = (self._wb.dirtied - bandwidth.dirtied_stamp) * self._hz // elapsed
+        task_ratelimit = (current * self.position_ratio(thresholds) >> FIXED) + 1
+        balanced = min(task_ratelimit * bandwidth.avg_write // (dirty_rate | 1), bandwidth.avg_write)
         step = 0
         if nr_dirty < setpoint:
-            step = max(min(self._balanced_ratelimit, balanced, task_ratelimit) - current, 0)
+            step = max(min(bandwidth.balanced_ratelimit, balanced, task_ratelimit) - current, 0)
         else:
-            step = max(current - max(self._balanced_ratelimit, balanced, task_ratelimit), 0)
+            step = max(current - max(bandwidth.balanced_ratelimit, balanced, task_ratelimit), 0)
         step >>= min(current // (2 * step + 1), 63)
         step = (step + 7) // 8
-        self.dirty_ratelimit = max(current + step if current < balanced else current - step, 1)
-        self._balanced_ratelimit = balanced
-
-    def _update_write(self, elapsed: int, written: int) -> None:
-        period = _roundup_pow2(3 * self._hz)
-        bandwidth = written * self._hz
-        if elapsed > period:
-            self.write = self.avg_write = bandwidth // elapsed
-            return
-        bandwidth = (bandwidth + self.write * (period - elapsed)) // period
-        average, previous = self.avg_write, self.write
-        if average > previous >= bandwidth:
-            average -= (average - previous) >> 3
-        if average < previous <= bandwidth:
-            average += (previous - average) >> 3
-        self.write, self.avg_write = bandwidth, average
+        bandwidth.dirty_ratelimit = max(current + step if current < balanced else current - step, 1)
+        bandwidth.balanced_ratelimit = balanced
 
 
 class IoLessThrottle:
-    """balance_dirty_pages for the writers of one device."""
+    """balance_dirty_pages for the writers of all contexts."""
+
+    _flushers: Flushers
 
     def __init__(
         self,
@@ -179,44 +187,48 @@ class IoLessThrottle:
         env: Environment,
         spec: IoLessSpec,
         cache: PageCache,
-        works: Works,
-        write_back: WriteBack,
         processors: Processors,
         signals: Signals,
     ) -> None:
         self._env = env
+        self._spec = spec
         self._hz = spec.hz
         self._jiffy_ns = S // spec.hz
         self._cache = cache
-        self._works = works
         self._processors = processors
         self._signals = signals
-        self._exceeded = False
-        self.bandwidth = Bandwidth(spec)
-
-    @property
-    def avg_write_pages_per_s(self) -> int:
-        """See `Throttle`."""
-        return self.bandwidth.avg_write
+        self._limit = Limit(spec.hz)
+        self._shares = FlexShares(env, cache.wbs)
+        self.controls: dict[Wb, Control] = {}
 
     def dirtier(self) -> Dirtier:
         """See `Throttle`."""
         return Dirtier()
 
-    def wrote(self, since_ns: int) -> None:
-        """The flusher ended a slice that began at *since_ns*: wb_update_bandwidth."""
-        self.bandwidth.update(self._env.now // self._jiffy_ns, since_ns // self._jiffy_ns, self._cache, None)
+    def share(self, wb: Wb, pages: int) -> int:
+        """See `Throttle`."""
+        return self._shares.share(wb, pages)
 
-    def poll_pages(self, dirtier: Dirtier) -> int:
-        """How many pages *dirtier* may dirty before it has to call `balance`."""
-        if self._exceeded:
+    def start(self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack) -> None:
+        """See `Throttle`."""
+        self._flushers = flushers
+        for wb in wbs:
+            share = partial(self._shares.share, wb)
+            self.controls[wb] = Control(wb, self._cache, self._limit, self._spec, share)
+
+    def wrote(self, wb: Wb, since_ns: int) -> None:
+        """See `Throttle`: wb_update_bandwidth."""
+        self.controls[wb].update(self._env.now // self._jiffy_ns, since_ns // self._jiffy_ns, None)
+
+    def poll_pages(self, wb: Wb, dirtier: Dirtier) -> int:
+        """See `Throttle`."""
+        if wb.dirty_exceeded:
             return min(dirtier.nr_dirtied_pause, EXCEEDED_POLL_PAGES)
         return dirtier.nr_dirtied_pause
 
-    def balance(self, submitter: Submitter, dirtier: Dirtier) -> Steps:
+    def balance(self, thread: Thread, wb: Wb, dirtier: Dirtier) -> Steps:
         """balance_dirty_pages: sleep as long as this task's share of the bandwidth demands."""
-        cache, bandwidth, task = self._cache, self.bandwidth, submitter.task
-        jiffy_ns = self._jiffy_ns
+        cache, control, flushers, jiffy_ns = self._cache, self.controls[wb], self._flushers, self._jiffy_ns
         start = self._env.now // jiffy_ns
         pages = dirtier.nr_dirtied
         while True:
@@ -227,16 +239,15 @@ class IoLessThrottle:
                 dirtier.paused_when = now
                 dirtier.nr_dirtied = 0
                 dirtier.nr_dirtied_pause = _poll_interval(nr_dirty, thresholds.limit)
-                self._exceeded = False
+                wb.dirty_exceeded = False
                 break
-            if not self._works.in_progress:
-                self._works.start_background()
-            self._exceeded = nr_dirty > thresholds.limit
-            bandwidth.update(now, start, cache, thresholds)
-            ratio = bandwidth.position_ratio(nr_dirty, thresholds)
-            task_ratelimit = bandwidth.dirty_ratelimit * ratio >> FIXED
-            max_pause = bandwidth.max_pause(nr_dirty)
-            min_pause, next_pages = bandwidth.min_pause(max_pause, task_ratelimit)
+            if not flushers.in_progress(wb):
+                flushers.start_background(wb)
+            wb.dirty_exceeded = nr_dirty > thresholds.limit and wb.nr_dirty > self.share(wb, thresholds.limit)
+            control.update(now, start, thresholds)
+            task_ratelimit = control.bandwidth.dirty_ratelimit * control.position_ratio(thresholds) >> FIXED
+            max_pause = control.max_pause()
+            min_pause, next_pages = control.min_pause(max_pause, task_ratelimit)
             if task_ratelimit:
                 period = pause = self._hz * pages // task_ratelimit
                 if dirtier.paused_when:
@@ -251,19 +262,19 @@ class IoLessThrottle:
                 pause = max_pause
             if self._signals.balance_dirty_pages.observers:
                 self._signals.balance_dirty_pages.emit(
-                    limit=thresholds.limit, dirty=nr_dirty, dirty_ratelimit=bandwidth.dirty_ratelimit,
+                    limit=thresholds.limit, dirty=nr_dirty, dirty_ratelimit=control.bandwidth.dirty_ratelimit,
                     task_ratelimit=task_ratelimit, dirtied=pages, pause=pause,
                 )  # fmt: skip
             # Timers fire on ticks: a pause of n jiffies ends at the n-th tick from the current one.
             until_ns = (self._env.now // jiffy_ns + pause) * jiffy_ns
-            yield from self._processors.sleep(task, until_ns - self._env.now)
+            yield from self._processors.sleep(thread.task, until_ns - self._env.now)
             dirtier.paused_when = now + pause
             dirtier.nr_dirtied = 0
             dirtier.nr_dirtied_pause = next_pages
             if task_ratelimit:
                 break
-        if not self._works.in_progress and cache.dirty > cache.thresholds().background:
-            self._works.start_background()
+        if not flushers.in_progress(wb) and cache.dirty > cache.thresholds().background:
+            flushers.start_background(wb)
 
     def _carry(self, dirtier: Dirtier, pause: int, period: int, now: int, pages: int) -> None:
         """Too short a pause is not taken but credited, unless the task thought for over a second."""
@@ -290,10 +301,6 @@ def _shifted_quotient(numerator: int, denominator: int) -> int:
 
 def _ilog2(value: int) -> int:
     return value.bit_length() - 1
-
-
-def _roundup_pow2(value: int) -> int:
-    return 1 << (value - 1).bit_length()
 
 
 SPEC, COMPONENT = IoLessSpec, IoLessThrottle

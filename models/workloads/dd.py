@@ -7,28 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from models.buffered_write import BufferedWriter
-from models.commands import CommandError, words_of
-from models.file_writer import FileWriters, Job, sequential
-from models.seams import Site, Submitter
+from models.seams import Site, Thread
+from models.vfs.superblock import MountedSuperblock
+from models.vfs.write import BufferedWriter
+from models.workloads.command_line import CommandError, words_of
+from models.workloads.file_writers import FileWriters, Job, sequential
+from models.workloads.spec import WorkloadSpec
 from sim.cpu import Processors
-from sim.param import Bytes, Count, Ns, Spec
-from sim.units import GIB, KIB, MIB, PAGE_BYTES
+from sim.param import Bytes, Count, Ns, assumed
+from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US
 
 
-class DdSpec(Spec):
-    """``streams`` run at once, in ``directories`` (one of them, or one each); ``bs`` and ``count`` are dd's.
+class DdSpec(WorkloadSpec):
+    """``streams`` run at once, in ``directories`` (one for all, or one each); ``bs`` and ``count`` are dd's.
 
-    ``zero_page_time``: what reading a page of /dev/zero takes; ``fork_time``: what the shell takes to start a stream.
+    ``zero_page_time``: what reading a page of /dev/zero takes; ``fork_time``: what the shell takes to start a
+    stream.
     """
 
+    programs: ClassVar = ("dd",)
+    costs: ClassVar = {
+        "zero_page_time": assumed(500, "clearing 4 KiB that are not in the cache: 8 GB/s", 250, 1_000),
+        "fork_time": assumed(1 * MS, "a shell forks and starts dd in the background", 500 * US, 5 * MS),
+    }
     kind: Literal["dd"] = "dd"
     streams: Count
-    directories: Count
     bs: Bytes
     count: Count
     zero_page_time: Ns
@@ -38,14 +45,11 @@ class DdSpec(Spec):
     def _check(self) -> DdSpec:
         if not self.bs or self.bs % PAGE_BYTES:
             raise ValueError(f"bs {self.bs} B is no whole number of 4 KiB pages")
-        if self.directories not in (1, self.streams):
-            raise ValueError(f"{self.streams} streams in {self.directories} directories: give one, or one for each")
+        if len(self.directories) not in (1, self.streams):
+            raise ValueError(
+                f"{self.streams} streams in {len(self.directories)} directories: give one, or one for each"
+            )
         return self
-
-    @property
-    def by_page(self) -> bool:
-        """Whether it says which pages of a file it writes."""
-        return True
 
     @property
     def total_files(self) -> int:
@@ -53,9 +57,14 @@ class DdSpec(Spec):
         return self.streams
 
     @property
-    def file_size(self) -> int:
-        """The length of each (bytes)."""
+    def bytes_each(self) -> int:
+        """See `WorkloadSpec.bytes_each`."""
         return self.bs * self.count
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """See `WorkloadSpec.fields_of`."""
+        return parse_commands(lines)
 
 
 _SUFFIXES = {"": 1, "k": KIB, "K": KIB, "M": MIB, "G": GIB, "kB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -65,15 +74,24 @@ def parse_commands(commands: Sequence[str]) -> dict[str, Any]:
     """The fields of a `DdSpec` from dd's own command lines, one for each stream that runs at once.
 
     Raises:
-        CommandError: one cannot be read, they differ in more than the file, or it asks for what is not modelled.
+        CommandError: one cannot be read, they differ in more than the file, or it asks for what is not
+        modelled.
     """
     read = [_operands(command) for command in commands]
     if len({(bs, count) for _, bs, count in read}) != 1:
         raise CommandError("all streams have to have the same bs and count")
-    directories = {str(of.parent) for of, _, _ in read}
+    directories = [str(of.parent) for of, _, _ in read]
+    if len(set(directories)) == 1:
+        directories = directories[:1]
     if len({of for of, _, _ in read}) != len(read):
         raise CommandError("two streams write to the same file; give each an of= of its own")
-    return {"kind": "dd", "streams": len(read), "directories": len(directories), "bs": read[0][1], "count": read[0][2]}
+    return {
+        "kind": "dd",
+        "streams": len(read),
+        "directories": directories,
+        "bs": read[0][1],
+        "count": read[0][2],
+    }
 
 
 def _operands(command: str) -> tuple[PurePosixPath, int, int]:
@@ -101,9 +119,10 @@ def dd(
     site: Site,
     spec: DdSpec,
     program_scale: float,
-    filesystem: Any,
+    start_ns: int,
+    mount_of: Callable[[str], MountedSuperblock],
     processors: Processors,
-    writer: Callable[[Submitter], BufferedWriter],
+    writer: Callable[[Thread], BufferedWriter],
     on_end: Callable[[], None],
 ) -> FileWriters:
     """The running dds; they end with the last write."""
@@ -111,13 +130,17 @@ def dd(
     return FileWriters(
         name="dd",
         site=site,
-        filesystem=filesystem,
+        mount_of=mount_of,
         processors=processors,
         writer=writer,
-        jobs=[Job(i % spec.directories, [sequential()], pages * spec.count) for i in range(spec.streams)],
+        jobs=[
+            Job(spec.directories[i % len(spec.directories)], [sequential()], pages * spec.count)
+            for i in range(spec.streams)
+        ],
         call_pages=pages,
         app_ns=round(pages * spec.zero_page_time * program_scale),
         fork_ns=round(spec.fork_time * program_scale),
+        start_ns=start_ns,
         on_end=on_end,
     )
 

@@ -1,41 +1,48 @@
-"""fio: buffered writes, random or sequential, into files that are made on opening (create_on_open=1, fallocate=none).
+"""fio: buffered writes, random or sequential, into files that are made on opening (create_on_open=1,
+fallocate=none).
 
 Jobs are processes; each has a directory and files of its own, takes its files in turn
-(file_service_type=roundrobin), and with ``randwrite`` writes each block once in the order of fio's random map.
-Left out: reads, direct I/O, fsync, verify.
+(file_service_type=roundrobin), and with ``randwrite`` writes each block once in the order of fio's random
+map. Left out: reads, direct I/O, fsync, verify.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from models.buffered_write import BufferedWriter
-from models.commands import CommandError, CommandParser, words_of
-from models.file_writer import FileWriters, Job, sequential
-from models.random_map import RandomMap
-from models.seams import Site, Submitter
+from models.seams import Site, Thread
+from models.vfs.superblock import MountedSuperblock
+from models.vfs.write import BufferedWriter
+from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.file_writers import FileWriters, Job, sequential
+from models.workloads.random_map import RandomMap
+from models.workloads.spec import WorkloadSpec
 from sim.cpu import Processors
-from sim.param import Bytes, Count, Ns, Spec
-from sim.units import GIB, KIB, MIB, PAGE_BYTES
+from sim.param import Bytes, Count, Ns, assumed, measured
+from sim.units import GIB, KIB, MIB, PAGE_BYTES, US
 
 Rw = Literal["write", "randwrite"]
 
 
-class FioSpec(Spec):
-    """fio's options of the same names, for ``numjobs`` jobs in ``directories`` (one of them, or one each).
+class FioSpec(WorkloadSpec):
+    """fio's options of the same names, for ``numjobs`` jobs in ``directories`` (one for all, or one each).
 
-    ``rw`` is that of all jobs, or one for each; ``app_time``: user time of fio itself per write; ``fork_time``: of
-    each job.
+    ``rw`` is that of all jobs, or one for each; ``app_time``: user time of fio itself per write;
+    ``fork_time``: of each job.
     """
 
+    programs: ClassVar = ("fio",)
+    costs: ClassVar = {
+        "app_time": measured(750, "docs/measurements.md D: user time per write"),
+        "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
+    }
     kind: Literal["fio"] = "fio"
     rw: Rw | tuple[Rw, ...]
     numjobs: Count
-    directories: Count
     nrfiles: Count
     filesize: Bytes
     app_time: Ns
@@ -43,18 +50,17 @@ class FioSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
-        if self.directories not in (1, self.numjobs):
-            raise ValueError(f"{self.numjobs} jobs in {self.directories} directories: give one, or one for each")
+        if len(self.directories) not in (1, self.numjobs):
+            raise ValueError(
+                f"{self.numjobs} jobs in {len(self.directories)} directories: give one, or one for each"
+            )
         if isinstance(self.rw, tuple) and len(self.rw) != self.numjobs:
-            raise ValueError(f"{len(self.rw)} values of rw for {self.numjobs} jobs: give one, or one for each")
+            raise ValueError(
+                f"{len(self.rw)} values of rw for {self.numjobs} jobs: give one, or one for each"
+            )
         if not self.filesize or self.filesize % PAGE_BYTES:
             raise ValueError(f"filesize {self.filesize} B is no whole number of 4 KiB blocks")
         return self
-
-    @property
-    def by_page(self) -> bool:
-        """Whether it says which pages of a file it writes."""
-        return True
 
     @property
     def total_files(self) -> int:
@@ -62,9 +68,14 @@ class FioSpec(Spec):
         return self.numjobs * self.nrfiles
 
     @property
-    def file_size(self) -> int:
-        """The length of each (bytes)."""
+    def bytes_each(self) -> int:
+        """See `WorkloadSpec.bytes_each`."""
         return self.filesize
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """See `WorkloadSpec.fields_of`."""
+        return parse_command(one_line(lines, "fio"))
 
 
 def parse_command(line: str) -> dict[str, Any]:
@@ -82,12 +93,16 @@ def parse_command(line: str) -> dict[str, Any]:
     if not jobs:
         raise CommandError("there is no job; give each a --name")
     given = [vars(_parser().parse_args([*common, *job])) for job in jobs]
-    directories = [options.pop("directory") for options in given]
+    directories = [options["directory"] for options in given for _ in range(options["numjobs"])]
+    if len(set(directories)) == 1:
+        directories = directories[:1]
     rw = [options["rw"] for options in given for _ in range(options["numjobs"])]
     for options in given:
-        del options["name"], options["rw"]
+        del options["name"], options["rw"], options["directory"]
     if any(options != given[0] for options in given):
-        raise CommandError("the jobs differ in more than --name, --rw and --directory, which is not modelled yet")
+        raise CommandError(
+            "the jobs differ in more than --name, --rw and --directory, which is not modelled yet"
+        )
     options = given[0]
     filesize, size = options["filesize"], options["size"]
     if filesize is None and size is None:
@@ -102,7 +117,7 @@ def parse_command(line: str) -> dict[str, Any]:
         "kind": "fio",
         "rw": rw[0] if len(set(rw)) == 1 else rw,
         "numjobs": len(rw),
-        "directories": len(set(directories)),
+        "directories": directories,
         "nrfiles": options["nrfiles"],
         "filesize": filesize,
     }
@@ -159,9 +174,10 @@ def fio(
     site: Site,
     spec: FioSpec,
     program_scale: float,
-    filesystem: Any,
+    start_ns: int,
+    mount_of: Callable[[str], MountedSuperblock],
     processors: Processors,
-    writer: Callable[[Submitter], BufferedWriter],
+    writer: Callable[[Thread], BufferedWriter],
     on_end: Callable[[], None],
 ) -> FileWriters:
     """A running fio; it ends with its last write."""
@@ -171,17 +187,18 @@ def fio(
         dice = site.dice(f"fio job {number}")
         random = (spec.rw[number] if isinstance(spec.rw, tuple) else spec.rw) == "randwrite"
         orders = [RandomMap(dice, pages).take if random else sequential() for _ in range(spec.nrfiles)]
-        jobs.append(Job(number % spec.directories, orders, pages))
+        jobs.append(Job(spec.directories[number % len(spec.directories)], orders, pages))
     return FileWriters(
         name="fio",
         site=site,
-        filesystem=filesystem,
+        mount_of=mount_of,
         processors=processors,
         writer=writer,
         jobs=jobs,
         call_pages=1,
         app_ns=round(spec.app_time * program_scale),
         fork_ns=round(spec.fork_time * program_scale),
+        start_ns=start_ns,
         on_end=on_end,
     )
 

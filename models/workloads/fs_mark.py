@@ -9,25 +9,28 @@ barrier's wait, fork and exit are in nobody's loop.  Left out: the sync methods 
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from math import fsum
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from models.buffered_write import BufferedWriter
-from models.commands import CommandError, CommandParser, words_of
-from models.seams import Filesystem, Iteration, Site, Submitter
+from models.seams import Site, Thread
+from models.vfs.superblock import MountedSuperblock
+from models.vfs.write import BufferedWriter
+from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.spec import Iteration, WorkloadSpec
 from sim.cpu import Processors
-from sim.engine import PARK, Steps
-from sim.param import Bytes, Count, Ns, Spec
-from sim.units import PAGE_BYTES, S
+from sim.engine import PARK, Steps, Wait
+from sim.param import Bytes, Count, Ns, assumed, measured
+from sim.units import MS, PAGE_BYTES, US, S
 
 ROTATE_NS: Final = 180 * S  # secs_per_directory
 MAX_PROCESSES: Final = 64  # MAX_THREADS
+_MEASURED: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 
 
-class FsMarkSpec(Spec):
+class FsMarkSpec(WorkloadSpec):
     """One fs_mark command, and what the program itself costs.
 
     ``processes`` per run, spread over ``directories``; ``subdirs`` 0 puts files into the directories
@@ -37,9 +40,24 @@ class FsMarkSpec(Spec):
     instruction to its loop; ``report_time``: between the last exit and the next fork.
     """
 
+    programs: ClassVar = ("fs_mark", "fsmark")
+    keeps_files: ClassVar = False
+    costs: ClassVar = {
+        "app_user_time": measured(3_600, f"{_MEASURED}: user time per file"),
+        "app_system_time": measured(
+            1_400, f"{_MEASURED}: app overhead less user time (mkdir of what exists, the clock)"
+        ),
+        "fork_time": assumed(150 * US, "fork and exit of a small process", 50 * US, 500 * US),
+        "start_time": assumed(500 * US, "open the log, statfs, mkdir", 100 * US, 2 * MS),
+        "report_time": assumed(
+            1 * MS,
+            f"{_MEASURED}: fork, start and report together take about 2 ms an iteration",
+            500 * US,
+            2 * MS,
+        ),
+    }
     kind: Literal["fs_mark"] = "fs_mark"
     processes: Count
-    directories: Count
     files: Count
     file_size: Bytes
     write_size: Bytes
@@ -54,9 +72,9 @@ class FsMarkSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> FsMarkSpec:
-        if self.processes % self.directories:
+        if self.processes % len(self.directories):
             raise ValueError(
-                f"{self.processes} processes are not a multiple of {self.directories} directories;"
+                f"{self.processes} processes are not a multiple of {len(self.directories)} directories;"
                 " fs_mark gives each directory the same number"
             )
         if self.processes > MAX_PROCESSES:
@@ -69,9 +87,14 @@ class FsMarkSpec(Spec):
         return self.processes * self.files * self.loops
 
     @property
-    def by_page(self) -> bool:
-        """Whether it says which pages of a file it writes; these are written whole, once."""
-        return False
+    def bytes_each(self) -> int:
+        """See `WorkloadSpec.bytes_each`."""
+        return self.file_size
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """See `WorkloadSpec.fields_of`."""
+        return parse_command(one_line(lines, "fs_mark"))
 
 
 def parse_command(line: str) -> dict[str, Any]:
@@ -99,12 +122,11 @@ def parse_command(line: str) -> dict[str, Any]:
         raise CommandError("-F: filling the file system is not modelled; use -L with a number of loops")
     if given.L == 1 and not given.k:
         raise CommandError("without -L or -k the files are deleted, which is not modelled yet; add -k")
-    directories = len(given.d)
-    processes = max(given.t, directories)
+    processes = max(given.t, len(given.d))
     return {
         "kind": "fs_mark",
         "processes": processes,
-        "directories": directories,
+        "directories": given.d,
         "files": given.n,
         "file_size": given.s,
         "write_size": given.w,
@@ -114,7 +136,18 @@ def parse_command(line: str) -> dict[str, Any]:
     }
 
 
-_OPTIONS: Final = {"S": 1, "n": 1000, "s": 51200, "w": 16384, "L": 1, "t": 1, "D": 0, "N": 0, "p": 40, "r": 24}
+_OPTIONS: Final = {
+    "S": 1,
+    "n": 1000,
+    "s": 51200,
+    "w": 16384,
+    "L": 1,
+    "t": 1,
+    "D": 0,
+    "N": 0,
+    "p": 40,
+    "r": 24,
+}
 
 
 def _number(flag: str) -> Callable[[str], int]:
@@ -127,7 +160,9 @@ def _number(flag: str) -> Callable[[str], int]:
 
 
 class FsMark:
-    """A running fs_mark; `iterations` grows as it prints; `on_iteration` is told of each line, `on_end` of the end."""
+    """A running fs_mark; `iterations` grows as it prints; `on_iteration` is told of each line, `on_end` of
+    the end.
+    """
 
     def __init__(
         self,
@@ -135,9 +170,10 @@ class FsMark:
         site: Site,
         spec: FsMarkSpec,
         program_scale: float,
-        filesystem: Filesystem,
+        start_ns: int,
+        mount_of: Callable[[str], MountedSuperblock],
         processors: Processors,
-        writer: Callable[[Submitter], BufferedWriter],
+        writer: Callable[[Thread], BufferedWriter],
         on_end: Callable[[], None],
     ) -> None:
         self._env = env = site.env
@@ -147,21 +183,19 @@ class FsMark:
         self._fork_ns = round(spec.fork_time * program_scale)
         self._start_ns = round(spec.start_time * program_scale)
         self._report_ns = round(spec.report_time * program_scale)
-        self._fs = filesystem
+        self._mount_of = mount_of
         self._processors = processors
         self._writer = writer
         self._variations = [site.variation(f"fs_mark process {i}") for i in range(spec.processes)]
         self.on_end = on_end
-        self._subdirs: dict[tuple[int, int], Any] = {}
         self._running = 0
         self._rates: list[float] = []
         self._app_ns = 0
         self._parent = env.task("fs_mark")
-        self._submitters = [site.thread(f"fs_mark-{i}") for i in range(spec.processes)]
+        self._threads = [site.thread(f"fs_mark-{i}") for i in range(spec.processes)]
         self.iterations: list[Iteration] = []
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
-        self.started_ns = env.now
-        env.start(self._parent, self._iterate())
+        env.start(self._parent, self._iterate(), start_ns)
 
     @property
     def share_done(self) -> float:
@@ -171,12 +205,12 @@ class FsMark:
     @property
     def system_ns(self) -> int:
         """System time of all processes: work and spinning, as time(1) sees it."""
-        return sum(s.task.system_ns + s.task.spin_ns for s in self._submitters)
+        return sum(s.task.system_ns + s.task.spin_ns for s in self._threads)
 
     @property
     def user_ns(self) -> int:
         """User time of all processes."""
-        return sum(s.task.user_ns for s in self._submitters)
+        return sum(s.task.user_ns for s in self._threads)
 
     def _iterate(self) -> Steps:
         """The parent: fork all, wait for all, print a line."""
@@ -186,7 +220,7 @@ class FsMark:
             self._running = spec.processes
             for index in range(spec.processes):
                 yield self._fork_ns
-                task = self._submitters[index].task
+                task = self._threads[index].task
                 task.on_exit = self._exited
                 self._env.start(task, self._process(index), self._start_ns)
             yield from self._wait_for_all()
@@ -209,10 +243,13 @@ class FsMark:
 
     def _process(self, index: int) -> Steps:
         """A child: create, write and close its files."""
-        spec, fs, env = self._spec, self._fs, self._env
-        submitter = self._submitters[index]
-        task = submitter.task
-        processors, variation, writer = self._processors, self._variations[index], self._writer(submitter)
+        spec, env = self._spec, self._env
+        thread = self._threads[index]
+        task = thread.task
+        top = spec.directories[index % len(spec.directories)]
+        mount = self._mount_of(top)
+        fs = mount.filesystem
+        processors, variation, writer = self._processors, self._variations[index], self._writer(thread)
         first, *others = self._write_pages()
         lead_ns = self._app_user_ns + self._app_system_ns
         began_ns = env.now
@@ -222,25 +259,26 @@ class FsMark:
         ready = processors.enter(task)
         if ready is not None:
             yield ready
-        directory = yield from self._directory(submitter, index, subdir)
+        directory = yield from self._directory(thread, mount, top, subdir)
         copy_ns, close_ns, per_subdir = writer.copy_ns(first), writer.close_ns, spec.per_subdir
         for number in range(spec.files):
             if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
                 subdir, rotated_ns = (subdir + 1) % max(spec.subdirs, 1), env.now
-                directory = yield from self._directory(submitter, index, subdir)
+                directory = yield from self._directory(thread, mount, top, subdir)
             factor = variation()
             owed_ns, task.owed_ns = task.owed_ns, 0
-            inode = yield from fs.create(submitter, directory, lead_ns + owed_ns, factor, int(copy_ns * factor))
-            yield writer.dirty(inode, first, int(close_ns * factor))
-            if writer.due():
-                yield from writer.balance()
+            inode = yield from fs.create(thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor))
+            yield writer.dirty(inode, fs.append(inode, first), int(close_ns * factor))
+            if writer.due(inode.wb):
+                yield from writer.balance(inode.wb)
             for pages in others:
                 more_ns = int(writer.copy_ns(pages) * factor)
                 task.system_ns += more_ns
                 yield more_ns
-                yield writer.dirty(inode, pages, 0)
-                if writer.due():
-                    yield from writer.balance()
+                yield writer.dirty(inode, fs.append(inode, pages), 0)
+                if writer.due(inode.wb):
+                    yield from writer.balance(inode.wb)
+            fs.close(inode)
             if (ready := processors.reschedule(task)) is not None:
                 yield ready
         processors.leave(task)
@@ -256,11 +294,10 @@ class FsMark:
         pages = [-(-end // PAGE_BYTES) for end in ends]
         return [end - start for start, end in zip([0, *pages], pages, strict=False)]
 
-    def _directory(self, submitter: Submitter, index: int, subdir: int) -> Any:
-        key = (index % self._spec.directories, subdir)
-        if key not in self._subdirs:
-            self._subdirs[key] = yield from self._fs.mkdir(submitter)
-        return self._subdirs[key]
+    def _directory(
+        self, thread: Thread, mount: MountedSuperblock, top: str, subdir: int
+    ) -> Generator[Wait, None, Any]:
+        return (yield from mount.directory(thread, f"{top}/{subdir:04x}" if self._spec.subdirs else top))
 
 
 SPEC, COMPONENT = FsMarkSpec, FsMark

@@ -1,0 +1,1 @@
+"""Structures of arrays, and what compiles the functions over them."""

@@ -1,0 +1,108 @@
+"""Who may have a request now: the pool of each era.
+
+Stands for get_request and its batching (block/blk-core.c, the legacy path; mechanisms.md 1.6), and for the
+tags of blk-mq (blk_mq_get_tag).  Left out: tags reserved for one scheduler or shared by several queues.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from sim.engine import Environment, Task
+from sim.units import MS
+
+BATCH_REQUESTS: Final = 32  # BLK_BATCH_REQ
+BATCH_NS: Final = 20 * MS  # BLK_BATCH_TIME
+
+
+class Tags:
+    """blk-mq: one request for each of *nr_requests* tags; who finds none sleeps, first come, first served."""
+
+    __slots__ = ("_env", "_nr", "count", "waiters")
+
+    def __init__(self, env: Environment, nr_requests: int) -> None:
+        self._env = env
+        self._nr = nr_requests
+        self.count = 0
+        self.waiters: deque[Task] = deque()
+
+    @property
+    def room(self) -> int:
+        """How many requests anybody may take at once."""
+        return self._nr - self.count
+
+    def take(self, task: Task) -> bool:
+        """Allocate one request for *task*, if it may have one now."""
+        if self.count >= self._nr:
+            return False
+        self.count += 1
+        return True
+
+    def woken(self, task: Task) -> None:
+        """*task* has slept for a request and tries again."""
+
+    def free(self, requests: int = 1) -> None:
+        """Return *requests*; wake as many sleepers."""
+        self.count -= requests
+        for _ in range(min(requests, len(self.waiters))):
+            self._env.wake(self.waiters.popleft())
+
+
+class RequestList:
+    """request_list: ``nr_requests`` of one sync class, which some tasks may overdraw for a while."""
+
+    __slots__ = ("_batchers", "_env", "_full", "_nr", "count", "waiters")
+
+    def __init__(self, env: Environment, nr_requests: int) -> None:
+        self._env = env
+        self._nr = nr_requests
+        self._full = False
+        self._batchers: dict[Task, tuple[int, int]] = {}
+        self.count = 0
+        self.waiters: deque[Task] = deque()
+
+    @property
+    def room(self) -> int:
+        """How many requests anybody may take at once, before the list is full."""
+        return max(0, self._nr - 1 - self.count)
+
+    def take(self, task: Task) -> bool:
+        """Allocate one request for *task*, if it may have one now."""
+        if self.count + 1 >= self._nr:
+            if not self._full:
+                self._full = True
+                self.woken(task)
+            elif not self._may_batch(task):
+                return False
+        if self.count >= 3 * self._nr // 2:
+            return False
+        self.count += 1
+        return True
+
+    def woken(self, task: Task) -> None:
+        """ioc_set_batching: *task*, which filled the list or has slept, may overdraw it a little, for a
+        little while.
+        """
+        self._batchers[task] = (BATCH_REQUESTS, self._env.now + BATCH_NS)
+
+    def _may_batch(self, task: Task) -> bool:
+        left, until_ns = self._batchers.pop(task, (0, 0))
+        if left == 0 or self._env.now > until_ns:
+            return False
+        self._batchers[task] = (left - 1, until_ns)
+        return True
+
+    def free(self, requests: int = 1) -> None:
+        """Return *requests*; wake the first sleeper if there is room."""
+        self.count -= requests
+        if self.count + 1 <= self._nr:
+            if self.waiters:
+                self._env.wake(self.waiters.popleft())
+            else:
+                self._full = False
+
+
+Pool = Tags | RequestList
+POOLS: Final[dict[str, type[Tags] | type[RequestList]]] = {"request_list": RequestList, "tags": Tags}
+"""The pools, by the name that a kernel gives."""

@@ -1,0 +1,293 @@
+"""The plug for bios that come by the thousand: its requests as rows of an array.
+
+`models.block.plug` has the rules; here they run compiled, over rows.  Whose pages a row holds is kept in
+parts, so that each file hears of its own completions, and rows become `Request` objects again when a single
+bio joins them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arrays.compiled import compiled
+from models.block.merge import IS_NEW, Bounds
+from models.block.plug import PlugRules, Rules, is_full, issue_order, rules_of, walk
+from models.seams import Bio, Request
+from sim.units import PAGE_SECTORS
+
+EndIo = Callable[[int], None]
+"""Is told how many of its pages are done."""
+_ROW: Final = np.dtype(
+    [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i8"), ("merges", "i8"), ("queue", "i8"),
+     ("op", "i8"), ("part", "i8"), ("nomerge", "?"), ("discard", "?")]
+)  # fmt: skip
+_TERMS: Final = np.dtype([(name, "i8") for name in (*Rules._fields, *Bounds._fields)])
+"""`Rules` and `Bounds` as one row: quicker to hand to compiled code than tuples."""
+_OP: Final = "W"
+_OP_CODE: Final = 0
+_PART_ROW, _PART_END, _PART_PAGES = range(3)
+_FLUSH_END, _FATE = range(2)
+FLUSHED: Final = 4
+"""Added to a fate: the new request flushed the plug first."""
+
+
+class Batch(NamedTuple):
+    """Requests of one queue that go to the driver together, in order; whose pages they hold."""
+
+    queue: Any
+    rows: NDArray[Any]
+    ends: list[tuple[EndIo, int]]
+    """For whom, and how many pages of theirs."""
+
+    @property
+    def pages(self) -> int:
+        """How many pages it writes."""
+        return sum(pages for _, pages in self.ends)
+
+    def requests(self) -> list[Request]:
+        """The same as objects, for those who watch; each ends for nobody."""
+        return [_request(row, self.queue, []) for row in self.rows]
+
+    def requests_that_end(self) -> list[Request]:
+        """The same as objects, to be issued one by one; all ends are told when the last has completed."""
+        requests, left = self.requests(), len(self.rows)
+
+        def ended(_: object) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                for end_io, pages in self.ends:
+                    end_io(pages)
+
+        for request in requests:
+            request.bios[0].end_io = ended
+        return requests
+
+
+class PluggedRuns:
+    """The requests of one plug as rows, oldest first; a bio of n pages has n segments.
+
+    The first half of the tables holds what is plugged, the second what the last step issued.
+    """
+
+    def __init__(self, rules: PlugRules) -> None:
+        self._spec = rules
+        self._terms = np.array([(*rules_of(rules), *([0] * len(Bounds._fields)))], _TERMS)
+        self._bounds: Bounds | None = None
+        self._half = 64
+        self._rows = np.zeros(2 * self._half + 1, _ROW)  # the last is the bio at hand
+        self._parts = np.zeros((2 * self._half, 3), np.int64)
+        self._told = np.zeros((self._half, 2), np.int64)
+        self.held = self._held_parts = 0
+        self._ends: list[EndIo] = []
+        self._queues: list[Any] = []
+
+    @property
+    def fates(self) -> NDArray[np.int64]:
+        """What became of each bio of the last step (`models.block.merge.FATES`, and `FLUSHED`)."""
+        return self._told[:, _FATE]
+
+    def load(self, requests: Sequence[Request]) -> None:
+        """Hold *requests*, which are writes, as rows; nothing is held yet."""
+        assert not self.held, "rows are loaded into an empty plug"
+        self._make_room(len(requests))
+        for at, request in enumerate(requests):
+            assert request.op == _OP or request.nomerge, "a request that merges is a write"
+            row = self._rows[at]
+            row["start_sector"], row["end_sector"] = request.start_sector, request.end_sector
+            row["segments"], row["merges"], row["nomerge"] = request.segments, request.merges, request.nomerge
+            row["queue"], row["part"] = self._number(request.queue), at
+            row["op"], row["discard"] = _OP_CODE if request.op == _OP else _OP_CODE + 1, request.discard
+            self._parts[at] = at, len(self._ends), request.sectors // PAGE_SECTORS
+            self._ends.append(partial(_end_bios, request))
+        self.held = self._held_parts = len(requests)
+
+    def add(
+        self, queue: Any, bios: NDArray[np.int64], end_io: EndIo, bounds: Bounds, allowance: int
+    ) -> tuple[int, int, list[Batch]]:
+        """Submit *bios* (rows of first block and pages) to *queue*, in order, until *allowance* requests were
+        made.
+
+        Returns how many requests it made, how many bios are done, and what full flushes issued meanwhile.
+        """
+        self._make_room(len(bios))
+        if not self._ends or self._ends[-1] is not end_io:
+            self._ends.append(end_io)
+        if bounds is not self._bounds:
+            self._bounds = bounds
+            for name, value in bounds._asdict().items():
+                self._terms[name] = value
+        self.held, self._held_parts, made, done, out, out_parts, flushes = _submit(
+            self._rows, self._parts, self._told, bios, self._terms, self._half, self.held, self._held_parts,
+            self._number(queue), len(self._ends) - 1, allowance,
+        )  # fmt: skip
+        batches = []
+        if flushes:
+            half = self._half
+            flush_ends = self._told[:flushes, _FLUSH_END].tolist()
+            batches = self._batches(
+                self._rows[half : half + out].copy(), flush_ends, self._parts[half : half + out_parts]
+            )
+            self._ends = [end_io]
+            self._parts[: self._held_parts, _PART_END] = 0
+        return made, done, batches
+
+    def take(self) -> list[Batch]:
+        """Empty the plug: its requests in the order in which they are issued, queue by queue."""
+        held = self.held
+        batches = self._batches(self._rows[:held].copy(), [held], self._parts[: self._held_parts])
+        self._clear()
+        return batches
+
+    def requests(self) -> list[Request]:
+        """Empty the plug: its requests as objects, in the order of their coming."""
+        parts = self._parts[: self._held_parts].tolist()
+        requests = []
+        for at, row in enumerate(self._rows[: self.held]):
+            ends = [(self._ends[end], pages) for place, end, pages in parts if place == at]
+            requests.append(_request(row, self._queues[int(row["queue"])], ends))
+        self._clear()
+        return requests
+
+    def _clear(self) -> None:
+        self.held = self._held_parts = 0
+        self._ends.clear()
+        self._queues.clear()
+
+    def _number(self, queue: Any) -> int:
+        for number, known in enumerate(self._queues):
+            if known is queue:
+                return number
+        self._queues.append(queue)
+        return len(self._queues) - 1
+
+    def _make_room(self, bios: int) -> None:
+        needed = max(self.held, self._held_parts) + bios
+        if needed > self._half:
+            rows, parts = self._rows[: self.held], self._parts[: self._held_parts]
+            self._half = 2 * needed
+            self._rows, self._parts = (
+                np.zeros(2 * self._half + 1, _ROW),
+                np.zeros((2 * self._half, 3), np.int64),
+            )
+            self._rows[: self.held], self._parts[: self._held_parts] = rows, parts
+            self._told = np.zeros((self._half, 2), np.int64)
+
+    def _batches(self, rows: NDArray[Any], flush_ends: list[int], parts: NDArray[np.int64]) -> list[Batch]:
+        """*rows*, flush by flush to *flush_ends*, in the order in which the era issues them."""
+        rows = self._in_order(rows, flush_ends)
+        if len(self._queues) == 1:
+            return [Batch(self._queues[0], rows, self._by_end(parts))]
+        batches = []
+        for number in dict.fromkeys(rows["queue"].tolist()):
+            own = rows[rows["queue"] == number]
+            mine = parts[np.isin(parts[:, _PART_ROW], own["part"])]
+            batches.append(Batch(self._queues[number], own, self._by_end(mine)))
+        return batches
+
+    def _in_order(self, rows: NDArray[Any], flush_ends: list[int]) -> NDArray[Any]:
+        several = len(self._queues) > 1
+        if several:
+            rows["part"] = np.arange(len(rows))
+        elif self._spec.order == "fifo":
+            return rows
+        first, orders = 0, []
+        for end in flush_ends:
+            flushed = rows[first:end]
+            order = issue_order(self._spec, flushed["start_sector"].tolist(), flushed["queue"].tolist())
+            orders.append(np.arange(first, end) if order is None else first + np.array(order))
+            first = end
+        ordered: NDArray[Any] = rows[np.concatenate(orders)]
+        return ordered
+
+    def _by_end(self, parts: NDArray[np.int64]) -> list[tuple[EndIo, int]]:
+        """For whom these *parts* are, and how many pages."""
+        if len(self._ends) == 1:
+            return [(self._ends[0], int(parts[:, _PART_PAGES].sum()))]
+        pages = np.bincount(parts[:, _PART_END], parts[:, _PART_PAGES], len(self._ends))
+        return [(end, int(count)) for end, count in zip(self._ends, pages.tolist(), strict=True) if count]
+
+
+def _end_bios(request: Request, _: int) -> None:
+    """A request that was plugged as an object, and is done."""
+    for bio in request.bios:
+        if bio.end_io is not None:
+            bio.end_io(bio.context)
+
+
+def _request(row: Any, queue: Any, ends: list[tuple[EndIo, int]]) -> Request:
+    """*row* as an object; a bio for each part, behind each other."""
+    start = int(row["start_sector"])
+    whole = [(None, (int(row["end_sector"]) - start) // PAGE_SECTORS)]
+    bios = []
+    for end_io, pages in ends or whole:
+        bios.append(
+            Bio(start, pages * PAGE_SECTORS, segments=pages, queue=queue, end_io=end_io, context=pages)
+        )
+        start += pages * PAGE_SECTORS
+    request = Request(bios[0])
+    request.bios, request.end_sector = bios, int(row["end_sector"])
+    request.segments, request.merges, request.nomerge = (
+        int(row["segments"]),
+        int(row["merges"]),
+        bool(row["nomerge"]),
+    )
+    return request
+
+
+@compiled
+def _submit(
+    rows: NDArray[Any], parts: NDArray[np.int64], told: NDArray[np.int64], bios: NDArray[np.int64],
+    terms: NDArray[Any], half: int, held: int, held_parts: int, queue: int, end: int, allowance: int,
+) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
+    """Returns rows and parts held, requests made, bios done; rows, parts and flushes issued."""
+    made = done = out = out_parts = flushes = 0
+    rules = bounds = terms[0]
+    bio = rows[len(rows) - 1]
+    bio.queue, bio.op, bio.merges, bio.nomerge, bio.discard = queue, _OP_CODE, 0, False, False
+    for i in range(len(bios)):
+        pages = bios[i, 1]
+        bio.start_sector = bios[i, 0] * PAGE_SECTORS
+        bio.end_sector = bio.start_sector + pages * PAGE_SECTORS
+        bio.segments = pages
+        fate, at = walk(rows, held, bio, rules, bounds)
+        if fate == IS_NEW and made == allowance:
+            break
+        told[i, _FATE] = fate
+        done += 1
+        if fate != IS_NEW:
+            part = rows[at].part
+            if parts[part, _PART_END] == end:
+                parts[part, _PART_PAGES] += pages
+                continue
+        else:
+            made += 1
+            if is_full(rows, held, queue, rules, bounds):
+                for row in range(held):
+                    rows[half + out + row] = rows[row]
+                for row in range(held_parts):
+                    parts[half + out_parts + row, _PART_ROW] = out + parts[row, _PART_ROW]
+                    parts[half + out_parts + row, _PART_END] = parts[row, _PART_END]
+                    parts[half + out_parts + row, _PART_PAGES] = parts[row, _PART_PAGES]
+                out += held
+                out_parts += held_parts
+                held = held_parts = 0
+                told[flushes, _FLUSH_END] = out
+                flushes += 1
+                told[i, _FATE] |= FLUSHED
+            at = held
+            rows[at] = bio
+            held += 1
+        rows[at].part = held_parts
+        parts[held_parts, _PART_ROW], parts[held_parts, _PART_END], parts[held_parts, _PART_PAGES] = (
+            at,
+            end,
+            pages,
+        )
+        held_parts += 1
+    return held, held_parts, made, done, out, out_parts, flushes

@@ -1,0 +1,226 @@
+"""A thread that submits bios: its plug, and what it pays for requests.
+
+Stands for current->plug, submit_bio, blk_queue_bio / blk_mq_submit_bio, blk_start_plug, blk_finish_plug and
+what schedule() does to a plug (sched_submit_work).  A thread has no queue: each bio names its own, and one
+plug may hold requests of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.block.merge import BACK, FATES, FRONT, IS_NEW, NEW, Merge, keep_bio
+from models.block.plug import Plug, PlugRules, walk
+from models.block.pool import Pool
+from models.block.queue import Queue
+from models.block.runs import FLUSHED, Batch, EndIo, PluggedRuns
+from models.seams import Bio, Request, Signals
+from sim.engine import PARK, Steps, Task, Wait
+from sim.units import PAGE_SECTORS
+
+_queue_of = attrgetter("queue")
+
+
+class BlockThread:
+    """See `models.seams.Thread`."""
+
+    __slots__ = (
+        "_on_fate",
+        "_on_plug",
+        "_on_queue",
+        "_on_unplug",
+        "_own_plug",
+        "_plug",
+        "_runs",
+        "_signals",
+        "task",
+    )
+
+    def __init__(self, task: Task, rules: PlugRules, signals: Signals) -> None:
+        self.task = task
+        self._signals = signals
+        # The lists themselves: an unwatched signal then costs one test of an empty list.
+        self._on_queue = signals.block_bio_queue.observers
+        self._on_plug = signals.block_plug.observers
+        self._on_unplug = signals.block_unplug.observers
+        self._on_fate = {
+            NEW: signals.block_getrq,
+            BACK: signals.block_bio_backmerge,
+            FRONT: signals.block_bio_frontmerge,
+        }
+        self._own_plug = Plug(rules)
+        self._runs = PluggedRuns(rules)
+        self._plug: Plug | None = None  # the plug while it is open
+
+    def start_plug(self) -> bool:
+        """See `Thread.start_plug`."""
+        if self._plug is not None:
+            return False
+        self._plug = self._own_plug
+        if self._on_plug:
+            self._signals.block_plug.emit(task=self.task)
+        return True
+
+    def finish_plug(self) -> Iterable[Wait]:
+        """See `Thread.finish_plug`."""
+        plug, self._plug = self._plug, None
+        assert plug is not None, "finish_plug without start_plug"
+        if self._runs.held:
+            return self._issue_batches(self._taken_runs())
+        return self._issue(self._taken(plug)) if plug.requests else ()
+
+    def before_sleep(self) -> None:
+        """See `Thread.before_sleep`."""
+        if self._plug is None:
+            return
+        if self._runs.held:
+            for batch in self._taken_runs():
+                batch.queue.insert_batch(batch)
+        elif self._plug.requests:
+            for queue, requests in groupby(self._taken(self._plug), _queue_of):
+                queue.insert(list(requests))
+
+    def merge(self, bio: Bio) -> bool:
+        """See `Thread.merge`."""
+        if self._on_queue:
+            self._signals.block_bio_queue.emit(bio=bio, task=self.task)
+        plug = self._plug
+        if plug is None:
+            return False
+        if self._runs.held:
+            plug.requests = self._runs.requests()
+        requests = plug.requests
+        if not requests:
+            return False
+        fate, at = walk(requests, len(requests), bio, plug.rules, bio.queue.bounds)
+        if fate == IS_NEW:
+            return False
+        keep_bio(requests[at], bio, fate)
+        self._tell(FATES[fate], bio)
+        return True
+
+    def make_request(self, bio: Bio) -> Steps:
+        """See `Thread.make_request`."""
+        queue = bio.queue
+        if queue.elevator.waiting:
+            merge = queue.elevator.attempt_merge(bio)
+            if merge is not NEW:
+                self._tell(merge, bio)
+                yield queue.lock.section(self.task, queue.insert_ns)
+                return
+        pool = queue.pool(bio.sync)
+        if not pool.take(self.task):
+            yield from self._sleep_for_request(pool)
+        self._tell(NEW, bio)
+        yield queue.request_ns
+        plug = self._plug
+        if plug is None:
+            yield from self._issue([Request(bio)])
+            return
+        if plug.requests and plug.must_flush(queue, queue.bounds):
+            yield from self._issue(self._taken(plug))
+        plug.add(Request(bio))
+
+    def submit_runs(self, queue: Queue, bios: NDArray[np.int64], end_io: EndIo) -> Steps:
+        """See `Thread.submit_runs`."""
+        if self._plug is None or not queue.takes_batches:
+            for block, pages in bios.tolist():
+                bio = Bio(
+                    block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, queue=queue, end_io=end_io,
+                    context=pages,
+                )  # fmt: skip
+                if not self.merge(bio):
+                    yield from self.make_request(bio)
+            return
+        runs, pool, in_hand = self._runs, queue.pool(sync=False), 0
+        while True:
+            if self._plug.requests:
+                runs.load(self._plug.requests)
+                self._plug.requests = []
+            made, done, batches = runs.add(queue, bios, end_io, queue.bounds, pool.room + in_hand)
+            pool.count += made - in_hand
+            if self._watched():
+                self._tell_runs(queue, bios[:done], runs.fates)
+            yield made * queue.request_ns
+            if batches:
+                self._tell_unplugged(batches)
+                yield from self._issue_batches(batches)
+            bios = bios[done:]
+            if not len(bios):
+                return
+            if not pool.take(self.task):
+                yield from self._sleep_for_request(pool)
+            in_hand = 1
+
+    def _sleep_for_request(self, pool: Pool) -> Steps:
+        """get_request_wait: until *pool* has one for this thread."""
+        while True:
+            self.before_sleep()
+            pool.waiters.append(self.task)
+            yield PARK
+            pool.woken(self.task)
+            if pool.take(self.task):
+                return
+
+    def _taken(self, plug: Plug) -> list[Request]:
+        requests = plug.take()
+        if self._on_unplug:
+            self._signals.block_unplug.emit(task=self.task, requests=requests)
+        return requests
+
+    def _taken_runs(self) -> list[Batch]:
+        batches = self._runs.take()
+        self._tell_unplugged(batches)
+        return batches
+
+    def _tell_unplugged(self, batches: Sequence[Batch]) -> None:
+        if self._on_unplug:
+            requests = [request for batch in batches for request in batch.requests()]
+            self._signals.block_unplug.emit(task=self.task, requests=requests)
+
+    def _issue(self, requests: list[Request]) -> Steps:
+        """Give *requests*, queue by queue, to their elevators."""
+        if requests[0].queue is not requests[-1].queue:
+            for _, mine in groupby(requests, _queue_of):
+                yield from self._issue(list(mine))
+            return
+        queue, count = requests[0].queue, len(requests)
+        yield queue.lock.section(self.task, count * queue.insert_ns)
+        queue.insert(requests)
+        yield count * queue.dispatch_ns
+
+    def _issue_batches(self, batches: Sequence[Batch]) -> Steps:
+        for batch in batches:
+            queue, count = batch.queue, len(batch.rows)
+            yield queue.lock.section(self.task, count * queue.insert_ns)
+            queue.insert_batch(batch)
+            yield count * queue.dispatch_ns
+
+    def _watched(self) -> bool:
+        """Whether somebody wants to see single bios."""
+        signals = self._signals
+        return bool(
+            self._on_queue
+            or self._on_unplug
+            or signals.block_getrq.observers
+            or signals.block_bio_backmerge.observers
+            or signals.block_bio_frontmerge.observers
+        )
+
+    def _tell_runs(self, queue: Queue, bios: NDArray[np.int64], fates: NDArray[np.int64]) -> None:
+        """What became of each of *bios*, for those who watch."""
+        for (block, pages), fate in zip(bios.tolist(), fates.tolist(), strict=False):
+            bio = Bio(block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, queue=queue)
+            if self._on_queue:
+                self._signals.block_bio_queue.emit(bio=bio, task=self.task)
+            self._tell(NEW if fate & FLUSHED else FATES[fate], bio)
+
+    def _tell(self, merge: Merge, bio: Bio) -> None:
+        signal = self._on_fate[merge]
+        if signal.observers:
+            signal.emit(bio=bio, task=self.task)

@@ -1,0 +1,1 @@
+"""Named values, each number with its source: kernels, devices, machines, filesystems."""

@@ -1,0 +1,65 @@
+"""Named devices, every number with its source."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sim.param import assumed, specified
+from sim.units import GIB, KIB, MIB, MS, US
+
+SATA_SSD_2013: Final[dict[str, Any]] = {
+    "kind": specified("ssd", "report P13: 2xSSD"),
+    "link": specified(550_000_000, "SATA 6 Gbit/s less 8b/10b and framing"),
+    "command_time": assumed(10 * US, "mechanisms.md 8.2 [R]: SATA 10-20 us a command", 5 * US, 20 * US),
+    "latency": assumed(50 * US, "mechanisms.md 8.1 [R]: 40-80 us into the cache", 40 * US, 80 * US),
+    "cache": assumed(128 * MIB, "DRAM of 2013 drives, most of it for the map", 16 * MIB, 512 * MIB),
+    "units": assumed(64, "8 channels x 4 dies x 2 planes", 32, 128),
+    "flash_page": assumed(8 * KIB, "MLC of 2013", 4 * KIB, 16 * KIB),
+    "program_time": assumed(
+        1_100 * US, "MLC of 2013: 64 x 8 KiB in 1.1 ms is 477 MB/s", 900 * US, 1_600 * US
+    ),
+    "protected": assumed(
+        True, "flushes were cheap enough to go unnoticed; hardware caches, says the report", False, True
+    ),
+}
+
+SATA_DISK_2010: Final[dict[str, Any]] = {
+    "kind": specified("disk", "report N10: XFS on 12 disk RAID0"),
+    "size": assumed(1000 * 10**9, "a SATA disk of 2009", 500 * 10**9, 2000 * 10**9),
+    "outer": specified(125_000_000, "report N10: 1.5 GB/s of 12 disks [D]"),
+    "inner": assumed(62_000_000, "half of the outer rate, as usual", 50_000_000, 80_000_000),
+    "turn_time": specified(8_333_333, "7200 turns a minute"),
+    "track_seek": assumed(1 * MS, "data sheets of 2009", 500 * US, 2 * MS),
+    "full_seek": assumed(18 * MS, "data sheets of 2009", 12 * MS, 25 * MS),
+    "cache": specified(64 * MIB, "report N10: 64-128 MB in SATA drives now"),
+    "link": specified(300_000_000, "SATA 3 Gbit/s less 8b/10b"),
+}
+
+PM9A3: Final[dict[str, Any]] = {
+    "kind": specified("ssd", "report W25: PM9A3"),
+    "link": assumed(6_500_000_000, "PCIe 4 x4 [R]: about 7 GB/s", 5_000_000_000, 7_000_000_000),
+    "command_time": assumed(
+        1 * US, "mechanisms.md 8.1: 546 k writes/s of 4 KiB at QD 32, as measured in W25", 500, 2 * US
+    ),
+    "latency": assumed(12 * US, "an NVMe write into DRAM with power-loss protection", 8 * US, 20 * US),
+    "cache": assumed(512 * MIB, "a part of the drive's DRAM", 64 * MIB, 2 * GIB),
+    "units": assumed(128, "mechanisms.md 8.2 [G]: 64-128 planes", 64, 256),
+    "flash_page": assumed(
+        64 * KIB, "mechanisms.md 8.2 [R]: a superpage of several planes", 16 * KIB, 64 * KIB
+    ),
+    "program_time": assumed(
+        2_100 * US, "128 x 64 KiB in 2.1 ms is the data sheet's 4 GB/s", 1_500 * US, 4 * MS
+    ),
+    "protected": specified(True, "data centre drive with power-loss protection"),
+}
+
+BM1743: Final[dict[str, Any]] = {
+    **PM9A3,
+    "kind": specified("ssd", "report W25: BM1743"),
+    "flash_page": specified(16 * KIB, "mechanisms.md 8.1 [S]: 16 KiB units; programmed one by one here"),
+    "units": assumed(256, "mechanisms.md 8.2 [R]: QLC, 2-3 ms a page, 2.0 GB/s in all", 128, 512),
+    "program_time": assumed(
+        2_180 * US, "256 x 16 KiB in 2.18 ms is the 117 k units/s measured in W25", MS, 3 * MS
+    ),
+    "indirection_unit": specified(16 * KIB, "mechanisms.md 8.1 [S]: IU of 16 KiB"),
+}

@@ -1,0 +1,119 @@
+"""The filesystems of the reports and of our own measurements, by name."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from models.filesystems.ext4.spec import Ext4Spec
+from models.filesystems.spec import FilesystemSpec
+from models.filesystems.xfs.spec import XfsSpec
+from sim.param import assumed, measured, specified
+from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, S
+
+_EXTENTS: Final = "docs/measurements.md D"
+_EXT4: Final = "docs/measurements.md E"
+_MKFS: Final = "mkfs.xfs 3.2 defaults for 500 TB with metadata CRCs [R]"
+_LOG_ITEM: Final = "struct xfs_inode_log_format and xfs_icdinode of 3.11 with op headers [R]"
+
+P13_XFS: Final = XfsSpec.model_validate(
+    {
+        "kind": specified("xfs", "report P13"),
+        "size": specified(500 * 10**12, "report P13: 500TB sparse"),
+        "agcount": specified(500, f"{_MKFS}: groups of 1 TB"),
+        "group_head": assumed(0, "headers: left out, as the log's place is approximate", 0, 512 * KIB),
+        "inode_bytes": specified(512, f"{_MKFS}: CRCs need 512 B"),
+        "cluster_bytes": specified(
+            16 * KIB, "fs/xfs of 3.11: 8 KiB scaled by inode size; 16 KiB bios are measured, C"
+        ),
+        "dirent_bytes": specified(72, "56 B in the data block for 40 characters, 8 B in the leaf, headers"),
+        "inode_log_bytes": specified(256, f"{_LOG_ITEM}: 56 + 176 + 2 x 12 B"),
+        "extent_log_bytes": specified(28, f"{_LOG_ITEM}: one extent and its header"),
+        "dirent_log_bytes": specified(
+            76, "the name's 128 B regions, logged once per checkpoint, and its leaf entry"
+        ),
+        "log": {
+            "size": specified(2038 * MIB, f"{_MKFS}: the largest log"),
+            "iclog_bytes": assumed(
+                256 * KIB,
+                "logbsize; the report names no mount options, its author's mount line for the scratch"
+                " disk in report"
+                " N10 has logbsize=262144. The default is 32 KiB",
+                32 * KIB,
+                256 * KIB,
+            ),
+            "iclogs": specified(8, "mount default (logbufs)"),
+            "record_header": specified(512, "struct xlog_rec_header"),
+            "checkpoint_bytes": specified(
+                2038 * MIB // 8, "fs/xfs/xfs_log_priv.h of 3.11: XLOG_CIL_SPACE_LIMIT [R]"
+            ),
+            "ail_pause": specified(50 * MS, "fs/xfs/xfs_trans_ail.c of 3.11: tout after a whole pass [R]"),
+            "sync_interval": specified(30 * S, "fs.xfs.xfssyncd_centisecs 3000; xfs_log_worker"),
+        },
+    }
+)
+
+_METADATA: Final[dict[str, Any]] = {
+    name: P13_XFS.inputs()[name]
+    for name in (
+        "inode_bytes",
+        "cluster_bytes",
+        "dirent_bytes",
+        "inode_log_bytes",
+        "extent_log_bytes",
+        "dirent_log_bytes",
+    )
+}
+
+N10_XFS: Final = XfsSpec.model_validate(
+    {
+        "kind": specified("xfs", "report N10"),
+        "size": assumed(
+            10 * GIB,
+            "four groups, mkfs's default, of the 2.5 GiB that the report's offsets show",
+            10 * GIB,
+            40 * GIB,
+        ),
+        "agcount": assumed(4, "mkfs.xfs of 2010 without a stripe: four groups", 4, 16),
+        "group_head": specified(48 * KIB, "report N10: the first file starts at sector 96"),
+        **_METADATA,
+        "log": None,
+    }
+)
+W25_XFS: Final = XfsSpec.model_validate(
+    {
+        "kind": specified("xfs", "report W25"),
+        "size": specified(128 * 117_188_604 * 4096, "mechanisms.md 6.5 [S]: the mkfs output of the thread"),
+        "stripe_unit": specified(16 * KIB, "mechanisms.md 6.5 [S]: sunit of 4 blocks"),
+        "agcount": specified(128, "mechanisms.md 6.5 [S]"),
+        "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
+        **_METADATA,
+        "log": None,
+    }
+)
+LOOP_XFS: Final = XfsSpec.model_validate(
+    {
+        "kind": specified("xfs", _EXTENTS),
+        "size": measured(12 * GIB, _EXTENTS),
+        "agcount": measured(4, _EXTENTS),
+        "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
+        **_METADATA,
+        "log": None,
+    }
+)
+LOOP_EXT4: Final = Ext4Spec.model_validate(
+    {
+        "kind": specified("ext4", _EXT4),
+        "size": measured(12 * GIB, _EXT4),
+        "flex_groups": measured(16, f"{_EXT4}: dumpe2fs"),
+        "descriptors": measured(1026 * PAGE_BYTES, f"{_EXT4}: dumpe2fs; 2 blocks and 1024 reserved"),
+        "journal": measured(64 * MIB, f"{_EXT4}: dumpe2fs"),
+    }
+)
+FILESYSTEMS: Final[dict[str, FilesystemSpec]] = {
+    "p13-xfs": P13_XFS,
+    "n10-xfs": N10_XFS,
+    "w25-xfs": W25_XFS,
+    "loop-xfs": LOOP_XFS,
+    "loop-ext4": LOOP_EXT4,
+}
+"""The filesystems that a configuration can name."""

@@ -1,0 +1,254 @@
+"""The machines of the reports and of our own measurements, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from models.block.merge import MAX_DISCARD_BYTES
+from models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_2013
+from models.catalogue.paths import REFERENCE_PATHS
+from models.scenario import MachineSpec
+from sim.param import assumed, calibrated, measured, specified
+from sim.units import GIB, KIB, MIB, MS, US
+
+_EXTENTS: Final = "docs/measurements.md D"
+_CALIBRATE_P13: Final = "wbsim calibrate P13"
+_CALIBRATE_N10: Final = "wbsim calibrate N10"
+_NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "no discard is made")
+
+P13_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "p13-vm",
+        "processors": {
+            "count": specified(16, "report P13: 16p"),
+            "slice_time": assumed(3 * MS, "sched_min_granularity on 16 processors", MS, 12 * MS),
+            "writer_scale": calibrated(2.14, _CALIBRATE_P13, ("P13-sys-u",)),
+            "flusher_scale": calibrated(
+                1.57, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
+            ),
+            "exit_time": calibrated(
+                11_000, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
+            ),
+            "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
+            "line_time": assumed(
+                100, "mechanisms.md 7.2: between 40-60 ns in and 130-200 ns across sockets", 40, 200
+            ),
+            "line_from_far": assumed(
+                110,
+                "mechanisms.md 7.3 (about 0.1 us) and 5.2 [D], which reads it out of V13's figures",
+                50,
+                200,
+            ),
+            "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "paths": REFERENCE_PATHS,
+        },
+        "memory": {
+            "memory": specified(16 * GIB, "report P13: 16GB RAM"),
+            "kernel_reserve": assumed(
+                400 * MIB, "text, page structs (1/64 of memory), reserves", 256 * MIB, 1024 * MIB
+            ),
+            "inode_slab_bytes": assumed(
+                1_700,
+                "xfs_inode 960 B, dentry 192 B, log item 200 B, 1/32 of a cluster buffer, slack",
+                1_300,
+                2_200,
+            ),
+        },
+        "disks": {
+            "vdb": {
+                "queue": {
+                    "limits": {
+                        "max_sectors_bytes": specified(512 * KIB, "mechanisms.md 1.5 [V 3.10]"),
+                        "max_segments": specified(126, "mechanisms.md 1.5 [R]: virtio-blk's seg_max"),
+                        "max_segment_bytes": specified(64 * KIB, "mechanisms.md 1.5 [V]"),
+                        "nomerges": specified(0, "the default"),
+                        "max_discard_bytes": specified(MAX_DISCARD_BYTES, "no discard is made"),
+                    },
+                    "elevator": {
+                        "scheduler": assumed("noop", "usual for a guest's virtio disk", "noop", "deadline"),
+                        "fifo_batch": specified(16, "mechanisms.md 1.4 [V 3.10]"),
+                    },
+                    "nr_requests": specified(128, "mechanisms.md 1.6 [V 3.10]"),
+                    "driver_depth": assumed(128, "virtio-blk's ring with indirect descriptors", 32, 256),
+                },
+                "device": {
+                    "kind": specified("raid0", "report P13: 2xSSD in RAID0"),
+                    "chunk": assumed(512 * KIB, "md's default", 64 * KIB, 512 * KIB),
+                    "members": [SATA_SSD_2013, SATA_SSD_2013],
+                },
+            },
+        },
+    }
+)
+
+_LOOP_MAP: Final = measured(
+    21_450, f"{_EXTENTS}: 24 us a page and 31 a run, less the other paths and half a conversion"
+)
+
+LOOP_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "loop-vm",
+        "processors": {
+            "count": measured(2, "nproc"),
+            "slice_time": assumed(3 * MS, "EEVDF's base slice on two processors", MS, 6 * MS),
+            "writer_scale": specified(1, "the reference machine itself"),
+            "flusher_scale": specified(1, "the reference machine itself"),
+            "exit_time": specified(0, "a loop device on tmpfs: no request leaves the guest"),
+            "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
+            "line_time": assumed(60, "mechanisms.md 7.2: one socket", 40, 100),
+            "line_from_far": specified(0, "queued spinlocks wait each on a line of its own"),
+            "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "paths": {
+                **REFERENCE_PATHS,
+                "write": {
+                    **REFERENCE_PATHS["write"],
+                    "call_ns": measured(4_250, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
+                    "page_ns": measured(1_600, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
+                },
+                "filesystems": {
+                    kind: {**costs, "flusher": {**costs["flusher"], "map_ns": _LOOP_MAP}}
+                    for kind, costs in REFERENCE_PATHS["filesystems"].items()
+                },
+            },
+        },
+        "memory": {
+            "memory": measured(24 * GIB, "/proc/meminfo"),
+            "kernel_reserve": assumed(400 * MIB, "text, page structs, reserves", 256 * MIB, 1024 * MIB),
+            "inode_slab_bytes": assumed(1_700, "xfs_inode, dentry and buffers", 1_300, 2_200),
+        },
+        "disks": {
+            "loop0": {
+                "queue": {
+                    "limits": {
+                        "max_sectors_bytes": measured(1280 * KIB, "/sys/block/loop0/queue"),
+                        "max_segments": measured(128, "/sys/block/loop0/queue"),
+                        "max_segment_bytes": measured(64 * KIB, "/sys/block/loop0/queue"),
+                        "nomerges": measured(0, "/sys/block/loop0/queue"),
+                        "max_discard_bytes": _NO_DISCARD,
+                    },
+                    "elevator": {
+                        "scheduler": assumed("noop", "stands for none", "noop", "deadline"),
+                        "fifo_batch": specified(16, "mechanisms.md 1.4 [V 6.12]"),
+                    },
+                    "nr_requests": measured(128, "/sys/block/loop0/queue with none"),
+                    "driver_depth": specified(128, "drivers/block/loop.c: LOOP_DEFAULT_HW_Q_DEPTH"),
+                },
+                "device": {"kind": specified("null", "tmpfs: the copy is in the flusher's measured time")},
+            },
+        },
+    }
+)
+"""The machine of the measurements: a small guest, with a loop device on tmpfs."""
+
+N10_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "n10-vm",
+        "processors": {
+            **P13_MACHINE.processors.inputs(),
+            "count": assumed(8, "the author's test machine was an 8-processor VM (mechanisms.md 2.5)", 4, 16),
+            "writer_scale": calibrated(3.69, _CALIBRATE_N10, ("N10-one-bw",)),
+            "exit_time": assumed(11 * US, "as on the same author's machine in P13", 0, 50 * US),
+        },
+        "memory": {
+            "memory": assumed(
+                4 * GIB,
+                "mechanisms.md 6.4 [G]: read off the rows named",
+                2 * GIB,
+                8 * GIB,
+                targets=("N10-two-same-extent", "N10-eight-extent"),
+            ),
+            "kernel_reserve": assumed(
+                208 * MIB, "as in P13: 144 MiB and page structs of 1/64 of memory", 128 * MIB, 512 * MIB
+            ),
+            "inode_slab_bytes": assumed(1_700, "as in P13; a handful of inodes", 1_300, 2_200),
+        },
+        "disks": {
+            "vdb": {
+                "queue": P13_MACHINE.disks["vdb"].queue.inputs(),
+                "device": {
+                    "kind": specified("write_cache", "a controller in front of the array"),
+                    "size": assumed(
+                        512 * MIB, "what controllers with a battery had then", 256 * MIB, 1024 * MIB
+                    ),
+                    "link": calibrated(487_000_000, _CALIBRATE_N10, ("N10-two-same-bw",)),
+                    "command_time": assumed(0, "part of the link's rate", 0, 50 * US),
+                    "piece": specified(512 * KIB, "the array's chunk"),
+                    "depth": assumed(24, "two writes for each disk", 12, 64),
+                    "behind": {
+                        "kind": specified("raid0", "report N10: 12 disk RAID0"),
+                        "chunk": assumed(512 * KIB, "a usual chunk for twelve disks", 64 * KIB, 1024 * KIB),
+                        "members": [SATA_DISK_2010] * 12,
+                    },
+                },
+            },
+        },
+    }
+)
+"""Report N10: a guest on a host with twelve disks behind a controller.  One dd alone is bound by its
+processor, two are by the way to the array, which itself gives 1.5 GB/s.
+"""
+
+_W25_MAP: Final = assumed(
+    10 * US,
+    "mechanisms.md 6.5: 14 us a run in all, read off the row named",
+    6 * US,
+    24 * US,
+    targets=("W25-A-pm-u",),
+)
+
+W25_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "w25-server",
+        "processors": {
+            **LOOP_MACHINE.processors.inputs(),
+            "count": specified(128, "mechanisms.md 6.5 [S]: 128 CPUs"),
+            "paths": {
+                **LOOP_MACHINE.processors.paths.inputs(),
+                "filesystems": {
+                    kind: {**costs, "flusher": {**costs["flusher"], "map_ns": _W25_MAP}}
+                    for kind, costs in LOOP_MACHINE.processors.paths.inputs()["filesystems"].items()
+                },
+            },
+        },
+        "memory": {
+            "memory": specified(128 * GIB, "mechanisms.md 6.5 [S]: 128 GiB RAM"),
+            "kernel_reserve": assumed(3 * GIB, "page structs of 1/64 of memory, and 1 GiB", 2 * GIB, 6 * GIB),
+            "inode_slab_bytes": assumed(1_700, "xfs_inode, dentry and buffers", 1_300, 2_200),
+        },
+        "disks": {
+            "nvme0n1": {
+                "queue": {
+                    **LOOP_MACHINE.disks["loop0"].queue.inputs(),
+                    "limits": {
+                        "max_sectors_bytes": assumed(
+                            2 * MIB, "mechanisms.md 1.5: min(MDTS, 8 MiB)", 128 * KIB, 8 * MIB
+                        ),
+                        "max_segments": specified(256, "mechanisms.md 1.5 [V 6.17]: 256 SGL descriptors"),
+                        "max_segment_bytes": specified(64 * KIB, "mechanisms.md 1.5 [V]"),
+                        "nomerges": specified(0, "the default"),
+                        "max_discard_bytes": _NO_DISCARD,
+                    },
+                    "nr_requests": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
+                    "driver_depth": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
+                },
+                "device": PM9A3,
+            },
+        },
+    }
+)
+"""Report W25: the server of mechanisms.md 6.5, with the PM9A3."""
+
+W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
+    {
+        **W25_MACHINE.inputs(),
+        "name": "w25-server-bm1743",
+        "disks": {"nvme0n1": {"queue": W25_MACHINE.disks["nvme0n1"].queue.inputs(), "device": BM1743}},
+    }
+)
+"""The same server with the drive of 16 KiB units."""
+
+MACHINES: Final = {
+    machine.name: machine
+    for machine in (P13_MACHINE, N10_MACHINE, W25_MACHINE, W25_BM1743_MACHINE, LOOP_MACHINE)
+}
+"""The machines that a configuration can name."""

@@ -1,0 +1,42 @@
+"""What code paths cost on the reference machine, each with where it was measured; filesystems bring their
+own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from models.variants import variants
+from sim.param import assumed, measured
+
+_PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
+_FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
+_SPLIT: Final = (
+    f"{_FS_MARK}: a write of one page takes 6 us [5-9]; 8 here, so that all paths sum to the 44 us of system"
+    " time; its split into call and page is a guess"
+)
+
+REFERENCE_PATHS: Final[dict[str, Any]] = {
+    "write": {
+        "call_ns": assumed(6_000, _SPLIT, 3_000, 8_000),
+        "page_ns": assumed(2_000, _SPLIT, 500, 4_000),
+        "close_ns": measured(5_000, f"{_FS_MARK}: close"),
+        "mark_ns": assumed(100, "a list insertion: two or three cache lines from other cores", 50, 300),
+    },
+    "filesystems": {
+        kind: dict(variant.spec.reference_costs) for kind, variant in variants("filesystems").items()
+    },
+    "writeback": {
+        "take_ns": measured(150, f"{_PROFILE}: a quarter of list handling"),
+        "requeue_ns": measured(150, f"{_PROFILE}: a quarter of list handling"),
+        "move_ns": assumed(30, "list_move of a cold inode, prefetched", 10, 100),
+        "inode_ns": measured(300, f"{_PROFILE}: the rest of list handling"),
+    },
+    "block": {
+        "request_ns": measured(1_130, f"{_PROFILE}: get, and submit_bio without a merge"),
+        "insert_ns": measured(440, f"{_PROFILE}: insert"),
+        "dispatch_ns": measured(1_790, f"{_PROFILE}: dispatch and queue_rq on virtio without the kick"),
+        "complete_ns": measured(1_000, "docs/measurements.md B: hard IRQ per request on virtio"),
+    },
+}
+"""Processor time per path on the reference machine (an AMD EPYC guest, Linux 6.18)."""

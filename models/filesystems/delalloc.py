@@ -1,0 +1,335 @@
+"""Files on any filesystem with delayed allocation: writing to them, and writing them back.
+
+Stands for what do_writepages does whatever the filesystem.  A file of one run goes in one transaction.  Of
+any other a compiled walk goes as far as nobody else's event is in the way, its bios are submitted, and the
+filesystem gives blocks to what the walk could not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.filesystems.conversions import Conversions, Submission, Workers
+from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from models.filesystems.page_walk import (
+    ALLOCATING,
+    BIOS,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    ELAPSED,
+    PAGE,
+    PAGES,
+    RANGES,
+    UNCOUNTED,
+    WROTE,
+    new_walk,
+)
+from models.page_cache.accounting import PageCache
+from models.page_cache.file_pages import DELAYED, RESERVED, map_blocks
+from models.seams import UNLIMITED_PAGES, Bio, Site, Thread
+from models.vfs.superblock import Flight, MountedSuperblock
+from sim.engine import Steps, Wait
+from sim.units import PAGE_SECTORS
+
+_DICE: Final = 4_096
+_BIOS: Final = 1_024
+NOT_TOGETHER: Final = -1
+"""No run of free blocks is as long as the file."""
+
+
+class Dice:
+    """Factors that vary the time of allocations, from the stream *name*: one by one, or many for compiled
+    code.
+    """
+
+    __slots__ = ("_draw", "_list", "array", "at")
+
+    def __init__(self, site: Site, name: str) -> None:
+        self._draw = site.variations(name)
+        self._list: list[float] = []
+        self.array: NDArray[np.float64] = np.empty(0)
+        self.at = 0
+
+    def ready(self) -> int:
+        """Where in ``array`` the next one is."""
+        if self.at == len(self.array):
+            self.array = self._draw(_DICE)
+            self._list = self.array.tolist()
+            self.at = 0
+        return self.at
+
+    def throw(self) -> float:
+        """The next one."""
+        at = self.ready()
+        self.at = at + 1
+        return self._list[at]
+
+
+class DelallocFilesystem(ABC):
+    """One mounted filesystem; its dice are called *dice*, and blocks are given as *unwritten* ones or not.
+
+    ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
+    """
+
+    group_blocks: int
+    group_label: str
+    one_run_pages: int
+    """How long a file may become and still be one run."""
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        sb: MountedSuperblock,
+        dice: str,
+        unwritten: bool,
+        map_ns: int,
+        page_ns: int,
+        ioend_ns: int,
+        cache: PageCache,
+    ) -> None:
+        self._site = site
+        self._env = site.env
+        self._sb = sb
+        self._bdi = sb.bdi
+        self._queue = sb.bdi.queue
+        self._cache = cache
+        self._map_ns = map_ns
+        self._page_ns = page_ns
+        self._workers = Workers(site.env, ioend_ns, map_ns, self._converted) if unwritten else None
+        self._dice = Dice(site, dice)
+        self._inodes = 0
+        self._files: list[PagedFile] = []
+
+    def layouts(self) -> Sequence[PagedFile]:
+        """See `Filesystem.layouts`."""
+        return self._files
+
+    def extents_per_file(self) -> tuple[int, ...]:
+        """See `Filesystem.extents_per_file`."""
+        return tuple(file.extent_count() for file in self._files)
+
+    def append(self, inode: FileInode, pages: int) -> int:
+        """See `Filesystem.append`."""
+        file = inode.file
+        if file is OPEN:
+            if inode.dirty_pages + pages <= self.one_run_pages:
+                return pages
+            file = self._page(inode)
+        assert isinstance(file, PagedFile), "a file that is written to is open"
+        _, were_clean = self.write(inode, np.arange(file.size, file.size + pages), pages)
+        return were_clean
+
+    def write(self, inode: FileInode, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        """See `Filesystem.write`."""
+        file = inode.file
+        if isinstance(file, OneRun):
+            file = self._page(inode)
+        done, were_clean = self._write(file, indices, call_pages)
+        while done < len(indices) and indices[done] >= file.end:
+            end = int(indices[done:].max()) + 1
+            file.make_room(self._room_for(end, call_pages), end)
+            more, clean = self._write(file, indices[done:], call_pages)
+            done, were_clean = done + more, were_clean + clean
+        return done, were_clean
+
+    def zero_end(self, thread: Thread, inode: Any) -> Steps:
+        """See `Filesystem.zero_end`."""
+        raise AssertionError(f"{type(self).__name__} never stops in the middle of writes")
+
+    def close(self, inode: Any) -> None:
+        """See `Filesystem.close`."""
+        if inode.file is OPEN:
+            inode.file = CLOSED
+        elif isinstance(inode.file, PagedFile):
+            inode.file.open = False
+            self._released(inode)
+
+    def write_pages(self, thread: Thread, inode: Any, budget_pages: int) -> Generator[Wait, None, int]:
+        """See `Filesystem.write_pages`: from the writeback index on, or, with a sync's unlimited budget, the
+        whole file (range_cyclic 0).
+        """
+        if isinstance(inode.file, OneRun):
+            if inode.dirty_pages <= budget_pages:
+                return self._write_run(thread, inode)
+            self._page(inode)
+        return self._write_paged(thread, inode, inode.file, budget_pages)
+
+    def _write_run(self, thread: Thread, inode: FileInode) -> Generator[Wait, None, int]:
+        """The delayed extent of a file of one run is converted as a whole, and submitted."""
+        sb, queue, end_io, pages = self._sb, self._queue, self._run_ended, inode.dirty_pages
+        block = yield from self._map_run(thread, inode, pages)
+        if block == NOT_TOGETHER:
+            return (yield from self._write_paged(thread, inode, self._page(inode), UNLIMITED_PAGES))
+        inode.dirty_pages -= pages
+        flight = sb.flight
+        flight.start(inode.wb, pages)
+        if inode.file is not CLOSED:
+            file = self._page(inode)
+            _lay_out(file, block, pages)
+        start, left = (sb.first_block + block) * PAGE_SECTORS, pages
+        while left > 0:
+            size = left if left < queue.bio_pages else queue.bio_pages
+            bio = Bio(
+                start,
+                size * PAGE_SECTORS,
+                segments=size,
+                queue=queue,
+                end_io=end_io,
+                context=(inode, flight, size),
+            )
+            if not thread.merge(bio):
+                yield from thread.make_request(bio)
+            start += size * PAGE_SECTORS
+            left -= size
+        return pages
+
+    def _write_paged(
+        self, thread: Thread, inode: FileInode, file: PagedFile, budget_pages: int
+    ) -> Generator[Wait, None, int]:
+        at = new_walk(0 if budget_pages == UNLIMITED_PAGES else file.writeback_index, budget_pages)
+        self._prepare(inode, at)
+        bios = np.empty((_BIOS, 2), np.int64)
+        bio_pages, dice = self._queue.bio_pages, self._dice
+        ended = CONVERT
+        while ended != DONE:
+            at[DICE] = dice.ready()
+            ended = self._walk(inode, at, bio_pages, self._env.next_event_ns() - self._env.now, bios)
+            dice.at = int(at[DICE])
+            yield from self._submit(thread, inode, file, at, bios)
+            if ended == CONVERT:
+                yield from self._place(thread, inode, at)
+        file.writeback_index = int(at[PAGE])
+        return int(at[WROTE] if at[CALLS] == UNCOUNTED else budget_pages - at[CALLS])
+
+    def _page(self, inode: FileInode) -> PagedFile:
+        """Keep the pages of a file of one run one by one from now on."""
+        assert isinstance(inode.file, OneRun), "it is kept page by page already"
+        is_open, pages = inode.file.open, inode.dirty_pages
+        file = inode.file = self._new_file(inode, is_open)
+        file.conversions = Conversions(inode)
+        file.make_room(self._room_for(pages, 1), pages)
+        file.pages.states[:pages] = DELAYED
+        file.pages.size[0] = pages
+        self._files.append(file)
+        return file
+
+    @abstractmethod
+    def _new_file(self, inode: Any, is_open: bool) -> PagedFile:
+        """The pages of *inode*, none so far."""
+
+    @abstractmethod
+    def _room_for(self, size: int, call_pages: int) -> int:
+        """For how many pages a file that ends at page *size* needs room, with all that may be reserved behind
+        it.
+        """
+
+    @abstractmethod
+    def _write(self, file: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        """See `Filesystem.write`; stops at a page for which there is no room."""
+
+    def _released(self, inode: Any) -> None:  # noqa: B027
+        """What the last close does to a file that is kept page by page."""
+
+    def _converted(self, inode: Any, ranges: int) -> None:  # noqa: B027
+        """So many *ranges* of *inode* became written extents."""
+
+    @abstractmethod
+    def _map_run(self, thread: Thread, inode: Any, pages: int) -> Generator[Wait, None, int]:
+        """Give a file of one run its blocks, all together; the first, or `NOT_TOGETHER`."""
+
+    def _run_ended(self, context: tuple[Any, Flight, int]) -> None:
+        """A bio of a file of one run is on the device: inode, under which flight, and how many pages."""
+        inode, flight, pages = context
+        flight.end(inode.wb, pages)
+
+    @abstractmethod
+    def _prepare(self, inode: Any, at: NDArray[np.int64]) -> None:
+        """A walk over *inode* begins; *at* is its state, and may be changed."""
+
+    @abstractmethod
+    def _walk(
+        self, inode: Any, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
+    ) -> int:
+        """Go on with it until *horizon_ns* from now, with `_dice`; why it stopped
+        (`models.filesystems.page_walk`).
+        """
+
+    def _lock(self, thread: Thread, inode: Any) -> None:
+        """Take the locks of an allocation, which the walk found to be free."""
+        raise AssertionError(f"the walk of {type(self).__name__} never ends in the middle of an allocation")
+
+    def _unlock(self, inode: Any) -> None:
+        """Release them."""
+        raise AssertionError(f"{type(self).__name__} took no locks")
+
+    @abstractmethod
+    def _place(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
+        """Give the delayed page at ``at[PAGE]`` its block."""
+
+    def _submit(
+        self,
+        thread: Thread,
+        inode: FileInode,
+        file: PagedFile,
+        at: NDArray[np.int64],
+        bios: NDArray[np.int64],
+    ) -> Steps:
+        """What a step of the walk has written goes under writeback; once the step's time is over, it is
+        submitted.
+        """
+        pages, elapsed_ns, flight = int(at[PAGES]), int(at[ELAPSED]), self._sb.flight
+        inode.dirty_pages -= pages
+        flight.start(inode.wb, pages)
+        if at[ALLOCATING]:
+            self._lock(thread, inode)
+            yield elapsed_ns
+            self._unlock(inode)
+        elif elapsed_ns:
+            yield elapsed_ns
+        if pages:
+            end_io = landed = _Landing(flight, inode).end
+            if self._workers is not None:
+                end_io = Submission(self._workers, file.conversions, pages, int(at[RANGES]), landed).written
+            on_disk = bios[: at[BIOS]]
+            on_disk[:, 0] += file.base + self._sb.first_block
+            yield from thread.submit_runs(self._queue, on_disk, end_io)
+
+    def _mean_map_ns(self, file: PagedFile) -> int:
+        """The mean time of one allocation."""
+        return int(
+            self._map_ns if self._workers is None else self._map_ns + self._workers.delay_ns(file.conversions)
+        )
+
+    def _varied_map_ns(self, file: PagedFile) -> int:
+        """The time of one allocation."""
+        return int(self._mean_map_ns(file) * self._dice.throw())
+
+
+def _lay_out(file: PagedFile, block: int, pages: int) -> None:
+    """The first *pages* of an empty *file* lie from *block* on, and are clean."""
+    file.make_room(pages, pages)
+    file.pages.states[:pages] = RESERVED
+    file.pages.size[0] = pages
+    map_blocks(file.pages, 0, file.reach(block, pages), pages)
+
+
+class _Landing:
+    """Pages of one inode under writeback."""
+
+    __slots__ = ("_flight", "_inode")
+
+    def __init__(self, flight: Flight, inode: FileInode) -> None:
+        self._flight = flight
+        self._inode = inode
+
+    def end(self, pages: int) -> None:
+        """*pages* of them are clean."""
+        self._flight.end(self._inode.wb, pages)

@@ -1,0 +1,337 @@
+"""ext4 for files of many pages: where their blocks lie.
+
+Stands for ext4_map_blocks and ext4_mb_new_blocks with delayed allocation, ext4_mb_group_or_file,
+find_group_orlov, ext4_release_file; the decisions are in `extents/ext4_layout.py`, the free space in
+`extents/mballoc.py`.  Left out: the journal, what metadata is written, the locks of groups and locality
+groups (one flusher takes them alone), bigalloc, what reclaim makes of preallocations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.filesystems.delalloc import NOT_TOGETHER, DelallocFilesystem
+from models.filesystems.ext4.layout import (
+    GROUP_PREALLOC_PAGES,
+    LEAF_EXTENTS,
+    MAX_REQUEST_PAGES,
+    ROOT_EXTENTS,
+    STREAM_REQUEST_PAGES,
+    Ext4Rules,
+    Terms,
+    placed_in,
+    walk,
+    window,
+    write_all,
+)
+from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Spec, Ext4WriterCosts
+from models.filesystems.files import FileInode, PagedFile
+from models.filesystems.page_walk import LEFT, PAGE, ROOM
+from models.page_cache.accounting import PageCache
+from models.page_cache.file_pages import (
+    DELAYED,
+    HELD,
+    MAPPED,
+    awaiting_run,
+    hold_blocks,
+    run_alike,
+    use_held,
+)
+from models.seams import UNLIMITED_PAGES, NoSpace, Site, Thread, Wb
+from models.vfs.superblock import MountedSuperblock
+from sim.engine import Steps, Task, Wait
+
+_GROUP_INODES: Final = 8_192
+_FIRST_INODE: Final = 11
+_WINDOW_PAGES: Final = 2_048
+
+
+class Flex:
+    """A flex group: its directories, and the number of its next inode."""
+
+    __slots__ = ("_behind", "_next_inode", "directories", "number")
+
+    def __init__(self, number: int, inodes: int) -> None:
+        self.number = number
+        self.directories = 2 if number == 0 else 0  # the root and lost+found
+        self._next_inode = number * inodes + (_FIRST_INODE if number == 0 else 0)
+        self._behind = (number + 1) * inodes
+
+    @property
+    def free_inodes(self) -> int:
+        """How many inodes it has left."""
+        return self._behind - self._next_inode
+
+    def new_inode(self) -> int:
+        """The number of a new inode."""
+        self._next_inode += 1
+        return self._next_inode
+
+
+class Ext4Inode(FileInode):
+    """An inode: its number, and where the search for its blocks begins."""
+
+    __slots__ = ("goal_group", "number")
+
+    def __init__(self, sb: MountedSuperblock, wb: Wb, number: int, goal_group: int) -> None:
+        super().__init__(sb, wb)
+        self.number = number
+        self.goal_group = goal_group
+
+
+class Ext4File(PagedFile):
+    """A file's pages: whether its tree of extents has outgrown the inode, and how many more that takes."""
+
+    __slots__ = ("has_leaves", "tree_room")
+
+    def __init__(self, is_open: bool) -> None:
+        super().__init__(0, is_open)
+        self.has_leaves = False
+        self.tree_room = ROOT_EXTENTS
+
+
+class Ext4(DelallocFilesystem):
+    """One mounted ext4, whose bitmaps nobody has read yet."""
+
+    group_blocks = GROUP_BLOCKS
+    group_label = "group"
+    one_run_pages = STREAM_REQUEST_PAGES
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        sb: MountedSuperblock,
+        spec: Ext4Spec,
+        rules: Ext4Rules,
+        writer_costs: Ext4WriterCosts,
+        flusher_costs: Ext4FlusherCosts,
+        cache: PageCache,
+    ) -> None:
+        super().__init__(
+            site=site, sb=sb, dice="ext4 flusher", unwritten=rules.unwritten, map_ns=flusher_costs.map_ns,
+            page_ns=flusher_costs.page_ns, ioend_ns=flusher_costs.ioend_ns, cache=cache,
+        )  # fmt: skip
+        self._costs = writer_costs
+        self._rules = rules
+        self._geometry = geometry = spec.geometry
+        self._mballoc = Mballoc(geometry, by_order=rules.by_order)
+        self._goals = [0] * (1 if rules.goals == "one" else min(site.processors, -(-geometry.groups // 4)))
+        self._flexes = [Flex(i, geometry.flex_groups * _GROUP_INODES) for i in range(geometry.flexes)]
+        self._orlov = site.dice("orlov")
+        self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(site.processors)]
+        self.tree_blocks = 0
+
+    @property
+    def log_bytes(self) -> int:
+        """See `Filesystem.log_bytes`; the journal is left out."""
+        return 0
+
+    def group_of(self, inode: Ext4Inode) -> int:
+        """See `Filesystem.group_of`."""
+        return (inode.number - 1) // _GROUP_INODES
+
+    def sync_fs(self, thread: Thread) -> Steps:
+        """See `Filesystem.sync_fs`."""
+        yield 0
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Flex]:
+        """See `Filesystem.mkdir`."""
+        directory = self._new_directory()
+        yield self._costs.mkdir_ns
+        thread.task.system_ns += self._costs.mkdir_ns
+        return directory
+
+    def create(
+        self, thread: Thread, directory: Flex, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, Ext4Inode]:
+        """See `Filesystem.create`."""
+        create_ns = int(self._costs.create_ns * factor)
+        yield lead_ns + create_ns + then_ns
+        thread.task.system_ns += create_ns + then_ns
+        self._cache.cached_inodes += 1
+        self._inodes += 1
+        first = directory.number * self._geometry.flex_groups
+        goal = first + 1 if self._geometry.keeps_off_data(first) else first
+        number = directory.new_inode()
+        wb = self._bdi.wb_of(self._inodes)
+        return Ext4Inode(self._sb, wb, number, min(goal, self._geometry.groups - 1))
+
+    @property
+    def free_blocks(self) -> int:
+        """Blocks that neither pages nor trees of files (``tree_blocks``) have; those held for pages are among
+        them.
+        """
+        free = sum(self._mballoc.free_blocks(flex.number) for flex in self._flexes)
+        kept = sum(left for runs in self._locality_groups for _, left in runs)
+        return free + kept + sum(int(np.count_nonzero(file.pages.states & HELD)) for file in self._files)
+
+    def _new_file(self, inode: Ext4Inode, is_open: bool) -> Ext4File:
+        return Ext4File(is_open)
+
+    def _room_for(self, size: int, call_pages: int) -> int:
+        return (size // _WINDOW_PAGES + 1) * _WINDOW_PAGES
+
+    def _write(self, file: Ext4File, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        done, were_clean = write_all(file.pages, indices, file.end)
+        return int(done), int(were_clean)
+
+    def _released(self, inode: Any) -> None:
+        """The last close gives up what is held for the file, unless pages still wait for their blocks."""
+        if not np.any(_is_delayed(inode.file.pages.states)):
+            self._give_up_held(inode.file)
+
+    def _map_run(self, thread: Thread, inode: Ext4Inode, pages: int) -> Generator[Wait, None, int]:
+        return NOT_TOGETHER
+        yield 0
+
+    def _new_directory(self) -> Flex:
+        """find_group_orlov for a directory of the root: the flex group with the fewest, of those with room
+        above the average; equals are told apart by where a hash of the name begins.
+        """
+        flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
+        blocks = [self._mballoc.free_blocks(flex.number) for flex in flexes]
+        inodes = [flex.free_inodes for flex in flexes]
+        in_turn = [*flexes[start:], *flexes[:start]]
+        roomy = [
+            flex
+            for flex in in_turn
+            if inodes[flex.number] >= sum(inodes) // len(flexes)
+            and blocks[flex.number] >= sum(blocks) // len(flexes)
+        ]
+        flex = min(roomy or in_turn, key=lambda flex: flex.directories)
+        flex.directories += 1
+        flex.new_inode()
+        self._mballoc.read_bitmaps(flex.number)
+        return flex
+
+    def _prepare(self, inode: Ext4Inode, at: NDArray[np.int64]) -> None:
+        file = inode.file
+        assert isinstance(file, Ext4File)
+        at[ROOM] = file.tree_room
+        if at[LEFT] != UNLIMITED_PAGES:
+            at[LEFT] = max(at[LEFT], awaiting_run(file.pages, at[PAGE], self._rules.bump_pages))
+
+    def _walk(
+        self,
+        inode: Ext4Inode,
+        at: NDArray[np.int64],
+        bio_pages: int,
+        horizon_ns: int,
+        bios: NDArray[np.int64],
+    ) -> int:
+        file = inode.file
+        assert isinstance(file, Ext4File)
+        terms = Terms(self._mean_map_ns(file), self._page_ns, 1 if self._rules.page_bios else bio_pages)
+        ended = walk(file.pages, terms, at, horizon_ns, self._dice.array, bios)
+        file.tree_room = int(at[ROOM])
+        return int(ended)
+
+    def _place(self, thread: Thread, inode: Ext4Inode, at: NDArray[np.int64]) -> Steps:
+        """ext4_map_blocks: from what is held for the file, or set something aside first; then the tree
+        grows.
+        """
+        file = inode.file
+        assert isinstance(file, Ext4File)
+        yield self._varied_map_ns(file)
+        page = int(at[PAGE])
+        count = run_alike(file.pages, page, min(int(at[LEFT]), MAX_REQUEST_PAGES))
+        if not file.pages.states[page] & HELD:
+            self._hold(thread.task, inode, file, page, count)
+            count = run_alike(file.pages, page, count)
+        at[ROOM] -= use_held(file.pages, page, count)
+        if at[ROOM] < 0:
+            block = int(file.pages.blocks[page])
+            self._find(block // GROUP_BLOCKS if file.has_leaves else inode.goal_group, 1)
+            self.tree_blocks += 1
+            at[ROOM] += LEAF_EXTENTS - (0 if file.has_leaves else ROOT_EXTENTS)
+            file.has_leaves = True
+        file.tree_room = int(at[ROOM])
+
+    def _hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
+        """ext4_mb_group_or_file: have blocks held for the *count* pages from *page* on, or for more around
+        them.
+        """
+        closed = not file.open and page + count == file.size
+        small = max(page + count, file.size) <= STREAM_REQUEST_PAGES
+        start, end = page, page + count
+        if small and (self._rules.packs_closed or not closed):
+            block, got = self._from_locality_group(task, inode.goal_group, count)
+        elif closed:
+            block, got = self._find(_group_in_front(file, page, inode.goal_group), count)
+        else:
+            start, end = window(file.pages, page, count)
+            block, got = self._beside(inode, file, start, end)
+        file.reach(block, got)
+        hold_blocks(file.pages, placed_in(start, end, page, count, got), block, got)
+
+    def _beside(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
+        """Blocks for pages *start* to *end*: next to those of the neighbours, or where files went on last."""
+        states, blocks = file.pages.states, file.pages.blocks
+        at, length = inode.number % len(self._goals), end - start
+        wanted = -1
+        if start > 0 and states[start - 1] & MAPPED:
+            wanted = int(blocks[start - 1]) + 1
+        elif end < len(states) and states[end] & MAPPED:
+            wanted = int(blocks[end]) - length
+        if wanted < 0 or not self._mballoc.take_exactly(wanted, length):
+            wanted, length = self._find(self._goals[at], length)
+        self._goals[at] = wanted // GROUP_BLOCKS
+        return wanted, length
+
+    def _from_locality_group(self, task: Task, goal_group: int, count: int) -> tuple[int, int]:
+        """Blocks for a small file: the next ones of a run that *task*'s processor keeps for such."""
+        kept = self._locality_groups[task.rank % len(self._locality_groups)]
+        goal = goal_group * GROUP_BLOCKS
+        enough = [run for run in kept if run[1] >= count]
+        if enough:
+            run = min(enough, key=lambda run: abs(run[0] - goal))
+            kept.remove(run)
+        else:
+            run = self._find(goal_group, max(GROUP_PREALLOC_PAGES, count))
+        block, free = run
+        if free > count:
+            kept.append((block + count, free - count))
+        return block, min(count, free)
+
+    def _find(self, group: int, length: int) -> tuple[int, int]:
+        """Take blocks; where nothing is free, nothing is kept for later any more
+        (ext4_mb_discard_preallocations).
+
+        Raises:
+            NoSpace: nothing is free even then.
+        """
+        found = self._mballoc.find(group, length)
+        if not found[1]:
+            for file in self._files:
+                assert isinstance(file, Ext4File)
+                self._give_up_held(file)
+            for runs in self._locality_groups:
+                for block, count in runs:
+                    self._mballoc.give_back(block, count)
+                runs.clear()
+            found = self._mballoc.find(group, length)
+        if not found[1]:
+            raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
+        return found
+
+    def _give_up_held(self, file: Ext4File) -> None:
+        for block, count in file.give_up_held():
+            self._mballoc.give_back(block, count)
+
+
+def _group_in_front(file: Ext4File, page: int, otherwise: int) -> int:
+    """The group of the block in front of *page*, or *otherwise*."""
+    if page and file.pages.states[page - 1] & MAPPED:
+        return int(file.pages.blocks[page - 1]) // GROUP_BLOCKS
+    return otherwise
+
+
+def _is_delayed(states: Any) -> Any:
+    """Whether pages in *states* wait for a block, held for them or not."""
+    return states & (DELAYED | MAPPED) == DELAYED

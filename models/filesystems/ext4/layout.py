@@ -1,0 +1,149 @@
+"""What ext4 decides about the place of file pages: how much it sets aside around a request, and the page
+walk.
+
+Stands for ext4_mb_normalize_request, ext4_mb_new_inode_pa and ext4_do_writepages (ext4_da_writepages).  Pure:
+no clock of its own (times are given and summed), no dice; the walk is compiled by Numba.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from models.arrays.compiled import compiled
+from models.filesystems.page_walk import (
+    CONVERT,
+    DICE,
+    DONE,
+    ELAPSED,
+    GO_ON,
+    LEFT,
+    NO_PAGE,
+    ROOM,
+    begin_step,
+    next_page,
+    write_out,
+)
+from models.page_cache.file_pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
+from sim.param import Spec
+
+MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
+STREAM_REQUEST_PAGES: Final = 16  # MB_DEFAULT_STREAM_THRESHOLD
+GROUP_PREALLOC_PAGES: Final = 512  # MB_DEFAULT_GROUP_PREALLOC
+ROOT_EXTENTS: Final = 4
+LEAF_EXTENTS: Final = 340
+"""What the inode, and one block of a file's tree, hold."""
+_SMALL_WINDOWS: Final = tuple(4 << i for i in range(7))  # 16 KiB to 1 MiB: the whole file
+_LARGE_WINDOWS: Final = (
+    (512, 1_024),
+    (1_024, 2_048),
+)  # 2 MiB in files up to 4 MiB, 4 MiB up to 8 MiB; in pages
+_LARGEST_WINDOW: Final = 2_048
+
+
+class Ext4Rules(Spec):
+    """What an era's fs/ext4 decides about where file pages lie.
+
+    ``bump_pages``: the quota of a visit is raised to the dirty pages that follow each other at the cursor, up
+    to so many (to 3.10; then 0); ``page_bios``: each page is a bio of its own (to 2.6.36); ``by_order``: the
+    search for free space prefers the group that is used most (5.13 and later); ``packs_closed``: small files
+    that are closed are packed into a locality group's run like open ones (6.0 and later); ``goals``: how many
+    places large files go on from, for each processor one and at most one for four groups (6.17 and later), or
+    just one; ``unwritten``: blocks are given as unwritten ones, which are converted once they were written
+    (dioread_nolock, 5.6 and later).
+    """
+
+    bump_pages: int = Field(ge=0)
+    page_bios: bool
+    by_order: bool
+    packs_closed: bool
+    goals: Literal["one", "per_processor"]
+    unwritten: bool
+
+
+class Terms(NamedTuple):
+    """What a walk goes by: times (ns), and the longest bio (pages)."""
+
+    map_ns: int
+    page_ns: int
+    bio_pages: int
+
+
+@compiled
+def write_all(pages: Pages, indices: NDArray[np.int64], end: int) -> tuple[int, int]:
+    """Write to the pages at *indices*, up to the first from *end* on; how many, and how many of them were
+    clean.
+    """
+    were_clean = 0
+    for done in range(len(indices)):
+        i = indices[done]
+        if i >= end:
+            return done, were_clean
+        were_clean += not pages.states[i] & DELAYED
+        pages.states[i] |= DELAYED
+        pages.size[0] = max(pages.size[0], i + 1)
+    return len(indices), were_clean
+
+
+def window(pages: Pages, page: int, count: int) -> tuple[int, int]:
+    """What is set aside for a request of *count* pages from *page* on: first page, and the one behind the
+    last.
+
+    A file below 1 MiB is rounded up as a whole; a larger one is cut into windows of 2, 4 or 8 MiB.  Pages
+    that have a block or one held for them are no part of it.
+    """
+    size = max(page + count, int(pages.size[0]))
+    for whole in _SMALL_WINDOWS:
+        if size <= whole:
+            start, length = 0, whole
+            break
+    else:
+        length = next((length for length, up_to in _LARGE_WINDOWS if size <= up_to), _LARGEST_WINDOW)
+        start = page // length * length
+    first, behind = unplaced_around(pages, page, start, start + length)
+    return int(first), int(behind)
+
+
+def placed_in(start: int, end: int, page: int, count: int, got: int) -> int:
+    """Where in the window from *start* to *end* a run of *got* blocks is held, that is shorter, for *count*
+    pages from
+    *page* on: at the window's end if that reaches the request, at its start if that covers it, or from the
+    request on.
+    """
+    if page >= end - got:
+        return end - got
+    return start if page + count <= start + got else page
+
+
+@compiled
+def walk(
+    pages: Pages, terms: Terms, at: NDArray[np.int64], horizon_ns: int, dice: NDArray[np.float64],
+    bios: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it
+    stopped.
+
+    Delayed pages with blocks held for them get these; for others the caller has to find some.
+    """
+    begin_step(at)
+    while at[LEFT] > 0:
+        if at[ELAPSED] > horizon_ns:
+            return GO_ON
+        page = next_page(pages, at, True)
+        if page == NO_PAGE:
+            return DONE
+        if pages.states[page] == DELAYED | HELD and at[ROOM] > 0 and at[DICE] < len(dice):
+            at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
+            at[DICE] += 1
+            at[ROOM] -= use_held(pages, page, run_alike(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
+            continue
+        if not pages.states[page] & MAPPED:
+            return CONVERT
+        run = write_out(pages, at, at[LEFT], terms.bio_pages, terms.page_ns, bios)
+        if not run:
+            return GO_ON
+        at[LEFT] -= run
+    return DONE

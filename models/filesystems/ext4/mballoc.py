@@ -1,0 +1,329 @@
+"""The free blocks of an ext4, in groups, and where the multiblock allocator finds some.
+
+Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group and ext4_mb_complex_scan_group
+(fs/ext4/mballoc.c).  Pure.  Blocks are those of the disk.  Left out: the groups' locks, stripes, the lists by
+average fragment (CR_GOAL_LEN_FAST searches in line), CR_BEST_AVAIL_LEN, the first groups in line on disks
+that rotate, what is freed and not yet committed, reserved blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final, NamedTuple
+
+from sortedcontainers import SortedDict, SortedList
+
+from models.filesystems.free_run import Free
+
+GROUP_BLOCKS: Final = 32_768
+_ORDERS: Final = 14  # MB_NUM_ORDERS with blocks of 4 KiB
+_MIN_TO_SCAN: Final = 10  # MB_DEFAULT_MIN_TO_SCAN
+_LINEAR_SCAN_GROUPS: Final = 16  # MB_DEFAULT_LINEAR_SCAN_THRESHOLD
+_INODE_TABLE_BLOCKS: Final = 512  # 8192 inodes of 256 B for a group, mkfs's default
+_BITMAPS: Final = 2
+_FLEX_GROUPS_WITH_OWN_FIRST: Final = 4  # EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME
+_ROOT_BLOCKS: Final = 6
+"""The root directory and lost+found."""
+
+
+class Geometry(NamedTuple):
+    """What mkfs made: groups, how many of them share a place for their metadata (flex_bg), blocks of
+    descriptors with those kept for growing, and blocks of the journal.
+    """
+
+    groups: int
+    flex_groups: int
+    descriptor_blocks: int
+    journal_blocks: int
+
+    @property
+    def flexes(self) -> int:
+        """How many flex groups there are."""
+        return -(-self.groups // self.flex_groups)
+
+    @property
+    def journal_group(self) -> int:
+        """Where mkfs puts the journal: into the middle flex group, behind the group with the metadata."""
+        middle = self.groups // 2 // self.flex_groups * self.flex_groups
+        return min(middle + 1, self.groups - 1)
+
+    def head_blocks(self, group: int) -> int:
+        """What mkfs keeps at the start of *group*: superblock, descriptors, bitmaps and inode tables, the
+        journal.
+        """
+        head = 1 + self.descriptor_blocks if _has_superblock(group) else 0
+        if group % self.flex_groups == 0:
+            described = min(self.flex_groups, self.groups - group)
+            head += described * (_BITMAPS + _INODE_TABLE_BLOCKS) + (_ROOT_BLOCKS if group == 0 else 0)
+        return head + (self.journal_blocks if group == self.journal_group else 0)
+
+    def keeps_off_data(self, group: int) -> bool:
+        """Whether files are kept out of *group* as long as that goes: the first of a flex group is for
+        directories.
+        """
+        return self.flex_groups >= _FLEX_GROUPS_WITH_OWN_FIRST and group % self.flex_groups == 0
+
+
+def _has_superblock(group: int) -> bool:
+    """sparse_super: 0, 1 and the powers of 3, 5 and 7."""
+    for base in (3, 5, 7):
+        power = 1
+        while power < group:
+            power *= base
+        if power == group:
+            return True
+    return group in (0, 1)
+
+
+class BlockGroup:
+    """The free runs of one group, and how many buddies of each order they fall into."""
+
+    __slots__ = ("_buddies", "_runs", "blocks", "first_block", "number")
+
+    def __init__(self, number: int, head_blocks: int) -> None:
+        self.number = number
+        self.first_block = number * GROUP_BLOCKS
+        self.blocks = 0
+        self._runs: SortedDict[int, int] = SortedDict()  # first block -> how many
+        self._buddies = [0] * _ORDERS
+        self._add(head_blocks, GROUP_BLOCKS - head_blocks)
+
+    @property
+    def order(self) -> int:
+        """The order of the largest buddy; -1 if nothing is free."""
+        return max((order for order, count in enumerate(self._buddies) if count), default=-1)
+
+    def take(self, block: int, length: int) -> bool:
+        """Take just these *length* blocks from *block* of the group on, if all of them are free."""
+        at = self._runs.bisect_right(block) - 1
+        if at < 0:
+            return False
+        first, size = self._runs.peekitem(at)
+        if first + size < block + length:
+            return False
+        self._drop(first)
+        self._add(first, block - first)
+        self._add(block + length, first + size - block - length)
+        return True
+
+    def give_back(self, block: int, length: int) -> None:
+        """Blocks of the group are free again, and joined with their neighbours."""
+        at = self._runs.bisect_right(block)
+        if at and sum(self._runs.peekitem(at - 1)) == block:
+            first = self._runs.keys()[at - 1]
+            length += self._drop(first)
+            block = first
+        if block + length in self._runs:
+            length += self._drop(block + length)
+        self._add(block, length)
+
+    def first_of_order(self, order: int) -> int:
+        """The first block of the buddy that a request of *order* takes: of the smallest that is free, the
+        first.
+        """
+        smallest = next(least for least in range(order, _ORDERS) if self._buddies[least])
+        return next(
+            buddy.first for run in self.runs() for buddy in _buddies(run) if buddy.size == 1 << smallest
+        )
+
+    def best_piece(self, length: int) -> Free | None:
+        """Where *length* blocks go: into the first piece of just that size, or the smallest of the first
+        eleven that are larger, or the largest of all; None if nothing is free.
+
+        A piece is as many buddies of a free run as are needed (mb_find_extent).
+        """
+        best: Free | None = None
+        fitting = any(size >= length for size in self._runs.values())
+        runs = (run for run in self.runs() if run.size >= length or not fitting)
+        for seen, piece in enumerate((piece for run in runs for piece in _pieces(run, length)), 1):
+            if piece.size == length:
+                return piece
+            better = best is None or (
+                length < piece.size < best.size if best.size > length else piece.size > best.size
+            )
+            best = piece if better else best
+            if fitting and seen > _MIN_TO_SCAN and best is not None and best.size > length:
+                break
+        return best
+
+    def runs(self) -> Iterator[Free]:
+        """The free runs, by block."""
+        return (Free(first, size) for first, size in self._runs.items())
+
+    def _add(self, first: int, size: int) -> None:
+        if size:
+            self._runs[first] = size
+            self.blocks += size
+            for buddy in _buddies(Free(first, size)):
+                self._buddies[buddy.size.bit_length() - 1] += 1
+
+    def _drop(self, first: int) -> int:
+        """The run from *first* on is none any more; how long it was."""
+        size: int = self._runs.pop(first)
+        self.blocks -= size
+        for buddy in _buddies(Free(first, size)):
+            self._buddies[buddy.size.bit_length() - 1] -= 1
+        return size
+
+
+def _buddies(run: Free) -> Iterator[Free]:
+    """The aligned powers of two that a free run falls into (mb_mark_free_simple)."""
+    first, size = run
+    while size:
+        order = min(
+            (first & -first).bit_length() - 1 if first else _ORDERS, size.bit_length() - 1, _ORDERS - 1
+        )
+        yield Free(first, 1 << order)
+        first, size = first + (1 << order), size - (1 << order)
+
+
+def _pieces(run: Free, length: int) -> Iterator[Free]:
+    """*run* in pieces of whole buddies, each of at least *length* but for the last."""
+    first, size = run.first, 0
+    for buddy in _buddies(run):
+        size += buddy.size
+        if size >= length:
+            yield Free(first, size)
+            first, size = first + size, 0
+    if size:
+        yield Free(first, size)
+
+
+class Mballoc:
+    """All groups.  *by_order*: a search prefers the group that is used most and still fits, and on a fresh
+    mount only groups take part whose bitmaps have been read: those of flex groups with a directory, or all
+    when these have no room.  Otherwise, as with few groups, it goes from group to group and reads what it
+    comes to.
+    """
+
+    def __init__(self, geometry: Geometry, *, by_order: bool) -> None:
+        self.geometry = geometry
+        self._by_order = by_order and geometry.groups >= _LINEAR_SCAN_GROUPS
+        self._groups: dict[int, BlockGroup] = {}
+        self._of_order: list[SortedList[int]] = [SortedList() for _ in range(_ORDERS)]
+        self._free = [
+            sum(GROUP_BLOCKS - geometry.head_blocks(number) for number in self._numbers(flex))
+            for flex in range(geometry.flexes)
+        ]
+
+    def read_bitmaps(self, flex: int) -> None:
+        """The groups of a flex group take part from now on."""
+        for number in self._numbers(flex):
+            self._group(number)
+
+    def free_blocks(self, flex: int) -> int:
+        """How many blocks of a flex group are free."""
+        return self._free[flex]
+
+    def take_exactly(self, block: int, length: int) -> bool:
+        """Take just these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL)."""
+        number, offset = divmod(block, GROUP_BLOCKS)
+        return number < self.geometry.groups and self._take(self._group(number), offset, length)
+
+    def find(self, group: int, length: int) -> tuple[int, int]:
+        """Take *length* blocks together, searching from *group* on; where there are none, fewer.
+
+        Returns the first block and how many; 0 of them if nothing is free.
+        """
+        while True:
+            found = self._find_order(group, length) or self._find_piece(group, length)
+            if found is not None and (found[1] == length or len(self._groups) == self.geometry.groups):
+                return found
+            if len(self._groups) == self.geometry.groups:
+                return 0, 0
+            if found is not None:
+                self.give_back(*found)
+            for flex in range(self.geometry.flexes):
+                self.read_bitmaps(flex)
+
+    def give_back(self, block: int, length: int) -> None:
+        """These blocks are free again."""
+        while length:
+            number, offset = divmod(block, GROUP_BLOCKS)
+            count = min(length, GROUP_BLOCKS - offset)
+            group = self._groups[number]
+            self._unlist(group)
+            group.give_back(offset, count)
+            self._list(group)
+            block, length = block + count, length - count
+
+    def _find_order(self, start: int, length: int) -> tuple[int, int] | None:
+        """CR_POWER2_ALIGNED: a buddy for *length*, if that is a power of two."""
+        if length < 2 or length & (length - 1) or length >= 1 << _ORDERS:
+            return None
+        order = length.bit_length() - 1
+        group = self._most_used(start, order) if self._by_order else self._next_with(start, order)
+        if group is None:
+            return None
+        offset = group.first_of_order(order)
+        self._take(group, offset, length)
+        return group.first_block + offset, length
+
+    def _find_piece(self, start: int, length: int) -> tuple[int, int] | None:
+        """Of the first group from *start* on that has *length* blocks together, or the most of all."""
+        best: tuple[BlockGroup, Free] | None = None
+        for number in self._in_line(start):
+            group = self._groups.get(number) if self._by_order else self._group(number)
+            piece = None if group is None else group.best_piece(length)
+            if group is not None and piece is not None and (best is None or piece.size > best[1].size):
+                best = group, piece
+                if piece.size >= length:
+                    break
+        if best is None:
+            return None
+        group, piece = best
+        got = min(length, piece.size)
+        self._take(group, piece.first, got)
+        return group.first_block + piece.first, got
+
+    def _most_used(self, start: int, order: int) -> BlockGroup | None:
+        """The group whose largest buddy is the smallest that is enough, from *start* on and then from the
+        first.
+        """
+        for least, behind in ((start, self.geometry.groups), (0, start)):
+            for listed in self._of_order[order:]:
+                for number in listed.irange(least, behind, inclusive=(True, False)):
+                    if not self.geometry.keeps_off_data(number):
+                        return self._groups[number]
+        return None
+
+    def _next_with(self, start: int, order: int) -> BlockGroup | None:
+        """The first group with a buddy that is enough, from *start* on and then from the first."""
+        for number in self._in_line(start):
+            if not self.geometry.keeps_off_data(number) and self._group(number).order >= order:
+                return self._group(number)
+        return None
+
+    def _in_line(self, start: int) -> Iterator[int]:
+        return chain(range(start, self.geometry.groups), range(start))
+
+    def _numbers(self, flex: int) -> range:
+        first = flex * self.geometry.flex_groups
+        return range(first, min(first + self.geometry.flex_groups, self.geometry.groups))
+
+    def _group(self, number: int) -> BlockGroup:
+        """The group, once its bitmap is read."""
+        group = self._groups.get(number)
+        if group is None:
+            group = self._groups[number] = BlockGroup(number, self.geometry.head_blocks(number))
+            self._free[number // self.geometry.flex_groups] -= group.blocks
+            self._list(group)
+        return group
+
+    def _take(self, group: BlockGroup, offset: int, length: int) -> bool:
+        self._unlist(group)
+        taken = offset + length <= GROUP_BLOCKS and group.take(offset, length)
+        self._list(group)
+        return taken
+
+    def _list(self, group: BlockGroup) -> None:
+        """*group* has changed: it takes part with what is free in it now."""
+        self._free[group.number // self.geometry.flex_groups] += group.blocks
+        if group.order >= 0:
+            self._of_order[group.order].add(group.number)
+
+    def _unlist(self, group: BlockGroup) -> None:
+        self._free[group.number // self.geometry.flex_groups] -= group.blocks
+        if group.order >= 0:
+            self._of_order[group.order].remove(group.number)

@@ -1,0 +1,109 @@
+"""What mkfs.ext4 decides, and what ext4's paths cost."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import model_validator
+
+from models.filesystems.ext4.eras import EXT4_ERAS
+from models.filesystems.ext4.layout import Ext4Rules
+from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
+from models.filesystems.spec import FilesystemSpec
+from sim.param import Bytes, Count, Ns, Spec, assumed, measured
+from sim.units import PAGE_BYTES
+
+_GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
+_PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
+_FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
+
+
+class Ext4WriterCosts(Spec):
+    """What writers pay: ``create_ns`` per creat(2), and ``mkdir_ns``."""
+
+    create_ns: Ns
+    mkdir_ns: Ns
+
+
+class Ext4FlusherCosts(Spec):
+    """What writeback pays: ``map_ns`` per extent mapped; ``page_ns`` per page walked and added to a bio;
+    ``ioend_ns`` per range completed, by the completion worker.
+    """
+
+    map_ns: Ns
+    page_ns: Ns
+    ioend_ns: Ns
+
+
+class Ext4Costs(Spec):
+    """Both."""
+
+    writer: Ext4WriterCosts
+    flusher: Ext4FlusherCosts
+
+
+class Ext4Spec(FilesystemSpec):
+    """What mkfs.ext4 made: ``flex_groups`` share a place for their metadata; ``descriptors``: the group
+    descriptors and what is kept for more of them; ``journal``: its size.
+    """
+
+    Costs: ClassVar = Ext4Costs
+    Rules: ClassVar = Ext4Rules
+    reference_costs: ClassVar[dict[str, Any]] = {
+        "writer": {
+            "create_ns": measured(29_000, f"{_FS_MARK}: creat"),
+            "mkdir_ns": assumed(60_000, "two creat's worth", 30_000, 120_000),
+        },
+        "flusher": {
+            "map_ns": measured(9_600, f"{_PROFILE}: block allocation transaction of XFS"),
+            "page_ns": measured(3_040, f"{_PROFILE}: page walk, bio alloc and add, merge attempt"),
+            "ioend_ns": measured(5_100, f"{_PROFILE}: conversion worker per file"),
+        },
+    }
+    kind: Literal["ext4"] = "ext4"
+    flex_groups: Count
+    descriptors: Bytes
+    journal: Bytes
+
+    @classmethod
+    def rules_of(cls, kernel: str) -> dict[str, Any]:
+        """See `FilesystemSpec.rules_of`."""
+        return dict(EXT4_ERAS[kernel])
+
+    @model_validator(mode="after")
+    def _check(self) -> Ext4Spec:
+        if not self.flex_groups or self.flex_groups & (self.flex_groups - 1):
+            raise ValueError(f"flex_groups {self.flex_groups} has to be a power of two")
+        if self.size < 2 * _GROUP_BYTES or self.size % _GROUP_BYTES:
+            whole = max(2, self.size // _GROUP_BYTES) * 128
+            raise ValueError(
+                f"size {self.size} B has to be groups of 128 MiB, two at least; give {whole} MiB"
+            )
+        for name in ("descriptors", "journal"):
+            if getattr(self, name) % PAGE_BYTES:
+                raise ValueError(f"{name} {getattr(self, name)} B has to be whole blocks of {PAGE_BYTES} B")
+        geometry = self.geometry
+        for group in {0, 1, geometry.journal_group}:
+            if geometry.head_blocks(group) >= GROUP_BLOCKS:
+                raise ValueError(
+                    f"what mkfs keeps in group {group} does not fit into its 128 MiB: the inode tables of"
+                    f" {self.flex_groups} flex_groups (2 MiB each), descriptors or journal; make them"
+                    " fewer or smaller"
+                )
+        return self
+
+    @property
+    def geometry(self) -> Geometry:
+        """The same in groups and blocks."""
+        return Geometry(
+            self.size // _GROUP_BYTES,
+            self.flex_groups,
+            self.descriptors // PAGE_BYTES,
+            self.journal // PAGE_BYTES,
+        )
+
+    @property
+    def room(self) -> int:
+        """What files can take (bytes)."""
+        geometry = self.geometry
+        return self.size - sum(geometry.head_blocks(group) for group in range(geometry.groups)) * PAGE_BYTES

@@ -1,0 +1,55 @@
+"""A file is one run of pages until it needs more: then its pages are kept one by one.
+
+Stands for the extent list in the in-core inode (xfs_iext, the extent status tree), with the dirty tags of its
+mapping.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from models.page_cache.file_pages import FilePages
+from models.seams import Inode, Superblock, Wb
+
+if TYPE_CHECKING:
+    from models.filesystems.conversions import Conversions
+
+
+class OneRun:
+    """A file that is one run of delayed pages from its beginning on: as many as its inode has dirty."""
+
+    __slots__ = ("open",)
+
+    def __init__(self, is_open: bool) -> None:
+        self.open = is_open
+
+
+OPEN, CLOSED = OneRun(True), OneRun(False)
+"""The two of them there are: a process has the file open, or none has."""
+
+
+class PagedFile(FilePages):
+    """A file whose pages are kept one by one: where the next writeback call starts, what is to be
+    converted.
+    """
+
+    __slots__ = ("conversions", "open", "writeback_index")
+
+    conversions: Conversions
+
+    def __init__(self, base: int, is_open: bool) -> None:
+        super().__init__(0, base)
+        self.open = is_open
+        self.writeback_index = 0
+
+
+class FileInode(Inode):
+    """An inode with pages, in either form; filesystems add their own slots."""
+
+    __slots__ = ("file",)
+
+    file: OneRun | PagedFile
+
+    def __init__(self, sb: Superblock, wb: Wb) -> None:
+        super().__init__(sb, wb)
+        self.file = OPEN

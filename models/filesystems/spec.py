@@ -1,0 +1,56 @@
+"""What the spec of every filesystem says: its size, what its paths cost, and what each era decides."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from models.variants import of_each, variant_field
+from sim.param import Bytes, Named, Spec
+from sim.units import PAGE_BYTES
+
+
+class NoNumbers(Spec):
+    """Nothing to say."""
+
+
+class FilesystemCosts(Spec):
+    """Processor time of its paths: those of system calls, and those of writeback."""
+
+    writer: NoNumbers
+    flusher: NoNumbers
+
+
+class FilesystemSpec(Spec):
+    """What mkfs and mount decided.
+
+    ``Costs`` and ``Rules`` are the specs of what its paths cost and of what each era decides;
+    ``reference_costs`` are the former as measured on the reference machine.
+    """
+
+    Costs: ClassVar[type[Spec]] = FilesystemCosts
+    Rules: ClassVar[type[Spec]] = NoNumbers
+    reference_costs: ClassVar[dict[str, Any]] = {"writer": {}, "flusher": {}}
+    map_tool: ClassVar[str] = "filefrag"
+    """What people print the extents of its files with."""
+    kind: str
+    size: Bytes
+
+    @classmethod
+    def rules_of(cls, kernel: str) -> dict[str, Any]:
+        """The inputs of its ``Rules`` in *kernel* (a name in `models.catalogue.kernels`)."""
+        return {}
+
+    @property
+    def room(self) -> int:
+        """What files can take (bytes)."""
+        return self.size
+
+    def bytes_of(self, files: int, bytes_each: int) -> int:
+        """What so many *files* of *bytes_each* take on disk."""
+        return files * -(-bytes_each // PAGE_BYTES) * PAGE_BYTES
+
+
+AnyFilesystem = Annotated[FilesystemSpec, variant_field("filesystems")]
+"""Any variant of this folder, told apart by its ``kind``."""
+CostsOfFilesystems = Annotated[Named[Spec], of_each("filesystems", "Costs")]
+RulesOfFilesystems = Annotated[Named[Spec], of_each("filesystems", "Rules")]

@@ -1,0 +1,67 @@
+"""Allocation groups: free space, the lock on it, and who may take from which.
+
+Stands for struct xfs_perag, xfs_alloc_vextent_start_ag and its try-locks (fs/xfs/libxfs/xfs_alloc.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import chain
+
+from models.filesystems.xfs.free_space import FreeSpace
+from models.seams import NoSpace, Thread
+from sim.engine import Wait
+from sim.sync import Mutex
+
+
+class Group:
+    """A group: its first block on the disk, its free space, and the lock on that (AGF)."""
+
+    __slots__ = ("agf", "first_block", "free", "number")
+
+    def __init__(self, number: int, first_block: int, free: FreeSpace, agf: Mutex) -> None:
+        self.number = number
+        self.first_block = first_block
+        self.free = free
+        self.agf = agf
+
+    def take(self, blocks: int, target: int = 0) -> int:
+        """Give out *blocks* that lie together, as near as is found to block *target* of the group; the first.
+
+        Raises:
+            NoSpace: so many do not lie together anywhere.
+        """
+        taken = self.free.take_near(target, blocks)
+        if taken is None or taken[1] < blocks:
+            raise NoSpace(f"allocation group {self.number} is full; give a larger filesystem, or fewer files")
+        return taken[0]
+
+
+def lock_group(
+    groups: list[Group], thread: Thread, target: Group, length: int
+) -> Generator[Wait, None, Group]:
+    """The first of *groups* from *target* on with *length* free blocks together whose AGF is free (try-lock).
+
+    If all that have them are locked, the first of them is waited for; if none has as many, the longest
+    free extent of all counts.
+
+    Raises:
+        NoSpace: nothing is free anywhere.
+    """
+    while True:
+        first = None
+        for group in chain(groups[target.number :], groups[: target.number]):
+            if group.free.longest >= length:
+                if group.agf.try_acquire(thread.task):
+                    return group
+                first = first or group
+        if first is None:
+            length = max(group.free.longest for group in groups)
+            if not length:
+                raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
+            continue
+        thread.before_sleep()
+        yield first.agf.wait(thread.task)
+        if first.free.longest >= length:
+            return first
+        first.agf.release()

@@ -1,0 +1,79 @@
+"""Directories, inode chunks and the buffers that inodes are written in.
+
+Stands for xfs_dialloc, xfs_ialloc_ag_alloc and xfs_dir_createname.  New directories take the groups in
+rotation, files the group of their directory.  Left out: alignment of inode chunks, directories that spill
+into another group.
+"""
+
+from __future__ import annotations
+
+from models.filesystems.files import OPEN, FileInode
+from models.filesystems.xfs.groups import Group
+from models.filesystems.xfs.log import MetaBuffer
+from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec
+from models.seams import Superblock, Wb
+from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
+
+NOWHERE = MetaBuffer(0, 0)
+"""The buffer of nothing."""
+
+
+class Directory:
+    """A directory and the inodes that its group has ready for it."""
+
+    __slots__ = ("block", "cluster", "cluster_left", "group", "inodes_left", "names_left")
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.inodes_left = 0
+        self.cluster_left = 0
+        self.names_left = 0
+        self.cluster = NOWHERE
+        self.block = NOWHERE
+
+
+class XfsInode(FileInode):
+    """An inode: its directory's group, the buffer that holds it, the checkpoint that last logged it."""
+
+    __slots__ = ("checkpoint", "cluster", "group")
+
+    def __init__(self, sb: Superblock, wb: Wb, group: Group, cluster: MetaBuffer, checkpoint: int) -> None:
+        # As the bases do; a call less for each of millions.
+        self.sb = sb
+        self.wb = wb
+        self.dirtied_when = 0
+        self.dirty_pages = 0
+        self.syncing = False
+        self.file = OPEN
+        self.group = group
+        self.cluster = cluster
+        self.checkpoint = checkpoint
+
+
+class InodeChunks:
+    """How inodes and names are laid out on disk."""
+
+    def __init__(self, spec: XfsSpec) -> None:
+        self._chunk_blocks = CHUNK_INODES * spec.inode_bytes // PAGE_BYTES
+        self._clusters = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
+        self._names_per_block = PAGE_BYTES // spec.dirent_bytes
+
+    def add_chunk(self, directory: Directory) -> None:
+        """64 more inodes, in the directory's group."""
+        group = directory.group
+        directory.cluster = MetaBuffer((group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS, 0)
+        directory.cluster_left = 0
+        directory.inodes_left = CHUNK_INODES
+
+    def add_block(self, directory: Directory) -> None:
+        """One more block for names."""
+        group = directory.group
+        directory.block = MetaBuffer((group.first_block + group.take(1)) * PAGE_SECTORS, PAGE_SECTORS)
+        directory.names_left = self._names_per_block
+
+    def next_cluster(self, directory: Directory) -> None:
+        """Go on to the next cluster buffer of the current inode chunk."""
+        previous = directory.cluster
+        sectors = self._chunk_blocks * PAGE_BYTES // SECTOR_BYTES // self._clusters
+        directory.cluster = MetaBuffer(previous.start_sector + previous.sectors, sectors)
+        directory.cluster_left = CHUNK_INODES // self._clusters

@@ -1,0 +1,297 @@
+"""What XFS decides about the place of file pages: preallocation, the target of an allocation, the page walk.
+
+Stands for xfs_iomap_prealloc_size, xfs_file_write_zero_eof, xfs_bmap_adjacent, xfs_bmapi_convert_delalloc and
+the walks of write_cache_pages (to 5.x, with XFS's clustering) and iomap_writepages.  Pure: no clock of its
+own (times are given and summed), no dice; compiled by Numba.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.arrays.compiled import compiled
+from models.filesystems.page_walk import (
+    ALLOCATING,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    ELAPSED,
+    GO_ON,
+    LEFT,
+    NO_PAGE,
+    PAGE,
+    begin_step,
+    next_page,
+    write_out,
+)
+from models.filesystems.xfs.free_space import Space, longest, take_aligned, take_exactly
+from models.page_cache.file_pages import (
+    DELAYED,
+    DIRTY,
+    HOLE,
+    MAPPED,
+    RESERVED,
+    Pages,
+    delayed_extent,
+    extent_before,
+    is_delayed,
+    map_blocks,
+)
+from sim.param import Spec
+
+GAP_UNITS: Final = 4  # XFS_ALLOC_GAP_UNITS
+MAX_EXTENT_PAGES: Final = (1 << 21) - 1  # XFS_MAX_BMBT_EXTLEN
+NOWHERE: Final = -(1 << 62)
+
+
+class XfsRules(Spec):
+    """What an era's fs/xfs decides about where file pages lie.
+
+    ``prealloc``: behind the end of a growing file comes always the same ("fixed", to 2.6.37), a power of two
+    up to the file's size ("size", to 3.8), or twice what lies in front ("preceding"); ``zeroing_converts``: a
+    write that leaves a gap behind the old end has the delayed extent there converted at once (6.10 and
+    later); ``quota``: a page walk counts what it writes ("pages"), or its own calls while XFS multiplies the
+    quota by four ("calls_x4", 2.6.34); ``whole_calls``: a reservation is counted from the end of the
+    write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the file goes
+    on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which are
+    converted once they were written (5.10 and later).
+    """
+
+    prealloc: Literal["fixed", "size", "preceding"]
+    zeroing_converts: bool
+    quota: Literal["pages", "calls_x4"]
+    whole_calls: bool
+    wraps: bool
+    unwritten: bool
+
+
+class Prealloc(NamedTuple):
+    """How far a growing file reserves: ``unit`` is allocsize (pages), the rule 0 fixed, 1 size, 2 preceding;
+    ``stripe`` is the stripe unit (pages; 1 is none); ``whole_calls``: see `XfsRules`.
+    """
+
+    unit: int
+    rule: int
+    zeroing_converts: bool
+    stripe: int
+    whole_calls: bool
+
+
+def prealloc(rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1) -> Prealloc:
+    """The values of *rules*, or of a mount with allocsize."""
+    if allocsize_pages is not None:
+        return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls)
+    rule = ("fixed", "size", "preceding").index(rules.prealloc)
+    return Prealloc(16, rule, rules.zeroing_converts, stripe_pages, rules.whole_calls)
+
+
+@compiled
+def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
+    """Where the reservation of a write of *call_pages* that appends *page* ends (pages)."""
+    size = pages.size[0]
+    ahead = rule.unit
+    if rule.rule > 0 and size < rule.unit:
+        return page + 1
+    if rule.rule == 1:
+        while 2 * ahead <= min(size, MAX_EXTENT_PAGES):
+            ahead *= 2
+    elif rule.rule == 2 and size >= rule.stripe and page > 0 and pages.states[page - 1] != HOLE:
+        doubled = 2 * _preceding(pages, page)
+        if doubled > MAX_EXTENT_PAGES:
+            doubled = page
+        while 2 * ahead <= min(doubled, MAX_EXTENT_PAGES + 1):
+            ahead *= 2
+    last = page // call_pages * call_pages + call_pages - 1 if rule.whole_calls else page
+    end = last // rule.unit * rule.unit + ahead
+    if size >= rule.stripe:  # xfs_eof_alignment
+        end = (end + rule.stripe - 1) // rule.stripe * rule.stripe
+    return end
+
+
+@compiled
+def _preceding(pages: Pages, page: int) -> int:
+    """The length of the extents that lead up to *page* and lie together on disk, or of the delayed one."""
+    states, blocks = pages.states, pages.blocks
+    start = page - 1
+    if is_delayed(states[start]):
+        return page - delayed_extent(pages, start)[0]
+    while start > 0 and states[start - 1] & MAPPED and blocks[start - 1] == blocks[start] - 1:
+        start -= 1
+        if page - start > MAX_EXTENT_PAGES:
+            break
+    return page - start
+
+
+@compiled
+def write_page(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
+    """*page* is written to: 1 if it was clean, 0 if it was dirty already.
+
+    -1, and nothing done, if the delayed extent at the end of the file has to be converted first.
+    """
+    states, size = pages.states, pages.size[0]
+    if rule.zeroing_converts and page > size and is_delayed(states[size]):
+        return -1
+    before = states[page]
+    if before == HOLE and page >= size:
+        for i in range(page + 1, min(_reserved_end(pages, page, call_pages, rule), len(states))):
+            if states[i] != HOLE:
+                break
+            states[i] = RESERVED
+    if before in (HOLE, RESERVED):
+        states[page] = DELAYED
+    elif before == MAPPED:
+        states[page] = DIRTY
+    pages.size[0] = max(size, page + 1)
+    return 0 if before in (DELAYED, DIRTY) else 1
+
+
+@compiled
+def write_all(
+    pages: Pages, indices: NDArray[np.int64], call_pages: int, rule: Prealloc, end: int
+) -> tuple[int, int]:  # fmt: skip
+    """Write to the pages at *indices*, *call_pages* with each write(2).
+
+    Returns how many of these were done, and how many pages were clean before.
+
+    Fewer than all are done where `write_page` wants a conversion first, and from page *end* on there is no
+    room.
+    """
+    clean_before = 0
+    for i in range(len(indices)):
+        if indices[i] >= end:
+            return i, clean_before
+        was_clean = write_page(pages, indices[i], call_pages, rule)
+        if was_clean < 0:
+            return i, clean_before
+        clean_before += was_clean
+    return len(indices), clean_before
+
+
+@compiled
+def target_of(pages: Pages, page: int, group_blocks: int) -> int:
+    """xfs_bmap_adjacent for the delayed extent that holds *page*: the block to aim at, or `NOWHERE`.
+
+    Behind the extent in front, with the gap kept on disk if it is not too wide.  The one behind does not
+    count: for a delayed extent, it is the extent itself.
+    """
+    start, length = delayed_extent(pages, page)
+    last = extent_before(pages, start)
+    if last < 0 or not pages.states[last] & MAPPED:
+        return NOWHERE
+    gap = start - last - 1
+    block = pages.blocks[last]
+    target = block + 1
+    if gap <= GAP_UNITS * length and block // group_blocks == (target + gap) // group_blocks:
+        return int(target + gap)
+    return int(target) if block // group_blocks == target // group_blocks else NOWHERE
+
+
+class Terms(NamedTuple):
+    """What a walk goes by.
+
+    Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps, the stripe unit
+    (pages); the group at hand: its place, whether it is the file's own, whether it can be had (its AGF and
+    the inode's lock are free).
+    """
+
+    map_ns: int
+    page_ns: int
+    bio_pages: int
+    calls_x4: bool
+    wraps: bool
+    stripe: int
+    first_block: int
+    group_blocks: int
+    home: bool
+    free: bool
+
+
+@compiled
+def convert(pages: Pages, space: Space, page: int, near: int, first_block: int, stripe: int = 1) -> None:
+    """Give the delayed extent around *page* blocks of the group from *first_block* on, or as many as lie
+    together.
+
+    At the end of a file, an extent of a *stripe* unit (pages) or more goes on exactly behind what is in front
+    of it or, where that is taken and at the beginning of a file, to the next multiple of the unit.
+    """
+    start, length = delayed_extent(pages, page)
+    length = min(length, MAX_EXTENT_PAGES)
+    striped = stripe > 1 and length >= stripe and start + length >= pages.size[0]
+    if striped and start > 0 and take_exactly(space, near, length):
+        block, got = near, length
+    else:
+        block, got = take_aligned(space, near, length, stripe if striped else 1)
+    assert got > 0
+    map_blocks(pages, start, first_block + block, got)
+
+
+@compiled
+def walk(
+    pages: Pages,
+    space: Space,
+    terms: Terms,
+    at: NDArray[np.int64],
+    horizon_ns: int,
+    dice: NDArray[np.float64],
+    bios: NDArray[np.int64],
+) -> int:
+    """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it
+    stopped.
+
+    Each bio is a row of *bios*: its first block and its pages.
+    """
+    begin_step(at)
+    while at[CALLS] > 0 and (terms.calls_x4 or at[LEFT] > 0):
+        if at[ELAPSED] > horizon_ns:
+            return GO_ON
+        page = next_page(pages, at, terms.wraps)
+        if page == NO_PAGE:
+            return DONE
+        if pages.states[page] == DELAYED:
+            if not _convert_at_once(pages, space, terms, at, dice):
+                return CONVERT
+            at[ALLOCATING] = at[ELAPSED] > horizon_ns
+            continue
+        run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, bios)
+        if not run:
+            return GO_ON
+        if terms.calls_x4:
+            at[LEFT] = 4 * at[LEFT] - (run - 1)
+            at[CALLS] -= 1
+        else:
+            at[LEFT] -= run
+    return DONE
+
+
+@compiled
+def _call_pages(terms: Terms, at: NDArray[np.int64]) -> int:
+    """How many pages the next call of writepage may write with what it clusters."""
+    if terms.calls_x4:
+        return int(1 + max(4 * at[LEFT], 1))
+    return int(min(at[LEFT], terms.bio_pages))
+
+
+@compiled
+def _convert_at_once(
+    pages: Pages, space: Space, terms: Terms, at: NDArray[np.int64], dice: NDArray[np.float64]
+) -> bool:
+    """Convert at ``at[PAGE]`` if the locks are free and the group at hand is the one that it takes."""
+    if not terms.free or at[DICE] == len(dice):
+        return False
+    target = target_of(pages, at[PAGE], terms.group_blocks)
+    if target == NOWHERE:
+        if not terms.home:
+            return False
+    elif target // terms.group_blocks != terms.first_block // terms.group_blocks:
+        return False
+    if longest(space) < min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES):
+        return False
+    at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
+    at[DICE] += 1
+    near = target - terms.first_block if target != NOWHERE else 0
+    convert(pages, space, at[PAGE], near, terms.first_block, terms.stripe)
+    return True

@@ -1,0 +1,300 @@
+"""The XFS log: delayed logging, its checkpoints, and the write-out of what it holds.
+
+Stands for fs/xfs/xfs_log_cil.c (xfs_log_commit_cil, xlog_cil_push), xfs_log.c (iclogs, xfs_log_worker) and
+xfs_trans_ail.c (xfsaild).  An item relogged within one checkpoint is written once.  The AIL is pushed as a
+whole by the sync interval and, while memory is full, by the inode shrinker (xfs_reclaim_inodes_nr).  Left
+out: the wait for an item's I/O before the log's tail moves past it, log recovery items, the covering of an
+idle log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from pydantic import model_validator
+
+from models.page_cache.accounting import PageCache
+from models.seams import Bio, Site, Thread
+from sim.engine import PARK, URGENT, Steps, Task
+from sim.param import Bytes, Count, Ns, Spec
+from sim.units import SECTOR_BYTES
+
+
+class LogSpec(Spec):
+    """The log: its size, its in-core buffers, and when it is pushed.
+
+    ``checkpoint_bytes``: the background push of the CIL (XLOG_CIL_SPACE_LIMIT); ``sync_interval``:
+    fs.xfs.xfssyncd_centisecs, when the log is forced and the AIL is pushed as a whole;
+    ``ail_pause``: between two passes of xfsaild; ``record_header``: bytes of each log record that hold
+    no items.
+    """
+
+    size: Bytes
+    iclog_bytes: Bytes
+    iclogs: Count
+    record_header: Bytes
+    checkpoint_bytes: Bytes
+    sync_interval: Ns
+    ail_pause: Ns
+
+    @model_validator(mode="after")
+    def _check(self) -> LogSpec:
+        if not self.record_header < self.iclog_bytes <= self.checkpoint_bytes <= self.size // 2:
+            raise ValueError(
+                "sizes have to grow: record_header < iclog_bytes <= checkpoint_bytes <= half of size; the"
+                " kernel"
+                " pushes a checkpoint at an eighth of size"
+            )
+        return self
+
+
+class LogCosts(Spec):
+    """Processor time: ``commit_ns`` under xc_cil_lock; of the CIL worker per log record; of xfsaild per
+    buffer.
+    """
+
+    commit_ns: Ns
+    record_ns: Ns
+    buffer_ns: Ns
+
+
+class MetaBuffer:
+    """A metadata buffer on disk; *checkpoint* is the last one that logged a part of it."""
+
+    __slots__ = ("checkpoint", "sectors", "start_sector")
+
+    def __init__(self, start_sector: int, sectors: int) -> None:
+        self.start_sector = start_sector
+        self.sectors = sectors
+        self.checkpoint = 0
+
+
+class XfsLog:
+    """CIL, iclogs and AIL of one filesystem."""
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        queue: Any,
+        spec: LogSpec,
+        costs: LogCosts,
+        start_sector: int,
+        first_sector: int,
+        cache: PageCache,
+    ) -> None:
+        self._env = env = site.env
+        self._queue = queue
+        self._spec = spec
+        self._costs = costs
+        self._start_sector = start_sector
+        self._first_sector = first_sector
+        self._write_sector = 0
+        self._cache = cache
+        self._cil_worker = site.thread("kworker/xfs-cil")
+        self._aild = site.thread("xfsaild")
+        self._items: list[MetaBuffer] = []
+        self._bytes = 0
+        self._push_wanted = False
+        self._in_flight = 0
+        self._written = 0
+        self._ail: dict[MetaBuffer, int] = {}  # buffer -> log bytes written when it was last logged
+        self._ail_target = -1
+        self._ail_asleep = self._cil_asleep = False
+        self._forcing = False
+        self._forced: list[tuple[int, Task]] = []
+        self._on_disk = 0
+        self._waiters: deque[Task] = deque()
+        self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
+        self.full = False  # whether a new transaction has to wait for log space
+        self.lock = site.spin_lock("xc_cil_lock")
+        self.checkpoint = 1  # the one that grows
+        env.start(self._cil_worker.task, self._push_checkpoints())
+        env.start(self._aild.task, self._push_ail())
+        env.call_at(spec.sync_interval, URGENT, self._sync)
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of log records written so far."""
+        return self._written
+
+    def commit(self, size_bytes: int, *buffers: MetaBuffer) -> None:
+        """Add *size_bytes* of newly logged regions, which belong to *buffers*, to the checkpoint."""
+        checkpoint = self.checkpoint
+        for buffer in buffers:
+            if buffer.checkpoint != checkpoint:
+                buffer.checkpoint = checkpoint
+                self._items.append(buffer)
+        self._bytes += size_bytes
+        if self._bytes >= self._room_bytes:
+            self._out_of_room()
+
+    def wait_for_space(self, thread: Thread) -> Steps:
+        """Sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""
+        while self.full:
+            thread.before_sleep()
+            self._waiters.append(thread.task)
+            self._want_push()
+            self._want_ail(self._written)
+            yield PARK
+
+    def force(self, task: Task) -> Steps:
+        """xfs_log_force: *task* sleeps until all that was committed by now is on disk."""
+        wanted = self.checkpoint if self._bytes else self.checkpoint - 1
+        if self._on_disk < wanted:
+            self._want_push()
+            self._forced.append((wanted, task))
+            yield PARK
+
+    def _out_of_room(self) -> None:
+        """The checkpoint is as large as it should become, or the log is full."""
+        self._want_push()
+        self.full = self._used_bytes() >= self._spec.size
+
+    def _set_room(self) -> None:
+        """After a change of the log's head or tail: how far the checkpoint may grow."""
+        self.full = self._used_bytes() >= self._spec.size
+        free_bytes = self._spec.size - (self._used_bytes() - self._bytes)
+        self._room_bytes = min(self._spec.checkpoint_bytes, free_bytes)
+
+    def _used_bytes(self) -> int:
+        tail = next(iter(self._ail.values())) if self._ail else self._written
+        return self._written - tail + self._bytes
+
+    def _sync(self) -> None:
+        """xfs_log_worker: force the log, and push all that is in the AIL by now."""
+        self._want_push()
+        self._want_ail(self._written)
+        self._env.call_at(self._env.now + self._spec.sync_interval, URGENT, self._sync)
+
+    def _want_push(self) -> None:
+        self._push_wanted = True
+        if self._cil_asleep:
+            self._cil_asleep = False
+            self._env.wake(self._cil_worker.task)
+
+    def _push_checkpoints(self) -> Steps:
+        """xlog_cil_push: write one checkpoint after the other, at most ``iclogs`` records in flight."""
+        spec, worker = self._spec, self._cil_worker
+        per_record = spec.iclog_bytes - spec.record_header
+        while True:
+            while not self._push_wanted or not self._bytes:
+                self._push_wanted = False
+                self._cil_asleep = True
+                yield PARK
+            self._push_wanted = False
+            items, size_bytes = self._items, self._bytes
+            self._items, self._bytes = [], 0
+            self.checkpoint += 1
+            self._set_room()
+            while size_bytes > 0:
+                yield self._costs.record_ns
+                while self._in_flight == spec.iclogs:
+                    self._cil_asleep = True
+                    yield PARK
+                self._in_flight += 1
+                yield from worker.make_request(self._record(min(size_bytes, per_record) + spec.record_header))
+                size_bytes -= per_record
+            while self._in_flight:
+                self._cil_asleep = True
+                yield PARK
+            self._committed(items)
+            self._on_disk += 1
+            for wanted, task in [waiter for waiter in self._forced if waiter[0] <= self._on_disk]:
+                self._forced.remove((wanted, task))
+                self._env.wake(task)
+
+    def _record(self, size_bytes: int) -> Bio:
+        """The next record of the log, rounded up to a sector; the log begins anew where it would end
+        inside.
+        """
+        sectors = -(-size_bytes // SECTOR_BYTES)
+        if self._write_sector + sectors > self._spec.size // SECTOR_BYTES:
+            self._write_sector = 0
+        start = self._start_sector + self._write_sector
+        self._write_sector += sectors
+        self._written += sectors * SECTOR_BYTES
+        segments = self._queue.limits.segments_of(sectors * SECTOR_BYTES)
+        return Bio(
+            start, sectors, segments=segments, op="FW", queue=self._queue, sync=True, nomerge=True,
+            end_io=self._record_done,
+        )  # fmt: skip
+
+    def _record_done(self, _: object) -> None:
+        self._in_flight -= 1
+        if self._cil_asleep and (self._in_flight == 0 or self._in_flight == self._spec.iclogs - 1):
+            self._cil_asleep = False
+            self._env.wake(self._cil_worker.task)
+
+    def _committed(self, items: list[MetaBuffer]) -> None:
+        """The checkpoint is on disk: its items move to the AIL's end."""
+        ail, lsn = self._ail, self._written
+        for item in items:
+            ail.pop(item, None)
+            ail[item] = lsn
+        self._set_room()
+        if self._forcing:
+            self._forcing = False
+            self._env.wake(self._aild.task)
+        elif self._cache.reclaiming:
+            self._want_ail(lsn)
+        free = self._spec.size - self._used_bytes()
+        if free < self._spec.size // 4:
+            self._want_ail(self._written - self._spec.size // 2)
+
+    def _want_ail(self, target: int) -> None:
+        self._ail_target = max(self._ail_target, target)
+        if self._ail_asleep:
+            self._ail_asleep = False
+            self._env.wake(self._aild.task)
+
+    def _push_ail(self) -> Steps:
+        """xfsaild: pass after pass while anything is wanted.
+
+        While memory is full the inode shrinker keeps asking for everything (xfs_reclaim_inodes_nr).  The
+        buffers of each group's header are then always pinned by the growing checkpoint, so that every pass
+        begins with a log force.
+        """
+        while True:
+            if not self._cache.reclaiming and self._ail_target < 0:
+                self._ail_asleep = True
+                yield PARK
+            if self._cache.reclaiming:
+                yield from self._force_log()
+                self._ail_target = self._written
+            target, self._ail_target = self._ail_target, -1
+            yield from self._write_buffers([item for item, lsn in self._ail.items() if lsn <= target])
+            while self._waiters:
+                self._env.wake(self._waiters.popleft())
+            yield self._spec.ail_pause
+
+    def _force_log(self) -> Steps:
+        """xfs_log_force: push the growing checkpoint and wait until it is on disk."""
+        if self._bytes or self._in_flight:
+            self._want_push()
+            self._forcing = True
+            yield PARK
+
+    def _write_buffers(self, batch: list[MetaBuffer]) -> Steps:
+        """Write *batch* in order of place, under one plug."""
+        if not batch:
+            return
+        aild = self._aild
+        yield len(batch) * self._costs.buffer_ns
+        for item in batch:
+            self._ail.pop(item, None)
+        self._set_room()
+        batch.sort(key=_place)
+        aild.start_plug()
+        for item in batch:
+            segments = self._queue.limits.segments_of(item.sectors * SECTOR_BYTES)
+            start = self._first_sector + item.start_sector
+            bio = Bio(start, item.sectors, segments=segments, queue=self._queue)
+            if not aild.merge(bio):
+                yield from aild.make_request(bio)
+        yield from aild.finish_plug()
+
+
+def _place(buffer: MetaBuffer) -> int:
+    return buffer.start_sector

@@ -1,0 +1,136 @@
+"""What mkfs.xfs and mount decide, and what XFS's paths cost."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import model_validator
+
+from models.filesystems.spec import FilesystemSpec
+from models.filesystems.xfs.eras import XFS_ERAS
+from models.filesystems.xfs.layout import XfsRules
+from models.filesystems.xfs.log import LogCosts, LogSpec
+from sim.param import Bytes, Count, Ns, Spec, assumed, measured
+from sim.units import GIB, PAGE_BYTES
+
+CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
+MAX_GROUP_BYTES: Final = GIB << 10  # XFS_AG_MAX_BYTES
+_PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
+_FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
+
+
+class XfsWriterCosts(Spec):
+    """What writers pay: ``create_ns`` per creat(2); ``sb_list_ns`` under inode_sb_list_lock;
+    ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF; ``mkdir_ns``.
+    """
+
+    create_ns: Ns
+    sb_list_ns: Ns
+    chunk_ns: Ns
+    dir_block_ns: Ns
+    mkdir_ns: Ns
+
+
+class XfsFlusherCosts(Spec):
+    """What writeback pays: ``map_ns`` per extent under the AGF; ``page_ns`` per page walked and added to
+    a bio; ``ioend_ns`` per file or range completed, by the completion worker; and the log's.
+    """
+
+    map_ns: Ns
+    page_ns: Ns
+    ioend_ns: Ns
+    log: LogCosts
+
+
+class XfsCosts(Spec):
+    """Both."""
+
+    writer: XfsWriterCosts
+    flusher: XfsFlusherCosts
+
+
+class XfsSpec(FilesystemSpec):
+    """One XFS, and how many bytes one operation logs.
+
+    ``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``stripe_unit``: mkfs's
+    su, and ``allocsize``: the mount option, where they are given; ``cluster_bytes``: the buffer in which
+    inodes are written; ``dirent_bytes``: a directory's growth per name on disk; ``inode_log_bytes``: the log
+    item of an inode, headers included; ``extent_log_bytes``: what the block mapping adds;
+    ``dirent_log_bytes``: what a new name logs in the directory's data and leaf blocks.
+    """
+
+    Costs: ClassVar = XfsCosts
+    Rules: ClassVar = XfsRules
+    map_tool: ClassVar = "xfs_bmap"
+    reference_costs: ClassVar[dict[str, Any]] = {
+        "writer": {
+            "create_ns": measured(29_000, f"{_FS_MARK}: creat"),
+            "sb_list_ns": assumed(
+                100, "a list insertion: two or three cache lines from other cores", 50, 300
+            ),
+            "chunk_ns": assumed(
+                40_000, "a btree insertion in AGF and AGI and 64 inodes to format", 10_000, 100_000
+            ),
+            "dir_block_ns": assumed(
+                10_000, "one block allocation; a data extent takes 9.6 us", 5_000, 20_000
+            ),
+            "mkdir_ns": assumed(60_000, "two creat's worth", 30_000, 120_000),
+        },
+        "flusher": {
+            "map_ns": measured(9_600, f"{_PROFILE}: block allocation transaction"),
+            "page_ns": measured(3_040, f"{_PROFILE}: page walk, bio alloc and add, merge attempt"),
+            "ioend_ns": measured(5_100, f"{_PROFILE}: conversion worker per file"),
+            "log": {
+                "commit_ns": assumed(150, "xc_cil_lock: move the items and sum their space", 100, 500),
+                "record_ns": assumed(8_000, "copying 32 KiB of items and writing the record", 3_000, 20_000),
+                "buffer_ns": assumed(10_000, "flushing 32 inodes into their cluster buffer", 5_000, 30_000),
+            },
+        },
+    }
+    kind: Literal["xfs"] = "xfs"
+    agcount: Count
+    group_head: Bytes
+    stripe_unit: Bytes | None = None
+    allocsize: Bytes | None = None
+    inode_bytes: Bytes
+    cluster_bytes: Bytes
+    dirent_bytes: Bytes
+    inode_log_bytes: Bytes
+    extent_log_bytes: Bytes
+    dirent_log_bytes: Bytes
+    log: LogSpec | None
+
+    @classmethod
+    def rules_of(cls, kernel: str) -> dict[str, Any]:
+        """See `FilesystemSpec.rules_of`."""
+        return dict(XFS_ERAS[kernel])
+
+    @model_validator(mode="after")
+    def _check(self) -> XfsSpec:
+        if self.cluster_bytes % self.inode_bytes or CHUNK_INODES * self.inode_bytes % self.cluster_bytes:
+            raise ValueError("cluster_bytes has to hold whole inodes and to divide a chunk of 64 inodes")
+        size, group = self.allocsize, self.size // self.agcount
+        if size is not None and (not 16 * PAGE_BYTES <= size <= GIB or size & (size - 1)):
+            raise ValueError(f"allocsize {size} B has to be a power of two from 64 KiB to 1 GiB")
+        unit = self.stripe_unit
+        if unit is not None and (not unit or unit % PAGE_BYTES):
+            raise ValueError(f"stripe_unit {unit} B has to be whole pages of {PAGE_BYTES} B, one at least")
+        if not self.group_head < group <= MAX_GROUP_BYTES:
+            raise ValueError(
+                f"the groups are of {group} B; they have to be larger than group_head and at most 1 TiB:"
+                " change size or agcount"
+            )
+        if self.log is not None and self.log.size >= group - self.group_head:
+            raise ValueError(
+                "the log has to fit into one allocation group; give a smaller log or fewer groups"
+            )
+        return self
+
+    @property
+    def room(self) -> int:
+        """See `FilesystemSpec.room`."""
+        return self.size - self.agcount * self.group_head - (self.log.size if self.log else 0)
+
+    def bytes_of(self, files: int, bytes_each: int) -> int:
+        """See `FilesystemSpec.bytes_of`; with their inodes and names."""
+        return super().bytes_of(files, bytes_each) + files * (self.inode_bytes + self.dirent_bytes)

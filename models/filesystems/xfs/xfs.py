@@ -1,0 +1,334 @@
+"""XFS: allocation groups, delayed allocation and logging.
+
+Stands for xfs_create, xfs_bmapi_convert_delalloc and xfs_iomap_write_allocate, xfs_release, xfs_setfilesize,
+and for the timed part of xfs_vm_writepages and iomap_writepages; the decisions are in `layout.py`.  Left out:
+the stripe's width, extent size hints, quota, reads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.filesystems.delalloc import DelallocFilesystem
+from models.filesystems.files import PagedFile
+from models.filesystems.page_walk import CALLS, LEFT, PAGE, UNCOUNTED
+from models.filesystems.xfs.free_space import FreeSpace
+from models.filesystems.xfs.groups import Group, lock_group
+from models.filesystems.xfs.inodes import Directory, InodeChunks, XfsInode
+from models.filesystems.xfs.layout import (
+    MAX_EXTENT_PAGES,
+    NOWHERE,
+    Terms,
+    XfsRules,
+    convert,
+    prealloc,
+    target_of,
+    walk,
+    write_all,
+)
+from models.filesystems.xfs.log import XfsLog
+from models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec, XfsWriterCosts
+from models.page_cache.accounting import PageCache
+from models.page_cache.file_pages import delayed_extent, is_delayed
+from models.seams import UNLIMITED_PAGES, Site, Thread
+from models.vfs.superblock import Flight, MountedSuperblock
+from sim.engine import PARK, Steps, Wait
+from sim.sync import Mutex
+from sim.units import PAGE_BYTES, PAGE_SECTORS
+
+_CONVERSIONS: Final = 4_096
+"""The most that one compiled call converts: as many allocations as the tables are given room for."""
+
+
+class XfsFile(PagedFile):
+    """A file's pages: the group that its last conversion took from, and ILOCK, which conversions hold."""
+
+    __slots__ = ("at_hand", "ilock")
+
+    def __init__(self, group: Group, is_open: bool, ilock: Mutex) -> None:
+        super().__init__(group.first_block, is_open)
+        self.at_hand = group
+        self.ilock = ilock
+
+
+class Xfs(DelallocFilesystem):
+    """One mounted XFS."""
+
+    group_label = "AG"
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        sb: MountedSuperblock,
+        spec: XfsSpec,
+        rules: XfsRules,
+        writer_costs: XfsWriterCosts,
+        flusher_costs: XfsFlusherCosts,
+        cache: PageCache,
+    ) -> None:
+        self._sb_list_lock = site.spin_lock("inode_sb_list_lock")
+        self._ioend_worker = site.thread("kworker/xfs-data") if spec.log else None
+        super().__init__(
+            site=site, sb=sb, dice="xfs flusher", unwritten=rules.unwritten, map_ns=flusher_costs.map_ns,
+            page_ns=flusher_costs.page_ns, ioend_ns=flusher_costs.ioend_ns, cache=cache,
+        )  # fmt: skip
+        self._spec = spec
+        self._costs = writer_costs
+        self._wraps = rules.wraps
+        self._calls_x4 = rules.quota == "calls_x4"
+        allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
+        self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
+        self._prealloc = prealloc(rules, allocsize, self._stripe)
+        self.one_run_pages = self._prealloc.unit if self._prealloc.rule else 0
+        blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
+        self.group_blocks = blocks
+        self.groups = [
+            Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AGF {i}"))
+            for i in range(spec.agcount)
+        ]
+        self._chunks = InodeChunks(spec)
+        self._rotor = 0
+        self._log = self._new_log(flusher_costs, cache) if spec.log else None
+        # Copies of what the hot paths read: a spec's own attributes are slow to read.
+        self._commit_ns = flusher_costs.log.commit_ns
+        self._create_ns = writer_costs.create_ns
+        self._sb_list_ns = writer_costs.sb_list_ns
+        self._ioend_ns = flusher_costs.ioend_ns
+        self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
+        self._inode_bytes = spec.inode_log_bytes
+        self._extent_bytes = spec.extent_log_bytes
+        self._ioends: deque[XfsInode] = deque()
+        self._ioend_asleep = True
+        if self._ioend_worker is not None:
+            site.env.start(self._ioend_worker.task, self._end_ios())
+
+    def _new_log(self, costs: XfsFlusherCosts, cache: PageCache) -> XfsLog:
+        """The log, in the middle group, where mkfs puts it."""
+        spec = self._spec
+        assert spec.log is not None
+        middle = self.groups[spec.agcount // 2]
+        start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
+        return XfsLog(
+            site=self._site, queue=self._queue, spec=spec.log, costs=costs.log,
+            start_sector=(self._sb.first_block + start_block) * PAGE_SECTORS,
+            first_sector=self._sb.first_block * PAGE_SECTORS, cache=cache,
+        )  # fmt: skip
+
+    @property
+    def log_bytes(self) -> int:
+        """See `Filesystem.log_bytes`."""
+        return self._log.written_bytes if self._log else 0
+
+    def group_of(self, inode: XfsInode) -> int:
+        """See `Filesystem.group_of`."""
+        return inode.group.number
+
+    def sync_fs(self, thread: Thread) -> Steps:
+        """See `Filesystem.sync_fs`: force the log."""
+        if self._log:
+            yield from self._log.force(thread.task)
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
+        """See `Filesystem.mkdir`; in the next group in rotation."""
+        directory = Directory(self.groups[self._rotor])
+        self._rotor = (self._rotor + 1) % len(self.groups)
+        yield self._costs.mkdir_ns
+        thread.task.system_ns += self._costs.mkdir_ns
+        return directory
+
+    def create(
+        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, XfsInode]:
+        """See `Filesystem.create`."""
+        log, task, commit_ns, sb_list_ns = self._log, thread.task, self._commit_ns, self._sb_list_ns
+        create_ns = int(self._create_ns * factor)
+        if log is None:
+            yield lead_ns + create_ns + then_ns
+            task.system_ns += create_ns + then_ns
+            self._cache.cached_inodes += 1
+            self._inodes += 1
+            return XfsInode(self._sb, self._bdi.wb_of(self._inodes), directory.group, directory.cluster, 0)
+        if directory.inodes_left == 0 or directory.names_left == 0:
+            yield from self._grow(thread, directory)
+        if log.full:
+            yield from log.wait_for_space(thread)
+        directory.inodes_left -= 1
+        directory.names_left -= 1
+        if directory.cluster_left == 0:
+            self._chunks.next_cluster(directory)
+        directory.cluster_left -= 1
+        cluster, block = directory.cluster, directory.block
+        yield lead_ns + create_ns
+        yield self._sb_list_lock.section(task, sb_list_ns)
+        yield log.lock.section(task, commit_ns, then_ns)
+        task.system_ns += create_ns + sb_list_ns + commit_ns + then_ns
+        log.commit(self._create_bytes, cluster, block)
+        self._cache.cached_inodes += 1
+        self._inodes += 1
+        return XfsInode(self._sb, self._bdi.wb_of(self._inodes), directory.group, cluster, log.checkpoint)
+
+    def _grow(self, thread: Thread, directory: Directory) -> Steps:
+        """Allocate what the next name needs: an inode chunk, a directory block."""
+        costs, task, agf = self._costs, thread.task, directory.group.agf
+        if not agf.try_acquire(task):
+            thread.before_sleep()
+            yield agf.wait(task)
+        work_ns = 0
+        if directory.inodes_left == 0:
+            work_ns += costs.chunk_ns
+            self._chunks.add_chunk(directory)
+        if directory.names_left == 0:
+            work_ns += costs.dir_block_ns
+            self._chunks.add_block(directory)
+        yield work_ns
+        task.system_ns += work_ns
+        agf.release()
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    def zero_end(self, thread: Thread, inode: Any) -> Steps:
+        """xfs_file_write_zero_eof: the delayed extent behind the end of the file becomes an unwritten one."""
+        yield from self._convert(thread, inode, inode.file, inode.file.size)
+
+    def _new_file(self, inode: XfsInode, is_open: bool) -> XfsFile:
+        return XfsFile(inode.group, is_open, self._site.mutex(f"ILOCK {len(self._files)}"))
+
+    def _room_for(self, size: int, call_pages: int) -> int:
+        end = size + call_pages + self._stripe
+        return end + max(min(2 * end, MAX_EXTENT_PAGES + 1), self._prealloc.unit)
+
+    def _write(self, file: XfsFile, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        done, were_clean = write_all(file.pages, indices, call_pages, self._prealloc, file.end)
+        return int(done), int(were_clean)
+
+    def _released(self, inode: Any) -> None:
+        """The last close frees the blocks behind the end of the file (xfs_release)."""
+        for block, pages in inode.file.trim():
+            group = self.groups[block // self.group_blocks]
+            group.free.give_back(block - group.first_block, pages)
+
+    # -- writeback -----------------------------------------------------------------------------------------
+
+    def _map_run(self, thread: Thread, inode: XfsInode, pages: int) -> Generator[Wait, None, int]:
+        """xfs_iomap_write_allocate for a file of one run."""
+        log, task, group = self._log, thread.task, inode.group
+        assert log is not None
+        if log.full:
+            yield from log.wait_for_space(thread)
+        if group.free.longest < pages or not group.agf.try_acquire(task):
+            group = yield from lock_group(self.groups, thread, group, pages)
+        yield int(self._map_ns * self._dice.throw())
+        block = group.take(pages)
+        yield log.lock.section(task, self._commit_ns, pages * self._page_ns)
+        group.agf.release()
+        self._log_inode(inode)
+        return group.first_block + block
+
+    def _prepare(self, inode: XfsInode, at: NDArray[np.int64]) -> None:
+        assert isinstance(inode.file, XfsFile)
+        inode.file.at_hand = inode.group
+        if self._calls_x4 and at[LEFT] != UNLIMITED_PAGES:
+            at[CALLS] = at[LEFT]
+
+    def _walk(
+        self, inode: XfsInode, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
+    ) -> int:
+        file = inode.file
+        assert isinstance(file, XfsFile)
+        group = file.at_hand
+        terms = Terms(
+            self._mean_map_ns(file),
+            self._page_ns,
+            bio_pages,
+            bool(at[CALLS] != UNCOUNTED),
+            self._wraps,
+            self._stripe,
+            file.reach(group.first_block, self.group_blocks),
+            self.group_blocks,
+            group is inode.group,
+            group.agf.free and file.ilock.free,
+        )
+        return int(
+            walk(
+                file.pages, group.free.with_room(_CONVERSIONS), terms, at, horizon_ns, self._dice.array, bios
+            )
+        )
+
+    def _lock(self, thread: Thread, inode: Any) -> None:
+        taken = inode.file.ilock.try_acquire(thread.task) and inode.file.at_hand.agf.try_acquire(thread.task)
+        assert taken, "the walk allocates only where both locks are free"
+
+    def _unlock(self, inode: Any) -> None:
+        inode.file.at_hand.agf.release()
+        inode.file.ilock.release()
+
+    def _place(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
+        inode.file.at_hand = yield from self._convert(thread, inode, inode.file, int(at[PAGE]))
+
+    def _convert(
+        self, thread: Thread, inode: XfsInode, file: XfsFile, page: int
+    ) -> Generator[Wait, None, Group]:
+        """Give the whole delayed extent around *page* its blocks, or as many as lie together; from which
+        group.
+
+        If somebody else has converted it meanwhile, nothing is left to be done.
+        """
+        if not file.ilock.try_acquire(thread.task):
+            thread.before_sleep()
+            yield file.ilock.wait(thread.task)
+        group = inode.group
+        if is_delayed(int(file.pages.states[page])):
+            target = target_of(file.pages, page, self.group_blocks)
+            wanted = group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
+            length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
+            group = yield from lock_group(self.groups, thread, wanted, length)
+            yield self._varied_map_ns(file)
+            first_block = file.reach(group.first_block, self.group_blocks)
+            near = target - first_block if group is wanted and target != NOWHERE else 0
+            convert(file.pages, group.free.with_room(1), page, near, first_block, self._stripe)
+            group.agf.release()
+        file.ilock.release()
+        return group
+
+    # -- completion ----------------------------------------------------------------------------------------
+
+    def _log_inode(self, inode: XfsInode) -> None:
+        log = self._log
+        assert log is not None
+        size_bytes = self._extent_bytes
+        if inode.checkpoint != log.checkpoint:
+            inode.checkpoint = log.checkpoint
+            size_bytes += self._inode_bytes
+        log.commit(size_bytes, inode.cluster)
+
+    def _run_ended(self, context: tuple[Any, Flight, int]) -> None:
+        """The pages are clean, and the file's size is to be logged."""
+        inode, flight, pages = context
+        flight.end(inode.wb, pages)
+        self._ioends.append(inode)
+        if self._ioend_asleep:
+            self._ioend_asleep = False
+            assert self._ioend_worker is not None
+            self._env.wake(self._ioend_worker.task)
+
+    def _end_ios(self) -> Steps:
+        """The xfs-data workqueue: one xfs_setfilesize transaction per ioend."""
+        log, worker = self._log, self._ioend_worker
+        assert log is not None
+        assert worker is not None
+        ioends, task, commit_ns, ioend_ns = self._ioends, worker.task, self._commit_ns, self._ioend_ns
+        while True:
+            self._ioend_asleep = True
+            yield PARK
+            while ioends:
+                inode = ioends.popleft()
+                yield log.lock.section(task, commit_ns, ioend_ns)
+                self._log_inode(inode)

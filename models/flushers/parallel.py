@@ -1,0 +1,30 @@
+"""Several flushers per device (the series of report W25): each context has lists, a thread and estimates of
+its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from models.flushers.spec import FlusherSpec
+from models.writeback.context_thread import ContextFlushers
+from sim.param import Count
+
+
+class ParallelSpec(FlusherSpec):
+    """How many ``contexts`` each device has, and ``by`` what an inode is given one: its number, in turn."""
+
+    kind: Literal["parallel"] = "parallel"
+    contexts: Count
+    by: Literal["number"] = "number"
+
+
+class Parallel(ContextFlushers):
+    """Several contexts, and as many threads, for each device."""
+
+    def __init__(self, *, spec: ParallelSpec, **parts: Any) -> None:
+        contexts = spec.contexts
+        super().__init__(contexts=contexts, deal=lambda number: number % contexts, **parts)
+
+
+SPEC, COMPONENT = ParallelSpec, Parallel

@@ -1,0 +1,18 @@
+"""What the spec of every flusher says."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from models.variants import variant_field
+from sim.param import Spec
+
+
+class FlusherSpec(Spec):
+    """Which threads write back what."""
+
+    kind: str
+
+
+AnyFlusher = Annotated[FlusherSpec, variant_field("flushers")]
+"""Any variant of this folder, told apart by its ``kind``."""

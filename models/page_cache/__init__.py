@@ -1,0 +1,1 @@
+"""What is dirty: the counters and thresholds, each context's share of them, the pages of a file."""

@@ -1,0 +1,149 @@
+"""Dirty accounting and thresholds.
+
+Stands for mm/page-writeback.c (global_dirtyable_memory, global_dirty_limits, account_page_dirtied, the
+end of writeback) and for what inode caches leave to pages.  Left out: cgroups, highmem, other
+consumers of memory, zones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic import model_validator
+
+from models.seams import Wb
+from sim.param import Bytes, Count, Spec
+from sim.units import MIB, PAGE_BYTES
+
+
+class MemorySpec(Spec):
+    """Memory: its size, what the kernel keeps, and what a cached inode costs beside its pages.
+
+    ``inode_slab_bytes``: inode, dentry, log item and its part of the inode cluster's buffer.
+    """
+
+    memory: Bytes
+    kernel_reserve: Bytes
+    inode_slab_bytes: Bytes
+
+    @model_validator(mode="after")
+    def _check(self) -> MemorySpec:
+        if self.memory - self.kernel_reserve < MIB:
+            raise ValueError("less than 1 MiB of memory is left beside kernel_reserve; give more memory")
+        return self
+
+
+class DirtyLimits(Spec):
+    """vm.dirty_background_ratio and vm.dirty_ratio, in percent, or both in bytes instead."""
+
+    dirty_background_ratio: Count
+    dirty_ratio: Count
+    dirty_background_bytes: Bytes | None = None
+    dirty_bytes: Bytes | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> DirtyLimits:
+        if (self.dirty_bytes is None) != (self.dirty_background_bytes is None):
+            raise ValueError("give both dirty_background_bytes and dirty_bytes, or neither")
+        if self.dirty_bytes is not None and self.dirty_background_bytes is not None:
+            if not PAGE_BYTES <= self.dirty_background_bytes < self.dirty_bytes:
+                raise ValueError("dirty_background_bytes has to be one page at least, and below dirty_bytes")
+            return self
+        if not self.dirty_background_ratio < self.dirty_ratio <= 100:
+            raise ValueError(
+                f"dirty_background_ratio {self.dirty_background_ratio} has to be below dirty_ratio"
+                f" {self.dirty_ratio}, and that at most 100"
+            )
+        return self
+
+
+class Thresholds(NamedTuple):
+    """Pages: where background writeback starts, and where writers stop."""
+
+    background: int
+    limit: int
+
+    @property
+    def freerun(self) -> int:
+        """No writer is throttled below this (dirty_freerun_ceiling)."""
+        return (self.background + self.limit) // 2
+
+
+class PageCache:
+    """The global counters (pages): ``dirty``, and ``nr_dirty`` with those under writeback, by which writers
+    are judged.
+
+    ``wbs``: the contexts that count the same for themselves (`models.seams.Wb`).
+    """
+
+    __slots__ = (
+        "_fixed",
+        "_limits",
+        "_memory_bytes",
+        "_room",
+        "_slab_bytes",
+        "cached_inodes",
+        "dirty",
+        "nr_dirty",
+        "wbs",
+    )
+
+    def __init__(self, memory: MemorySpec, limits: DirtyLimits) -> None:
+        self._memory_bytes = memory.memory - memory.kernel_reserve
+        self._slab_bytes = memory.inode_slab_bytes
+        self._room = self._memory_bytes // (PAGE_BYTES + memory.inode_slab_bytes)
+        self._limits = limits
+        self._fixed: Thresholds | None = None
+        if limits.dirty_bytes is not None and limits.dirty_background_bytes is not None:
+            self._fixed = Thresholds(
+                -(-limits.dirty_background_bytes // PAGE_BYTES), -(-limits.dirty_bytes // PAGE_BYTES)
+            )
+        self.cached_inodes = 0
+        self.dirty = 0
+        self.nr_dirty = 0
+        self.wbs: list[Wb] = []
+
+    @property
+    def total_pages(self) -> int:
+        """Memory that the kernel does not keep for itself (vm_total_pages)."""
+        return self._memory_bytes // PAGE_BYTES
+
+    @property
+    def writeback(self) -> int:
+        """Pages under writeback."""
+        return self.nr_dirty - self.dirty
+
+    @property
+    def dirtied(self) -> int:
+        """Pages that ever became dirty."""
+        return sum(wb.dirtied for wb in self.wbs)
+
+    @property
+    def written(self) -> int:
+        """Pages that ever became clean."""
+        return sum(wb.written for wb in self.wbs)
+
+    @property
+    def reclaiming(self) -> bool:
+        """Whether memory is full of inodes and their pages, so that kswapd shrinks both."""
+        return self.cached_inodes > self._room
+
+    def dirtyable_pages(self) -> int:
+        """Memory that could hold dirty pages: all but the kernel's and the inode caches'.
+
+        Each cached inode brings one page at least; when both no longer fit, reclaim takes
+        both at the rate at which they came, so their proportion stays.
+        """
+        slab_bytes = min(self.cached_inodes, self._room) * self._slab_bytes
+        return (self._memory_bytes - slab_bytes) // PAGE_BYTES
+
+    def thresholds(self) -> Thresholds:
+        """global_dirty_limits."""
+        if self._fixed is not None:
+            return self._fixed
+        dirtyable = self.dirtyable_pages()
+        limits = self._limits
+        return Thresholds(
+            dirtyable * limits.dirty_background_ratio // 100,
+            dirtyable * limits.dirty_ratio // 100,
+        )

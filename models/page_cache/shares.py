@@ -1,0 +1,107 @@
+"""Each context's share of the thresholds: its part of what was completed lately.
+
+Stands for __bdi_writeout_inc, bdi_writeout_fraction, bdi_dirty_limit (mm/page-writeback.c), with
+lib/flex_proportions.c (3.6 and later) and lib/proportions.c (before).  Left out: min_ratio, max_ratio, the
+batches of per-processor counters. The first page of each context counts as written before the run (its
+mount): a sole one has all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from models.seams import Wb
+from sim.engine import Environment
+from sim.units import S
+
+PERIOD_NS: Final = 3 * S  # VM_COMPLETIONS_PERIOD_LEN
+
+
+class FlexShares:
+    """What was completed counts half as much with every period of time."""
+
+    def __init__(self, env: Environment, wbs: Sequence[Wb]) -> None:
+        self._env = env
+        self._wbs = wbs
+        self._period = 0
+        self._events: dict[Wb, int] = {}
+        self._counted: dict[Wb, int] = {}
+
+    def share(self, wb: Wb, pages: int) -> int:
+        """The part of a threshold of *pages* that is *wb*'s."""
+        if len(self._wbs) == 1:
+            return pages
+        self._count()
+        return pages * self._events[wb] // sum(self._events.values())
+
+    def _count(self) -> None:
+        """fprop_new_period, where one is over; then what was completed since."""
+        period = self._env.now // PERIOD_NS
+        aged = min(period - self._period, 62)
+        self._period = period
+        for wb in self._wbs:
+            events = self._events.get(wb, 1) + wb.written - self._counted.get(wb, 0)
+            self._events[wb] = max(events >> aged, 1)
+            self._counted[wb] = wb.written
+
+
+class Proportions:
+    """Floating proportions (lib/proportions.c): the shares of tasks or contexts in what was counted lately.
+
+    What is older counts half as much with every half period, which is one to two times the dirty limit.
+    """
+
+    def __init__(self, limit_pages: int) -> None:
+        self.half_period = 1 << (1 + (limit_pages - 1).bit_length() - 1)
+        self.events = 0
+
+    @property
+    def whole(self) -> int:
+        """prop_fraction's denominator."""
+        return self.half_period + self.events % self.half_period
+
+    def add(self, member: Member, count: int) -> None:
+        """*member* has *count* more."""
+        self.events += count
+        self.age(member)
+        member.recent += count
+
+    def age(self, member: Member) -> None:
+        """prop_norm_single: what *member* had in earlier periods counts less."""
+        period = self.events // self.half_period
+        member.recent >>= min(period - member.period, 63)
+        member.period = period
+
+
+class Member:
+    """What a task or a context has of the recent events, as of which period."""
+
+    __slots__ = ("period", "recent")
+
+    def __init__(self) -> None:
+        self.recent = 0
+        self.period = 0
+
+
+class EventShares:
+    """To 3.5: what was completed counts half as much once as much again as the dirty limit was completed."""
+
+    def __init__(self, wbs: Sequence[Wb], limit_pages: int) -> None:
+        self._wbs = wbs
+        self._proportions = Proportions(limit_pages)
+        self._members: dict[Wb, Member] = {}
+        self._counted: dict[Wb, int] = {}
+
+    def share(self, wb: Wb, pages: int) -> int:
+        """The part of a threshold of *pages* that is *wb*'s."""
+        if len(self._wbs) == 1:
+            return pages
+        for other in self._wbs:
+            member = self._members.setdefault(other, Member())
+            self._proportions.add(member, other.written - self._counted.get(other, -1))
+            self._counted[other] = other.written
+        for member in self._members.values():
+            self._proportions.age(member)
+        recent = sum(member.recent for member in self._members.values())
+        return pages * self._members[wb].recent // max(recent, 1)

@@ -1,0 +1,203 @@
+"""What describes a run: a machine with its disks, a kernel, what is mounted, and which programs run when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from models.block.plug import PlugRules
+from models.block.queue import BlockCosts, QueueSpec
+from models.devices.spec import AnyDevice
+from models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
+from models.flushers.spec import AnyFlusher
+from models.page_cache.accounting import DirtyLimits, MemorySpec
+from models.throttling.spec import AnyThrottling
+from models.vfs.write import WriteCosts
+from models.workloads.spec import AnyWorkload
+from models.writeback.work import WritebackCosts, WritebackRules
+from sim.param import Count, Named, Ns, Spec
+
+
+class PathCosts(Spec):
+    """Processor time of every code path, as measured on a reference machine; of filesystems, by kind."""
+
+    write: WriteCosts
+    filesystems: CostsOfFilesystems
+    writeback: WritebackCosts
+    block: BlockCosts
+
+
+class ProcessorSpec(Spec):
+    """The processors and what code costs on them.
+
+    ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the
+    paths of system calls and those of writeback take; ``exit_time``: what a guest pays for leaving to
+    its hypervisor, once to tell of a request and once to be told of its end (0 on bare metal);
+    ``cv``: the coefficient of variation of a path's time; ``line_time`` and ``line_from_far``: a
+    cache line from another core, uncontended, and when waiters fetch it too; ``wake_time``: from a
+    wake-up to running.
+    """
+
+    count: Count
+    slice_time: Ns
+    writer_scale: float = Field(gt=0)
+    flusher_scale: float = Field(gt=0)
+    exit_time: Ns
+    cv: float = Field(ge=0)
+    line_time: Ns
+    line_from_far: Ns
+    wake_time: Ns
+    paths: PathCosts
+
+
+class DriveSpec(Spec):
+    """A disk of the machine, whatever it is made of: its queue, and the device behind that."""
+
+    queue: QueueSpec
+    device: AnyDevice
+
+
+class MachineSpec(Spec):
+    """Processors, memory, and disks by name."""
+
+    name: str
+    processors: ProcessorSpec
+    memory: MemorySpec
+    disks: Named[DriveSpec]
+
+
+class KernelSpec(Spec):
+    """What a kernel version decides, machine and configuration apart; of filesystems, by kind.
+
+    ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags).
+    """
+
+    name: str
+    spinlock: Literal["ticket", "queued"]
+    requests: Literal["request_list", "tags"]
+    plug: PlugRules
+    writeback: WritebackRules
+    flusher: AnyFlusher
+    throttling: AnyThrottling
+    dirty: DirtyLimits
+    filesystems: RulesOfFilesystems
+
+    @model_validator(mode="after")
+    def _check(self) -> KernelSpec:
+        if self.throttling.needs_quota and self.writeback.quota_pages is None:
+            raise ValueError(
+                f"writers that write back themselves (throttling of kind {self.throttling.kind}) share a"
+                " quota"
+                " with the flusher:"
+                " give writeback.quota_pages, too, such as 1024"
+            )
+        return self
+
+
+class MountSpec(Spec):
+    """A filesystem on a disk of the machine, mounted ``at`` a path; several on one disk lie behind each
+    other.
+    """
+
+    disk: str
+    at: str
+    filesystem: AnyFilesystem
+
+    def holds(self, path: str) -> bool:
+        """Whether *path* lies below the mount point; with one at ``/``, a relative one does, too."""
+        at = PurePosixPath(self.at)
+        return at == PurePosixPath("/") or PurePosixPath(path).is_relative_to(at)
+
+
+class ProgramSpec(Spec):
+    """A program that begins at ``start``."""
+
+    start: Ns
+    workload: AnyWorkload
+
+
+class Scenario(Spec):
+    """Everything that decides a run, but for the seed; ``sync_after``: a sync(2) follows the last program."""
+
+    machine: MachineSpec
+    kernel: KernelSpec
+    mounts: Named[MountSpec]
+    programs: Named[ProgramSpec]
+    give_up: Ns
+    sync_after: bool = False
+
+    def mount_of(self, path: str) -> str:
+        """The name of the mount that *path* lies on: the deepest that holds it.
+
+        Raises:
+            ValueError: none does.
+        """
+        held = [name for name, mount in self.mounts.items() if mount.holds(path)]
+        if not held:
+            places = ", ".join(f"{mount.at} ({name})" for name, mount in self.mounts.items())
+            raise ValueError(f"the path {path!r} lies outside every mount; mounted are: {places}")
+        return max(held, key=lambda name: len(PurePosixPath(self.mounts[name].at).parts))
+
+    def first_blocks(self) -> Iterator[tuple[str, int]]:
+        """Each mount and where its part of its disk begins (bytes)."""
+        used: dict[str, int] = {}
+        for name, mount in self.mounts.items():
+            yield name, used.get(mount.disk, 0)
+            used[mount.disk] = used.get(mount.disk, 0) + mount.filesystem.size
+
+    @model_validator(mode="after")
+    def _check(self) -> Scenario:
+        if not self.mounts or not self.programs:
+            raise ValueError("a scenario needs one mount and one program at least")
+        for name, mount in self.mounts.items():
+            if mount.disk not in self.machine.disks:
+                known = ", ".join(self.machine.disks)
+                raise ValueError(f"mounts.{name}: there is no disk {mount.disk!r}; the machine has {known}")
+            if any(other.at == mount.at for other in self.mounts.values() if other is not mount):
+                raise ValueError(
+                    f"mounts.{name}: two filesystems are mounted at {mount.at}; give each its own place"
+                )
+            kind = mount.filesystem.kind
+            for what, of in (
+                ("kernel", self.kernel),
+                ("machine.processors.paths", self.machine.processors.paths),
+            ):
+                if kind not in of.filesystems:
+                    raise ValueError(
+                        f"{what}.filesystems says nothing of {kind}; give {what}.filesystems.{kind}"
+                    )
+        self._check_disks()
+        self._check_files()
+        return self
+
+    def _check_disks(self) -> None:
+        for disk, drive in self.machine.disks.items():
+            needed = sum(mount.filesystem.size for mount in self.mounts.values() if mount.disk == disk)
+            capacity = drive.device.capacity
+            if capacity is not None and needed > capacity:
+                raise ValueError(
+                    f"filesystem: it is of {needed} B and the device holds {capacity} B; make it smaller"
+                )
+
+    def _check_files(self) -> None:
+        needed = dict.fromkeys(self.mounts, 0)
+        for program, spec in self.programs.items():
+            workload = spec.workload
+            each = workload.total_files // len(workload.directories)
+            for directory in workload.directories:
+                try:
+                    name = self.mount_of(directory)
+                except ValueError as error:
+                    raise ValueError(f"programs.{program}: {error}") from None
+                needed[name] += self.mounts[name].filesystem.bytes_of(each, workload.bytes_each)
+        for name, size in needed.items():
+            room = self.mounts[name].filesystem.room
+            if size > room:
+                raise ValueError(
+                    f"workload: its files do not fit into {name}: they need {size} B and the filesystem"
+                    f" has {room} B;"
+                    " make fewer or smaller files, or a larger filesystem"
+                )

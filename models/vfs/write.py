@@ -1,0 +1,85 @@
+"""write(2) into the page cache: dirty the pages, put the inode on its list, perhaps be throttled.
+
+Stands for generic_file_buffered_write, __set_page_dirty, __mark_inode_dirty and
+balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIRECT, page faults.
+"""
+
+from __future__ import annotations
+
+from models.seams import Inode, Thread, Throttle, Wb
+from sim.engine import Environment, Steps, Wait
+from sim.param import Ns, Spec
+
+
+class WriteCosts(Spec):
+    """Processor time of a write(2) call, of each page of it, and of the close(2) after it.
+
+    ``mark_ns`` is spent under the flusher's list lock when a clean inode becomes dirty.
+    """
+
+    call_ns: Ns
+    page_ns: Ns
+    close_ns: Ns
+    mark_ns: Ns
+
+
+class BufferedWriter:
+    """One process that writes: its account with the throttle; *close_ns* is the mean time of a close(2)."""
+
+    __slots__ = (
+        "_call_ns",
+        "_dirtier",
+        "_env",
+        "_mark_ns",
+        "_page_ns",
+        "_task",
+        "_thread",
+        "_throttle",
+        "close_ns",
+    )
+
+    def __init__(self, *, env: Environment, thread: Thread, costs: WriteCosts, throttle: Throttle) -> None:
+        self._env = env
+        self._thread = thread
+        self._task = thread.task
+        self._call_ns = costs.call_ns
+        self._page_ns = costs.page_ns
+        self.close_ns = costs.close_ns
+        self._mark_ns = costs.mark_ns
+        self._throttle = throttle
+        self._dirtier = throttle.dirtier()
+
+    def copy_ns(self, pages: int) -> int:
+        """Mean processor time of a call that copies *pages*."""
+        return self._call_ns + pages * self._page_ns
+
+    def dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
+        """The copied *pages* of *inode* become dirty; the caller goes on for *then_ns*: to be yielded.
+
+        After it, the caller asks `due`.
+        """
+        task, wb = self._task, inode.wb
+        wb.account_dirtied(pages)
+        self._dirtier.nr_dirtied += pages
+        clean = inode.dirty_pages == 0 and not inode.syncing
+        inode.dirty_pages += pages
+        if clean:
+            wb.add(inode, self._env.now)
+            task.system_ns += self._mark_ns + then_ns
+            return wb.lock.section(task, self._mark_ns, then_ns)
+        task.system_ns += then_ns
+        return then_ns
+
+    def room(self, wb: Wb) -> int:
+        """How many pages of *wb* this writer may dirty before `balance` is due; at least one."""
+        dirtier = self._dirtier
+        return max(1, self._throttle.poll_pages(wb, dirtier) - dirtier.nr_dirtied)
+
+    def due(self, wb: Wb) -> bool:
+        """Whether it is time to call `balance`, after a write to an inode of *wb*."""
+        dirtier = self._dirtier
+        return dirtier.nr_dirtied >= self._throttle.poll_pages(wb, dirtier)
+
+    def balance(self, wb: Wb) -> Steps:
+        """Let the throttle hold this writer back for *wb*'s sake."""
+        return self._throttle.balance(self._thread, wb, self._dirtier)

@@ -1,0 +1,53 @@
+"""What the readers of workloads' own command lines share."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+class CommandError(ValueError):
+    """A command line that cannot be read, or that asks for what is not modelled."""
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a command line; at least one, which may be empty.
+
+    Raises:
+        CommandError: a quotation is not closed.
+    """
+    try:
+        return shlex.split(line) or [""]
+    except ValueError as error:
+        raise CommandError(f"{line!r}: {error}; close it") from None
+
+
+def one_line(lines: Sequence[str], program: str) -> str:
+    """The only one of *lines*.
+
+    Raises:
+        CommandError: there are several.
+    """
+    if len(lines) > 1:
+        raise CommandError(
+            f"{len(lines)} command lines of {program}: only dds are started together; give each a program"
+            " of its own"
+        )
+    return lines[0]
+
+
+class CommandParser(ArgumentParser):
+    """argparse with errors instead of exits, and without abbreviations."""
+
+    def __init__(self) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """See `ArgumentParser.error`.
+
+        Raises:
+            CommandError: always.
+        """
+        raise CommandError(message)

@@ -1,0 +1,94 @@
+"""What every workload says: where it writes, how much, how its command line is read; and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Protocol
+
+from pydantic import BeforeValidator
+
+from models.variants import variant_field
+from sim.param import Spec
+
+
+def _numbered(value: object) -> object:
+    """A bare number of directories: that many, called 0, 1, 2 ..."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 1:
+            raise ValueError(f"{int(value)} directories; give one at least, or their paths")
+        return tuple(str(number) for number in range(value))
+    return value
+
+
+Directories = Annotated[tuple[str, ...], BeforeValidator(_numbered)]
+"""Paths, of which each picks its mount; or how many there are, if it does not matter where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What a workload reports: files so far, at what rate (summed over its processes), its own overhead, and
+    when (ns).
+    """
+
+    count: int
+    files_per_sec: float
+    app_overhead_us: int
+    end_ns: int
+
+
+class Workload(Protocol):
+    """A running program; it begins by itself."""
+
+    on_iteration: Callable[[Iteration], None]
+    on_end: Callable[[], None]
+
+    @property
+    def system_ns(self) -> int:
+        """System time of all its processes: work and spinning, as time(1) sees it."""
+
+    @property
+    def user_ns(self) -> int:
+        """User time of all its processes."""
+
+    @property
+    def share_done(self) -> float:
+        """How much of it is over."""
+
+
+class WorkloadSpec(Spec):
+    """A program and what it is told.
+
+    ``programs``: what its command may be called; ``costs``: what it takes itself on the reference machine,
+    which the command does not say; ``keeps_files``: whether its files are looked at afterwards, so that a
+    sync(2) follows.
+    """
+
+    programs: ClassVar[tuple[str, ...]] = ()
+    costs: ClassVar[dict[str, Any]] = {}
+    keeps_files: ClassVar[bool] = True
+    kind: str
+    directories: Directories
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """The fields that command *lines* give; several of them run at once.
+
+        Raises:
+            CommandError: they cannot be read, or ask for what is not modelled.
+        """
+        raise NotImplementedError
+
+    @property
+    def total_files(self) -> int:
+        """All files that it makes, as many in each directory."""
+        raise NotImplementedError
+
+    @property
+    def bytes_each(self) -> int:
+        """The length of each (bytes)."""
+        raise NotImplementedError
+
+
+AnyWorkload = Annotated[WorkloadSpec, variant_field("workloads")]
+"""Any variant of this folder, told apart by its ``kind``."""

@@ -1,0 +1,132 @@
+"""A thread for each writeback context: explicit work first, then the periodic check, then the background
+check.
+
+Stands for bdi_writeback_workfn / wb_workfn and wb_do_writeback (fs/fs-writeback.c).  Left out: the forker
+thread of 2.6.32-3.9, which is only seen in the first five seconds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from models.page_cache.accounting import PageCache
+from models.seams import Site, Thread, Wb
+from models.writeback.loop import Writeback
+from models.writeback.wb import BackingDevice, WritebackContext
+from models.writeback.work import Work
+from sim.engine import PARK, URGENT, Environment, Steps
+from sim.sync import Completion
+
+
+class ContextThread:
+    """The flusher of *wb*; it looks at its lists every *interval_ns*."""
+
+    def __init__(
+        self, env: Environment, thread: Thread, wb: Wb, writeback: Writeback, interval_ns: int
+    ) -> None:
+        self._env = env
+        self._wb = wb
+        self._writeback = writeback
+        self._interval_ns = interval_ns
+        self._last_periodic_ns = 0
+        self._asleep = False
+        self._works: deque[Work] = deque()
+        self.thread = thread
+        env.start(thread.task, self._run())
+        env.call_at(interval_ns, URGENT, self._tick)
+
+    @property
+    def in_progress(self) -> bool:
+        """writeback_in_progress: it runs, or was told to."""
+        return not self._asleep
+
+    def wake(self) -> None:
+        """Have it look at its works and at the thresholds."""
+        if self._asleep:
+            self._asleep = False
+            self._env.wake(self.thread.task)
+
+    def queue(self, work: Work) -> None:
+        """bdi_queue_work: run *work* as soon as the present one yields."""
+        self._works.append(work)
+        self.wake()
+
+    def _tick(self) -> None:
+        """The delayed work that fires every dirty_writeback_centisecs."""
+        if len(self._wb):
+            self.wake()
+        self._env.call_at(self._env.now + self._interval_ns, URGENT, self._tick)
+
+    def _run(self) -> Steps:
+        writeback, thread, works, wb = self._writeback, self.thread, self._works, self._wb
+        while True:
+            while works:
+                yield writeback.perform(thread, wb, works.popleft())
+            if self._env.now - self._last_periodic_ns >= self._interval_ns:
+                self._last_periodic_ns = self._env.now
+                yield writeback.perform(thread, wb, Work("periodic"))
+            if writeback.over_background(wb):
+                yield writeback.perform(thread, wb, Work("background"))
+            if not works:
+                self._asleep = True
+                yield PARK
+
+
+class ContextFlushers:
+    """See `models.seams.Flushers`: *contexts* of each device, each with a thread of its own.
+
+    *deal* gives an inode's number one of the contexts.
+    """
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        cache: PageCache,
+        writeback: Writeback,
+        interval_ns: int,
+        contexts: int,
+        deal: Callable[[int], int],
+    ) -> None:
+        self._site = site
+        self._cache = cache
+        self._writeback = writeback
+        self._interval_ns = interval_ns
+        self._contexts = contexts
+        self._deal = deal
+        self._threads: dict[Wb, ContextThread] = {}
+
+    @property
+    def threads(self) -> list[Thread]:
+        """All of them, in the order of their making."""
+        return [context.thread for context in self._threads.values()]
+
+    def register(self, bdi: BackingDevice) -> None:
+        """See `Flushers.register`."""
+        for number in range(self._contexts):
+            name = bdi.name if self._contexts == 1 else f"{bdi.name}-{number}"
+            site = self._site.of(name)
+            wb = WritebackContext(name, site.spin_lock("list_lock"), self._cache)
+            bdi.wbs.append(wb)
+            self._threads[wb] = ContextThread(
+                site.env, site.thread("flusher"), wb, self._writeback, self._interval_ns
+            )
+        wbs, deal = bdi.wbs, self._deal
+        bdi.wb_of = lambda number: wbs[deal(number)]
+        if self._contexts == 1:
+            bdi.wb_of = lambda _: wbs[0]
+
+    def start_background(self, wb: Wb) -> None:
+        """See `Flushers.start_background`."""
+        self._threads[wb].wake()
+
+    def in_progress(self, wb: Wb) -> bool:
+        """See `Flushers.in_progress`."""
+        return self._threads[wb].in_progress
+
+    def queue(self, wb: Wb, work: Work) -> Completion:
+        """See `Flushers.queue`."""
+        done = Completion(self._site.env)
+        self._threads[wb].queue(work._replace(done=done))
+        return done

@@ -1,0 +1,139 @@
+"""The loop that all flushers share: slices, chunks, and where a plug opens.
+
+Stands for fs/fs-writeback.c: wb_writeback, writeback_sb_inodes, __writeback_inodes_wb,
+__writeback_single_inode, writeback_chunk_size.  Left out: I_SYNC collisions, cgroups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final
+
+from models.page_cache.accounting import PageCache
+from models.seams import UNLIMITED_PAGES, Signals, Thread, Throttle, Wb
+from models.writeback.work import Work, WritebackCosts, WritebackRules
+from sim.engine import FAR_NS, Environment, Steps, Wait
+from sim.units import MIB, PAGE_BYTES
+
+MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
+
+
+class Slice:
+    """What came of one slice, once it is over: pages off the budget, and inodes that became clean."""
+
+    __slots__ = ("wrote",)
+
+    def __init__(self) -> None:
+        self.wrote = 0
+
+
+class Writeback:
+    """Runs work items, whoever's thread it is and whichever context."""
+
+    def __init__(
+        self,
+        *,
+        env: Environment,
+        rules: WritebackRules,
+        costs: WritebackCosts,
+        cache: PageCache,
+        throttle: Throttle,
+        signals: Signals,
+    ) -> None:
+        self._env = env
+        self._rules = rules
+        self._costs = costs
+        self._cache = cache
+        self._throttle = throttle
+        self._signals = signals
+
+    def over_background(self, wb: Wb) -> bool:
+        """over_bground_thresh: whether background work on *wb* has anything to do."""
+        threshold = self._cache.thresholds().background
+        return self._cache.dirty > threshold or wb.dirty > self._throttle.share(wb, threshold)
+
+    def perform(self, thread: Thread, wb: Wb, work: Work) -> Steps:
+        """wb_writeback: write *work* slice by slice until nothing is left to do."""
+        rules, env = self._rules, self._env
+        started_ns = env.now
+        pages_left = work.nr_pages
+        plugged = rules.plug_scope == "work" and thread.start_plug()
+        quota = rules.quota_pages
+        while pages_left > 0 and not (work.reason == "background" and not self.over_background(wb)):
+            if not wb.b_io or (quota is not None and work.reason != "periodic"):
+                age_ns = rules.expire if work.reason == "periodic" else 0
+                moved = wb.queue_io(started_ns if work.reason == "sync" else env.now - age_ns)
+                yield wb.lock.section(thread.task, moved * self._costs.move_ns)
+            slice_ns, end = env.now, Slice()
+            yield self._slice(thread, wb, work, pages_left if quota is None else min(quota, pages_left), end)
+            self._throttle.wrote(wb, slice_ns)
+            pages_left -= end.wrote
+            if not wb.b_more_io and (end.wrote == 0 if quota is None else end.wrote < quota):
+                break
+        if plugged:
+            yield from thread.finish_plug()
+        if work.done is not None:
+            work.done.complete()
+
+    def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
+        """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1)."""
+        end = Slice()
+        yield wb.lock.section(thread.task, wb.queue_io(self._env.now) * self._costs.move_ns)
+        yield self._slice(thread, wb, Work("background"), pages, end)
+        return end.wrote
+
+    def _slice(self, thread: Thread, wb: Wb, work: Work, pages_left: int, end: Slice) -> Steps:
+        """writeback_sb_inodes: visit inodes until b_io is empty, the time or the pages are used up.
+
+        One hold of the list lock takes an inode back and picks the next one.
+        """
+        env, rules, costs = self._env, self._rules, self._costs
+        task, lock, io = thread.task, wb.lock, wb.b_io
+        turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
+        until_ns = env.now + rules.slice_time if rules.quota_pages is None else FAR_NS
+        per_mapping, counts_inodes = rules.plug_scope == "mapping", rules.quota_pages is None
+        traced = self._signals.writeback_single_inode
+        # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
+        chunk = self._chunk_pages(wb, work, pages_left)
+        plugged = rules.plug_scope == "slice" and thread.start_plug()
+        wrote, only = 0, work.sb
+        yield lock.section(task, costs.take_ns, inode_ns)
+        while io:
+            inode = io.popleft()
+            if only is not None and inode.sb is not only:
+                wb.add(inode, env.now)
+                continue
+            # A sync's budget is no count: it says that the whole file is meant.
+            budget = chunk if chunk == UNLIMITED_PAGES else min(chunk, pages_left - wrote)
+            if per_mapping:
+                thread.start_plug()
+            inode.syncing = True
+            written = yield from inode.sb.filesystem.write_pages(thread, inode, budget)
+            if per_mapping:
+                yield from thread.finish_plug()
+            inode.syncing = False
+            wrote += written
+            if counts_inodes:
+                wrote += inode.dirty_pages == 0  # the kernel counts the inode, too
+            if traced.observers:
+                traced.emit(inode=inode, wrote=written)
+            if inode.dirty_pages:
+                wb.requeue(inode, budget - written, rules, work, env.now)
+            yield lock.section(task, turn_ns, inode_ns)
+            if env.now >= until_ns or wrote >= pages_left:
+                break
+        if plugged:
+            yield from thread.finish_plug()
+        end.wrote = wrote
+
+    def _chunk_pages(self, wb: Wb, work: Work, pages_left: int) -> int:
+        """writeback_chunk_size: half a second of bandwidth, in whole 4 MiB and at least one; or what a quota
+        leaves.
+        """
+        if work.reason == "sync":
+            return UNLIMITED_PAGES
+        if self._rules.quota_pages is not None:
+            return pages_left
+        limit = self._cache.thresholds().limit
+        pages = min(wb.bandwidth.avg_write // 2, limit // 8, pages_left)
+        return int(pages + MIN_CHUNK_PAGES) // MIN_CHUNK_PAGES * MIN_CHUNK_PAGES

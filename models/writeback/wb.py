@@ -1,0 +1,139 @@
+"""struct bdi_writeback and struct backing_dev_info: a writeback context, and the device that it belongs
+to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from models.page_cache.accounting import PageCache
+from models.page_cache.bandwidth import WriteBandwidth
+from models.seams import Inode, Wb
+from models.writeback.work import Work, WritebackRules
+from sim.sync import SpinLock
+
+
+class WritebackContext:
+    """See `models.seams.Wb`: b_dirty, b_io and b_more_io, oldest first, under one list_lock; and its page
+    counts.
+    """
+
+    __slots__ = (
+        "b_dirty",
+        "b_io",
+        "b_more_io",
+        "bandwidth",
+        "cache",
+        "dirtied",
+        "dirty",
+        "dirty_exceeded",
+        "lock",
+        "name",
+        "nr_dirty",
+        "written",
+    )
+
+    def __init__(self, name: str, lock: SpinLock, cache: PageCache) -> None:
+        self.cache = cache
+        self.name = name
+        self.lock = lock
+        self.b_dirty: deque[Inode] = deque()
+        self.b_io: deque[Inode] = deque()
+        self.b_more_io: deque[Inode] = deque()
+        self.bandwidth = WriteBandwidth()
+        self.dirty = 0
+        self.nr_dirty = 0
+        self.dirtied = 0
+        self.written = 0
+        self.dirty_exceeded = False
+        cache.wbs.append(self)
+
+    def account_dirtied(self, pages: int) -> None:
+        """See `Wb.account_dirtied`."""
+        cache = self.cache
+        self.dirty += pages
+        self.nr_dirty += pages
+        self.dirtied += pages
+        cache.dirty += pages
+        cache.nr_dirty += pages
+
+    def start_writeback(self, pages: int) -> None:
+        """See `Wb.start_writeback`."""
+        self.dirty -= pages
+        self.cache.dirty -= pages
+
+    def end_writeback(self, pages: int) -> None:
+        """See `Wb.end_writeback`."""
+        self.nr_dirty -= pages
+        self.written += pages
+        self.cache.nr_dirty -= pages
+
+    def add(self, inode: Inode, now_ns: int) -> None:
+        """See `Wb.add`; also redirty_tail."""
+        inode.dirtied_when = now_ns
+        self.b_dirty.append(inode)
+
+    def queue_io(self, older_than_ns: int) -> int:
+        """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
+        io, dirty = self.b_io, self.b_dirty
+        before = len(io)
+        io.extend(self.b_more_io)
+        self.b_more_io.clear()
+        if dirty and dirty[-1].dirtied_when <= older_than_ns:
+            expired = list(dirty)
+            dirty.clear()
+        else:
+            expired = []
+            while dirty and dirty[0].dirtied_when <= older_than_ns:
+                expired.append(dirty.popleft())
+        io.extend(_by_superblock(expired))
+        return len(io) - before
+
+    def requeue(self, inode: Inode, budget_left: int, rules: WritebackRules, work: Work, now_ns: int) -> None:
+        """requeue_inode: an inode that is still dirty waits for its next turn."""
+        if budget_left <= 0 and (rules.used_up == "more_io" or work.reason == "periodic"):
+            self.b_more_io.append(inode)
+        else:
+            self.add(inode, now_ns)
+
+    def __len__(self) -> int:
+        return len(self.b_dirty) + len(self.b_io) + len(self.b_more_io)
+
+    def check(self) -> None:
+        """Each dirty inode is on one list of its own context.
+
+        Raises:
+            AssertionError: one is on two lists, is clean, is being written back, or belongs elsewhere.
+        """
+        listed = [*self.b_dirty, *self.b_io, *self.b_more_io]
+        assert len({id(inode) for inode in listed}) == len(listed), f"{self.name}: an inode is listed twice"
+        for inode in listed:
+            assert inode.wb == self, f"{self.name}: an inode of {inode.wb.name} is listed"
+            assert inode.dirty_pages > 0, f"{self.name}: a clean inode is listed"
+            assert not inode.syncing, f"{self.name}: an inode is listed while it is written back"
+        assert 0 <= self.dirty <= self.nr_dirty, (
+            f"{self.name}: {self.dirty} of {self.nr_dirty} pages are dirty"
+        )
+
+
+def _by_superblock(inodes: list[Inode]) -> list[Inode]:
+    """move_expired_inodes: where several superblocks are mixed, the inodes of each come together."""
+    if not inodes or all(inode.sb is inodes[0].sb for inode in inodes):
+        return inodes
+    superblocks = dict.fromkeys(inode.sb for inode in inodes)
+    return [inode for sb in superblocks for inode in inodes if inode.sb is sb]
+
+
+class BackingDevice:
+    """backing_dev_info: a queue and its writeback contexts; ``wb_of`` gives a new inode's number its
+    context.
+    """
+
+    wb_of: Callable[[int], Wb]
+
+    def __init__(self, name: str, queue: Any) -> None:
+        self.name = name
+        self.queue = queue
+        self.wbs: list[Wb] = []
