@@ -180,7 +180,7 @@ _natural.__name__, _positive.__name__ = "whole number", "number of one or more"
 def _run(arguments: Namespace) -> int:
     from experiments.config import from_command, load
     from experiments.problems import bad
-    from experiments.report import outcome_table, print_fs_mark
+    from experiments.report import outcome_table, parts_tables, print_fs_mark
     from experiments.runner import run_all, write_outcomes
 
     if (arguments.config is None) == (arguments.fs_mark is None):
@@ -214,6 +214,9 @@ def _run(arguments: Namespace) -> int:
     else:
         print(experiment.title)
     print(outcome_table(outcomes, experiment.axis))
+    for outcome in outcomes:
+        for text in parts_tables(outcome):
+            print(f"\n{text}" if len(outcomes) == 1 else f"\n{outcome.variant}: {text}")
     return 0
 
 

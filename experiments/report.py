@@ -68,12 +68,57 @@ def _figure(value: float) -> str:
 
 def outcome_table(outcomes: Sequence[Outcome], axis: str | None) -> str:
     """One line per run: what the workload, time(1), iostat and xfs_bmap would say."""
-    columns = [*_COLUMNS, *(_OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION)]
+    kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
+    columns = [*_COLUMNS, *(kinds if all(len(o.programs) == 1 for o in outcomes) else [])]
     header = ("variant", *([axis] if axis else []), *(name for name, _ in columns))
     return table(
         header,
         [(o.variant, *([str(o.point)] if axis else []), *(cell(o) for _, cell in columns)) for o in outcomes],
     )
+
+
+def parts_tables(outcome: Outcome) -> list[str]:
+    """What each program, disk and mount of one run got, where there are several of a kind."""
+    tables = []
+    rows: list[tuple[str, ...]]
+    if len(outcome.programs) > 1:
+        rows = [
+            (
+                name,
+                f"{p.wall_time:.1f}",
+                f"{p.system_cpu_time:.1f}",
+                f"{p.user_cpu_time:.1f}",
+                _figure(p.files),
+                _figure(p.file_bytes / p.wall_time / 1e6),
+            )
+            for name, p in outcome.programs.items()
+        ]
+        tables.append(table(("program", "wall s", "sys s", "user s", "files", "file MB/s"), rows))
+    if len(outcome.disks) > 1:
+        rows = [
+            (
+                name,
+                _figure(d.ios / outcome.wall_time),
+                _figure(d.sectors * SECTOR_BYTES / outcome.wall_time / 1e6),
+                f"{_share(d.sectors * SECTOR_BYTES / 1024, d.ios):.1f}",
+                f"{100 * _share(d.merges, d.merges + d.ios):.1f}",
+            )
+            for name, d in outcome.disks.items()
+            if d.ios
+        ]
+        tables.append(table(("disk", "w/s", "wMB/s", "wareq-sz KiB", "wrqm %"), rows))
+    if len(outcome.mounts) > 1:
+        rows = [
+            (
+                name,
+                f"{m.log_bytes / 1e6:.1f}",
+                _figure(_share(sum(m.extents), len(m.extents))) if m.extents else "1",
+                _figure(_share(m.extent_bytes / 1024, sum(m.extents))) if m.extents else "-",
+            )
+            for name, m in outcome.mounts.items()
+        ]
+        tables.append(table(("mount", "log MB", "extents/file", "extent KiB"), rows))
+    return tables
 
 
 _COLUMNS: Final[list[tuple[str, Callable[[Outcome], str]]]] = [

@@ -22,10 +22,10 @@ from experiments.progress import Meter, Progress
 from models.block.queue import Queue
 from models.machine import PRIMITIVES, Machine, build
 from models.scenario import Scenario
-from models.seams import NoSpace
+from models.seams import Filesystem, NoSpace
 from models.workloads.spec import Iteration
 from sim.engine import GiveUp
-from sim.units import SECTOR_BYTES, S
+from sim.units import PAGE_BYTES, SECTOR_BYTES, S
 
 CASE_FILE: Final = "case.json"
 
@@ -71,10 +71,12 @@ class DiskResult:
 class MountResult:
     """What lies on one filesystem after the run.
 
-    ``extents``: of the files whose pages are kept one by one, how many each lies in.
+    ``extents``: of the files whose pages are kept one by one, how many each lies in; ``extent_bytes``: what
+    these hold together.  All other files lie in one each.
     """
 
     log_bytes: int
+    extent_bytes: int
     extents: tuple[int, ...]
 
 
@@ -218,10 +220,7 @@ def _outcome(
 ) -> Outcome:
     last = {sample.program: sample for sample in samples}
     programs = {name: _program_result(case, machine, name, last[name]) for name in machine.programs}
-    mounts = {
-        name: MountResult(sb.filesystem.log_bytes, sb.filesystem.extents_per_file())
-        for name, sb in machine.mounts.items()
-    }
+    mounts = {name: _mount_result(sb.filesystem) for name, sb in machine.mounts.items()}
     wall_s = samples[-1].end_ns / S
     return Outcome(
         variant=case.variant,
@@ -248,6 +247,11 @@ def _outcome(
         cpu_s=cpu_s,
         peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
+
+
+def _mount_result(filesystem: Filesystem) -> MountResult:
+    held = sum(file.size for file in filesystem.layouts()) * PAGE_BYTES
+    return MountResult(filesystem.log_bytes, held, filesystem.extents_per_file())
 
 
 def _program_result(case: Case, machine: Machine, name: str, last: Sample) -> ProgramResult:

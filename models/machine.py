@@ -126,11 +126,9 @@ class _Builder:
             mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
             variation=lambda name: streams.service_times(name, cpu.cv),
             variations=lambda name: streams.service_time_arrays(name, cpu.cv),
+            uniforms=streams.uniforms,
             dice=streams.generator,
         )
-
-    def _owner(self, name: str, others: object) -> str:
-        return ""
 
     def _disk(self, name: str) -> BackingDevice:
         """A disk's device, its queue and its bdi."""
@@ -144,7 +142,7 @@ class _Builder:
             }
         )
         queue = Queue(
-            site=self._site.of(self._owner(name, None)),
+            site=self._site.of(name),
             name=name,
             spec=drive.queue,
             pool=self._kernel.requests,
@@ -160,7 +158,7 @@ class _Builder:
         kind, costs = mount.filesystem.kind, cpu.paths.filesystems[mount.filesystem.kind]
         sb = MountedSuperblock(self._env, name, self._bdis[mount.disk], first_block)
         sb.filesystem = component_of("filesystems", mount.filesystem)(
-            site=self._site.of(self._owner(name, None)),
+            site=self._site.of(name),
             sb=sb,
             spec=mount.filesystem,
             rules=self._kernel.filesystems[kind],
@@ -205,7 +203,7 @@ class _Builder:
             return BufferedWriter(env=env, thread=thread, costs=costs, throttle=self._throttle)
 
         self.machine.programs[name] = component_of("workloads", program.workload)(
-            site=self._site.of(self._owner(name, None)),
+            site=self._site.of(name),
             spec=program.workload,
             program_scale=cpu.writer_scale,
             start_ns=program.start,

@@ -63,6 +63,7 @@ class Site:
     mutex: Callable[[str], Mutex]
     variation: Callable[[str], Callable[[], float]]
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
+    uniforms: Callable[[str], Callable[[], float]]
     dice: Callable[[str], np.random.Generator]
 
     def of(self, owner: str) -> Site:
@@ -77,7 +78,8 @@ class Site:
 
         return replace(
             self, thread=named(self.thread), spin_lock=named(self.spin_lock), mutex=named(self.mutex),
-            variation=named(self.variation), variations=named(self.variations), dice=named(self.dice),
+            variation=named(self.variation), variations=named(self.variations),
+            uniforms=named(self.uniforms), dice=named(self.dice),
         )  # fmt: skip
 
 

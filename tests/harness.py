@@ -151,6 +151,7 @@ class BlockLayer:
             mutex=lambda name: Mutex(self.env, name, 1_000),
             variation=lambda name: lambda: 1.0,
             variations=lambda name: np.ones,
+            uniforms=Streams(1).uniforms,
             dice=Streams(1).generator,
         )
         self.queue = Queue(

@@ -12,6 +12,7 @@ from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, S
 
 _EXTENTS: Final = "docs/measurements.md D"
 _EXT4: Final = "docs/measurements.md E"
+_JOURNAL: Final = "docs/measurements.md F"
 _MKFS: Final = "mkfs.xfs 3.2 defaults for 500 TB with metadata CRCs [R]"
 _LOG_ITEM: Final = "struct xfs_inode_log_format and xfs_icdinode of 3.11 with op headers [R]"
 
@@ -20,7 +21,7 @@ P13_XFS: Final = XfsSpec.model_validate(
         "kind": specified("xfs", "report P13"),
         "size": specified(500 * 10**12, "report P13: 500TB sparse"),
         "agcount": specified(500, f"{_MKFS}: groups of 1 TB"),
-        "group_head": assumed(0, "headers: left out, as the log's place is approximate", 0, 512 * KIB),
+        "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         "inode_bytes": specified(512, f"{_MKFS}: CRCs need 512 B"),
         "cluster_bytes": specified(
             16 * KIB, "fs/xfs of 3.11: 8 KiB scaled by inode size; 16 KiB bios are measured, C"
@@ -64,6 +65,10 @@ _METADATA: Final[dict[str, Any]] = {
     )
 }
 
+_LOG: Final[dict[str, Any]] = {
+    name: P13_XFS.log.inputs()[name] for name in ("iclogs", "record_header", "ail_pause", "sync_interval")
+}
+
 N10_XFS: Final = XfsSpec.model_validate(
     {
         "kind": specified("xfs", "report N10"),
@@ -76,7 +81,17 @@ N10_XFS: Final = XfsSpec.model_validate(
         "agcount": assumed(4, "mkfs.xfs of 2010 without a stripe: four groups", 4, 16),
         "group_head": specified(48 * KIB, "report N10: the first file starts at sector 96"),
         **_METADATA,
-        "log": None,
+        "log": {
+            **_LOG,
+            "size": assumed(
+                10 * MIB, "mkfs.xfs of 2010: 2560 blocks for a filesystem of 10 GiB [R]", 10 * MIB, 128 * MIB
+            ),
+            "iclog_bytes": specified(256 * KIB, "report N10: logbsize=262144"),
+            "checkpoint_bytes": specified(
+                10 * MIB // 8,
+                "an eighth of the log, as from 2.6.35 on; before, each transaction was written [R]",
+            ),
+        },
     }
 )
 W25_XFS: Final = XfsSpec.model_validate(
@@ -87,7 +102,12 @@ W25_XFS: Final = XfsSpec.model_validate(
         "agcount": specified(128, "mechanisms.md 6.5 [S]"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         **_METADATA,
-        "log": None,
+        "log": {
+            **_LOG,
+            "size": specified(2038 * MIB, f"{_MKFS}: the largest log"),
+            "iclog_bytes": specified(32 * KIB, "mount default (logbsize)"),
+            "checkpoint_bytes": specified(2038 * MIB // 8, "fs/xfs/xfs_log_priv.h: XLOG_CIL_SPACE_LIMIT [R]"),
+        },
     }
 )
 LOOP_XFS: Final = XfsSpec.model_validate(
@@ -97,7 +117,12 @@ LOOP_XFS: Final = XfsSpec.model_validate(
         "agcount": measured(4, _EXTENTS),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         **_METADATA,
-        "log": None,
+        "log": {
+            **_LOG,
+            "size": measured(64 * MIB, f"{_EXTENTS}: mkfs.xfs 6.1"),
+            "iclog_bytes": measured(32 * KIB, "docs/measurements.md C: records of 32 KiB"),
+            "checkpoint_bytes": specified(64 * MIB // 8, "fs/xfs/xfs_log_priv.h: XLOG_CIL_SPACE_LIMIT [R]"),
+        },
     }
 )
 LOOP_EXT4: Final = Ext4Spec.model_validate(
@@ -106,7 +131,17 @@ LOOP_EXT4: Final = Ext4Spec.model_validate(
         "size": measured(12 * GIB, _EXT4),
         "flex_groups": measured(16, f"{_EXT4}: dumpe2fs"),
         "descriptors": measured(1026 * PAGE_BYTES, f"{_EXT4}: dumpe2fs; 2 blocks and 1024 reserved"),
-        "journal": measured(64 * MIB, f"{_EXT4}: dumpe2fs"),
+        "journal": {
+            "size": measured(64 * MIB, f"{_EXT4}: dumpe2fs"),
+            "commit_interval": specified(5 * S, "fs/jbd2: JBD2_DEFAULT_MAX_COMMIT_AGE"),
+            "expire": specified(30 * S, "vm.dirty_expire_centisecs, for the mapping of the device"),
+            "create_credits": measured(47, f"{_JOURNAL}: handles"),
+            "map_credits": measured(32, f"{_JOURNAL}: handles"),
+            "convert_credits": measured(18, f"{_JOURNAL}: handles, reserved"),
+            "names_per_leaf": measured(
+                57, f"{_JOURNAL}: 0.0168 to 0.018 blocks a file with names of 40 characters"
+            ),
+        },
     }
 )
 FILESYSTEMS: Final[dict[str, FilesystemSpec]] = {

@@ -81,6 +81,7 @@ P13_MACHINE: Final = MachineSpec.model_validate(
     }
 )
 
+_LOOP_PAGE: Final = measured(3_040, f"{_EXTENTS}: as in B, with the copy to tmpfs")
 _LOOP_MAP: Final = measured(
     21_450, f"{_EXTENTS}: 24 us a page and 31 a run, less the other paths and half a conversion"
 )
@@ -106,7 +107,10 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
                     "page_ns": measured(1_600, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
                 },
                 "filesystems": {
-                    kind: {**costs, "flusher": {**costs["flusher"], "map_ns": _LOOP_MAP}}
+                    kind: {
+                        **costs,
+                        "flusher": {**costs["flusher"], "map_ns": _LOOP_MAP, "page_ns": _LOOP_PAGE},
+                    }
                     for kind, costs in REFERENCE_PATHS["filesystems"].items()
                 },
             },

@@ -8,6 +8,7 @@ filesystem gives blocks to what the walk could not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Generator, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from models.filesystems.page_walk import (
     DICE,
     DONE,
     ELAPSED,
+    MAPPED_EXTENTS,
     PAGE,
     PAGES,
     RANGES,
@@ -35,7 +37,7 @@ from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
-from sim.engine import Steps, Wait
+from sim.engine import PARK, Steps, Wait
 from sim.units import PAGE_SECTORS
 
 _DICE: Final = 4_096
@@ -73,7 +75,8 @@ class Dice:
 
 
 class DelallocFilesystem(ABC):
-    """One mounted filesystem; its dice are called *dice*, and blocks are given as *unwritten* ones or not.
+    """One mounted filesystem; its dice are called *dice*, the thread that completes small files
+    *ioend_worker*, and blocks are given as *unwritten* ones or not.
 
     ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
     """
@@ -89,6 +92,7 @@ class DelallocFilesystem(ABC):
         site: Site,
         sb: MountedSuperblock,
         dice: str,
+        ioend_worker: str,
         unwritten: bool,
         map_ns: int,
         page_ns: int,
@@ -97,6 +101,7 @@ class DelallocFilesystem(ABC):
     ) -> None:
         self._site = site
         self._env = site.env
+        self._ioend_worker = site.thread(ioend_worker)
         self._sb = sb
         self._bdi = sb.bdi
         self._queue = sb.bdi.queue
@@ -104,6 +109,9 @@ class DelallocFilesystem(ABC):
         self._map_ns = map_ns
         self._page_ns = page_ns
         self._workers = Workers(site.env, ioend_ns, map_ns, self._converted) if unwritten else None
+        self._ioend_ns = ioend_ns
+        self._ioends: deque[tuple[Any, Flight, int]] = deque()
+        self._ioend_asleep = True
         self._dice = Dice(site, dice)
         self._inodes = 0
         self._files: list[PagedFile] = []
@@ -200,6 +208,8 @@ class DelallocFilesystem(ABC):
         bio_pages, dice = self._queue.bio_pages, self._dice
         ended = CONVERT
         while ended != DONE:
+            if self._log_is_full():
+                yield from self._wait_for_log(thread)
             at[DICE] = dice.ready()
             ended = self._walk(inode, at, bio_pages, self._env.next_event_ns() - self._env.now, bios)
             dice.at = int(at[DICE])
@@ -235,6 +245,18 @@ class DelallocFilesystem(ABC):
     def _write(self, file: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Filesystem.write`; stops at a page for which there is no room."""
 
+    @abstractmethod
+    def _log_is_full(self) -> bool:
+        """Whether a new transaction has to wait for log space."""
+
+    @abstractmethod
+    def _wait_for_log(self, thread: Thread) -> Steps:
+        """Until it need not."""
+
+    @abstractmethod
+    def _mapped(self, inode: Any, extents: int) -> None:
+        """So many *extents* of *inode* were given blocks, each in a transaction of its own."""
+
     def _released(self, inode: Any) -> None:  # noqa: B027
         """What the last close does to a file that is kept page by page."""
 
@@ -246,9 +268,38 @@ class DelallocFilesystem(ABC):
         """Give a file of one run its blocks, all together; the first, or `NOT_TOGETHER`."""
 
     def _run_ended(self, context: tuple[Any, Flight, int]) -> None:
-        """A bio of a file of one run is on the device: inode, under which flight, and how many pages."""
-        inode, flight, pages = context
-        flight.end(inode.wb, pages)
+        """A bio of a file of one run is on the device: inode, under which flight, and how many pages.
+
+        The worker logs the file's size; unwritten extents are converted with it, and clean only then.
+        """
+        if self._workers is None:
+            inode, flight, pages = context
+            flight.end(inode.wb, pages)
+        self._ioends.append(context)
+        if self._ioend_asleep:
+            self._ioend_asleep = False
+            self._env.wake(self._ioend_worker.task)
+
+    def _end_ios(self) -> Steps:
+        """The workqueue: one transaction per ioend."""
+        ioends, unwritten = self._ioends, self._workers is not None
+        while True:
+            self._ioend_asleep = True
+            yield PARK
+            while ioends:
+                inode, flight, pages = ioends.popleft()
+                yield self._ioend_wait()
+                self._run_converted(inode)
+                if unwritten:
+                    flight.end(inode.wb, pages)
+
+    @abstractmethod
+    def _ioend_wait(self) -> Wait:
+        """The worker's time for one file of one run: to be yielded."""
+
+    @abstractmethod
+    def _run_converted(self, inode: Any) -> None:
+        """A file of one run has its size logged, and its extent converted."""
 
     @abstractmethod
     def _prepare(self, inode: Any, at: NDArray[np.int64]) -> None:
@@ -294,6 +345,8 @@ class DelallocFilesystem(ABC):
             self._unlock(inode)
         elif elapsed_ns:
             yield elapsed_ns
+        if at[MAPPED_EXTENTS]:
+            self._mapped(inode, int(at[MAPPED_EXTENTS]))
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:

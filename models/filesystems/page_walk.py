@@ -18,9 +18,11 @@ from models.page_cache.file_pages import Pages, clean, next_dirty, run_alike
 # many dice were used, and how many pages were written.
 # START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents the file's tree
 # takes. Of the present step alone: the time used (ns), how many pages were put under writeback, how many rows
-# of bios and how many ranges of blocks these are, and whether it ends in the middle of an allocation.
-PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, ELAPSED, PAGES, BIOS, RANGES, ALLOCATING = range(13)
-_STATE: Final = 13
+# of bios and how many ranges of blocks these are, whether it ends in the middle of an allocation, and how
+# many extents were given blocks.
+PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM = range(8)
+ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS = range(8, 14)
+_STATE: Final = 14
 _NOT_YET: Final = -1
 UNCOUNTED: Final = (1 << 63) - 1
 """``at[CALLS]`` of a walk whose budget is in pages."""
@@ -46,7 +48,7 @@ def new_walk(page: int, budget: int) -> NDArray[np.int64]:
 @compiled
 def begin_step(at: NDArray[np.int64]) -> None:
     """Nothing of this step was done."""
-    at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = 0
+    at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = at[MAPPED_EXTENTS] = 0
 
 
 @compiled

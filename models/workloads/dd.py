@@ -128,7 +128,6 @@ def dd(
     """The running dds; they end with the last write."""
     pages = spec.bs // PAGE_BYTES
     return FileWriters(
-        name="dd",
         site=site,
         mount_of=mount_of,
         processors=processors,

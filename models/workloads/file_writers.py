@@ -59,7 +59,6 @@ class FileWriters:
     def __init__(
         self,
         *,
-        name: str,
         site: Site,
         mount_of: Callable[[str], MountedSuperblock],
         processors: Processors,
@@ -79,11 +78,11 @@ class FileWriters:
         self._call_pages = call_pages
         self._app_ns = app_ns
         self._fork_ns = fork_ns
-        self._variations = [site.variation(f"{name}-{i}") for i in range(len(jobs))]
+        self._variations = [site.variation(f"process {i}") for i in range(len(jobs))]
         self.on_end = on_end
         self._running = len(jobs)
-        self._parent = site.thread(name)
-        self._threads = [site.thread(f"{name}-{i}") for i in range(len(jobs))]
+        self._parent = site.thread("parent")
+        self._threads = [site.thread(f"process {i}") for i in range(len(jobs))]
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.written_pages = 0
         site.env.start(self._parent.task, self._run(start_ns), start_ns)

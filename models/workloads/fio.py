@@ -184,12 +184,11 @@ def fio(
     pages = spec.filesize // PAGE_BYTES
     jobs = []
     for number in range(spec.numjobs):
-        dice = site.dice(f"fio job {number}")
+        dice = site.dice(f"job {number}")
         random = (spec.rw[number] if isinstance(spec.rw, tuple) else spec.rw) == "randwrite"
         orders = [RandomMap(dice, pages).take if random else sequential() for _ in range(spec.nrfiles)]
         jobs.append(Job(spec.directories[number % len(spec.directories)], orders, pages))
     return FileWriters(
-        name="fio",
         site=site,
         mount_of=mount_of,
         processors=processors,

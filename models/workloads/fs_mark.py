@@ -186,13 +186,13 @@ class FsMark:
         self._mount_of = mount_of
         self._processors = processors
         self._writer = writer
-        self._variations = [site.variation(f"fs_mark process {i}") for i in range(spec.processes)]
+        self._variations = [site.variation(f"process {i}") for i in range(spec.processes)]
         self.on_end = on_end
         self._running = 0
         self._rates: list[float] = []
         self._app_ns = 0
         self._parent = env.task("fs_mark")
-        self._threads = [site.thread(f"fs_mark-{i}") for i in range(spec.processes)]
+        self._threads = [site.thread(f"process {i}") for i in range(spec.processes)]
         self.iterations: list[Iteration] = []
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         env.start(self._parent, self._iterate(), start_ns)

@@ -1,8 +1,8 @@
-"""ext4 for files of many pages: where their blocks lie.
+"""ext4: groups, delayed allocation and the journal.
 
 Stands for ext4_map_blocks and ext4_mb_new_blocks with delayed allocation, ext4_mb_group_or_file,
 find_group_orlov, ext4_release_file; the decisions are in `extents/ext4_layout.py`, the free space in
-`extents/mballoc.py`.  Left out: the journal, what metadata is written, the locks of groups and locality
+`extents/mballoc.py`.  Left out: the locks of groups and locality
 groups (one flusher takes them alone), bigalloc, what reclaim makes of preallocations.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.filesystems.delalloc import NOT_TOGETHER, DelallocFilesystem
+from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.layout import (
     GROUP_PREALLOC_PAGES,
     LEAF_EXTENTS,
@@ -73,6 +74,17 @@ class Flex:
         return self._next_inode
 
 
+class Directory:
+    """A directory: its flex group, its names, and the blocks that these lie in (htree leaves)."""
+
+    __slots__ = ("flex", "leaves", "names")
+
+    def __init__(self, flex: Flex) -> None:
+        self.flex = flex
+        self.leaves: list[int] = []
+        self.names = 0
+
+
 class Ext4Inode(FileInode):
     """An inode: its number, and where the search for its blocks begins."""
 
@@ -114,10 +126,20 @@ class Ext4(DelallocFilesystem):
         cache: PageCache,
     ) -> None:
         super().__init__(
-            site=site, sb=sb, dice="ext4 flusher", unwritten=rules.unwritten, map_ns=flusher_costs.map_ns,
-            page_ns=flusher_costs.page_ns, ioend_ns=flusher_costs.ioend_ns, cache=cache,
-        )  # fmt: skip
+            site=site,
+            sb=sb,
+            dice="map",
+            ioend_worker="kworker/ext4-rsv",
+            unwritten=rules.unwritten,
+            map_ns=flusher_costs.map_ns,
+            page_ns=flusher_costs.page_ns,
+            ioend_ns=flusher_costs.ioend_ns,
+            cache=cache,
+        )
         self._costs = writer_costs
+        self._create_ns = writer_costs.create_ns
+        self._create_credits, self._map_credits = spec.journal.create_credits, spec.journal.map_credits
+        self._names_per_leaf = spec.journal.names_per_leaf
         self._rules = rules
         self._geometry = geometry = spec.geometry
         self._mballoc = Mballoc(geometry, by_order=rules.by_order)
@@ -126,11 +148,18 @@ class Ext4(DelallocFilesystem):
         self._orlov = site.dice("orlov")
         self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(site.processors)]
         self.tree_blocks = 0
+        self._run_blocks = 0
+        self._leaf = site.uniforms("leaf")
+        self._journal = Journal(
+            site=site, queue=self._queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
+            start_block=geometry.journal_block, first_block=sb.first_block,
+        )  # fmt: skip
+        site.env.start(self._ioend_worker.task, self._end_ios())
 
     @property
     def log_bytes(self) -> int:
-        """See `Filesystem.log_bytes`; the journal is left out."""
-        return 0
+        """See `Filesystem.log_bytes`."""
+        return self._journal.written_bytes
 
     def group_of(self, inode: Ext4Inode) -> int:
         """See `Filesystem.group_of`."""
@@ -138,29 +167,43 @@ class Ext4(DelallocFilesystem):
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
-        yield 0
+        return self._journal.force(thread)
 
-    def mkdir(self, thread: Thread) -> Generator[Wait, None, Flex]:
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
         """See `Filesystem.mkdir`."""
-        directory = self._new_directory()
+        directory = Directory(self._orlov_flex())
         yield self._costs.mkdir_ns
         thread.task.system_ns += self._costs.mkdir_ns
         return directory
 
     def create(
-        self, thread: Thread, directory: Flex, lead_ns: int, factor: float, then_ns: int
+        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, Ext4Inode]:
         """See `Filesystem.create`."""
-        create_ns = int(self._costs.create_ns * factor)
+        journal, credits_asked = self._journal, self._create_credits
+        create_ns = int(self._create_ns * factor)
+        yield from journal.start(thread, credits_asked)
         yield lead_ns + create_ns + then_ns
         thread.task.system_ns += create_ns + then_ns
         self._cache.cached_inodes += 1
         self._inodes += 1
-        first = directory.number * self._geometry.flex_groups
-        goal = first + 1 if self._geometry.keeps_off_data(first) else first
-        number = directory.new_inode()
-        wb = self._bdi.wb_of(self._inodes)
-        return Ext4Inode(self._sb, wb, number, min(goal, self._geometry.groups - 1))
+        geometry, flex = self._geometry, directory.flex
+        first = flex.number * geometry.flex_groups
+        goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
+        inode = Ext4Inode(self._sb, self._bdi.wb_of(self._inodes), flex.new_inode(), goal)
+        directory.names += 1
+        if directory.names > len(directory.leaves) * self._names_per_leaf:
+            directory.leaves.append(self._find(first, 1)[0])
+            self.tree_blocks += 1
+        group, leaf = self.group_of(inode), directory.leaves[int(self._leaf() * len(directory.leaves))]
+        bitmap = geometry.bitmap_block(group, inodes=True)
+        journal.stop(
+            credits_asked,
+            (geometry.inode_block(inode.number), leaf, bitmap, geometry.descriptor_block(group), 0),
+        )
+        return inode
 
     @property
     def free_blocks(self) -> int:
@@ -186,11 +229,66 @@ class Ext4(DelallocFilesystem):
         if not np.any(_is_delayed(inode.file.pages.states)):
             self._give_up_held(inode.file)
 
-    def _map_run(self, thread: Thread, inode: Ext4Inode, pages: int) -> Generator[Wait, None, int]:
-        return NOT_TOGETHER
-        yield 0
+    # -- the journal ---------------------------------------------------------------------------------------
 
-    def _new_directory(self) -> Flex:
+    def _log_is_full(self) -> bool:
+        return self._journal.is_full
+
+    def _wait_for_log(self, thread: Thread) -> Steps:
+        asked = self._map_credits
+        yield from self._journal.start(thread, asked)
+        self._journal.stop(asked, ())
+
+    def _mapped(self, inode: Ext4Inode, extents: int) -> None:
+        """The inode holds the root of its tree; blocks of that are few, and counted with the bitmaps."""
+        group = inode.goal_group
+        self._log_extent(inode, group)
+
+    def _log_extent(self, inode: Ext4Inode, group: int) -> None:
+        geometry = self._geometry
+        self._journal.dirty(
+            (
+                geometry.inode_block(inode.number), geometry.bitmap_block(group, inodes=False),
+                geometry.descriptor_block(group),
+            )
+        )  # fmt: skip
+
+    def _converted(self, inode: Ext4Inode, ranges: int) -> None:
+        self._journal.dirty((self._geometry.inode_block(inode.number),))
+
+    def _ioend_wait(self) -> Wait:
+        return self._ioend_ns
+
+    def _run_converted(self, inode: Ext4Inode) -> None:
+        self._converted(inode, 1)
+        if self._workers is not None:
+            self._journal.release()
+
+    # -- writeback -----------------------------------------------------------------------------------------
+
+    def _map_run(self, thread: Thread, inode: Ext4Inode, pages: int) -> Generator[Wait, None, int]:
+        """ext4_map_blocks for a small file that is closed or not."""
+        journal, asked = self._journal, self._map_credits
+        yield from journal.start(thread, asked)
+        if self._workers is not None:
+            yield from journal.reserve(thread)
+        yield int(self._map_ns * self._dice.throw()) + pages * self._page_ns
+        if self._rules.packs_closed or inode.file.open:
+            block, got = self._from_locality_group(thread.task, inode.goal_group, pages)
+        else:
+            block, got = self._find(inode.goal_group, pages)
+        if got < pages:
+            self._mballoc.give_back(block, got)
+            if self._workers is not None:
+                journal.release()
+            journal.stop(asked, ())
+            return NOT_TOGETHER
+        journal.stop(asked, ())
+        self._log_extent(inode, block // GROUP_BLOCKS)
+        self._run_blocks += pages
+        return block
+
+    def _orlov_flex(self) -> Flex:
         """find_group_orlov for a directory of the root: the flex group with the fewest, of those with room
         above the average; equals are told apart by where a hash of the name begins.
         """

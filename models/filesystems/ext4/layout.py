@@ -21,6 +21,7 @@ from models.filesystems.page_walk import (
     ELAPSED,
     GO_ON,
     LEFT,
+    MAPPED_EXTENTS,
     NO_PAGE,
     ROOM,
     begin_step,
@@ -138,6 +139,7 @@ def walk(
         if pages.states[page] == DELAYED | HELD and at[ROOM] > 0 and at[DICE] < len(dice):
             at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
             at[DICE] += 1
+            at[MAPPED_EXTENTS] += 1
             at[ROOM] -= use_held(pages, page, run_alike(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
             continue
         if not pages.states[page] & MAPPED:

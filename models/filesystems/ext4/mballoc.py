@@ -22,6 +22,8 @@ _MIN_TO_SCAN: Final = 10  # MB_DEFAULT_MIN_TO_SCAN
 _LINEAR_SCAN_GROUPS: Final = 16  # MB_DEFAULT_LINEAR_SCAN_THRESHOLD
 _INODE_TABLE_BLOCKS: Final = 512  # 8192 inodes of 256 B for a group, mkfs's default
 _BITMAPS: Final = 2
+_INODES_PER_BLOCK: Final = 16
+_DESCRIPTORS_PER_BLOCK: Final = 64
 _FLEX_GROUPS_WITH_OWN_FIRST: Final = 4  # EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME
 _ROOT_BLOCKS: Final = 6
 """The root directory and lost+found."""
@@ -57,6 +59,29 @@ class Geometry(NamedTuple):
             described = min(self.flex_groups, self.groups - group)
             head += described * (_BITMAPS + _INODE_TABLE_BLOCKS) + (_ROOT_BLOCKS if group == 0 else 0)
         return head + (self.journal_blocks if group == self.journal_group else 0)
+
+    @property
+    def journal_block(self) -> int:
+        """The first block of the journal: behind what else mkfs keeps in its group."""
+        group = self.journal_group
+        return group * GROUP_BLOCKS + self.head_blocks(group) - self.journal_blocks
+
+    def bitmap_block(self, group: int, inodes: bool) -> int:
+        """The bitmap of *group*'s blocks or *inodes*, at the head of its flex group."""
+        first = group // self.flex_groups * self.flex_groups
+        head = first * GROUP_BLOCKS + (1 + self.descriptor_blocks if _has_superblock(first) else 0)
+        return head + (self.flex_groups if inodes else 0) + group - first
+
+    def inode_block(self, number: int) -> int:
+        """The block of the inode tables that holds inode *number*."""
+        group, index = divmod(number - 1, _INODE_TABLE_BLOCKS * _INODES_PER_BLOCK)
+        first = group // self.flex_groups * self.flex_groups
+        tables = self.bitmap_block(first, inodes=False) + _BITMAPS * self.flex_groups
+        return tables + (group - first) * _INODE_TABLE_BLOCKS + index // _INODES_PER_BLOCK
+
+    def descriptor_block(self, group: int) -> int:
+        """The block with *group*'s descriptor."""
+        return 1 + group // _DESCRIPTORS_PER_BLOCK
 
     def keeps_off_data(self, group: int) -> bool:
         """Whether files are kept out of *group* as long as that goes: the first of a flex group is for

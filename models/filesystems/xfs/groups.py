@@ -9,21 +9,29 @@ from collections.abc import Generator
 from itertools import chain
 
 from models.filesystems.xfs.free_space import FreeSpace
+from models.filesystems.xfs.log import NOWHERE
 from models.seams import NoSpace, Thread
 from sim.engine import Wait
 from sim.sync import Mutex
 
 
 class Group:
-    """A group: its first block on the disk, its free space, and the lock on that (AGF)."""
+    """A group: its first block on the disk, its free space, the lock on that (AGF), and the inodes that are
+    ready.
 
-    __slots__ = ("agf", "first_block", "free", "number")
+    ``cluster``: the buffer that the next inodes lie in.
+    """
+
+    __slots__ = ("agf", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
 
     def __init__(self, number: int, first_block: int, free: FreeSpace, agf: Mutex) -> None:
         self.number = number
         self.first_block = first_block
         self.free = free
         self.agf = agf
+        self.inodes_left = 0
+        self.cluster_left = 0
+        self.cluster = NOWHERE
 
     def take(self, blocks: int, target: int = 0) -> int:
         """Give out *blocks* that lie together, as near as is found to block *target* of the group; the first.

@@ -9,26 +9,20 @@ from __future__ import annotations
 
 from models.filesystems.files import OPEN, FileInode
 from models.filesystems.xfs.groups import Group
-from models.filesystems.xfs.log import MetaBuffer
+from models.filesystems.xfs.log import NOWHERE, MetaBuffer
 from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec
 from models.seams import Superblock, Wb
 from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
 
-NOWHERE = MetaBuffer(0, 0)
-"""The buffer of nothing."""
-
 
 class Directory:
-    """A directory and the inodes that its group has ready for it."""
+    """A directory: its group, the block that its next names go into, and how many that has room for."""
 
-    __slots__ = ("block", "cluster", "cluster_left", "group", "inodes_left", "names_left")
+    __slots__ = ("block", "group", "names_left")
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        self.inodes_left = 0
-        self.cluster_left = 0
         self.names_left = 0
-        self.cluster = NOWHERE
         self.block = NOWHERE
 
 
@@ -58,12 +52,11 @@ class InodeChunks:
         self._clusters = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
         self._names_per_block = PAGE_BYTES // spec.dirent_bytes
 
-    def add_chunk(self, directory: Directory) -> None:
-        """64 more inodes, in the directory's group."""
-        group = directory.group
-        directory.cluster = MetaBuffer((group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS, 0)
-        directory.cluster_left = 0
-        directory.inodes_left = CHUNK_INODES
+    def add_chunk(self, group: Group) -> None:
+        """64 more inodes in *group*."""
+        group.cluster = MetaBuffer((group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS, 0)
+        group.cluster_left = 0
+        group.inodes_left = CHUNK_INODES
 
     def add_block(self, directory: Directory) -> None:
         """One more block for names."""
@@ -71,9 +64,9 @@ class InodeChunks:
         directory.block = MetaBuffer((group.first_block + group.take(1)) * PAGE_SECTORS, PAGE_SECTORS)
         directory.names_left = self._names_per_block
 
-    def next_cluster(self, directory: Directory) -> None:
+    def next_cluster(self, group: Group) -> None:
         """Go on to the next cluster buffer of the current inode chunk."""
-        previous = directory.cluster
+        previous = group.cluster
         sectors = self._chunk_blocks * PAGE_BYTES // SECTOR_BYTES // self._clusters
-        directory.cluster = MetaBuffer(previous.start_sector + previous.sectors, sectors)
-        directory.cluster_left = CHUNK_INODES // self._clusters
+        group.cluster = MetaBuffer(previous.start_sector + previous.sectors, sectors)
+        group.cluster_left = CHUNK_INODES // self._clusters

@@ -22,6 +22,7 @@ from models.filesystems.page_walk import (
     ELAPSED,
     GO_ON,
     LEFT,
+    MAPPED_EXTENTS,
     NO_PAGE,
     PAGE,
     begin_step,
@@ -199,6 +200,7 @@ class Terms(NamedTuple):
     """
 
     map_ns: int
+    commit_ns: int
     page_ns: int
     bio_pages: int
     calls_x4: bool
@@ -290,8 +292,9 @@ def _convert_at_once(
         return False
     if longest(space) < min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES):
         return False
-    at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
+    at[ELAPSED] += int(terms.map_ns * dice[at[DICE]]) + terms.commit_ns
     at[DICE] += 1
+    at[MAPPED_EXTENTS] += 1
     near = target - terms.first_block if target != NOWHERE else 0
     convert(pages, space, at[PAGE], near, terms.first_block, terms.stripe)
     return True

@@ -70,6 +70,10 @@ class MetaBuffer:
         self.checkpoint = 0
 
 
+NOWHERE = MetaBuffer(0, 0)
+"""The buffer of nothing."""
+
+
 class XfsLog:
     """CIL, iclogs and AIL of one filesystem."""
 
@@ -129,6 +133,14 @@ class XfsLog:
         self._bytes += size_bytes
         if self._bytes >= self._room_bytes:
             self._out_of_room()
+
+    def commit_many(self, transactions: int, size_bytes: int, commit_ns: int, buffer: MetaBuffer) -> None:
+        """So many *transactions* that found nobody at the lock, each for *commit_ns*, logged *size_bytes* in
+        all.
+        """
+        self.lock.stat.acquisitions += transactions
+        self.lock.stat.hold_ns += transactions * commit_ns
+        self.commit(size_bytes, buffer)
 
     def wait_for_space(self, thread: Thread) -> Steps:
         """Sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""

@@ -98,7 +98,7 @@ class XfsSpec(FilesystemSpec):
     inode_log_bytes: Bytes
     extent_log_bytes: Bytes
     dirent_log_bytes: Bytes
-    log: LogSpec | None
+    log: LogSpec
 
     @classmethod
     def rules_of(cls, kernel: str) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class XfsSpec(FilesystemSpec):
                 f"the groups are of {group} B; they have to be larger than group_head and at most 1 TiB:"
                 " change size or agcount"
             )
-        if self.log is not None and self.log.size >= group - self.group_head:
+        if self.log.size >= group - self.group_head:
             raise ValueError(
                 "the log has to fit into one allocation group; give a smaller log or fewer groups"
             )
@@ -129,7 +129,7 @@ class XfsSpec(FilesystemSpec):
     @property
     def room(self) -> int:
         """See `FilesystemSpec.room`."""
-        return self.size - self.agcount * self.group_head - (self.log.size if self.log else 0)
+        return self.size - self.agcount * self.group_head - self.log.size
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
         """See `FilesystemSpec.bytes_of`; with their inodes and names."""

@@ -7,7 +7,6 @@ the stripe's width, extent size hints, quota, reads.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator
 from typing import Any, Final
 
@@ -36,8 +35,8 @@ from models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec, XfsWriterCosts
 from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import delayed_extent, is_delayed
 from models.seams import UNLIMITED_PAGES, Site, Thread
-from models.vfs.superblock import Flight, MountedSuperblock
-from sim.engine import PARK, Steps, Wait
+from models.vfs.superblock import MountedSuperblock
+from sim.engine import Steps, Wait
 from sim.sync import Mutex
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
@@ -73,11 +72,17 @@ class Xfs(DelallocFilesystem):
         cache: PageCache,
     ) -> None:
         self._sb_list_lock = site.spin_lock("inode_sb_list_lock")
-        self._ioend_worker = site.thread("kworker/xfs-data") if spec.log else None
         super().__init__(
-            site=site, sb=sb, dice="xfs flusher", unwritten=rules.unwritten, map_ns=flusher_costs.map_ns,
-            page_ns=flusher_costs.page_ns, ioend_ns=flusher_costs.ioend_ns, cache=cache,
-        )  # fmt: skip
+            site=site,
+            sb=sb,
+            dice="map",
+            ioend_worker="kworker/xfs-data",
+            unwritten=rules.unwritten,
+            map_ns=flusher_costs.map_ns,
+            page_ns=flusher_costs.page_ns,
+            ioend_ns=flusher_costs.ioend_ns,
+            cache=cache,
+        )
         self._spec = spec
         self._costs = writer_costs
         self._wraps = rules.wraps
@@ -89,29 +94,24 @@ class Xfs(DelallocFilesystem):
         blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
         self.group_blocks = blocks
         self.groups = [
-            Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AGF {i}"))
+            Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AG {i}/agf"))
             for i in range(spec.agcount)
         ]
         self._chunks = InodeChunks(spec)
         self._rotor = 0
-        self._log = self._new_log(flusher_costs, cache) if spec.log else None
+        self._log = self._new_log(flusher_costs, cache)
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
         self._commit_ns = flusher_costs.log.commit_ns
         self._create_ns = writer_costs.create_ns
         self._sb_list_ns = writer_costs.sb_list_ns
-        self._ioend_ns = flusher_costs.ioend_ns
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
-        self._ioends: deque[XfsInode] = deque()
-        self._ioend_asleep = True
-        if self._ioend_worker is not None:
-            site.env.start(self._ioend_worker.task, self._end_ios())
+        site.env.start(self._ioend_worker.task, self._end_ios())
 
     def _new_log(self, costs: XfsFlusherCosts, cache: PageCache) -> XfsLog:
         """The log, in the middle group, where mkfs puts it."""
         spec = self._spec
-        assert spec.log is not None
         middle = self.groups[spec.agcount // 2]
         start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
         return XfsLog(
@@ -123,7 +123,7 @@ class Xfs(DelallocFilesystem):
     @property
     def log_bytes(self) -> int:
         """See `Filesystem.log_bytes`."""
-        return self._log.written_bytes if self._log else 0
+        return self._log.written_bytes
 
     def group_of(self, inode: XfsInode) -> int:
         """See `Filesystem.group_of`."""
@@ -131,8 +131,7 @@ class Xfs(DelallocFilesystem):
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`: force the log."""
-        if self._log:
-            yield from self._log.force(thread.task)
+        yield from self._log.force(thread.task)
 
     # -- names ---------------------------------------------------------------------------------------------
 
@@ -150,22 +149,17 @@ class Xfs(DelallocFilesystem):
         """See `Filesystem.create`."""
         log, task, commit_ns, sb_list_ns = self._log, thread.task, self._commit_ns, self._sb_list_ns
         create_ns = int(self._create_ns * factor)
-        if log is None:
-            yield lead_ns + create_ns + then_ns
-            task.system_ns += create_ns + then_ns
-            self._cache.cached_inodes += 1
-            self._inodes += 1
-            return XfsInode(self._sb, self._bdi.wb_of(self._inodes), directory.group, directory.cluster, 0)
-        if directory.inodes_left == 0 or directory.names_left == 0:
+        group = directory.group
+        if group.inodes_left == 0 or directory.names_left == 0:
             yield from self._grow(thread, directory)
         if log.full:
             yield from log.wait_for_space(thread)
-        directory.inodes_left -= 1
+        group.inodes_left -= 1
         directory.names_left -= 1
-        if directory.cluster_left == 0:
-            self._chunks.next_cluster(directory)
-        directory.cluster_left -= 1
-        cluster, block = directory.cluster, directory.block
+        if group.cluster_left == 0:
+            self._chunks.next_cluster(group)
+        group.cluster_left -= 1
+        cluster, block = group.cluster, directory.block
         yield lead_ns + create_ns
         yield self._sb_list_lock.section(task, sb_list_ns)
         yield log.lock.section(task, commit_ns, then_ns)
@@ -173,18 +167,18 @@ class Xfs(DelallocFilesystem):
         log.commit(self._create_bytes, cluster, block)
         self._cache.cached_inodes += 1
         self._inodes += 1
-        return XfsInode(self._sb, self._bdi.wb_of(self._inodes), directory.group, cluster, log.checkpoint)
+        return XfsInode(self._sb, self._bdi.wb_of(self._inodes), group, cluster, log.checkpoint)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""
-        costs, task, agf = self._costs, thread.task, directory.group.agf
+        costs, task, group, agf = self._costs, thread.task, directory.group, directory.group.agf
         if not agf.try_acquire(task):
             thread.before_sleep()
             yield agf.wait(task)
         work_ns = 0
-        if directory.inodes_left == 0:
+        if group.inodes_left == 0:
             work_ns += costs.chunk_ns
-            self._chunks.add_chunk(directory)
+            self._chunks.add_chunk(group)
         if directory.names_left == 0:
             work_ns += costs.dir_block_ns
             self._chunks.add_block(directory)
@@ -220,7 +214,6 @@ class Xfs(DelallocFilesystem):
     def _map_run(self, thread: Thread, inode: XfsInode, pages: int) -> Generator[Wait, None, int]:
         """xfs_iomap_write_allocate for a file of one run."""
         log, task, group = self._log, thread.task, inode.group
-        assert log is not None
         if log.full:
             yield from log.wait_for_space(thread)
         if group.free.longest < pages or not group.agf.try_acquire(task):
@@ -246,6 +239,7 @@ class Xfs(DelallocFilesystem):
         group = file.at_hand
         terms = Terms(
             self._mean_map_ns(file),
+            self._commit_ns,
             self._page_ns,
             bio_pages,
             bool(at[CALLS] != UNCOUNTED),
@@ -281,6 +275,8 @@ class Xfs(DelallocFilesystem):
 
         If somebody else has converted it meanwhile, nothing is left to be done.
         """
+        if self._log.full:
+            yield from self._log.wait_for_space(thread)
         if not file.ilock.try_acquire(thread.task):
             thread.before_sleep()
             yield file.ilock.wait(thread.task)
@@ -291,44 +287,45 @@ class Xfs(DelallocFilesystem):
             length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
             group = yield from lock_group(self.groups, thread, wanted, length)
             yield self._varied_map_ns(file)
+            yield self._log.lock.section(thread.task, self._commit_ns)
             first_block = file.reach(group.first_block, self.group_blocks)
             near = target - first_block if group is wanted and target != NOWHERE else 0
             convert(file.pages, group.free.with_room(1), page, near, first_block, self._stripe)
             group.agf.release()
+            self._log_inode(inode)
         file.ilock.release()
         return group
 
     # -- completion ----------------------------------------------------------------------------------------
 
+    def _log_is_full(self) -> bool:
+        return self._log.full
+
+    def _wait_for_log(self, thread: Thread) -> Steps:
+        return self._log.wait_for_space(thread)
+
+    def _mapped(self, inode: XfsInode, extents: int) -> None:
+        size_bytes = self._log_bytes_of(inode, extents)
+        self._log.commit_many(extents, size_bytes, self._commit_ns, inode.cluster)
+
+    def _converted(self, inode: XfsInode, ranges: int) -> None:
+        """xfs_iomap_write_unwritten for each of *ranges*."""
+        self._mapped(inode, ranges)
+
     def _log_inode(self, inode: XfsInode) -> None:
+        self._log.commit(self._log_bytes_of(inode, 1), inode.cluster)
+
+    def _log_bytes_of(self, inode: XfsInode, extents: int) -> int:
+        """What logging so many *extents* adds to the checkpoint; the inode itself goes into each once."""
         log = self._log
-        assert log is not None
-        size_bytes = self._extent_bytes
-        if inode.checkpoint != log.checkpoint:
-            inode.checkpoint = log.checkpoint
-            size_bytes += self._inode_bytes
-        log.commit(size_bytes, inode.cluster)
+        if inode.checkpoint == log.checkpoint:
+            return extents * self._extent_bytes
+        inode.checkpoint = log.checkpoint
+        return extents * self._extent_bytes + self._inode_bytes
 
-    def _run_ended(self, context: tuple[Any, Flight, int]) -> None:
-        """The pages are clean, and the file's size is to be logged."""
-        inode, flight, pages = context
-        flight.end(inode.wb, pages)
-        self._ioends.append(inode)
-        if self._ioend_asleep:
-            self._ioend_asleep = False
-            assert self._ioend_worker is not None
-            self._env.wake(self._ioend_worker.task)
+    def _ioend_wait(self) -> Wait:
+        """xfs_setfilesize, or a conversion."""
+        return self._log.lock.section(self._ioend_worker.task, self._commit_ns, self._ioend_ns)
 
-    def _end_ios(self) -> Steps:
-        """The xfs-data workqueue: one xfs_setfilesize transaction per ioend."""
-        log, worker = self._log, self._ioend_worker
-        assert log is not None
-        assert worker is not None
-        ioends, task, commit_ns, ioend_ns = self._ioends, worker.task, self._commit_ns, self._ioend_ns
-        while True:
-            self._ioend_asleep = True
-            yield PARK
-            while ioends:
-                inode = ioends.popleft()
-                yield log.lock.section(task, commit_ns, ioend_ns)
-                self._log_inode(inode)
+    def _run_converted(self, inode: XfsInode) -> None:
+        self._log_inode(inode)

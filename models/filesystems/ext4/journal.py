@@ -1,0 +1,227 @@
+"""The journal of ext4: transactions, their commits, and the write-out of what they logged.
+
+Stands for fs/jbd2: start_this_handle, jbd2_journal_commit_transaction, jbd2_log_do_checkpoint; measured on
+6.18 (docs/measurements.md F).  A transaction logs each block that it dirtied once.  What was committed is
+written in place after dirty_expire, by a sync, or by whoever needs the room.  Left out: ordered data (delayed
+allocation has none), revoke records, fast commits, that background writeback may write metadata earlier, the
+superblock of the journal.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Final
+
+from models.seams import Bio, Site, Thread
+from sim.engine import PARK, URGENT, Steps, Task
+from sim.param import Bytes, Count, Ns, Spec
+from sim.sync import Completion
+from sim.units import PAGE_BYTES, PAGE_SECTORS, S
+
+_TAGS: Final = 254
+"""How many blocks a descriptor block names."""
+_BATCH: Final = 64  # JBD2_NR_BATCH
+_OVERHEAD: Final = 22
+"""Descriptors and the commit block, for which a transaction leaves room."""
+
+
+class JournalSpec(Spec):
+    """The journal: its size, the age at which a transaction is committed and at which its blocks are written
+    in place.
+
+    ``create_credits``, ``map_credits`` and ``convert_credits``: the blocks that a handle asks for (the last
+    is reserved while an extent is under writeback); ``names_per_leaf``: of a directory's blocks.
+    """
+
+    size: Bytes
+    commit_interval: Ns
+    expire: Ns
+    create_credits: Count
+    map_credits: Count
+    convert_credits: Count
+    names_per_leaf: Count
+
+    @property
+    def blocks(self) -> int:
+        """Its size."""
+        return self.size // PAGE_BYTES
+
+
+class Journal:
+    """One journal, and its thread."""
+
+    def __init__(
+        self, *, site: Site, queue: Any, spec: JournalSpec, block_ns: int, start_block: int, first_block: int
+    ) -> None:
+        self._env = site.env
+        self._queue = queue
+        self._spec = spec
+        self._block_ns = block_ns
+        self._start_block = start_block
+        self._first_block = first_block
+        self._thread = site.thread("jbd2")
+        self._head = self._used = 0
+        self._in_flight = 0
+        self._wanted = self._asleep = False
+        self._waiters: deque[Task] = deque()
+        self._running: dict[int, None] = {}
+        self._since_ns = -1
+        self._committed: deque[tuple[int, dict[int, None], int]] = deque()  # when, what, blocks of the log
+        self._commit = Completion(site.env)
+        self._most = spec.blocks // 3  # j_max_transaction_buffers
+        self._credits = self._reserved = 0
+        self.written_bytes = 0
+        site.env.start(self._thread.task, self._run())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a new handle has to wait: for the next transaction, or for room in the log."""
+        return not self._fits(self._spec.map_credits) or self._used + self._most > self._spec.blocks
+
+    def _fits(self, credits_asked: int) -> bool:
+        asked = self._credits + self._reserved + credits_asked
+        return len(self._running) + _OVERHEAD + asked <= self._most
+
+    def start(self, thread: Thread, credits_asked: int) -> Steps:
+        """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,"
+        " for the room.
+        """
+        while not self._fits(credits_asked) or self._used + self._most > self._spec.blocks:
+            thread.before_sleep()
+            if self._used + self._most > self._spec.blocks and self._committed:
+                yield from self._write_oldest(thread)
+                continue
+            yield from self._wait(thread.task)
+        self._credits += credits_asked
+
+    def stop(self, credits_asked: int, blocks: Iterable[int]) -> None:
+        """The handle has dirtied *blocks*."""
+        self._credits -= credits_asked
+        self.dirty(blocks)
+
+    def dirty(self, blocks: Iterable[int]) -> None:
+        """*blocks* belong to the running transaction."""
+        if self._since_ns < 0:
+            self._since_ns = self._env.now
+            # The timer of kjournald2 is rounded up to a whole second.
+            expires_ns = -(-(self._env.now + self._spec.commit_interval) // S) * S
+            self._env.call_at(expires_ns, URGENT, self._expire)
+        for block in blocks:
+            self._running[block] = None
+
+    def reserve(self, thread: Thread) -> Steps:
+        """jbd2_journal_start_reserved: credits for the conversion of an extent, of half a transaction at"
+        " most.
+        """
+        while self._reserved + self._spec.convert_credits > self._most // 2:
+            thread.before_sleep()
+            self._waiters.append(thread.task)
+            yield PARK
+        self._reserved += self._spec.convert_credits
+
+    def release(self) -> None:
+        """An extent was converted."""
+        self._reserved -= self._spec.convert_credits
+        self._wake_waiters()
+
+    def force(self, thread: Thread) -> Steps:
+        """What was dirtied by now is committed, and what was committed is in place: ->sync_fs, and"
+        " sync_blockdevs.
+        """
+        if self._running or self._wanted:
+            commit = self._commit
+            self._want()
+            yield from commit.wait(thread.task)
+        while self._committed:
+            yield from self._write_oldest(thread)
+
+    def _expire(self) -> None:
+        if self._since_ns >= 0 and self._env.now - self._since_ns >= self._spec.commit_interval:
+            self._want()
+
+    def _want(self) -> None:
+        self._wanted = True
+        if self._asleep:
+            self._asleep = False
+            self._env.wake(self._thread.task)
+
+    def _wait(self, task: Task) -> Steps:
+        """Until something has changed: a transaction, or what is reserved."""
+        self._want()
+        self._waiters.append(task)
+        yield PARK
+
+    def _wake_waiters(self) -> None:
+        while self._waiters:
+            self._env.wake(self._waiters.popleft())
+
+    def _run(self) -> Steps:
+        """kjournald2: commit what is wanted, then write in place what is old."""
+        while True:
+            if not self._wanted:
+                self._asleep = True
+                yield PARK
+            self._wanted = False
+            if self._running:
+                yield from self._commit_running()
+            while self._committed and self._env.now - self._committed[0][0] >= self._spec.expire:
+                yield from self._write_oldest(self._thread)
+
+    def _commit_running(self) -> Steps:
+        """jbd2_journal_commit_transaction."""
+        blocks, commit = self._running, self._commit
+        self._running, self._since_ns, self._commit = {}, -1, Completion(self._env)
+        logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
+        self._used += logged
+        self._wake_waiters()
+        yield len(blocks) * self._block_ns
+        yield from self._write(self._thread, (self._next_block() for _ in range(logged - 1)), sync=True)
+        yield from self._write(self._thread, [self._next_block()], sync=True, op="FW")
+        self.written_bytes += logged * PAGE_BYTES
+        self._committed.append((self._env.now, blocks, logged))
+        self._env.call_at(self._env.now + self._spec.expire, URGENT, self._want)
+        commit.complete()
+        self._wake_waiters()
+
+    def _next_block(self) -> int:
+        block = self._start_block + self._head
+        self._head = (self._head + 1) % self._spec.blocks
+        return block
+
+    def _write_oldest(self, thread: Thread) -> Steps:
+        """jbd2_log_do_checkpoint: the oldest transaction's blocks, but those that a newer one has logged"
+        " again.
+        """
+        _, blocks, logged = self._committed.popleft()
+        newer = self._running.keys() | {block for _, later, _ in self._committed for block in later}
+        old = [block for block in blocks if block not in newer]
+        for first in range(0, len(old), _BATCH):
+            yield from self._write(thread, old[first : first + _BATCH], sync=False)
+        self._used -= logged
+        self._wake_waiters()
+
+    def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:
+        """Write *blocks* under a plug, each as a bio of its own, and wait for them."""
+        done, left = Completion(self._env), 1
+
+        def ended(_: object) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done.complete()
+
+        plugged = thread.start_plug()
+        for block in blocks:
+            left += 1
+            start = (self._first_block + block) * PAGE_SECTORS
+            bio = Bio(
+                start, PAGE_SECTORS, queue=self._queue, op=op, sync=sync, nomerge=op != "W", end_io=ended
+            )
+            if not thread.merge(bio):
+                yield from thread.make_request(bio)
+        if plugged:
+            yield from thread.finish_plug()
+        ended(None)
+        thread.before_sleep()
+        yield from done.wait(thread.task)
