@@ -122,8 +122,7 @@ class Wb(Protocol):
     b_dirty: deque[Inode]
     b_io: deque[Inode]
     b_more_io: deque[Inode]
-    bandwidth: Any
-    """Its estimates (`models.page_cache.bandwidth.WriteBandwidth`)."""
+    bandwidth: Any  # its estimates: `models.page_cache.bandwidth.WriteBandwidth`
     dirty: int
     nr_dirty: int
     dirtied: int
@@ -148,8 +147,7 @@ class Wb(Protocol):
     def requeue(self, inode: Inode, budget_left: int, rules: Any, work: Any, now_ns: int) -> None:
         """requeue_inode: an inode that is still dirty waits for its next turn."""
 
-    def __len__(self) -> int:
-        """How many inodes are on its lists."""
+    def __len__(self) -> int: ...
 
 
 # -- who writes back -------------------------------------------------------------------------------------

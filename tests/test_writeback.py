@@ -176,7 +176,7 @@ def test_a_golden_log_of_a_tiny_run() -> None:
     machine.flushers.queue(machine.cache.wbs[0], Work("sync"))
     machine.env.call_at(machine.env.now + 50_000_000, 0, machine.env.halt)
     machine.env.run()
-    first = 72  # one inode chunk of 64 blocks' sectors, one directory block
+    first = 128 + 72  # the group's head, an inode chunk of 64 sectors, a directory block of 8
     expected = ["block_plug"]
     for i in range(5):
         expected.append(f"block_bio_queue W {first + 8 * i} + 8")

@@ -178,7 +178,7 @@ class DelallocFilesystem(ABC):
             return (yield from self._write_paged(thread, inode, self._page(inode), UNLIMITED_PAGES))
         inode.dirty_pages -= pages
         flight = sb.flight
-        flight.start(inode.wb, pages)
+        flight.add(inode.wb, pages)
         if inode.file is not CLOSED:
             file = self._page(inode)
             _lay_out(file, block, pages)
@@ -338,7 +338,7 @@ class DelallocFilesystem(ABC):
         """
         pages, elapsed_ns, flight = int(at[PAGES]), int(at[ELAPSED]), self._sb.flight
         inode.dirty_pages -= pages
-        flight.start(inode.wb, pages)
+        flight.add(inode.wb, pages)
         if at[ALLOCATING]:
             self._lock(thread, inode)
             yield elapsed_ns

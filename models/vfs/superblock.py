@@ -23,7 +23,7 @@ class Flight:
         self._closed = False
         self._pages = 0
 
-    def start(self, wb: Wb, pages: int) -> None:
+    def add(self, wb: Wb, pages: int) -> None:
         """*pages* of inodes of *wb* go under writeback."""
         self._pages += pages
         wb.start_writeback(pages)

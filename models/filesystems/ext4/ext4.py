@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.filesystems.delalloc import NOT_TOGETHER, DelallocFilesystem
+from models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4File, Ext4Inode, Flex
 from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.layout import (
     GROUP_PREALLOC_PAGES,
@@ -31,7 +32,6 @@ from models.filesystems.ext4.layout import (
 )
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
 from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Spec, Ext4WriterCosts
-from models.filesystems.files import FileInode, PagedFile
 from models.filesystems.page_walk import LEFT, PAGE, ROOM
 from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import (
@@ -43,68 +43,11 @@ from models.page_cache.file_pages import (
     run_alike,
     use_held,
 )
-from models.seams import UNLIMITED_PAGES, NoSpace, Site, Thread, Wb
+from models.seams import UNLIMITED_PAGES, NoSpace, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Task, Wait
 
-_GROUP_INODES: Final = 8_192
-_FIRST_INODE: Final = 11
 _WINDOW_PAGES: Final = 2_048
-
-
-class Flex:
-    """A flex group: its directories, and the number of its next inode."""
-
-    __slots__ = ("_behind", "_next_inode", "directories", "number")
-
-    def __init__(self, number: int, inodes: int) -> None:
-        self.number = number
-        self.directories = 2 if number == 0 else 0  # the root and lost+found
-        self._next_inode = number * inodes + (_FIRST_INODE if number == 0 else 0)
-        self._behind = (number + 1) * inodes
-
-    @property
-    def free_inodes(self) -> int:
-        """How many inodes it has left."""
-        return self._behind - self._next_inode
-
-    def new_inode(self) -> int:
-        """The number of a new inode."""
-        self._next_inode += 1
-        return self._next_inode
-
-
-class Directory:
-    """A directory: its flex group, its names, and the blocks that these lie in (htree leaves)."""
-
-    __slots__ = ("flex", "leaves", "names")
-
-    def __init__(self, flex: Flex) -> None:
-        self.flex = flex
-        self.leaves: list[int] = []
-        self.names = 0
-
-
-class Ext4Inode(FileInode):
-    """An inode: its number, and where the search for its blocks begins."""
-
-    __slots__ = ("goal_group", "number")
-
-    def __init__(self, sb: MountedSuperblock, wb: Wb, number: int, goal_group: int) -> None:
-        super().__init__(sb, wb)
-        self.number = number
-        self.goal_group = goal_group
-
-
-class Ext4File(PagedFile):
-    """A file's pages: whether its tree of extents has outgrown the inode, and how many more that takes."""
-
-    __slots__ = ("has_leaves", "tree_room")
-
-    def __init__(self, is_open: bool) -> None:
-        super().__init__(0, is_open)
-        self.has_leaves = False
-        self.tree_room = ROOT_EXTENTS
 
 
 class Ext4(DelallocFilesystem):
@@ -144,7 +87,7 @@ class Ext4(DelallocFilesystem):
         self._geometry = geometry = spec.geometry
         self._mballoc = Mballoc(geometry, by_order=rules.by_order)
         self._goals = [0] * (1 if rules.goals == "one" else min(site.processors, -(-geometry.groups // 4)))
-        self._flexes = [Flex(i, geometry.flex_groups * _GROUP_INODES) for i in range(geometry.flexes)]
+        self._flexes = [Flex(i, geometry.flex_groups * GROUP_INODES) for i in range(geometry.flexes)]
         self._orlov = site.dice("orlov")
         self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(site.processors)]
         self.tree_blocks = 0
@@ -163,7 +106,7 @@ class Ext4(DelallocFilesystem):
 
     def group_of(self, inode: Ext4Inode) -> int:
         """See `Filesystem.group_of`."""
-        return (inode.number - 1) // _GROUP_INODES
+        return (inode.number - 1) // GROUP_INODES
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
@@ -184,7 +127,7 @@ class Ext4(DelallocFilesystem):
         """See `Filesystem.create`."""
         journal, credits_asked = self._journal, self._create_credits
         create_ns = int(self._create_ns * factor)
-        yield from journal.start(thread, credits_asked)
+        yield from journal.start_handle(thread, credits_asked)
         yield lead_ns + create_ns + then_ns
         thread.task.system_ns += create_ns + then_ns
         self._cache.cached_inodes += 1
@@ -195,11 +138,11 @@ class Ext4(DelallocFilesystem):
         inode = Ext4Inode(self._sb, self._bdi.wb_of(self._inodes), flex.new_inode(), goal)
         directory.names += 1
         if directory.names > len(directory.leaves) * self._names_per_leaf:
-            directory.leaves.append(self._find(first, 1)[0])
+            directory.leaves.append(self._mballoc.find_in(first, 1)[0])
             self.tree_blocks += 1
         group, leaf = self.group_of(inode), directory.leaves[int(self._leaf() * len(directory.leaves))]
         bitmap = geometry.bitmap_block(group, inodes=True)
-        journal.stop(
+        journal.stop_handle(
             credits_asked,
             (geometry.inode_block(inode.number), leaf, bitmap, geometry.descriptor_block(group), 0),
         )
@@ -236,8 +179,8 @@ class Ext4(DelallocFilesystem):
 
     def _wait_for_log(self, thread: Thread) -> Steps:
         asked = self._map_credits
-        yield from self._journal.start(thread, asked)
-        self._journal.stop(asked, ())
+        yield from self._journal.start_handle(thread, asked)
+        self._journal.stop_handle(asked, ())
 
     def _mapped(self, inode: Ext4Inode, extents: int) -> None:
         """The inode holds the root of its tree; blocks of that are few, and counted with the bitmaps."""
@@ -246,7 +189,7 @@ class Ext4(DelallocFilesystem):
 
     def _log_extent(self, inode: Ext4Inode, group: int) -> None:
         geometry = self._geometry
-        self._journal.dirty(
+        self._journal.log(
             (
                 geometry.inode_block(inode.number), geometry.bitmap_block(group, inodes=False),
                 geometry.descriptor_block(group),
@@ -254,7 +197,7 @@ class Ext4(DelallocFilesystem):
         )  # fmt: skip
 
     def _converted(self, inode: Ext4Inode, ranges: int) -> None:
-        self._journal.dirty((self._geometry.inode_block(inode.number),))
+        self._journal.log((self._geometry.inode_block(inode.number),))
 
     def _ioend_wait(self) -> Wait:
         return self._ioend_ns
@@ -269,7 +212,7 @@ class Ext4(DelallocFilesystem):
     def _map_run(self, thread: Thread, inode: Ext4Inode, pages: int) -> Generator[Wait, None, int]:
         """ext4_map_blocks for a small file that is closed or not."""
         journal, asked = self._journal, self._map_credits
-        yield from journal.start(thread, asked)
+        yield from journal.start_handle(thread, asked)
         if self._workers is not None:
             yield from journal.reserve(thread)
         yield int(self._map_ns * self._dice.throw()) + pages * self._page_ns
@@ -281,9 +224,9 @@ class Ext4(DelallocFilesystem):
             self._mballoc.give_back(block, got)
             if self._workers is not None:
                 journal.release()
-            journal.stop(asked, ())
+            journal.stop_handle(asked, ())
             return NOT_TOGETHER
-        journal.stop(asked, ())
+        journal.stop_handle(asked, ())
         self._log_extent(inode, block // GROUP_BLOCKS)
         self._run_blocks += pages
         return block

@@ -83,7 +83,7 @@ class Journal:
         asked = self._credits + self._reserved + credits_asked
         return len(self._running) + _OVERHEAD + asked <= self._most
 
-    def start(self, thread: Thread, credits_asked: int) -> Steps:
+    def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
         """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,"
         " for the room.
         """
@@ -95,12 +95,12 @@ class Journal:
             yield from self._wait(thread.task)
         self._credits += credits_asked
 
-    def stop(self, credits_asked: int, blocks: Iterable[int]) -> None:
+    def stop_handle(self, credits_asked: int, blocks: Iterable[int]) -> None:
         """The handle has dirtied *blocks*."""
         self._credits -= credits_asked
-        self.dirty(blocks)
+        self.log(blocks)
 
-    def dirty(self, blocks: Iterable[int]) -> None:
+    def log(self, blocks: Iterable[int]) -> None:
         """*blocks* belong to the running transaction."""
         if self._since_ns < 0:
             self._since_ns = self._env.now

@@ -285,6 +285,15 @@ class Mballoc:
         self._take(group, offset, length)
         return group.first_block + offset, length
 
+    def find_in(self, number: int, length: int) -> tuple[int, int]:
+        """Take *length* blocks of the first free run in group *number* that has them, or as `find` does."""
+        group = self._group(number)
+        for run in group.runs():
+            if run.size >= length:
+                self._take(group, run.first, length)
+                return group.first_block + run.first, length
+        return self.find(number, length)
+
     def _find_piece(self, start: int, length: int) -> tuple[int, int] | None:
         """Of the first group from *start* on that has *length* blocks together, or the most of all."""
         best: tuple[BlockGroup, Free] | None = None

@@ -105,6 +105,11 @@ class Ext4Spec(FilesystemSpec):
             self.journal.blocks,
         )
 
+    def bytes_of(self, files: int, bytes_each: int) -> int:
+        """See `FilesystemSpec.bytes_of`; with the blocks of their names."""
+        leaves = -(-files // self.journal.names_per_leaf)
+        return super().bytes_of(files, bytes_each) + leaves * PAGE_BYTES
+
     @property
     def room(self) -> int:
         """What files can take (bytes)."""
