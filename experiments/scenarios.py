@@ -13,7 +13,7 @@ from typing import Any, Final
 from experiments.problems import Path, merged
 from models.catalogue.drives import DRIVES
 from models.catalogue.filesystems import FILESYSTEMS
-from models.catalogue.kernels import KERNELS, lacking
+from models.catalogue.kernels import KERNELS, LACKING
 from models.catalogue.machines import MACHINES
 from models.variants import variants
 from models.workloads.command_line import CommandError
@@ -61,7 +61,7 @@ def scenario_inputs(tables: Mapping[str, Any]) -> Inputs:
     if machine is not None:
         of.inputs["machine"] = machine
     kernel = dict(tables.get("kernel", {}))
-    based = _based(of, ("kernel",), kernel, KERNELS, lacking)
+    based = _based(of, ("kernel",), kernel, KERNELS, LACKING)
     if based is not None:
         of.inputs["kernel"] = based
     disks = list(machine["disks"]) if machine is not None else []
@@ -83,7 +83,7 @@ def _based(
     """The inputs of what ``like`` names, with what is *given* put over it."""
     like = _plain(given.pop("like", None))
     if refused is not None and like in refused:
-        of.wrong((*path, "like"), refused[like])
+        of.wrong((*path, "like"), f"{like} cannot be run: {refused[like]}")
         return None
     if not isinstance(like, str) or like not in bases:
         what = "is missing" if like is None else f"{like!r} is not known"

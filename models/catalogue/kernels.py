@@ -86,13 +86,22 @@ def era_of(release: str) -> str:
     return found[-1]
 
 
+_INITIAL_BANDWIDTH: Final = specified(100 * MIB, "mm/backing-dev.c: INIT_BW")
 _HZ: Final = assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000)
 
 
 def _kernel(
-    name: str, *, spinlock: str, requests: str, plug: str, plug_scope: str, source: str, hz: Given = _HZ
-) -> KernelSpec:
-    given: dict[str, Any] = {
+    name: str,
+    *,
+    plug: str,
+    plug_scope: str,
+    source: str,
+    spinlock: str = "queued",
+    requests: str = "tags",
+    hz: Given = _HZ,
+) -> dict[str, Any]:
+    """The inputs of a kernel with IO-less throttling and one flusher per device."""
+    return {
         "name": name,
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
         "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
@@ -100,7 +109,7 @@ def _kernel(
         "writeback": {
             "plug_scope": specified(plug_scope, source),
             "slice_time": specified(100 * MS, "mechanisms.md 2.2 [V 3.11, 4.3, 6.17]: HZ/10"),
-            "used_up": specified("more_io", "mechanisms.md 2.1 [V 3.11, 6.17]"),
+            "used_up": specified("more_io", "mechanisms.md 2.1 [V 2.6.37, 3.11, 6.17]"),
             "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
             "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
         },
@@ -108,7 +117,7 @@ def _kernel(
         "throttling": {
             "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
             "hz": hz,
-            "initial_bandwidth": specified(100 * MIB, "mm/backing-dev.c: INIT_BW"),
+            "initial_bandwidth": _INITIAL_BANDWIDTH,
         },
         "dirty": {
             "dirty_background_ratio": specified(10, "mechanisms.md 0 [V all]"),
@@ -118,79 +127,99 @@ def _kernel(
             kind: variant.spec.rules_of(name) for kind, variant in variants("filesystems").items()
         },
     }
-    return KernelSpec.model_validate(given)
 
 
-def _2_6_34(name: str) -> KernelSpec:
+def _ticket(name: str, *, plug: str, plug_scope: str, source: str) -> dict[str, Any]:
+    """The same before blk-mq and queued spinlocks."""
+    return _kernel(
+        name, plug=plug, plug_scope=plug_scope, source=source, spinlock="ticket", requests="request_list"
+    )
+
+
+def _callers_write(given: dict[str, Any], source: str, bandwidth: Given, quota: Given) -> dict[str, Any]:
+    """*given* where writers write back themselves (to 3.1)."""
+    writeback = {**given["writeback"], "quota_pages": quota}
+    throttling = {
+        "kind": specified("caller_writes", f"mechanisms.md 3.2 {source}"),
+        "hz": _HZ,
+        "initial_bandwidth": bandwidth,
+    }
+    return {**given, "writeback": writeback, "throttling": throttling}
+
+
+def _2_6_34(name: str) -> dict[str, Any]:
     """Writers write back, 1024 pages a pass, and the queue plugs, not the thread."""
-    given = _kernel(
-        name,
-        spinlock="ticket",
-        requests="request_list",
-        plug="2.6.39",
-        plug_scope="none",
-        source="mechanisms.md 2.6 [V 2.6.34]",
-    ).inputs()
-    given["writeback"] |= {
-        "quota_pages": specified(1024, "mechanisms.md 2.2 [V 2.6.34]: MAX_WRITEBACK_PAGES"),
-        "used_up": specified("redirty_tail", "mechanisms.md 2.1 [V 2.6.34]"),
-    }
-    given["throttling"] = {
-        "kind": specified("caller_writes", "mechanisms.md 3.2 [V 2.6.34]"),
-        "hz": assumed(1000, "CONFIG_HZ of the author's configuration is not told", 100, 1000),
-    }
-    return KernelSpec.model_validate(given)
+    source = "[V 2.6.34]"
+    given = _ticket(name, plug="2.6.39", plug_scope="none", source=f"mechanisms.md 2.6 {source}")
+    given["writeback"]["used_up"] = specified("redirty_tail", f"mechanisms.md 2.1 {source}")
+    return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _quota(source))
 
 
-lacking: Final[dict[str, str]] = {}
-"""The kernels that are known and cannot be run, each with what is missing."""
+def _quota(source: str) -> Given:
+    return specified(1024, f"mechanisms.md 2.2 {source}: MAX_WRITEBACK_PAGES")
 
+
+def _2_6_39() -> dict[str, Any]:
+    """The first with a plug on the stack; otherwise as before, but for where a used-up inode goes."""
+    source = "[V 2.6.39]"
+    given = _ticket("2.6.39", plug="2.6.39", plug_scope="mapping", source=f"mechanisms.md 2.6 {source}")
+    return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _quota(source))
+
+
+def _3_1() -> dict[str, Any]:
+    """Writers still write back; the flusher's chunks follow the bandwidth."""
+    source = "[V 3.1]"
+    given = _ticket("3.1", plug="3.1", plug_scope="mapping", source=f"mechanisms.md 2.6 {source}")
+    return _callers_write(given, source, _INITIAL_BANDWIDTH, specified(None, f"mechanisms.md 2.3 {source}"))
+
+
+def _work(name: str, plug: str, source: str, **others: Any) -> dict[str, Any]:
+    """From 4.3 on the plug is the work item's."""
+    return _kernel(name, plug=plug, plug_scope="work", source=f"mechanisms.md 2.6 {source}", **others)
+
+
+_OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured")
 KERNELS: Final = {
-    kernel.name: kernel
-    for kernel in (
+    given["name"]: KernelSpec.model_validate(given)
+    for given in (
         _2_6_34("2.6.34"),
         _2_6_34("2.6.34-n10"),
-        _kernel(
-            "3.11",
-            spinlock="ticket",
-            requests="request_list",
-            plug="3.11",
-            plug_scope="mapping",
-            source="mechanisms.md 2.6 [V 3.11]",
-        ),
-        _kernel(
-            "3.11-p13",
-            spinlock="ticket",
-            requests="request_list",
-            plug="3.11",
-            plug_scope="slice",
-            source="report P13: the patch",
-        ),
-        _kernel(
-            "4.3",
-            spinlock="queued",
-            requests="tags",
-            plug="4.3",
-            plug_scope="work",
-            source="mechanisms.md 2.6 [V 4.3]",
-        ),
-        _kernel(
-            "6.17",
-            spinlock="queued",
-            requests="tags",
-            plug="6.17",
-            plug_scope="work",
-            source="mechanisms.md 2.6 [V 6.12]",
-        ),
-        _kernel(
-            "6.18",
-            spinlock="queued",
-            requests="tags",
-            plug="6.17",
-            plug_scope="work",
-            source="mechanisms.md 2.6 [V 6.12]",
-            hz=measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured"),
-        ),
+        _2_6_39(),
+        _3_1(),
+        _ticket("3.11", plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]"),
+        _ticket("3.11-p13", plug="3.11", plug_scope="slice", source="report P13: the patch"),
+        _work("4.3", "4.3", "[V 4.3]"),
+        _work("4.9", "4.9", "[V 4.3]"),
+        _work("5.4", "5.4", "[V 4.3, 6.1]"),
+        _work("5.10", "5.10", "[V 4.3, 6.1]"),
+        _work("5.17", "5.17", "[V 6.1]"),
+        _work("6.1", "6.1", "[V 6.1]"),
+        _work("6.14", "6.14", "[V 6.12]"),
+        _work("6.17", "6.17", "[V 6.12]"),
+        _work("6.18", "6.17", "[V 6.12]", hz=_OF_6_18),
     )
 }
 """The kernels that can be run."""
+
+_E1: Final = (
+    "its pdflush pool and the dirty lists of each superblock (mechanisms.md 4.1) are not modelled yet"
+)
+_E2: Final = (
+    "its writeback leaves a file when the queue is congested (mechanisms.md 2.4), which is not modelled;"
+    " the nearest that can be run is 2.6.34"
+)
+_COUNTS: Final = (
+    "its rule for what a walk counts lies between 2.6.34's and the repair (mechanisms.md 2.5);"
+    " use 2.6.34 or 2.6.34-n10"
+)
+LACKING: Final = {
+    "2.6.29": _E1,
+    "2.6.30": _E1,
+    "2.6.32": _E2,
+    "2.6.33": _E2,
+    "2.6.35": _COUNTS,
+    "2.6.36": _COUNTS,
+    "2.6.37": "its plugging by the queue (mechanisms.md 1.1) is not modelled; the nearest are 2.6.34-n10 and"
+    " 2.6.39",
+}
+"""The kernels that are known and cannot be run, each with what is missing."""

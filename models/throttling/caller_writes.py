@@ -10,7 +10,7 @@ real-time tasks, laptop mode, and that the pages between two checks are counted 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 from models.page_cache.accounting import PageCache
 from models.page_cache.shares import EventShares, Member, Proportions
@@ -18,19 +18,24 @@ from models.seams import Flushers, Signals, Thread, Wb, WriteBack
 from models.throttling.spec import ThrottlingSpec
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
-from sim.param import Count
-from sim.units import S
+from sim.param import BytesPerS, Count
+from sim.units import PAGE_BYTES, S
 
 EXCEEDED_POLL_PAGES: Final = 8
 MAX_RATELIMIT_PAGES: Final = 1024  # 4 MiB
 
 
 class CallerWritesSpec(ThrottlingSpec):
-    """``hz``: CONFIG_HZ."""
+    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW where the write bandwidth is estimated (3.1)."""
 
-    needs_quota: ClassVar = True
     kind: Literal["caller_writes"] = "caller_writes"
     hz: Count
+    initial_bandwidth: BytesPerS | None
+
+    @property
+    def needs_quota(self) -> bool:
+        """See `ThrottlingSpec.needs_quota`."""
+        return self.initial_bandwidth is None
 
 
 class Dirtier(Member):
@@ -68,6 +73,7 @@ class CallerWrites:
     ) -> None:
         self._env = env
         self._hz = spec.hz
+        self._initial_bandwidth = spec.initial_bandwidth
         self._jiffy_ns = S // spec.hz
         self._cache = cache
         self._processors = processors
@@ -82,13 +88,23 @@ class CallerWrites:
         """See `Throttle`."""
         self._flushers = flushers
         self._write_back = write_back
+        for wb in wbs:
+            wb.bandwidth.start((self._initial_bandwidth or 0) // PAGE_BYTES)
 
     def dirtier(self) -> Dirtier:
         """See `Throttle`."""
         return Dirtier()
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """See `Throttle`; nothing is estimated."""
+        """See `Throttle`: bdi_update_bandwidth, at most every 200 ms, where there is one."""
+        bandwidth, now, hz = wb.bandwidth, self._env.now // self._jiffy_ns, self._hz
+        elapsed = now - bandwidth.stamp
+        if self._initial_bandwidth is None or elapsed < hz // 5:
+            return
+        if not (elapsed > hz and bandwidth.stamp < since_ns // self._jiffy_ns):
+            bandwidth.update_write(elapsed, wb.written - bandwidth.written_stamp, hz)
+        bandwidth.written_stamp = wb.written
+        bandwidth.stamp = now
 
     def share(self, wb: Wb, pages: int) -> int:
         """See `Throttle`: bdi_dirty_limit, and what the other contexts leave of it (clip_bdi_dirty_limit)."""
@@ -103,7 +119,7 @@ class CallerWrites:
         """balance_dirty_pages: write back one and a half times what was dirtied, or wait until others
         have.
         """
-        cache, flushers = self._cache, self._flushers
+        cache, flushers, start_ns = self._cache, self._flushers, self._env.now
         chunk = max(dirtier.nr_dirtied, self._ratelimit_pages) * 3 // 2
         self._dirtiers.add(dirtier, dirtier.nr_dirtied)
         dirtier.nr_dirtied = 0
@@ -114,6 +130,7 @@ class CallerWrites:
             if wb.nr_dirty <= limit or cache.nr_dirty < thresholds.freerun:
                 break
             wb.dirty_exceeded = True
+            self.wrote(wb, start_ns)
             if wb.dirty > limit:
                 wrote += yield from self._write_back(thread, wb, chunk)
                 if wb.nr_dirty <= limit:

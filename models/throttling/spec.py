@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from models.variants import variant_field
 from sim.param import Spec
 
 
 class ThrottlingSpec(Spec):
-    """How writers are held back; ``needs_quota``: what it writes itself it counts against a quota of
-    pages.
-    """
+    """How writers are held back."""
 
-    needs_quota: ClassVar[bool] = False
     kind: str
+
+    @property
+    def needs_quota(self) -> bool:
+        """Whether nothing estimates a bandwidth, so that the flusher needs a quota of pages."""
+        return False
 
 
 AnyThrottling = Annotated[ThrottlingSpec, variant_field("throttling")]

@@ -6,27 +6,38 @@ from typing import Final
 
 from sim.param import Given, specified
 
+_PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.11, 6.17]"}
 
-def _xfs(prealloc: str, modern: bool, quota: str, source: str) -> dict[str, Given]:
+
+def _xfs(
+    prealloc: str,
+    *,
+    quota: str = "pages",
+    whole_calls: bool = True,
+    wraps: bool = False,
+    unwritten: bool = True,
+    zeroing: bool = False,
+) -> dict[str, Given]:
     return {
-        "prealloc": specified(prealloc, f"mechanisms.md 6.3 {source}"),
-        "whole_calls": specified(modern, f"fs/iomap {source}; since 4.8 [R], 6.18 measured, D"),
-        "zeroing_converts": specified(
-            modern, f"fs/xfs/xfs_iomap.c {source}; 6.10 and later [R], 6.18 measured, D"
-        ),
-        "quota": specified(quota, f"mechanisms.md 2.5 {source}"),
-        "unwritten": specified(modern, f"mechanisms.md 6.2 {source}: not in 5.4, in 5.10"),
-        "wraps": specified(
-            not modern, f"mechanisms.md 2.4 {source}; not since 4.20 [R]; seen in traces of 6.18"
-        ),
+        "prealloc": specified(prealloc, f"mechanisms.md 6.3 {_PREALLOC[prealloc]}"),
+        "whole_calls": specified(whole_calls, "fs/iomap; since 4.8 [R], 6.18 measured, D"),
+        "zeroing_converts": specified(zeroing, "fs/xfs/xfs_iomap.c; 6.10 and later [R], 6.18 measured, D"),
+        "quota": specified(quota, "mechanisms.md 2.5 [V 2.6.34, 2.6.35.6, 2.6.37]"),
+        "unwritten": specified(unwritten, "mechanisms.md 6.2: not in 5.4, in 5.10 [V 5.4, 5.10]"),
+        "wraps": specified(wraps, "mechanisms.md 2.4; not since 4.20 [R]; seen in traces of 6.18"),
     }
 
 
+_OLD: Final = _xfs("preceding", whole_calls=False, wraps=True, unwritten=False)
+_BUFFERED_IOMAP: Final = _xfs("preceding", wraps=True, unwritten=False)
+_UNWRITTEN: Final = _xfs("preceding")
+_ZEROING: Final = _xfs("preceding", zeroing=True)
 XFS_ERAS: Final = {
-    "2.6.34": _xfs("fixed", False, "calls_x4", "[V 2.6.34]"),
-    "2.6.34-n10": _xfs("fixed", False, "pages", "[V 2.6.35.6, 2.6.37]: the repair of report N10"),
-    "3.11": _xfs("preceding", False, "pages", "[V 3.11]"),
-    "4.3": _xfs("preceding", False, "pages", "[V 3.11]"),
-    "6.17": _xfs("preceding", True, "pages", "[V 6.17]"),
-}
-XFS_ERAS.update({"3.11-p13": XFS_ERAS["3.11"], "6.18": XFS_ERAS["6.17"]})
+    "2.6.34": _xfs("fixed", quota="calls_x4", whole_calls=False, wraps=True, unwritten=False),
+    "2.6.34-n10": _xfs("fixed", whole_calls=False, wraps=True, unwritten=False),
+    "2.6.39": _xfs("size", whole_calls=False, wraps=True, unwritten=False),
+    "3.1": _xfs("size", whole_calls=False, wraps=True, unwritten=False),
+    "3.11": _OLD, "3.11-p13": _OLD, "4.3": _OLD, "4.9": _BUFFERED_IOMAP,
+    "5.4": _xfs("preceding", unwritten=False), "5.10": _UNWRITTEN, "5.17": _UNWRITTEN, "6.1": _UNWRITTEN,
+    "6.14": _ZEROING, "6.17": _ZEROING, "6.18": _ZEROING,
+}  # fmt: skip

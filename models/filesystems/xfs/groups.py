@@ -9,10 +9,20 @@ from collections.abc import Generator
 from itertools import chain
 
 from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.log import NOWHERE
+from models.filesystems.xfs.log import MetaBuffer
 from models.seams import NoSpace, Thread
 from sim.engine import Wait
 from sim.sync import Mutex
+
+
+class InodeCluster(MetaBuffer):
+    """The buffer that some inodes of *group* are written in."""
+
+    __slots__ = ("group",)
+
+    def __init__(self, group: Group, start_sector: int, sectors: int) -> None:
+        super().__init__(start_sector, sectors)
+        self.group = group
 
 
 class Group:
@@ -31,7 +41,7 @@ class Group:
         self.agf = agf
         self.inodes_left = 0
         self.cluster_left = 0
-        self.cluster = NOWHERE
+        self.cluster = InodeCluster(self, 0, 0)
 
     def take(self, blocks: int, target: int = 0) -> int:
         """Give out *blocks* that lie together, as near as is found to block *target* of the group; the first.

@@ -8,7 +8,7 @@ into another group.
 from __future__ import annotations
 
 from models.filesystems.files import OPEN, FileInode
-from models.filesystems.xfs.groups import Group
+from models.filesystems.xfs.groups import Group, InodeCluster
 from models.filesystems.xfs.log import NOWHERE, MetaBuffer
 from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec
 from models.seams import Superblock, Wb
@@ -27,11 +27,11 @@ class Directory:
 
 
 class XfsInode(FileInode):
-    """An inode: its directory's group, the buffer that holds it, the checkpoint that last logged it."""
+    """An inode: the buffer that holds it, the checkpoint that last logged it; its group is its directory's."""
 
-    __slots__ = ("checkpoint", "cluster", "group")
+    __slots__ = ("checkpoint", "cluster")
 
-    def __init__(self, sb: Superblock, wb: Wb, group: Group, cluster: MetaBuffer, checkpoint: int) -> None:
+    def __init__(self, sb: Superblock, wb: Wb, cluster: InodeCluster, checkpoint: int) -> None:
         # As the bases do; a call less for each of millions.
         self.sb = sb
         self.wb = wb
@@ -39,9 +39,13 @@ class XfsInode(FileInode):
         self.dirty_pages = 0
         self.syncing = False
         self.file = OPEN
-        self.group = group
         self.cluster = cluster
         self.checkpoint = checkpoint
+
+    @property
+    def group(self) -> Group:
+        """The group that it lies in; by its buffer, as half a million of them are dirty at once."""
+        return self.cluster.group
 
 
 class InodeChunks:
@@ -54,7 +58,9 @@ class InodeChunks:
 
     def add_chunk(self, group: Group) -> None:
         """64 more inodes in *group*."""
-        group.cluster = MetaBuffer((group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS, 0)
+        group.cluster = InodeCluster(
+            group, (group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS, 0
+        )
         group.cluster_left = 0
         group.inodes_left = CHUNK_INODES
 
@@ -68,5 +74,5 @@ class InodeChunks:
         """Go on to the next cluster buffer of the current inode chunk."""
         previous = group.cluster
         sectors = self._chunk_blocks * PAGE_BYTES // SECTOR_BYTES // self._clusters
-        group.cluster = MetaBuffer(previous.start_sector + previous.sectors, sectors)
+        group.cluster = InodeCluster(group, previous.start_sector + previous.sectors, sectors)
         group.cluster_left = CHUNK_INODES // self._clusters

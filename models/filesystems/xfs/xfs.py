@@ -167,7 +167,7 @@ class Xfs(DelallocFilesystem):
         log.commit(self._create_bytes, cluster, block)
         self._cache.cached_inodes += 1
         self._inodes += 1
-        return XfsInode(self._sb, self._bdi.wb_of(self._inodes), group, cluster, log.checkpoint)
+        return XfsInode(self._sb, self._bdi.wb_of(self._inodes), cluster, log.checkpoint)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""
@@ -213,7 +213,7 @@ class Xfs(DelallocFilesystem):
 
     def _map_run(self, thread: Thread, inode: XfsInode, pages: int) -> Generator[Wait, None, int]:
         """xfs_iomap_write_allocate for a file of one run."""
-        log, task, group = self._log, thread.task, inode.group
+        log, task, group = self._log, thread.task, inode.cluster.group
         if log.full:
             yield from log.wait_for_space(thread)
         if group.free.longest < pages or not group.agf.try_acquire(task):
