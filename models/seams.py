@@ -118,6 +118,7 @@ class Wb(Protocol):
     """
 
     name: str
+    cache: Any  # all contexts' counters: `models.page_cache.accounting.PageCache`
     lock: SpinLock
     b_dirty: deque[Inode]
     b_io: deque[Inode]
@@ -131,15 +132,6 @@ class Wb(Protocol):
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """A clean inode became dirty (__mark_inode_dirty)."""
-
-    def account_dirtied(self, pages: int) -> None:
-        """So many pages became dirty."""
-
-    def start_writeback(self, pages: int) -> None:
-        """Dirty pages go under writeback."""
-
-    def end_writeback(self, pages: int) -> None:
-        """Pages under writeback become clean."""
 
     def queue_io(self, older_than_ns: int) -> int:
         """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
@@ -399,10 +391,18 @@ class Thread(Protocol):
         """
 
 
+class Write(Protocol):
+    """What a device sees of a request."""
+
+    start_sector: int
+    end_sector: int
+    op: str
+
+
 class BlockDevice(Protocol):
     """Takes requests in its own time."""
 
-    def submit(self, request: Request, done: Callable[[], None]) -> None:
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
 
 

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from models.devices.cached_runs import CachedRuns
 from models.devices.spec import DeviceSpec
-from models.seams import Request
+from models.seams import Write
 from sim.engine import Environment
 from sim.param import Bytes, BytesPerS, Ns
 from sim.units import MIB, SECTOR_BYTES, S
@@ -58,11 +58,11 @@ class Disk:
         self._size_sectors = spec.size // SECTOR_BYTES
         self._link_free_ns = 0
         self._cached = CachedRuns()
-        self._waiting: deque[tuple[Request, Callable[[], None]]] = deque()
+        self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()
         self._head = 0
         self._busy = False
 
-    def submit(self, request: Request, done: Callable[[], None]) -> None:
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         self._waiting.append((request, done))
         self._admit()
@@ -71,11 +71,14 @@ class Disk:
         """Take what waits into the cache as far as there is room; an empty cache takes anything."""
         while self._waiting:
             request, done = self._waiting[0]
-            if self._cached and self._cached.sectors + request.sectors > self._room_sectors:
+            if (
+                self._cached
+                and self._cached.sectors + (request.end_sector - request.start_sector) > self._room_sectors
+            ):
                 break
             self._waiting.popleft()
             self._link_free_ns = max(self._link_free_ns, self._env.now) + (
-                request.sectors * SECTOR_BYTES * S // self._spec.link
+                (request.end_sector - request.start_sector) * SECTOR_BYTES * S // self._spec.link
             )
             self._env.call_at(self._link_free_ns, self._rank, done)
             self._cached.add(request.start_sector, request.end_sector)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.devices.spec import DeviceSpec
-from models.seams import Request
+from models.seams import Write
 from sim.engine import Environment
 
 
@@ -26,7 +26,7 @@ class NullDevice:
         self._env = env
         self._rank = env.next_rank()
 
-    def submit(self, request: Request, done: Callable[[], None]) -> None:
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         self._env.call_at(self._env.now, self._rank, done)
 

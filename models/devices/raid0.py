@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from models.devices.spec import AnyDevice, DeviceSpec
-from models.seams import Bio, BlockDevice, Request
+from models.devices.spec import AnyDevice, DeviceSpec, Piece
+from models.seams import BlockDevice, Write
 from sim.engine import Environment
 from sim.param import Bytes
 from sim.units import SECTOR_BYTES
@@ -39,14 +39,16 @@ class Raid0:
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
         self._members = members
 
-    def submit(self, request: Request, done: Callable[[], None]) -> None:
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         chunk, members = self._chunk_sectors, self._members
         first, last = request.start_sector // chunk, (request.end_sector - 1) // chunk
         if first == last:  # the common case, without the bookkeeping
             row, member = divmod(first, len(members))
             start = request.start_sector - (first - row) * chunk
-            members[member].submit(Request(Bio(start, request.sectors, op=request.op)), done)
+            members[member].submit(
+                Piece(start, start + request.end_sector - request.start_sector, request.op), done
+            )
             return
         pieces: dict[int, tuple[int, int]] = {}
         for index in range(first, last + 1):
@@ -64,7 +66,7 @@ class Raid0:
                 done()
 
         for member, (start, sectors) in pieces.items():
-            members[member].submit(Request(Bio(start, sectors, op=request.op)), piece_done)
+            members[member].submit(Piece(start, start + sectors, request.op), piece_done)
 
 
 SPEC, COMPONENT = Raid0Spec, Raid0

@@ -9,6 +9,17 @@ from models.variants import variant_field
 from sim.param import Spec
 
 
+class Piece:
+    """A part of a request, for one of the devices that another is made of (`models.seams.Write`)."""
+
+    __slots__ = ("end_sector", "op", "start_sector")
+
+    def __init__(self, start_sector: int, end_sector: int, op: str) -> None:
+        self.start_sector = start_sector
+        self.end_sector = end_sector
+        self.op = op
+
+
 class DeviceSpec(Spec):
     """A device, or several that act as one."""
 

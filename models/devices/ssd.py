@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from models.devices.spec import DeviceSpec
-from models.seams import Request
+from models.seams import Write
 from sim.engine import Environment
 from sim.param import Bytes, BytesPerS, Count, Ns
 from sim.units import PAGE_BYTES, SECTOR_BYTES, S
@@ -77,7 +77,7 @@ class Ssd:
         self._unit_sectors = 0 if spec.indirection_unit is None else spec.indirection_unit // SECTOR_BYTES
         self._last_sector = 0
 
-    def submit(self, request: Request, done: Callable[[], None]) -> None:
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         size = programmed = (request.end_sector - request.start_sector) * SECTOR_BYTES
         if self._unit_sectors:

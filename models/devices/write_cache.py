@@ -14,8 +14,8 @@ from typing import Literal
 from pydantic import model_validator
 
 from models.devices.cached_runs import CachedRuns
-from models.devices.spec import AnyDevice, DeviceSpec
-from models.seams import Bio, BlockDevice, Request
+from models.devices.spec import AnyDevice, DeviceSpec, Piece
+from models.seams import BlockDevice, Write
 from sim.engine import Environment
 from sim.param import Bytes, BytesPerS, Count, Ns
 from sim.units import SECTOR_BYTES, S
@@ -69,9 +69,9 @@ class WriteCache:
         self._draining = 0
         self._draining_sectors = 0
         self._position = 0
-        self._waiting: deque[tuple[Request, Callable[[], None]]] = deque()
+        self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()
 
-    def submit(self, request: Request, done: Callable[[], None]) -> None:
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         self._waiting.append((request, done))
         self._admit()
@@ -81,11 +81,13 @@ class WriteCache:
         while self._waiting:
             request, done = self._waiting[0]
             held = self._cached.sectors + self._draining_sectors
-            if held and held + request.sectors > self._room_sectors:
+            if held and held + (request.end_sector - request.start_sector) > self._room_sectors:
                 break
             self._waiting.popleft()
             start_ns = max(self._link_free_ns, self._env.now) + self._command_ns
-            self._link_free_ns = start_ns + request.sectors * SECTOR_BYTES * S // self._link
+            self._link_free_ns = (
+                start_ns + (request.end_sector - request.start_sector) * SECTOR_BYTES * S // self._link
+            )
             self._env.call_at(self._link_free_ns, self._rank, done)
             self._cached.add(request.start_sector, request.end_sector)
         while self._cached and self._draining < self._depth:
@@ -107,7 +109,7 @@ class WriteCache:
             self._draining_sectors -= end - start
             self._admit()
 
-        self._behind.submit(Request(Bio(start, end - start)), drained)
+        self._behind.submit(Piece(start, end, "W"), drained)
 
 
 SPEC, COMPONENT = WriteCacheSpec, WriteCache

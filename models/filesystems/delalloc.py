@@ -283,13 +283,14 @@ class DelallocFilesystem(ABC):
     def _end_ios(self) -> Steps:
         """The workqueue: one transaction per ioend."""
         ioends, unwritten = self._ioends, self._workers is not None
+        wait, converted = self._ioend_wait, self._run_converted
         while True:
             self._ioend_asleep = True
             yield PARK
             while ioends:
                 inode, flight, pages = ioends.popleft()
-                yield self._ioend_wait()
-                self._run_converted(inode)
+                yield wait()
+                converted(inode)
                 if unwritten:
                     flight.end(inode.wb, pages)
 

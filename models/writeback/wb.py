@@ -50,26 +50,6 @@ class WritebackContext:
         self.dirty_exceeded = False
         cache.wbs.append(self)
 
-    def account_dirtied(self, pages: int) -> None:
-        """See `Wb.account_dirtied`."""
-        cache = self.cache
-        self.dirty += pages
-        self.nr_dirty += pages
-        self.dirtied += pages
-        cache.dirty += pages
-        cache.nr_dirty += pages
-
-    def start_writeback(self, pages: int) -> None:
-        """See `Wb.start_writeback`."""
-        self.dirty -= pages
-        self.cache.dirty -= pages
-
-    def end_writeback(self, pages: int) -> None:
-        """See `Wb.end_writeback`."""
-        self.nr_dirty -= pages
-        self.written += pages
-        self.cache.nr_dirty -= pages
-
     def add(self, inode: Inode, now_ns: int) -> None:
         """See `Wb.add`; also redirty_tail."""
         inode.dirtied_when = now_ns

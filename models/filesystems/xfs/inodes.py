@@ -27,7 +27,9 @@ class Directory:
 
 
 class XfsInode(FileInode):
-    """An inode: the buffer that holds it, the checkpoint that last logged it; its group is its directory's."""
+    """An inode: the buffer that holds it, the checkpoint that last logged it; its group is its
+    directory's.
+    """
 
     __slots__ = ("checkpoint", "cluster")
 

@@ -219,7 +219,9 @@ class Xfs(DelallocFilesystem):
         if group.free.longest < pages or not group.agf.try_acquire(task):
             group = yield from lock_group(self.groups, thread, group, pages)
         yield int(self._map_ns * self._dice.throw())
-        block = group.take(pages)
+        taken = group.free.take_near(0, pages)
+        assert taken is not None, "the group that was locked has room"
+        block = taken[0]
         yield log.lock.section(task, self._commit_ns, pages * self._page_ns)
         group.agf.release()
         self._log_inode(inode)
@@ -305,27 +307,27 @@ class Xfs(DelallocFilesystem):
         return self._log.wait_for_space(thread)
 
     def _mapped(self, inode: XfsInode, extents: int) -> None:
-        size_bytes = self._log_bytes_of(inode, extents)
-        self._log.commit_many(extents, size_bytes, self._commit_ns, inode.cluster)
+        log, size_bytes = self._log, extents * self._extent_bytes
+        if inode.checkpoint != log.checkpoint:
+            inode.checkpoint = log.checkpoint
+            size_bytes += self._inode_bytes
+        log.commit_many(extents, size_bytes, self._commit_ns, inode.cluster)
 
     def _converted(self, inode: XfsInode, ranges: int) -> None:
         """xfs_iomap_write_unwritten for each of *ranges*."""
         self._mapped(inode, ranges)
 
-    def _log_inode(self, inode: XfsInode) -> None:
-        self._log.commit(self._log_bytes_of(inode, 1), inode.cluster)
-
-    def _log_bytes_of(self, inode: XfsInode, extents: int) -> int:
-        """What logging so many *extents* adds to the checkpoint; the inode itself goes into each once."""
-        log = self._log
-        if inode.checkpoint == log.checkpoint:
-            return extents * self._extent_bytes
-        inode.checkpoint = log.checkpoint
-        return extents * self._extent_bytes + self._inode_bytes
-
     def _ioend_wait(self) -> Wait:
         """xfs_setfilesize, or a conversion."""
         return self._log.lock.section(self._ioend_worker.task, self._commit_ns, self._ioend_ns)
 
-    def _run_converted(self, inode: XfsInode) -> None:
-        self._log_inode(inode)
+    def _log_inode(self, inode: XfsInode) -> None:
+        """One more extent item, and the inode's if this checkpoint has it not yet."""
+        log = self._log
+        if inode.checkpoint == log.checkpoint:
+            log.commit(self._extent_bytes, inode.cluster)
+        else:
+            inode.checkpoint = log.checkpoint
+            log.commit(self._extent_bytes + self._inode_bytes, inode.cluster)
+
+    _run_converted = _log_inode
