@@ -16,7 +16,7 @@ from models.catalogue.kernels import KERNELS, PLUG_RULES
 from models.catalogue.machines import P13_MACHINE
 from models.machine import LIGHT, Machine, Primitives, build
 from models.scenario import Scenario
-from models.seams import Bio, Request, Signals, Site, Thread
+from models.seams import Bio, Signals, Site, Thread, Write
 from models.workloads.fs_mark import FsMarkSpec, parse_command
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
@@ -115,12 +115,29 @@ class SlowDevice:
         self._env = env
         self._latency_ns = latency_ns
         self._rank = env.next_rank()
-        self.requests: list[Request] = []
+        self.requests: list[Any] = []
         self.times: list[int] = []
 
-    def submit(self, request: Request, done: Callable[[], None]) -> None:
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
         self.requests.append(request)
         self.times.append(self._env.now)
+        self._env.call_at(self._env.now + self._latency_ns, self._rank, done)
+
+
+class SlowBatchDevice(SlowDevice):
+    """The same for whole batches: their requests are kept as (start, end)."""
+
+    def __init__(self, env: Environment, latency_ns: int) -> None:
+        super().__init__(env, latency_ns)
+        self.writes: list[tuple[int, int]] = []
+
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
+        self.writes.append((request.start_sector, request.end_sector))
+        super().submit(request, done)
+
+    def submit_batch(self, starts: Any, ends: Any, done: Callable[[], None]) -> None:
+        self.writes += zip(starts.tolist(), ends.tolist(), strict=True)
+        self.times += [self._env.now] * len(starts)
         self._env.call_at(self._env.now + self._latency_ns, self._rank, done)
 
 
@@ -129,10 +146,10 @@ class BlockLayer:
 
     def __init__(
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
-        scheduler: str = "noop", pool: Any = "request_list",
+        scheduler: str = "noop", pool: Any = "request_list", batches: bool = False,
     ) -> None:  # fmt: skip
         self.env = Environment()
-        self.device = SlowDevice(self.env, latency_ns)
+        self.device = (SlowBatchDevice if batches else SlowDevice)(self.env, latency_ns)
         self.ended: list[Any] = []
         self._signals = Signals()
         costs = BlockCosts(request_ns=100, insert_ns=10, dispatch_ns=1_000, complete_ns=0)

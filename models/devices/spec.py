@@ -19,6 +19,11 @@ class Piece:
         self.end_sector = end_sector
         self.op = op
 
+    @property
+    def sectors(self) -> int:
+        """The length (sectors)."""
+        return self.end_sector - self.start_sector
+
 
 class DeviceSpec(Spec):
     """A device, or several that act as one."""

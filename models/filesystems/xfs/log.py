@@ -206,7 +206,9 @@ class XfsLog:
                     self._cil_asleep = True
                     yield PARK
                 self._in_flight += 1
-                yield from worker.make_request(self._record(min(size_bytes, per_record) + spec.record_header))
+                bio = self._record(min(size_bytes, per_record) + spec.record_header)
+                if not worker.merge(bio):
+                    yield from worker.make_request(bio)
                 size_bytes -= per_record
             while self._in_flight:
                 self._cil_asleep = True

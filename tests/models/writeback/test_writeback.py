@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from models.machine import LIGHT, STOCK, Machine, build
 from models.seams import Signals
-from models.variants import variants
 from models.writeback.work import Work
 from sim.units import MIB, S
 from tests.harness import only, run_small, small_scenario
@@ -206,22 +205,6 @@ def test_a_cheaper_flusher_is_never_slower() -> None:
     ]
     assert walls == sorted(walls)
     assert walls[2] > 1.5 * walls[0]
-
-
-@pytest.mark.parametrize("kind", sorted(variants("devices")))
-def test_every_device_obeys(kind: str) -> None:
-    """On every device in the folder the writers finish, no page is lost, and the same files are made."""
-    specs: dict[str, Any] = {"null": {"kind": "null"}}
-    changes = {"machine.device": specs[kind]} if kind in specs else {}
-    if kind == "ssd":
-        from models.catalogue.devices import SATA_SSD_2013
-
-        changes = {"machine.device": SATA_SSD_2013}
-    machine = run_small(changes=changes)
-    cache = machine.cache
-    assert iterations(machine)[-1].count == 6_000
-    assert cache.dirtied == cache.dirty + cache.writeback + cache.written == 6_000
-    assert cache.written > 0
 
 
 def test_writers_outnumber_processors() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from models.seams import Thread
+from models.catalogue.kernels import PLUG_RULES
+from models.seams import Bio, Thread
 from sim.engine import Steps
 from tests.harness import BlockLayer
 
@@ -131,3 +133,65 @@ def test_little_s_law_for_the_device() -> None:
 
     block.run(body)
     assert block.queue.stat.wait_ns == 50 * 7_000
+
+
+RUNS = [[(1_000 * (i % 5) + 3 * (i // 5), 3) for i in range(40)], [(70_000 + i, 1) for i in range(60)],
+        [(90_000 + 40 * i, 33) for i in range(20)]]  # fmt: skip
+"""Arrays of (block, pages): interleaved streams, one stream, large ones."""
+
+
+@pytest.mark.parametrize("nr_requests", [16, 1_000])
+@pytest.mark.parametrize(
+    ("era", "pool"), [(era, "request_list" if era < "4" else "tags") for era in PLUG_RULES]
+)
+def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
+    era: str, pool: str, nr_requests: int
+) -> None:
+    """In every era, also where the pool is soon empty: the same requests in order, each file hears of its own
+    pages.
+
+    Each is issued up to its array's own time (a request's for each bio, at most) earlier or later.
+    """
+    found = []
+    for as_array in (True, False):
+        block = BlockLayer(
+            era=era, pool=pool, nr_requests=nr_requests, depth=2 * nr_requests, latency_ns=3_000, batches=True
+        )
+        heard = [0] * len(RUNS)
+
+        def body(
+            thread: Thread, block: BlockLayer = block, as_array: bool = as_array, heard: list[int] = heard
+        ) -> Steps:
+            thread.start_plug()
+            for number, bios in enumerate(RUNS):
+
+                def hear(pages: int, number: int = number) -> None:
+                    heard[number] += pages
+
+                pieces = [bios] if as_array else [[bio] for bio in bios]
+                for piece in pieces:
+                    if as_array:
+                        yield from thread.submit_runs(block.queue, np.array(piece, np.int64), hear)
+                        continue
+                    ((first, pages),) = piece
+                    bio = Bio(
+                        8 * first, 8 * pages, segments=pages, queue=block.queue, end_io=hear, context=pages
+                    )
+                    yield from block.submit(thread, bio)
+            yield from thread.finish_plug()
+
+        block.run(body)
+        assert heard == [sum(pages for _, pages in bios) for bios in RUNS]
+        stat = block.queue.stat
+        assert (stat.ios + stat.merges, stat.in_flight) == (120, 0)
+        found.append((block.device.writes, block.device.times, stat.ios))  # type: ignore[union-attr]
+    (array, array_times, ios), (single, single_times, same_ios) = found
+    if nr_requests == 1_000:
+        assert array == single
+        assert ios == same_ios
+        own_ns = max(len(bios) for bios in RUNS) * (100 + 10 + 1_000)
+        assert all(abs(a - b) <= own_ns for a, b in zip(array_times, single_times, strict=True))
+    else:
+        assert {sector for start, end in array for sector in range(start, end)} == {
+            sector for start, end in single for sector in range(start, end)
+        }

@@ -1,11 +1,8 @@
-"""Where file pages lie: free space, extents, and the real kernel's counts (docs/measurements.md D)."""
+"""Where XFS puts file pages: free space, extents, and the real kernel's counts (docs/measurements.md D)."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.layout import filefrag, xfs_bmap
 from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
@@ -22,11 +18,8 @@ from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.machine import Machine, Scenario, build
 from models.page_cache.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
-from models.workloads.random_map import RandomMap
 from sim.units import GIB, KIB, MIB
 from tests.harness import change, one_of_each, only
-
-# -- free space ------------------------------------------------------------------------------------------
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.booleans()), max_size=80))
@@ -82,8 +75,6 @@ def test_a_group_may_have_a_tebibyte() -> None:
     assert space.take_near(1 << 27, 5) == (1 << 27, 5)
     assert space.take_near(0, 1 << 28) == ((1 << 27) + 5, (1 << 27) - 5)
 
-
-# -- the pages of a file ---------------------------------------------------------------------------------
 
 FAR = 1 << 40
 """There is room for every page that these tests write."""
@@ -273,60 +264,6 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
         assert at[BIOS] >= bios_at_least
 
 
-# -- fio's order -----------------------------------------------------------------------------------------
-
-
-@given(seed=st.integers(0, 99), blocks=st.integers(1, 200))
-def test_the_random_map_probes_for_the_next_free_block(seed: int, blocks: int) -> None:
-    """Against the literal walk: the drawn block, or the next that was not written."""
-    draws = np.random.default_rng(seed).integers(0, blocks, 4_096)[:blocks].tolist()
-    free = set(range(blocks))
-    expected = []
-    for block in draws:
-        while block not in free:
-            block = (block + 1) % blocks
-        free.remove(block)
-        expected.append(block)
-    assert _order(seed, blocks) == expected
-
-
-def _bursts(blocks: int) -> list[int]:
-    return [min(7, blocks - first) for first in range(0, blocks, 7)]
-
-
-def _order(seed: int, blocks: int) -> list[int]:
-    order = RandomMap(np.random.default_rng(seed), blocks)
-    return [block for count in _bursts(blocks) for block in order.take(count).tolist()]
-
-
-@pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
-def test_the_random_map_is_fios(tmp_path: Path) -> None:
-    """fio's own log of a random write, half way: as many runs as ours, which are a fifth fewer than by
-    chance.
-    """
-    log = tmp_path / "log"
-    command = ["fio", "--name=x", "--ioengine=null", "--rw=randwrite", "--bs=4k", "--size=64M"]
-    subprocess.run([*command, f"--write_iolog={log}"], check=True, capture_output=True, cwd=tmp_path)
-    order = np.array(
-        [int(line.split()[-2]) // 4096 for line in log.read_text().splitlines() if " write " in line]
-    )
-    dice = np.random.default_rng(1)
-    fio, ours, chance = (
-        _runs(o, 8_192) for o in (order, RandomMap(dice, 16_384).take(16_384), dice.permutation(16_384))
-    )
-    assert abs(fio - ours) < 4 * np.sqrt(ours)
-    assert ours < 0.85 * chance
-
-
-def _runs(order: np.ndarray, written: int) -> int:
-    used = np.zeros(len(order) + 2, np.int8)
-    used[order[:written] + 1] = 1
-    return int((np.diff(used) == 1).sum())
-
-
-# -- the real kernel's counts ----------------------------------------------------------------------------
-
-
 def kernel_with(dirty_mib: int) -> dict[str, Any]:
     """The measured kernel with vm.dirty_bytes, and half of it in the background."""
     kernel = KERNELS["6.18"].inputs()
@@ -508,39 +445,3 @@ def test_more_dirty_memory_means_fewer_extents() -> None:
         taken = len(blocks) + log + 2 * (inode_chunk + names)  # of both directories, in groups of their own
         assert sum(group.free.blocks for group in groups) + taken == (12 * GIB - 4 * 64 * KIB) // 4096
     assert means[0] > means[1] > means[2]
-
-
-# -- as the tools print it -------------------------------------------------------------------------------
-
-EXTENTS = [FileExtent(0, 40, 16), FileExtent(2048, 24, 1), FileExtent(5120, 56, 256)]
-
-
-def test_xfs_bmap_prints_as_the_tool_does() -> None:
-    """A file in groups of 393216 blocks, in the columns of xfsprogs 6.1; the awk of report N10 reads it."""
-    text = xfs_bmap("d/a", EXTENTS, 393_216)
-    assert text.splitlines() == [
-        "d/a:",
-        " EXT: FILE-OFFSET      BLOCK-RANGE      AG AG-OFFSET        TOTAL FLAGS",
-        "   0: [0..127]:        320..447          0 (320..447)         128 000000",
-        "   1: [128..16383]:    hole                                 16256",
-        "   2: [16384..16391]:  192..199          0 (192..199)           8 000000",
-        "   3: [16392..40959]:  hole                                 24568",
-        "   4: [40960..43007]:  448..2495         0 (448..2495)       2048 000000",
-    ]
-    if shutil.which("awk"):
-        awk = "/ [0-9]*:/ && !/hole/ { tot += $6; cnt++ } END { print tot / cnt }"
-        result = subprocess.run(["awk", awk], input=text, capture_output=True, text=True, check=True)
-        assert float(result.stdout) == pytest.approx((128 + 8 + 2048) / 3, rel=1e-4)
-
-
-def test_filefrag_prints_as_the_tool_does() -> None:
-    """In the columns of e2fsprogs 1.47; an extent that follows on disk is no new one in the count."""
-    blank = " " * 12
-    assert filefrag("d/a", [*EXTENTS[:1], FileExtent(16, 56, 4), *EXTENTS[2:]], 5376 * 4096).splitlines() == [
-        "File size of d/a is 22020096 (5376 blocks of 4096 bytes)",
-        " ext:     logical_offset:        physical_offset: length:   expected: flags:",
-        f"   0:        0..      15:         40..        55:     16:{blank}",
-        f"   1:       16..      19:         56..        59:      4:{blank}",
-        "   2:     5120..    5375:         56..       311:    256:         60: last,eof",
-        "d/a: 2 extents found",
-    ]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.block.elevator import Elevator, ElevatorRules, SoftwareQueue
 from models.block.merge import Merge, QueueLimits, bounds_of
 from models.block.plug import PlugRules, plug_decisions
 from models.block.runs import FLUSHED, Batch, PluggedRuns
@@ -26,9 +25,6 @@ def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimit
     return QueueLimits(
         max_sectors_bytes=kib * KIB, max_segments=segments, max_segment_bytes=64 * KIB, nomerges=nomerges
     )
-
-
-# -- a second, literal implementation, as one would read it in the kernel -------------------------------
 
 
 @dataclass
@@ -280,100 +276,6 @@ def test_a_flush_is_sorted_by_sector_from_3_10_on() -> None:
     assert order["3.1"] == [3_000, 1_000, 2_000]
     assert order["3.11"] == [1_000, 2_000, 3_000]
     assert order["5.17"] == [2_000, 1_000, 3_000]
-
-
-# -- the elevator ---------------------------------------------------------------------------------
-
-
-def elevator(scheduler: str, of: QueueLimits | None = None) -> Elevator:
-    """An empty elevator."""
-    return Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), of or limits())
-
-
-def drain(of: Elevator) -> list[Request]:
-    """All requests, in dispatch order."""
-    return [of.next() for _ in range(len(of.waiting))]
-
-
-@pytest.mark.parametrize(("scheduler", "front"), [("noop", Merge.NEW), ("deadline", Merge.FRONT)])
-def test_only_a_sorting_scheduler_finds_who_starts_at_a_sector(scheduler: str, front: Merge) -> None:
-    """noop has a hash of ends alone; in front it merges only with what merged last."""
-    of = elevator(scheduler)
-    of.insert(Request(Bio(400, 8)))
-    of.insert(Request(Bio(800, 8)))
-    assert of.attempt_merge(Bio(408, 8)) is Merge.BACK
-    assert of.attempt_merge(Bio(792, 8)) is front
-    assert of.attempt_merge(Bio(784 if front is Merge.FRONT else 392, 8)) is Merge.FRONT
-    assert of.attempt_merge(Bio(900, 8)) is Merge.NEW
-
-
-@pytest.mark.parametrize(
-    ("nomerges", "last", "other"), [(0, Merge.BACK, Merge.BACK), (1, Merge.BACK, Merge.NEW)]
-)
-def test_nomerges_1_leaves_the_one_hit_merge(nomerges: int, last: Merge, other: Merge) -> None:
-    """Only the request that merged last is tried; with 2 none is."""
-    of = elevator("deadline", limits(nomerges=nomerges))
-    of.insert(Request(Bio(400, 8)))
-    of.insert(Request(Bio(800, 8)))
-    assert of.attempt_merge(Bio(408, 8)) is last
-    assert of.attempt_merge(Bio(808, 8)) is other
-
-
-def test_a_gap_that_closes_joins_its_neighbours() -> None:
-    """attempt_back_merge: the bio between two waiting requests leaves one."""
-    of = elevator("deadline")
-    for start in (0, 16):
-        of.insert(Request(Bio(start, 8)))
-    assert of.attempt_merge(Bio(8, 8)) is Merge.BACK
-    assert [(r.start_sector, r.end_sector) for r in drain(of)] == [(0, 24)]
-
-
-def test_a_software_queue_tries_its_newest_eight() -> None:
-    """The ninth newest is out of reach; a refusal for size ends the walk."""
-    of = SoftwareQueue(limits(64, 16))
-    for start in range(0, 9_000, 1_000):
-        of.insert(Request(Bio(start, 8)))
-    assert of.attempt_merge(Bio(8, 8)) is Merge.NEW
-    assert of.attempt_merge(Bio(1_008, 8)) is Merge.BACK
-    of.insert(Request(Bio(20_000, 128)))
-    assert of.attempt_merge(Bio(20_128, 8)) is Merge.NEW
-
-
-def test_insertion_appends_whole_requests() -> None:
-    """Sort-merge insertion: a flushed request joins the waiting one that it follows."""
-    of = elevator("noop")
-    assert of.insert(Request(Bio(0, 8)))
-    assert not of.insert(Request(Bio(8, 8)))
-    assert [(r.start_sector, r.end_sector) for r in drain(of)] == [(0, 16)]
-
-
-@given(
-    starts=st.lists(st.integers(0, 60), min_size=1, max_size=60, unique=True),
-    scheduler=st.sampled_from(["noop", "deadline"]),
-)
-def test_the_elevator_loses_nothing(starts: list[int], scheduler: str) -> None:
-    """Bios merged, requests inserted and dispatched in between: every sector leaves once."""
-    of = elevator(scheduler, limits(32, 16))
-    left: list[Request] = []
-    for n, start in enumerate(starts):
-        bio = Bio(8 * start, 8)
-        if of.attempt_merge(bio) is Merge.NEW:
-            of.insert(Request(bio))
-        if n % 5 == 4:
-            left.append(of.next())
-    left += drain(of)
-    assert sorted(bio.start_sector // 8 for request in left for bio in request.bios) == sorted(starts)
-    assert all(request.sectors == 8 * len(request.bios) <= 64 for request in left)
-
-
-def test_deadline_sweeps_and_noop_does_not() -> None:
-    """Dispatch order: by sector from the oldest on, wrapping, against arrival."""
-    starts = [500, 900, 100, 700]
-    for scheduler, expected in (("noop", starts), ("deadline", [500, 700, 900, 100])):
-        of = elevator(scheduler)
-        for start in starts:
-            of.insert(Request(Bio(start, 8)))
-        assert [request.start_sector for request in drain(of)] == expected
 
 
 @st.composite

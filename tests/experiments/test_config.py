@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -191,12 +190,26 @@ def test_fs_mark_s_own_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1].split()[:3] == ["0", "50", "4096"]
 
 
+def _hear_interrupts() -> None:
+    """Whatever the shell does with the signals of what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _workers_of(pid: int) -> int:
+    """How many processes it has started that have used any processor time to speak of."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(int(Path(f"/proc/{child}/stat").read_text().split()[13]) > 20 for child in children)
+
+
 def test_an_interrupted_run_leaves_nothing_half_written(tmp_path: Path) -> None:
     """SIGINT during a run: exit status 130, and no file in --out."""
     out = tmp_path / "out"
     command = [sys.executable, "-m", "experiments.cli", "reproduce", "P13", "--out", str(out)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        time.sleep(4)
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_hear_interrupts
+    ) as process:
+        while not _workers_of(process.pid):
+            assert process.poll() is None, "it ended before it could be interrupted"
         os.killpg(process.pid, signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 130

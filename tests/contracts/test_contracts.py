@@ -1,0 +1,155 @@
+"""Every variant of every folder, itself and not a wrapper around another, obeys what its folder promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.config import parse
+from experiments.problems import BadInput
+from models.catalogue.devices import SATA_DISK_2010, SATA_SSD_2013
+from models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
+from models.catalogue.machines import N10_MACHINE, P13_MACHINE
+from models.machine import Machine, build
+from models.variants import variants
+from tests.harness import only, run_small
+
+DEVICES: dict[str, Any] = {
+    "null": {"kind": "null"},
+    "ssd": SATA_SSD_2013,
+    "disk": SATA_DISK_2010,
+    "raid0": P13_MACHINE.disks["vdb"].device.inputs(),
+    "write_cache": N10_MACHINE.disks["vdb"].device.inputs(),
+}
+
+
+def test_no_device_is_left_out() -> None:
+    """A new one has to be added above."""
+    assert set(DEVICES) == set(variants("devices"))
+
+
+@pytest.mark.parametrize("kind", sorted(DEVICES))
+def test_every_device_obeys(kind: str) -> None:
+    """The writers finish, no page is lost, and the same files are made."""
+    changes = {"machine.device": DEVICES[kind]}
+    if kind in ("disk", "write_cache"):  # too small for 500 TB
+        changes |= {"filesystem.size": 500 * 10**9, "filesystem.agcount": 4}
+    machine = run_small(changes=changes, files=100 if kind == "disk" else 500)
+    cache, files = machine.cache, 1_200 if kind == "disk" else 6_000
+    program: Any = only(machine.programs)
+    assert program.iterations[-1].count == files
+    assert cache.dirtied == cache.dirty + cache.writeback + cache.written == files
+
+
+TEXT = """\
+title = "whatever is asked for"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "{kernel}"
+kernel.dirty.dirty_bytes = "2 MiB"
+kernel.dirty.dirty_background_bytes = "1 MiB"
+filesystem.like = "{filesystem}"
+workload.command = "{command}"
+sync_after = true
+"""
+PAGES = 3 * 1024
+COMMANDS = {
+    "fs_mark": "fs_mark -S0 -n 256 -s 12288 -L 2 -D 9 -d a -d b",
+    "fio": "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --nrfiles=3 --filesize=4m"
+    " --name=a",
+    "dd": "dd if=/dev/zero of=/a/x bs=1024k count=12",
+}
+FILESYSTEMS = {"xfs": "loop-xfs", "ext4": "loop-ext4"}
+
+
+def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Machine:
+    """A run to its end, and what follows it; no page is lost."""
+    text = TEXT.format(kernel=kernel, filesystem=FILESYSTEMS[filesystem], command=COMMANDS[command])
+    (case,) = parse(text, "x.toml", overrides).cases
+    machine = build(case.scenario, 1)
+    machine.run()
+    cache = machine.cache
+    assert (cache.dirtied, cache.written, cache.dirty, cache.writeback) == (PAGES, PAGES, 0, 0)
+    for wb in cache.wbs:
+        wb.check()  # type: ignore[attr-defined]
+        assert len(wb) == 0
+    stat = only(machine.queues).stat
+    assert stat.in_flight == 0
+    assert stat.sectors >= 8 * PAGES
+    assert all(program.system_ns > 0 for program in machine.programs.values())
+    return machine
+
+
+def test_nothing_is_left_out() -> None:
+    """A new filesystem or workload has to be added above."""
+    assert set(FILESYSTEMS) == set(variants("filesystems"))
+    assert set(COMMANDS) == set(variants("workloads"))
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("filesystem", sorted(FILESYSTEMS))
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_any_workload_on_any_filesystem_under_any_kernel(kernel: str, filesystem: str, command: str) -> None:
+    """All of it is on disk after a sync, in whatever order and pieces; so is a part of the log."""
+    machine = finished(kernel, filesystem, command)
+    assert only(machine.mounts).filesystem.log_bytes > 0
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("filesystem", sorted(FILESYSTEMS))
+@pytest.mark.parametrize("flusher", sorted(variants("flushers")))
+def test_every_flusher_obeys(flusher: str, filesystem: str, command: str) -> None:
+    """The same for each flusher, also where a device has three contexts."""
+    contexts = ", contexts = 3" if flusher == "parallel" else ""
+    finished("6.18", filesystem, command, f'kernel.flusher={{kind = "{flusher}"{contexts}}}')
+
+
+def test_every_kernel_that_replay_knows_can_be_run() -> None:
+    """Each era of the plug's rules is a kernel; the others are refused by name, with what is missing."""
+    assert set(PLUG_RULES) <= set(KERNELS)
+    for kernel, missing in LACKING.items():
+        assert kernel not in KERNELS
+        with pytest.raises(BadInput, match=f"{kernel} cannot be run: its") as caught:
+            parse(TEXT.format(kernel=kernel, filesystem="loop-xfs", command=COMMANDS["dd"]), "x.toml")
+        assert missing in str(caught.value)
+
+
+def test_a_path_picks_its_mount() -> None:
+    """The deepest that holds it; one outside every mount is an error that names them."""
+    text = """\
+title = "two mounts on one disk"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "6.18"
+mounts.root = { like = "loop-xfs", at = "/" }
+mounts.data = { like = "loop-ext4", at = "/srv/data" }
+programs = ["dd if=/dev/zero of=/x bs=1024k count=1", "dd if=/dev/zero of=/srv/data/x bs=1024k count=2"]
+"""
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+    machine.run()
+    sizes = {name: sum(file.size for file in sb.filesystem.layouts()) for name, sb in machine.mounts.items()}
+    assert sizes == {"root": 256, "data": 512}
+    assert sorted(machine.programs) == ["dd", "dd-2"]
+    with pytest.raises(
+        BadInput, match=r"'/x' lies outside every mount; mounted are: /mnt \(root\)"
+    ) as caught:
+        parse(text.replace('at = "/" }', 'at = "/mnt" }').replace("of=/x", "of=/x/y"), "x.toml")
+    assert "programs" in str(caught.value)
+
+
+def test_a_count_makes_several_disks_and_mounts() -> None:
+    """sd0 and sd1, each with a filesystem of its own and a program on it."""
+    text = """\
+title = "each"
+[scenario]
+machine.like = "loop-vm"
+machine.disks.sd = { like = "pm9a3", count = 2 }
+kernel.like = "6.18"
+mounts.d = { like = "loop-ext4", each = "sd", at = "/d{n}" }
+programs = ["dd if=/dev/zero of=/d0/x bs=1024k count=1", "dd if=/dev/zero of=/d1/x bs=1024k count=1"]
+"""
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+    machine.run()
+    assert [queue.stat.sectors > 2048 for queue in machine.queues.values()] == [False, True, True]
+    assert list(machine.mounts) == ["d0", "d1"]

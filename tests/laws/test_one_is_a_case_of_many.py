@@ -1,0 +1,210 @@
+"""Watched is unwatched, disks that share nothing are each alone, sync(2) waits, each inode is on one list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.config import parse
+from models.machine import Machine, build
+from models.scenario import Scenario
+from models.seams import Signals, Thread
+from models.vfs.sync import sync
+from sim.engine import Steps
+from sim.units import MS, S
+from tests.harness import only
+
+FIO = "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --nrfiles=3 --filesize=8m"
+ONE = f"""\
+title = "random writes on the machine that was measured"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "6.18"
+kernel.dirty.dirty_bytes = "8 MiB"
+kernel.dirty.dirty_background_bytes = "4 MiB"
+filesystem.like = "loop-xfs"
+workload.command = "{FIO} --name=a --directory=/a --name=b --directory=/b"
+"""
+FS_MARK = 'workload.command="fs_mark -S0 -n 700 -s 20480 -L 3 -D 9 -d a -d b"'
+
+
+def scenario(text: str, *overrides: str) -> Scenario:
+    """The only one of *text*."""
+    (case,) = parse(text, "x.toml", overrides).cases
+    return case.scenario
+
+
+def run(what: Scenario, signals: Signals | None = None) -> Machine:
+    """To its end."""
+    machine = build(what, 1, signals=signals)
+    machine.run()
+    return machine
+
+
+def measured(machine: Machine) -> tuple[Any, ...]:
+    """Everything that a run leaves behind, to the last event."""
+    return (
+        machine.env.now,
+        [queue.stat for queue in machine.queues.values()],
+        [sb.filesystem.extents_per_file() for sb in machine.mounts.values()],
+        [sb.filesystem.log_bytes for sb in machine.mounts.values()],
+        [(program.system_ns, program.user_ns) for program in machine.programs.values()],
+        [lock.stat for lock in machine.locks],
+        machine.cache.written,
+    )
+
+
+@pytest.mark.parametrize(
+    "overrides", [(), (FS_MARK,), ('filesystem.like="loop-ext4"',)], ids=["xfs", "small", "ext4"]
+)
+def test_watching_changes_nothing(overrides: tuple[str, ...]) -> None:
+    """For every signal, alone: the same times, requests, merges, extents and locks; and it is heard."""
+    what = scenario(ONE, *overrides)
+    unwatched = measured(run(what))
+    heard = {}
+    for name in Signals.__slots__:
+        signals, told = Signals(), [0]
+
+        def count(_: str, told: list[int] = told, **__: object) -> None:
+            told[0] += 1
+
+        getattr(signals, name).observers.append(count)
+        assert measured(run(what, signals)) == unwatched, name
+        heard[name] = told[0]
+    assert heard["block_bio_queue"] == (
+        heard["block_getrq"] + heard["block_bio_backmerge"] + heard["block_bio_frontmerge"]
+    )
+    assert heard["block_rq_issue"] == heard["block_rq_complete"] > 0
+    assert heard["block_plug"] > 0
+    assert heard["block_unplug"] > 0
+    assert heard["writeback_single_inode"] > 0
+
+
+TWO = """\
+title = "an SSD with XFS and a disk with ext4, and nothing between them"
+[scenario]
+machine.like = "p13-vm"
+machine.disks.one = { like = "sata-ssd" }
+machine.disks.two = { like = "sata-disk" }
+machine.processors.exit_time = "0 s"
+machine.processors.paths.block.complete_ns = "0 ns" # an interrupt hits anybody
+kernel.like = "3.11"
+kernel.writeback.interval = "70 ms"
+kernel.writeback.expire = "50 ms"
+[scenario.mounts]
+x = { like = "p13-xfs", disk = "one", at = "/x" }
+e = { like = "loop-ext4", disk = "two", at = "/e" }
+[scenario.programs]
+a = "fs_mark -S0 -n 900 -s 8192 -L 3 -D 9 -d /x/a -d /x/b"
+b = { command = "fs_mark -S0 -n 500 -s 4096 -L 4 -D 9 -d /e/a", start = "3 ms" }
+"""
+
+
+def requests_of(text: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Of each disk, when each of its requests was issued and completed."""
+    signals = Signals()
+    log: dict[str, list[tuple[Any, ...]]] = {}
+
+    def note(name: str, request: Any) -> None:
+        log.setdefault(request.queue.name, []).append(
+            (machine.env.now, name, request.op, request.start_sector, request.end_sector)
+        )
+
+    signals.block_rq_issue.observers.append(note)
+    signals.block_rq_complete.observers.append(note)
+    machine = build(scenario(text), 1, signals=signals)
+    for program in machine.programs.values():
+        program.on_end = lambda: None
+    machine.env.call_at(400 * MS, 0, machine.env.halt)
+    machine.run()
+    return log
+
+
+def test_two_disks_that_share_nothing_are_each_alone() -> None:
+    """Below every threshold, with processors for all and dice of their own: event by event the same."""
+    together = requests_of(TWO)
+    lines = {line[0]: line for line in TWO.splitlines() if line.startswith(("a =", "b ="))}
+    without_b, without_a = TWO.replace(lines["b"], ""), TWO.replace(lines["a"], "")
+    alone = requests_of(without_b)["one"], requests_of(without_a)["two"]
+    assert min(map(len, alone)) > 200
+    assert (together["one"], together["two"]) == alone
+
+
+def test_sync_waits_for_what_was_dirty() -> None:
+    """Called in the middle of a run: each page that was dirty is clean when it returns, and others are dirty
+    by then.
+    """
+    text = ONE.replace("workload.command", "programs.fio.command")
+    text += 'programs.dd = "dd if=/dev/zero of=/c/x bs=1024k count=6"\n'
+    limits = ('kernel.dirty.dirty_bytes="1 GiB"', 'kernel.dirty.dirty_background_bytes="512 MiB"')
+    machine = build(scenario(text, *limits), 1)
+    thread, mount = _thread(machine), only(machine.mounts)
+    dirty: dict[Any, Any] = {}
+    left: list[int] = []
+
+    def body() -> Steps:
+        yield 40 * MS
+        (wb,) = machine.cache.wbs
+        for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io):
+            dirty[inode] = inode.file.pages.states.copy() & 1
+        written, at_call = machine.cache.written, machine.cache.nr_dirty
+        yield from sync(thread, [mount], machine.flushers, machine.cache)
+        assert machine.cache.written - written >= at_call
+        left.extend(int((inode.file.pages.states[: len(was)] & was).sum()) for inode, was in dirty.items())
+
+    machine.env.start(thread.task, body())
+    machine.run()
+    assert sum(int(was.sum()) for was in dirty.values()) > 1_000
+    assert left == [0] * 7
+
+
+def _thread(machine: Machine) -> Thread:
+    """A thread that no program has."""
+    from models.block.thread import BlockThread
+    from models.catalogue.kernels import PLUG_RULES
+
+    return BlockThread(machine.env.task("sync"), PLUG_RULES["6.17"], machine.signals)
+
+
+@pytest.mark.parametrize("flusher", ['{kind = "per_bdi"}', '{kind = "parallel", contexts = 4}'])
+def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str) -> None:
+    """Looked at every half millisecond; with four contexts, each has some of its own."""
+    machine = build(scenario(ONE, f"kernel.flusher={flusher}"), 1)
+    rank, most = machine.env.next_rank(), dict.fromkeys(range(4), 0)
+
+    def look() -> None:
+        for number, wb in enumerate(machine.cache.wbs):
+            wb.check()  # type: ignore[attr-defined]
+            most[number] = max(most[number], len(wb))
+        assert machine.cache.dirty == sum(wb.dirty for wb in machine.cache.wbs)
+        assert machine.cache.nr_dirty == sum(wb.nr_dirty for wb in machine.cache.wbs)
+        if machine.env.now < 10 * S:
+            machine.env.call_at(machine.env.now + MS // 2, rank, look)
+
+    look()
+    machine.run()
+    assert all(most[number] for number in range(len(machine.cache.wbs)))
+    assert machine.cache.written == 6 * 2048
+
+
+def test_one_context_of_several_is_the_flusher_of_the_device() -> None:
+    """kind parallel with one context gives the very run of per_bdi."""
+    runs = [measured(run(scenario(ONE, f"kernel.flusher={flusher}"))) for flusher in (
+        '{kind = "per_bdi"}', '{kind = "parallel", contexts = 1}')]  # fmt: skip
+    assert runs[0] == runs[1]
+
+
+def test_every_bio_is_a_request_or_a_merge() -> None:
+    """bios = ios + merges, for small files and large, plugged or not."""
+    for overrides in ((), (FS_MARK,), ('kernel.like="3.11"', FS_MARK), ('kernel.like="2.6.39"',)):
+        signals, bios = Signals(), [0]
+
+        def count(_: str, bios: list[int] = bios, **__: object) -> None:
+            bios[0] += 1
+
+        signals.block_bio_queue.observers.append(count)
+        machine = build(scenario(ONE, "sync_after=true", *overrides), 1, signals=signals)
+        machine.run()
+        stat = only(machine.queues).stat
+        assert bios[0] == stat.ios + stat.merges + stat.in_flight > 100

@@ -1,0 +1,137 @@
+"""What a write cache holds, disks, striping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.catalogue.machines import N10_MACHINE
+from models.devices.cached_runs import CachedRuns
+from models.devices.disk import Disk
+from models.devices.raid0 import Raid0, Raid0Spec
+from models.devices.write_cache import WriteCache, WriteCacheSpec
+from models.seams import Bio, Request
+from sim.engine import Environment
+from sim.units import KIB, MIB, MS, SECTOR_BYTES, S
+from tests.harness import SlowDevice
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 80), st.integers(1, 12), st.booleans()), max_size=60),
+    at_most=st.integers(1, 9),
+)
+def test_cached_runs_hold_what_was_written(steps: list[tuple[int, int, bool]], at_most: int) -> None:
+    """Against a set of sectors: overlaps count once, a piece taken is contiguous, the next one from where it
+    is.
+    """
+    cached, held = CachedRuns(), set[int]()
+    for start, length, take in steps:
+        if take and held:
+            first, end = cached.take(start, at_most)
+            piece = set(range(first, end))
+            assert piece <= held
+            assert 1 <= len(piece) <= at_most
+            assert first - 1 not in held
+            heads = {sector for sector in held if sector - 1 not in held}
+            assert first == min((sector for sector in heads if sector >= start), default=min(heads))
+            held -= piece
+        else:
+            cached.add(start, start + length)
+            held |= set(range(start, start + length))
+        assert cached.sectors == len(held)
+        assert bool(cached) == bool(held)
+
+
+DISK: Any = N10_MACHINE.disks["vdb"].device.behind.members[0]  # type: ignore[attr-defined]
+
+
+def finish_ns(device: Callable[[Environment], Any], places: list[int], sectors: int) -> list[int]:
+    """When each of the writes at *places*, all submitted at once, completes."""
+    env, ends = Environment(), []
+    target = device(env)
+    for place in places:
+        target.submit(Request(Bio(place, sectors)), lambda: ends.append(env.now))
+    env.run()
+    assert len(ends) == len(places)
+    return ends
+
+
+def test_a_disk_streams_at_its_zone_s_rate() -> None:
+    """In order, 512 MiB at the outer edge take their transfer time; at the inner edge, twice that."""
+    size, count = 2 * MIB // SECTOR_BYTES, 256
+
+    def disk(env: Environment) -> Disk:
+        return Disk(env=env, spec=DISK.model_copy(update={"cache": 4 * MIB}), name="sda")
+
+    outer = finish_ns(disk, [i * size for i in range(count)], size)[-1]
+    inner = finish_ns(disk, [DISK.size // SECTOR_BYTES - (count - i) * size for i in range(count)], size)[-1]
+    assert outer == pytest.approx(count * 2 * MIB * S / DISK.outer, rel=0.03)
+    assert inner / outer == pytest.approx(DISK.outer / DISK.inner, rel=0.05)
+
+
+def test_a_disk_s_seek_grows_with_the_distance() -> None:
+    """None where the head is; half a turn and a seek otherwise, the whole seek across the whole disk."""
+    disk = Disk(env=Environment(), spec=DISK, name="sda")
+    last = DISK.size // SECTOR_BYTES
+    transfer_ns = disk.service_ns(0, 8)
+    assert transfer_ns == 8 * SECTOR_BYTES * S // DISK.outer
+    near, far = disk.service_ns(8, 16) - transfer_ns, disk.service_ns(last, last + 8)
+    assert near == pytest.approx(DISK.turn_time // 2 + DISK.track_seek, rel=0.01)
+    assert far == pytest.approx(
+        DISK.turn_time // 2 + DISK.full_seek + 8 * SECTOR_BYTES * S / DISK.inner, rel=0.01
+    )
+
+
+def cache_spec(**changes: Any) -> WriteCacheSpec:
+    """A cache of 1 MiB, filled at 1 GB/s, in front of whatever the test gives."""
+    values = {
+        "size": MIB,
+        "link": 10**9,
+        "command_time": 0,
+        "piece": 64 * KIB,
+        "depth": 1,
+        "behind": {"kind": "null"},
+    }
+    return WriteCacheSpec.model_validate(values | changes)
+
+
+def test_a_write_cache_absorbs_joins_and_drains() -> None:
+    """Sixteen adjacent writes complete at the speed of the link; behind it, they arrive as whole pieces."""
+    env = Environment()
+    behind = SlowDevice(env, 5 * MS)
+    cache = WriteCache(env=env, spec=cache_spec(), name="c", behind=behind)
+    ends: list[int] = []
+    for i in range(16):
+        cache.submit(Request(Bio(16 * i, 16)), lambda: ends.append(env.now))
+    env.run()
+    assert ends == [(i + 1) * 16 * 512 for i in range(16)]
+    assert [r.sectors for r in behind.requests] == [16, 112, 128]  # the first had to go alone
+    assert {r.start_sector // 128 for r in behind.requests[1:]} == {0, 1}
+
+
+def test_a_full_write_cache_is_as_slow_as_what_is_behind() -> None:
+    """In the long run, a piece of 64 KiB every 5 ms."""
+    env = Environment()
+    behind = SlowDevice(env, 5 * MS)
+    cache = WriteCache(env=env, spec=cache_spec(), name="c", behind=behind)
+    ends: list[int] = []
+    for i in range(128):
+        cache.submit(Request(Bio(128 * 2 * i, 128)), lambda: ends.append(env.now))
+    env.run()
+    assert ends[-1] == pytest.approx((128 - 16) * 5 * MS, rel=0.03)
+
+
+def test_striping_is_contiguous_on_every_member() -> None:
+    """Three rows of four chunks: each member gets its rows one behind the other."""
+    env = Environment()
+    members = [SlowDevice(env, 0) for _ in range(4)]
+    spec = Raid0Spec.model_validate({"chunk": 4 * KIB, "members": []})
+    raid = Raid0(env=env, spec=spec, name="md0", members=members)
+    for i in range(12):
+        raid.submit(Request(Bio(8 * i, 8)), lambda: None)
+    env.run()
+    assert [[r.start_sector for r in member.requests] for member in members] == [[0, 8, 16]] * 4

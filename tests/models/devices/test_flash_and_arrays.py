@@ -1,0 +1,129 @@
+"""SSDs and arrays of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models.catalogue.devices import SATA_SSD_2013
+from models.devices.raid0 import Raid0, Raid0Spec
+from models.devices.ssd import Ssd, SsdSpec
+from models.seams import Bio, Request
+from sim.engine import Environment
+from sim.units import KIB, MS, US, S
+from tests.harness import SlowDevice
+
+
+def ssd_spec(**changes: Any) -> SsdSpec:
+    """A drive with round numbers: 1 GB/s link, 10 us a command, 4 units of 4 KiB in 1 ms."""
+    fields = {
+        "link": 10**9, "command_time": 10 * US, "latency": 20 * US, "cache": 64 * KIB, "units": 4,
+        "flash_page": 4 * KIB, "program_time": MS, "protected": True,
+    }  # fmt: skip
+    return SsdSpec(**{**fields, **changes})
+
+
+def completions(device_of: Any, writes: list[tuple[int, int, str]]) -> list[int]:
+    """When each of the *writes* (start, sectors, op), all submitted at 0, completes (ns)."""
+    env = Environment()
+    device = device_of(env)
+    times = [0] * len(writes)
+
+    def done(n: int) -> Any:
+        def set_time() -> None:
+            times[n] = env.now
+
+        return set_time
+
+    for n, (start, count, op) in enumerate(writes):
+        device.submit(Request(Bio(start, count, op=op)), done(n))
+    env.run()
+    return times
+
+
+def test_an_ssd_completes_into_its_cache() -> None:
+    """Command, transfer, latency; the link serialises, the latency does not."""
+    times = completions(lambda env: Ssd(env=env, spec=ssd_spec(), name="d"), [(0, 8, "W"), (800, 8, "W")])
+    assert times == [10_000 + 4_096 + 20_000, 2 * (10_000 + 4_096) + 20_000]
+
+
+def test_a_full_cache_drains_at_the_media_s_rate() -> None:
+    """In the long run: units * flash page / program time, here 16 MiB/s."""
+    writes = [(8 * i, 8, "W") for i in range(2_000)]
+    times = completions(lambda env: Ssd(env=env, spec=ssd_spec(), name="d"), writes)
+    drained = (2_000 - 16) * 4 * KIB  # all but what the cache still holds
+    assert times[-1] == pytest.approx(drained * S / (4 * 4 * KIB * 1000), rel=0.01)
+
+
+def test_a_flush_waits_for_a_volatile_cache_only() -> None:
+    """FLUSH on a protected cache costs nothing; on a volatile one, the programming of what is in it."""
+    writes = [(0, 8, "W"), (8, 8, "FW")]
+    protected = completions(lambda env: Ssd(env=env, spec=ssd_spec(), name="d"), writes)
+    volatile = completions(lambda env: Ssd(env=env, spec=ssd_spec(protected=False), name="d"), writes)
+    assert protected[1] < MS < volatile[1]
+
+
+def test_raid0_splits_at_chunks_and_waits_for_all_members() -> None:
+    """Pieces of one member go as one request; the slowest member ends the whole."""
+    env = Environment()
+    members = [SlowDevice(env, 100), SlowDevice(env, 500)]
+    spec = Raid0Spec(chunk=64 * KIB, members=(SATA_SSD_2013, SATA_SSD_2013))
+    array = Raid0(env=env, spec=spec, name="md0", members=members)
+    ended: list[int] = []
+    array.submit(Request(Bio(64, 384)), lambda: ended.append(env.now))  # chunks 0 (half), 1, 2, 3 (half)
+    env.run()
+    assert [[r.sectors for r in member.requests] for member in members] == [[64 + 128], [128 + 64]]
+    assert ended == [500]
+
+
+def test_more_bandwidth_is_never_slower() -> None:
+    """Metamorphic: a faster link or more units, an earlier end."""
+    writes = [(8 * i, 8, "W") for i in range(300)]
+    ends = [
+        completions(lambda env, s=spec: Ssd(env=env, spec=s, name="d"), writes)[-1]
+        for spec in (ssd_spec(units=2), ssd_spec(), ssd_spec(units=8), ssd_spec(units=8, link=4 * 10**9))
+    ]
+    assert ends == sorted(ends, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("order", "pages", "programs"),
+    [
+        (range(60, -1, -4), 4, 16),  # whole units
+        (range(64), 1, 16),  # page by page, in order: each unit once
+        (range(60, -1, -4), 1, 16),  # a page of each unit has all of it programmed
+        (range(63, -1, -1), 1, 64),  # page by page, backwards: nothing goes on where the last write ended
+        (range(58, -3, -4), 4, 32),  # across the edges: two units each
+    ],
+)
+@pytest.mark.parametrize("batch", [True, False])
+def test_an_indirection_unit_is_programmed_whole(
+    order: range, pages: int, programs: int, batch: bool
+) -> None:
+    """Units of 16 KiB, given in one batch or one by one: as long as so many programs take."""
+    env = Environment()
+    spec = SsdSpec.model_validate(
+        {
+            **SATA_SSD_2013,
+            "flash_page": 16 * KIB,
+            "units": 1,
+            "program_time": MS,
+            "indirection_unit": 16 * KIB,
+            "link": 10**15,
+            "command_time": 0,
+            "latency": 0,
+            "cache": 16 * KIB,
+        }
+    )
+    ssd = Ssd(env=env, spec=spec, name="ssd")
+    places = [place + 4 for place in order]
+    if batch:
+        starts = 8 * np.array(places)
+        ssd.submit_batch(starts, starts + 8 * pages, lambda: None)
+    else:
+        for place in places:
+            ssd.submit(Request(Bio(8 * place, 8 * pages)), lambda: None)
+    env.run()
+    assert env.now == pytest.approx((programs - 1) * MS, abs=MS)

@@ -1,0 +1,76 @@
+"""XFS: where small files go, and what the log holds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from sim.units import KIB, MIB, MS
+from tests.harness import only, run_small, small_scenario
+
+
+def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
+    """One group per directory, consecutive blocks, broken only by inode chunks and directory blocks."""
+    starts: dict[int, list[int]] = {}
+    scenario = small_scenario(processes=3, files=1_000, loops=2)
+    group_sectors = only(scenario.mounts).filesystem.size // 512 // only(scenario.mounts).filesystem.agcount  # type: ignore[attr-defined]
+    from models.seams import Signals
+
+    signals = Signals()
+
+    def queued(_: str, bio: Any, **__: Any) -> None:
+        if bio.end_io is not None and bio.op == "W":
+            starts.setdefault(bio.start_sector // group_sectors, []).append(bio.start_sector % group_sectors)
+
+    signals.block_bio_queue.observers.append(queued)
+    machine = run_small(signals=signals, processes=3, files=1_000, loops=2)
+    assert len(starts) >= 3
+    gaps = [b - a for places in starts.values() for a, b in pairwise(places)]
+    assert len(gaps) > 0.4 * machine.cache.written
+    assert sum(gap == 8 for gap in gaps) > 0.95 * len(gaps)
+    # 64 + k * 8: an inode chunk is 64 sectors, a directory block 8.
+    assert {gap % 8 for gap in gaps} == {0}
+    assert min(gaps) > 0, "blocks are given out in order"
+
+
+def test_a_held_group_makes_data_spill_into_the_next() -> None:
+    """The allocator tries each AGF and moves on when it is held."""
+    from models.machine import build
+
+    machine = build(small_scenario(processes=1, files=400, loops=1, memory_mib=2), seed=1)
+    first = only(machine.mounts).filesystem.groups[0]  # type: ignore[attr-defined]
+    neighbour = only(machine.mounts).filesystem.groups[1]  # type: ignore[attr-defined]
+    before = neighbour.free.blocks
+    machine.env.call_at(10 * MS, 0, lambda: first.agf.try_acquire(machine.env.task("holder")))
+    machine.env.call_at(20 * MS, 0, first.agf.release)
+    machine.run()
+    assert neighbour.free.blocks < before
+
+
+def test_log_bytes_per_file_follow_from_the_items() -> None:
+    """Create, allocate and set the size: two inode items if a checkpoint lies between, plus name and
+    extents.
+    """
+    scenario = small_scenario(
+        processes=4, files=5_000, loops=3, memory_mib=64, changes={"filesystem.log.checkpoint_bytes": 1 * MIB}
+    )
+    from models.machine import build
+
+    machine = build(scenario, seed=1)
+    machine.run()
+    fs: Any = only(scenario.mounts).filesystem
+    count = 60_000
+    create = count * (fs.inode_log_bytes + fs.dirent_log_bytes)
+    map_and_size = machine.cache.written * (fs.inode_log_bytes + 2 * fs.extent_log_bytes)
+    assert only(machine.mounts).filesystem.log_bytes == pytest.approx(create + map_and_size, rel=0.06)
+
+
+def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
+    """With a log of 2 MiB the run ends all the same, later."""
+    wide = run_small(processes=2, files=3_000)
+    small = {"filesystem.log.size": 2 * MIB, "filesystem.log.checkpoint_bytes": 256 * KIB}
+    narrow = run_small(processes=2, files=3_000, changes=small)
+    assert only(narrow.programs).iterations[-1].count == only(wide.programs).iterations[-1].count
+    assert only(narrow.programs).iterations[-1].end_ns >= only(wide.programs).iterations[-1].end_ns

@@ -1,0 +1,86 @@
+"""Units, dice and statistics."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.stats import batch_means, confidence_95
+from sim.streams import Streams
+from sim.units import GIB, format_quantity, pages, parse, sectors
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "amount"),
+    [("16 GiB", "size", 16 * GIB), ("4KiB", "size", 4096), ("1.5 ms", "time", 1_500_000),
+     ("500 MB/s", "rate", 5 * 10**8), ("0 s", "time", 0), ("1e3 ns", "time", 1000)],
+)  # fmt: skip
+def test_quantities_are_read_exactly(text: str, kind: str, amount: int) -> None:
+    """A number and a unit give a whole number of base units."""
+    assert parse(text, kind) == amount
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "hint"),
+    [
+        ("4k", "size", '"4 KiB"'),
+        ("4k", "size", '"4 kB"'),
+        ("16", "size", "no unit"),
+        ("5 GiB", "time", "use one of ns"),
+        ("-1 s", "time", "negative"),
+        ("soon", "time", "no quantity"),
+        ("0.5 ns", "time", "whole number of ns"),
+    ],
+)
+def test_bad_quantities_name_the_remedy(text: str, kind: str, hint: str) -> None:
+    """Ambiguous, negative or broken amounts raise, and say what would be right."""
+    with pytest.raises(ValueError, match=hint.replace("(", r"\(")):
+        parse(text, kind)
+
+
+@given(st.integers(0, 10**15), st.sampled_from(["time", "size", "rate"]))
+def test_formatting_is_read_back(amount: int, kind: str) -> None:
+    """format_quantity is parse's inverse."""
+    assert parse(format_quantity(amount, kind), kind) == amount
+
+
+def test_conversions_are_exact_or_raise() -> None:
+    """No silent rounding of bytes to pages or sectors."""
+    assert (pages(8192), sectors(1024)) == (2, 2)
+    with pytest.raises(ValueError, match="4 KiB pages"):
+        pages(4097)
+    with pytest.raises(ValueError, match="512 B sectors"):
+        sectors(100)
+
+
+def test_streams_are_named_and_independent_of_each_other() -> None:
+    """A stream's numbers depend on seed, replication and name alone; a name is taken once."""
+    one, two = Streams(7), Streams(7)
+    two.generator("another")
+    assert one.generator("x").random() == two.generator("x").random()
+    assert Streams(7, 1).generator("x").random() != Streams(7, 0).generator("x").random()
+    with pytest.raises(ValueError, match="already taken"):
+        one.generator("x")
+
+
+def test_service_times_have_the_stated_moments() -> None:
+    """Mean 1 and the asked-for coefficient of variation, within 4 standard errors."""
+    draw = Streams(1).service_times("x", 0.3)
+    values = np.array([draw() for _ in range(20_000)])
+    assert abs(values.mean() - 1) < 4 * 0.3 / sqrt(len(values))
+    assert values.std() == pytest.approx(0.3, rel=0.05)
+    assert Streams(1).service_times("x", 0)() == 1.0
+
+
+def test_intervals_and_batches() -> None:
+    """Student's t on three values, by hand; batches drop the rest."""
+    interval = confidence_95([1.0, 2.0, 3.0])
+    assert interval.mean == 2.0
+    assert interval.high - 2.0 == pytest.approx(4.302653 / sqrt(3), rel=1e-5)
+    assert batch_means([1, 1, 2, 2, 9], 2) == [1, 2]
+    with pytest.raises(ValueError, match="at least two"):
+        confidence_95([1.0])
