@@ -408,9 +408,9 @@ class BlockDevice(Protocol):
 
 @runtime_checkable
 class BatchDevice(Protocol):
-    """A device that serves writes in the order in which they come, so that many can be given to it at
-    once.
-    """
+    """A device that serves writes in the order in which they come, so that many can be given at once."""
+
+    rank: int  # of its completions
 
     def submit_batch(
         self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]

@@ -17,7 +17,7 @@ SimPy events, and gives bit-identical results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Container, Generator
 from heapq import heappop, heappush, heappushpop
 from types import GeneratorType
 from typing import Any, Final
@@ -122,11 +122,24 @@ class Environment(simpy.Environment):
         self.wake(task, delay_ns)
         return task
 
-    def next_event_ns(self) -> int:
-        """When the next thing is due (ns): until then, a task that runs on is alone; far ahead if nothing is
-        due.
+    def next_event_ns(self, but: Container[int] = ()) -> int:
+        """When the next thing is due (ns), *but* what has one of these ranks; far ahead if nothing is.
+
+        Until then, a task that runs on is alone with all that the others of those ranks do not touch.
         """
-        return int(self._entries[0][0]) if self._entries else FAR_NS
+        entries = self._entries
+        if not entries or not but:
+            return int(entries[0][0]) if entries else FAR_NS
+        # Down the heap, in order of time, and no farther than the first that counts.
+        ahead = [(entries[0][0], 0)]
+        while ahead:
+            when, at = heappop(ahead)
+            if entries[at][1] not in but:
+                return int(when)
+            for below in (2 * at + 1, 2 * at + 2):
+                if below < len(entries):
+                    heappush(ahead, (entries[below][0], below))
+        return FAR_NS
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """Resume a parked task *delay_ns* from now.  A task is woken once per park."""

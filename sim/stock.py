@@ -6,14 +6,17 @@ results bit for bit.  Every wait is an event here, and every lock a `Resource`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Container, Generator, Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from types import GeneratorType
 from typing import Any
 
 import simpy
 
-from sim.engine import PARK, URGENT, GiveUp, Park, Steps, Task
+from sim.engine import FAR_NS, PARK, URGENT, GiveUp, Park, Steps, Task
 from sim.sync import HandOff, LockStat
 
 
@@ -23,12 +26,37 @@ class StockEnvironment:
     def __init__(self) -> None:
         self._simpy = simpy.Environment(0)
         self._ranks = 2
+        self._due: list[
+            tuple[int, int, int]
+        ] = []  # what the light engine would have queued: when, number, rank
+        self._over: set[int] = set()
+        self._numbers = count()
         self.live_tasks = 0
 
     @property
     def now(self) -> int:
         """The clock (ns)."""
         return int(self._simpy.now)
+
+    def next_event_ns(self, but: Container[int] = ()) -> int:
+        """See `Environment.next_event_ns`: only what the light engine would have queued counts."""
+        due = self._due
+        while due and due[0][1] in self._over:
+            self._over.remove(heappop(due)[1])
+        if not but:
+            return due[0][0] if due else FAR_NS
+        counted = (when for when, number, rank in due if number not in self._over and rank not in but)
+        return min(counted, default=FAR_NS)
+
+    def expect(self, when_ns: int, rank: int) -> int:
+        """The light engine would have something to come at *when_ns*; a number for `passed`."""
+        number = next(self._numbers)
+        heappush(self._due, (when_ns, number, rank))
+        return number
+
+    def passed(self, number: int) -> None:
+        """It has come."""
+        self._over.add(number)
 
     def next_rank(self) -> int:
         """See `Environment.next_rank`."""
@@ -51,13 +79,16 @@ class StockEnvironment:
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """See `Environment.wake`."""
+        number = self.expect(self.now + delay_ns, task.rank)
+        task.wakeup.callbacks.insert(0, lambda _: self.passed(number))
         self._schedule(task.wakeup, task.rank, delay_ns)
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
         """See `Environment.call_at`."""
-        event = self._simpy.event()
+        event, number = self._simpy.event(), self.expect(when_ns, rank)
 
         def call(_: simpy.Event) -> None:
+            self.passed(number)
             act()
 
         event.callbacks.append(call)
@@ -66,6 +97,7 @@ class StockEnvironment:
     def halt(self) -> None:
         """See `Environment.halt`."""
         self._simpy._queue.clear()
+        self._due.clear()
 
     def run(self, until: int | None = None) -> None:
         """See `Environment.run`."""
@@ -101,7 +133,9 @@ class StockEnvironment:
     def _serve(self, task: Task, steps: Steps) -> Iterator[Any]:
         for wait in steps:
             if wait.__class__ is int:
+                number = self.expect(self.now + wait, task.rank)
                 yield self.timeout(wait, task.rank)
+                self.passed(number)
             elif wait is PARK:
                 yield from self._parked(task)
             elif wait.__class__ is GeneratorType:
@@ -129,6 +163,8 @@ class StockSpinLock:
         self._hand_off = hand_off
         self._resource = env.resource()
         self._hand_off_ns = 0
+        self._free_at_ns = 0
+        self._release: int | None = None
         self.name = name
         self.stat = LockStat()
 
@@ -140,17 +176,31 @@ class StockSpinLock:
         self.stat.acquisitions += 1
         self.stat.hold_ns += hold_ns
 
+        env, number = self._env, 0
+        if free:
+            self._free_at_ns = since_ns + hold_ns
+            number = env.expect(self._free_at_ns + then_ns, task.rank)
+        elif self._release is None:  # the light lock's release is an event while somebody waits
+            self._release = env.expect(self._free_at_ns, URGENT)
+
         def serve() -> Iterator[Any]:
+            nonlocal number
             yield request
             if not free:
-                yield self._env.timeout(self._hand_off_ns, task.rank)
-                spun_ns = self._env.now - since_ns
+                assert self._release is not None
+                env.passed(self._release)
+                self._free_at_ns = env.now + self._hand_off_ns + hold_ns
+                number = env.expect(self._free_at_ns + then_ns, task.rank)
+                self._release = env.expect(self._free_at_ns, URGENT) if self._resource.queue else None
+                yield env.timeout(self._hand_off_ns, task.rank)
+                spun_ns = env.now - since_ns
                 task.spin_ns += spun_ns
                 self.stat.waited(spun_ns)
-            yield self._env.timeout(hold_ns, URGENT)
+            yield env.timeout(hold_ns, URGENT)
             self._hand_off_ns = self._hand_off.after(len(self._resource.queue))
             self._resource.release(request)
-            yield self._env.timeout(then_ns, task.rank)
+            yield env.timeout(then_ns, task.rank)
+            env.passed(number)
 
         return _Section(serve)
 
@@ -163,8 +213,14 @@ class StockMutex:
         self._wake_ns = wake_ns
         self._resource = env.resource()
         self._granted: list[simpy.resources.resource.Request] = []
+        self._waking: deque[int] = deque()
         self.name = name
         self.stat = LockStat()
+
+    @property
+    def free(self) -> bool:
+        """See `Mutex.free`."""
+        return not self._resource.count
 
     def try_acquire(self, task: Task) -> bool:
         """See `Mutex.try_acquire`."""
@@ -184,10 +240,14 @@ class StockMutex:
             self._granted.append(request)
             self.stat.acquisitions += 1
             self.stat.waited(self._env.now - since_ns)
+            number = self._waking.popleft()
             yield self._env.timeout(self._wake_ns, task.rank)
+            self._env.passed(number)
 
         return _Section(serve)
 
     def release(self) -> None:
         """See `Mutex.release`."""
+        if self._resource.queue:
+            self._waking.append(self._env.expect(self._env.now + self._wake_ns, URGENT))
         self._resource.release(self._granted.pop())

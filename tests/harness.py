@@ -114,14 +114,14 @@ class SlowDevice:
     def __init__(self, env: Environment, latency_ns: int) -> None:
         self._env = env
         self._latency_ns = latency_ns
-        self._rank = env.next_rank()
+        self.rank = env.next_rank()
         self.requests: list[Any] = []
         self.times: list[int] = []
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         self.requests.append(request)
         self.times.append(self._env.now)
-        self._env.call_at(self._env.now + self._latency_ns, self._rank, done)
+        self._env.call_at(self._env.now + self._latency_ns, self.rank, done)
 
 
 class SlowBatchDevice(SlowDevice):
@@ -138,7 +138,7 @@ class SlowBatchDevice(SlowDevice):
     def submit_batch(self, starts: Any, ends: Any, done: Callable[[], None]) -> None:
         self.writes += zip(starts.tolist(), ends.tolist(), strict=True)
         self.times += [self._env.now] * len(starts)
-        self._env.call_at(self._env.now + self._latency_ns, self._rank, done)
+        self._env.call_at(self._env.now + self._latency_ns, self.rank, done)
 
 
 class BlockLayer:

@@ -85,6 +85,8 @@ class Queue:
         self.lock = site.spin_lock("queue_lock")
         self.signals = site.signals
         self.stat = DiskStats()
+        self.ranks = frozenset() if self._batches is None else frozenset([self._batches.rank])
+        """Those of the device's completions, where it has one of its own."""
         self.takes_batches = (
             self._batches is not None
             and spec.driver_depth >= spec.nr_requests

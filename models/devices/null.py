@@ -24,17 +24,17 @@ class NullDevice:
 
     def __init__(self, *, env: Environment, spec: NullSpec, name: str) -> None:
         self._env = env
-        self._rank = env.next_rank()
+        self.rank = env.next_rank()
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
-        self._env.call_at(self._env.now, self._rank, done)
+        self._env.call_at(self._env.now, self.rank, done)
 
     def submit_batch(
         self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
     ) -> None:
         """See `BatchDevice.submit_batch`."""
-        self._env.call_at(self._env.now, self._rank, done)
+        self._env.call_at(self._env.now, self.rank, done)
 
 
 SPEC, COMPONENT = NullSpec, NullDevice

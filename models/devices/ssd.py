@@ -62,7 +62,7 @@ class Ssd:
 
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
         self._env = env
-        self._rank = env.next_rank()
+        self.rank = env.next_rank()
         self._link = spec.link
         self._command_ns = spec.command_time
         self._latency_ns = spec.latency
@@ -85,7 +85,7 @@ class Ssd:
         cached = self._take(1, size, programmed)
         if self._volatile and "F" in request.op and self._programming:
             cached = max(cached, self._programming[-1])
-        self._env.call_at(cached + self._latency_ns, self._rank, done)
+        self._env.call_at(cached + self._latency_ns, self.rank, done)
 
     def submit_batch(
         self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
@@ -95,7 +95,7 @@ class Ssd:
         if self._unit_sectors:
             programmed = self._whole_units(starts, ends)
         cached = self._take(len(starts), size, programmed)
-        self._env.call_at(cached + self._latency_ns, self._rank, done)
+        self._env.call_at(cached + self._latency_ns, self.rank, done)
 
     def _whole_units(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
         """What the writes of these sectors have programmed (bytes): an open unit that is gone on in counts

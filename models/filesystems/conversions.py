@@ -18,13 +18,14 @@ Landed = Callable[[int], None]
 
 
 class Conversions:
-    """What waits for one file's worker, and whether that is at work."""
+    """What waits for one file's worker, whether that is at work, and until when."""
 
-    __slots__ = ("busy", "inode", "landed", "ranges")
+    __slots__ = ("busy", "ends_ns", "inode", "landed", "ranges")
 
     def __init__(self, inode: Inode) -> None:
         self.inode = inode
         self.busy = False
+        self.ends_ns = 0
         self.landed: list[tuple[Landed, int]] = []
         self.ranges = 0
 
@@ -67,7 +68,7 @@ class Workers:
         self, env: Environment, range_ns: int, map_ns: int, converted: Callable[[Inode, int], None]
     ) -> None:
         self._env = env
-        self._rank = env.next_rank()
+        self.rank = env.next_rank()
         self._range_ns = range_ns
         self._map_ns = map_ns
         self._converted = converted
@@ -91,4 +92,5 @@ class Workers:
                 conversions.busy = False
 
         wait_ns = self._map_ns // 2 if conversions.inode.syncing else 0
-        self._env.call_at(self._env.now + ranges * (self._range_ns + wait_ns), self._rank, end)
+        conversions.ends_ns = self._env.now + ranges * (self._range_ns + wait_ns)
+        self._env.call_at(conversions.ends_ns, self.rank, end)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.filesystems.conversions import Conversions, Submission, Workers
+from models.filesystems.dice import Dice
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
 from models.filesystems.page_walk import (
     ALLOCATING,
@@ -40,38 +41,9 @@ from models.vfs.superblock import Flight, MountedSuperblock
 from sim.engine import PARK, Steps, Wait
 from sim.units import PAGE_SECTORS
 
-_DICE: Final = 4_096
 _BIOS: Final = 1_024
 NOT_TOGETHER: Final = -1
 """No run of free blocks is as long as the file."""
-
-
-class Dice:
-    """Factors that vary the time of allocations, from the stream *name*: one by one, or many for compiled
-    code.
-    """
-
-    __slots__ = ("_draw", "_list", "array", "at")
-
-    def __init__(self, site: Site, name: str) -> None:
-        self._draw = site.variations(name)
-        self._list: list[float] = []
-        self.array: NDArray[np.float64] = np.empty(0)
-        self.at = 0
-
-    def ready(self) -> int:
-        """Where in ``array`` the next one is."""
-        if self.at == len(self.array):
-            self.array = self._draw(_DICE)
-            self._list = self.array.tolist()
-            self.at = 0
-        return self.at
-
-    def throw(self) -> float:
-        """The next one."""
-        at = self.ready()
-        self.at = at + 1
-        return self._list[at]
 
 
 class DelallocFilesystem(ABC):
@@ -113,6 +85,7 @@ class DelallocFilesystem(ABC):
         self._ioends: deque[tuple[Any, Flight, int]] = deque()
         self._ioend_asleep = True
         self._dice = Dice(site, dice)
+        self._walks: dict[int, tuple[object, ...]] = {}  # what each step under way uses, by its task's rank
         self._inodes = 0
         self._files: list[PagedFile] = []
 
@@ -211,9 +184,12 @@ class DelallocFilesystem(ABC):
             if self._log_is_full():
                 yield from self._wait_for_log(thread)
             at[DICE] = dice.ready()
-            ended = self._walk(inode, at, bio_pages, self._env.next_event_ns() - self._env.now, bios)
+            elsewhere = self._elsewhere(file)
+            ended = self._walk(inode, at, bio_pages, self._horizon_ns(file, elsewhere), bios)
             dice.at = int(at[DICE])
-            yield from self._submit(thread, inode, file, at, bios)
+            crosses = bool(elsewhere) and at[ELAPSED] > self._env.next_event_ns() - self._env.now
+            locked = bool(at[ALLOCATING] or (crosses and at[MAPPED_EXTENTS]))
+            yield from self._submit(thread, inode, file, at, bios, locked)
             if ended == CONVERT:
                 yield from self._place(thread, inode, at)
         file.writeback_index = int(at[PAGE])
@@ -314,38 +290,61 @@ class DelallocFilesystem(ABC):
         (`models.filesystems.page_walk`).
         """
 
-    def _lock(self, thread: Thread, inode: Any) -> None:
+    def _lock(self, thread: Thread, inode: Any) -> None:  # noqa: B027
         """Take the locks of an allocation, which the walk found to be free."""
-        raise AssertionError(f"the walk of {type(self).__name__} never ends in the middle of an allocation")
 
-    def _unlock(self, inode: Any) -> None:
+    def _unlock(self, inode: Any) -> None:  # noqa: B027
         """Release them."""
-        raise AssertionError(f"{type(self).__name__} took no locks")
 
     @abstractmethod
     def _place(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         """Give the delayed page at ``at[PAGE]`` its block."""
 
+    def _resources(self, file: Any) -> tuple[object, ...]:
+        """What a walk over *file* uses, and no other event may change meanwhile."""
+        return (file,)
+
+    def _elsewhere(self, file: PagedFile) -> frozenset[int]:
+        """The ranks whose events touch nothing that a walk over *file* uses: other flushers' elsewhere.
+
+        With one flusher there are none, and everybody's next event ends a step.
+        """
+        if not self._walks or len(self._bdi.wbs) == 1:
+            return frozenset()
+        mine = self._resources(file)
+        others = [rank for rank, used in self._walks.items() if not _shared(used, mine)]
+        if len(others) < len(self._walks):
+            return frozenset()
+        workers = () if self._workers is None else (self._workers.rank,)
+        ranks: frozenset[int] = frozenset([*others, *workers]) | self._queue.ranks
+        return ranks
+
+    def _horizon_ns(self, file: PagedFile, elsewhere: frozenset[int]) -> int:
+        """How far a walk may go: to the next event but those *elsewhere*, or its own conversion's end."""
+        until_ns = self._env.next_event_ns(elsewhere)
+        if elsewhere and self._workers is not None and file.conversions.busy:
+            until_ns = min(until_ns, file.conversions.ends_ns)
+        return until_ns - self._env.now
+
     def _submit(
-        self,
-        thread: Thread,
-        inode: FileInode,
-        file: PagedFile,
-        at: NDArray[np.int64],
-        bios: NDArray[np.int64],
-    ) -> Steps:
-        """What a step of the walk has written goes under writeback; once the step's time is over, it is
-        submitted.
+        self, thread: Thread, inode: FileInode, file: PagedFile, at: NDArray[np.int64],
+        bios: NDArray[np.int64], locked: bool,
+    ) -> Steps:  # fmt: skip
+        """What a step of the walk has written goes under writeback; once its time is over, it is submitted.
+
+        Its locks are held meanwhile if somebody else's event comes before its end.
         """
         pages, elapsed_ns, flight = int(at[PAGES]), int(at[ELAPSED]), self._sb.flight
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
-        if at[ALLOCATING]:
+        if locked:
             self._lock(thread, inode)
+        if locked or elapsed_ns:
+            self._walks[thread.task.rank] = self._resources(file)
             yield elapsed_ns
+            del self._walks[thread.task.rank]
+        if locked:
             self._unlock(inode)
-        elif elapsed_ns:
-            yield elapsed_ns
         if at[MAPPED_EXTENTS]:
             self._mapped(inode, int(at[MAPPED_EXTENTS]))
         if pages:
@@ -373,6 +372,11 @@ def _lay_out(file: PagedFile, block: int, pages: int) -> None:
     file.pages.states[:pages] = RESERVED
     file.pages.size[0] = pages
     map_blocks(file.pages, 0, file.reach(block, pages), pages)
+
+
+def _shared(used: tuple[object, ...], mine: tuple[object, ...]) -> bool:
+    """Whether two walks use one thing."""
+    return any(one is two for one in used for two in mine)
 
 
 class _Landing:

@@ -30,7 +30,7 @@ class CallerWritesSpec(ThrottlingSpec):
 
     kind: Literal["caller_writes"] = "caller_writes"
     hz: Count
-    initial_bandwidth: BytesPerS | None
+    initial_bandwidth: BytesPerS | None = None
 
     @property
     def needs_quota(self) -> bool:

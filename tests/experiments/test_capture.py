@@ -122,7 +122,7 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
         "sleep",
         "60",
     ]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent)
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
     deadline = time.monotonic() + 30
     while (
         not list(recorder.TRACEFS.glob(f"instances/wbsim-{running.pid}/trace"))

@@ -260,11 +260,14 @@ class Xfs(DelallocFilesystem):
 
     def _lock(self, thread: Thread, inode: Any) -> None:
         taken = inode.file.ilock.try_acquire(thread.task) and inode.file.at_hand.agf.try_acquire(thread.task)
-        assert taken, "the walk allocates only where both locks are free"
+        assert taken, "a walk goes on over others' events only where both locks are free"
 
     def _unlock(self, inode: Any) -> None:
         inode.file.at_hand.agf.release()
         inode.file.ilock.release()
+
+    def _resources(self, file: Any) -> tuple[object, ...]:
+        return file, file.at_hand
 
     def _place(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         inode.file.at_hand = yield from self._convert(thread, inode, inode.file, int(at[PAGE]))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from experiments.config import parse
 from models.machine import LIGHT, STOCK, Machine, build
 from models.seams import Signals
 from models.writeback.work import Work
@@ -123,6 +124,41 @@ def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> N
         )  # fmt: skip
 
     assert trace(LIGHT) == trace(STOCK)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "filesystem", "command"),
+    [
+        ("6.18", "loop-xfs", "--rw=randwrite --nrfiles=3 --filesize=4m --name=a --name=b --directory=/b"),
+        ("6.18", "loop-ext4", "--rw=randwrite --nrfiles=3 --filesize=4m --name=a --directory=/a"),
+        ("3.11", "loop-xfs", "--rw=write --nrfiles=2 --filesize=6m --name=a --directory=/a"),
+        ("2.6.34", "n10-xfs", "--rw=randwrite --nrfiles=2 --filesize=6m --name=a --name=b --directory=/b"),
+    ],
+)
+def test_large_files_run_on_stock_simpy(kernel: str, filesystem: str, command: str) -> None:
+    """Compiled walks end where the light engine would have had an event: the same results to the last ns."""
+    text = f"""\
+title = "stock"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "{kernel}"
+kernel.dirty.dirty_bytes = "4 MiB"
+kernel.dirty.dirty_background_bytes = "2 MiB"
+filesystem.like = "{filesystem}"
+workload.command = "fio --bs=4k --create_on_open=1 --fallocate=none {command}"
+"""
+    (case,) = parse(text, "x.toml").cases
+    found = []
+    for primitives in (LIGHT, STOCK):
+        machine = build(case.scenario, 1, primitives=primitives)
+        machine.run()
+        filesystem_of = only(machine.mounts).filesystem
+        found.append(
+            (machine.env.now, only(machine.queues).stat, filesystem_of.extents_per_file(),
+             [lock.stat for lock in machine.locks], only(machine.programs).system_ns)
+        )  # fmt: skip
+    assert found[0] == found[1]
+    assert found[0][1].ios > 10
 
 
 GOLDEN = """\
