@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from models.machine import LIGHT, STOCK, Primitives
-from sim.engine import PARK, URGENT, Environment, GiveUp, Steps, Task
+from sim.engine import FAR_NS, PARK, URGENT, Environment, GiveUp, Steps, Task
 from sim.sync import HandOff
 
 Log = list[tuple[int, str]]
@@ -178,3 +180,16 @@ def test_the_order_of_starting_does_not_matter() -> None:
         return log
 
     assert run(lambda ns: ns) == run(lambda ns: ns[::-1])
+
+
+@given(
+    due=st.lists(st.tuples(st.integers(0, 50), st.integers(2, 9)), max_size=40),
+    but=st.sets(st.integers(2, 9)),
+)
+def test_the_next_event_but_some(due: list[tuple[int, int]], but: set[int]) -> None:
+    """Against a look at all of them: the earliest whose rank counts."""
+    env = Environment()
+    for when, rank in due:
+        env.call_at(when, rank, lambda: None)
+    counted = [when for when, rank in due if rank not in but]
+    assert env.next_event_ns(but) == min(counted, default=FAR_NS)

@@ -84,8 +84,8 @@ class Journal:
         return len(self._running) + _OVERHEAD + asked <= self._most
 
     def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
-        """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,"
-        " for the room.
+        """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,
+        for the room.
         """
         while not self._fits(credits_asked) or self._used + self._most > self._spec.blocks:
             thread.before_sleep()
@@ -111,8 +111,8 @@ class Journal:
             self._running[block] = None
 
     def reserve(self, thread: Thread) -> Steps:
-        """jbd2_journal_start_reserved: credits for the conversion of an extent, of half a transaction at"
-        " most.
+        """jbd2_journal_start_reserved: credits for the conversion of an extent, of half a transaction at
+        most.
         """
         while self._reserved + self._spec.convert_credits > self._most // 2:
             thread.before_sleep()
@@ -126,8 +126,8 @@ class Journal:
         self._wake_waiters()
 
     def force(self, thread: Thread) -> Steps:
-        """What was dirtied by now is committed, and what was committed is in place: ->sync_fs, and"
-        " sync_blockdevs.
+        """What was dirtied by now is committed, and what was committed is in place: ->sync_fs, and
+        sync_blockdevs.
         """
         if self._running or self._wanted:
             commit = self._commit
@@ -190,8 +190,8 @@ class Journal:
         return block
 
     def _write_oldest(self, thread: Thread) -> Steps:
-        """jbd2_log_do_checkpoint: the oldest transaction's blocks, but those that a newer one has logged"
-        " again.
+        """jbd2_log_do_checkpoint: the oldest transaction's blocks, but those that a newer one has logged
+        again.
         """
         _, blocks, logged = self._committed.popleft()
         newer = self._running.keys() | {block for _, later, _ in self._committed for block in later}

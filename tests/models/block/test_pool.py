@@ -1,0 +1,73 @@
+"""Who may have a request: tags, and the legacy list with its batchers."""
+
+from __future__ import annotations
+
+from models.block.pool import BATCH_NS, BATCH_REQUESTS, RequestList, Tags
+from sim.engine import PARK, Environment, Steps
+
+
+def test_tags_run_out_and_wake_as_many_as_are_freed() -> None:
+    """Three tags: the fourth task sleeps; two that come back wake two, first come first served."""
+    env = Environment()
+    pool, log = Tags(env, 3), []
+
+    def body(number: int) -> Steps:
+        task = tasks[number]
+        while not pool.take(task):
+            pool.waiters.append(task)
+            yield PARK
+            pool.woken(task)
+        log.append((env.now, number))
+        yield 0
+
+    tasks = [env.task(str(n)) for n in range(6)]
+    for n, task in enumerate(tasks):
+        env.start(task, body(n), n)
+    env.call_at(100, 0, lambda: pool.free(2))
+    env.call_at(200, 0, pool.free)
+    assert pool.room == 3
+    env.run()
+    assert log == [(0, 0), (1, 1), (2, 2), (100, 3), (100, 4), (200, 5)]
+    assert (pool.count, pool.room) == (3, 0)
+
+
+def test_the_list_is_overdrawn_by_who_filled_it_for_20_ms() -> None:
+    """Of 8: 7 for anybody; who takes the eighth may take 32 more, up to 12 in all, within 20 ms."""
+    env = Environment()
+    pool = RequestList(env, 8)
+    one, other = env.task("one"), env.task("other")
+    assert pool.room == 7
+    assert [pool.take(other) for _ in range(7)] == [True] * 7
+    assert pool.room == 0
+    assert pool.take(one)
+    assert not pool.take(other)
+    assert [pool.take(one) for _ in range(5)] == [True] * 4 + [False]
+    assert pool.count == 12
+    env.now = BATCH_NS + 1
+    pool.free(3)
+    assert not pool.take(one), "its time is over"
+    pool.woken(other)
+    assert pool.take(other), "who has slept may overdraw"
+    assert BATCH_REQUESTS == 32
+
+
+def test_a_list_that_is_not_full_wakes_one_for_each_request() -> None:
+    """Down to eight of eight, the first sleeper is woken; the pool is full until nobody sleeps."""
+    env = Environment()
+    pool, woken = RequestList(env, 2), []
+
+    def sleeper(number: int) -> Steps:
+        yield PARK
+        woken.append(number)
+
+    for number in range(2):
+        task = env.task(str(number))
+        env.start(task, sleeper(number))
+        pool.waiters.append(task)
+    pool.count = 3
+    env.call_at(10, 0, pool.free)
+    env.call_at(20, 0, pool.free)
+    env.call_at(30, 0, pool.free)
+    env.run()
+    assert woken == [0, 1]
+    assert pool.count == 0

@@ -1,0 +1,130 @@
+"""ext4's journal: what a transaction logs, when it is committed, what waits for it (docs/measurements.md
+F).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from models.catalogue.filesystems import LOOP_EXT4
+from models.filesystems.ext4.journal import Journal, JournalSpec
+from models.seams import Thread
+from sim.engine import Steps
+from sim.units import KIB, S
+from tests.harness import BlockLayer
+
+
+class Log:
+    """A journal of *blocks* blocks at block 1000 of a slow device, which its partition moves by 10."""
+
+    def __init__(self, blocks: int = 300, **changes: Any) -> None:
+        self.layer = BlockLayer(era="6.17", pool="tags")
+        inputs = {**LOOP_EXT4.journal.inputs(), "size": blocks * 4 * KIB, **changes}
+        self.journal = Journal(
+            site=self.layer._site,
+            queue=self.layer.queue,
+            spec=JournalSpec.model_validate(inputs),
+            block_ns=5,
+            start_block=1_000,
+            first_block=10,
+        )
+
+    def run(self, *bodies: Any, until_ns: int = 20 * S) -> list[tuple[int, int, str]]:
+        """What the device was given: first block, blocks, op."""
+        for body in bodies:
+            thread = self.layer._site.thread("task")
+            self.layer.env.start(thread.task, body(thread))
+        self.layer.env.call_at(until_ns, 0, self.layer.env.halt)
+        self.layer.env.run()
+        return [
+            (r.start_sector // 8 - 10, r.sectors // 8, r.op)
+            for r in self.layer.device.requests
+        ]  # fmt: skip
+
+
+def test_a_commit_logs_each_block_once_with_descriptors_and_a_flush() -> None:
+    """260 blocks, dirtied twice: 260, two descriptors of 254 and 6, merged to 128 a request; the commit block
+    alone.
+    """
+    log = Log(1_000)
+
+    def body(thread: Thread) -> Steps:
+        for _ in range(2):
+            yield from log.journal.start_handle(thread, 30)
+            log.journal.stop_handle(30, range(260))
+        yield from log.journal.force(thread)
+
+    requests = log.run(body)
+    assert requests[:4] == [(1_000, 128, "W"), (1_128, 128, "W"), (1_256, 6, "W"), (1_262, 1, "FW")]
+    assert requests[4:] == [(0, 64, "W"), (64, 64, "W"), (128, 64, "W"), (192, 64, "W"), (256, 4, "W")]
+    assert log.journal.written_bytes == 263 * 4096
+
+
+@pytest.mark.parametrize(("since_ns", "commit_ns"), [(0, 5 * S), (300_000_000, 6 * S), (1 * S, 6 * S)])
+def test_a_transaction_is_committed_in_the_second_after_five(since_ns: int, commit_ns: int) -> None:
+    """The timer is rounded up to a whole second; 30 s later the block is written in place."""
+    log = Log()
+
+    def body(thread: Thread) -> Steps:
+        yield since_ns
+        yield from log.journal.start_handle(thread, 3)
+        log.journal.stop_handle(3, [7])
+
+    assert log.run(body, until_ns=60 * S) == [(1_000, 2, "W"), (1_002, 1, "FW"), (7, 1, "W")]
+    times = log.layer.device.times
+    assert commit_ns <= times[0] < commit_ns + 1_000_000
+    assert times[2] - times[1] == pytest.approx(30 * S, abs=1_000_000)
+
+
+def test_a_transaction_is_at_most_a_third_of_the_journal() -> None:
+    """100 blocks of 300: with 22 for overhead and 30 asked for, the handle that would come to 101 waits for a
+    commit: of 49 blocks, a descriptor and the commit block.
+    """
+    log = Log(300)
+
+    def body(thread: Thread) -> Steps:
+        for number in range(60):
+            yield from log.journal.start_handle(thread, 30)
+            log.journal.stop_handle(30, [number])
+
+    assert log.run(body, until_ns=1 * S) == [(1_000, 50, "W"), (1_050, 1, "FW")]
+
+
+def test_reserved_credits_are_at_most_half_a_transaction() -> None:
+    """18 for each of two extents fit into 50; the third waits until one is converted."""
+    log = Log(300)
+    times: list[int] = []
+
+    def body(thread: Thread) -> Steps:
+        for _ in range(3):
+            yield from log.journal.reserve(thread)
+            times.append(log.layer.env.now)
+
+    def converts(thread: Thread) -> Steps:
+        yield 7_000
+        log.journal.release()
+
+    log.run(body, converts)
+    assert times == [0, 0, 7_000]
+
+
+def test_who_needs_room_writes_the_oldest_transaction_in_place() -> None:
+    """Transactions of 40 blocks and more in a journal of 300, which must keep 100 free; a block that was
+    logged again is left to the newer one.
+    """
+    log = Log(300)
+
+    def body(thread: Thread) -> Steps:
+        for first in range(0, 400, 40):
+            yield from log.journal.start_handle(thread, 30)
+            log.journal.stop_handle(30, [5_000, *range(first, first + 40)])
+            log.journal._want()
+            yield 1_000_000
+
+    requests = log.run(body)
+    in_place = [request for request in requests if request[0] < 1_000]
+    assert in_place[0] == (0, 40, "W")
+    assert (5_000, 1, "W") not in requests[: requests.index(in_place[0]) + 1]
+    assert log.journal._used <= 200 + 43

@@ -1,0 +1,58 @@
+"""Each context's share of the thresholds, by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from models.page_cache.shares import EventShares, FlexShares
+from sim.engine import Environment
+from sim.units import S
+
+
+def contexts(*written: int) -> list[Any]:
+    """Contexts that have completed so many pages."""
+    return [_Context(pages) for pages in written]
+
+
+class _Context(SimpleNamespace):
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __init__(self, written: int) -> None:
+        super().__init__(written=written)
+
+
+def test_a_sole_context_has_all_and_equals_have_the_same() -> None:
+    """Before anything was completed, too."""
+    env = Environment()
+    (one,) = wbs = contexts(0)
+    assert FlexShares(env, wbs).share(one, 1_000) == EventShares(wbs, 4_096).share(one, 1_000) == 1_000
+    a, b = wbs = contexts(0, 0)
+    assert [FlexShares(env, wbs).share(wb, 1_000) for wb in (a, b)] == [500, 500]
+
+
+def test_what_was_completed_counts_half_as_much_every_three_seconds() -> None:
+    """a: 300 pages (301 with its mount's), b: 99 (100); then b alone completes 100 in the second period.
+
+    In the first: 301 of 401.  In the second: 150 of 150 + 100 (half of 200): the period ends after the count.
+    """
+    env = Environment()
+    a, b = wbs = contexts(300, 99)
+    shares = FlexShares(env, wbs)
+    assert (shares.share(a, 401), shares.share(b, 401)) == (301, 100)
+    env.now = 3 * S
+    b.written += 100
+    assert (shares.share(a, 1_000), shares.share(b, 1_000)) == (150_000 // 250, 100_000 // 250)
+    env.now = 300 * S
+    assert (shares.share(a, 2), shares.share(b, 2)) == (1, 1)
+
+
+def test_before_3_6_it_is_counted_in_events() -> None:
+    """A limit of 16 pages makes half periods of 16: what came a half period ago counts half."""
+    a, b = wbs = contexts(0, 0)
+    shares = EventShares(wbs, 16)
+    assert shares.share(a, 100) == 50
+    a.written = 12  # 13 events of a and 1 of b: the first half period
+    assert shares.share(a, 140) == 130
+    b.written = 18  # 32 in all: the third; a's 13 are 3, b's one of before is none
+    assert shares.share(a, 210) == 210 * 3 // (3 + 18)
