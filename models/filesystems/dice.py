@@ -35,6 +35,6 @@ class Dice:
 
     def throw(self) -> float:
         """The next one."""
-        at = self.ready()
+        at = self.at if self.at < len(self._list) else self.ready()
         self.at = at + 1
         return self._list[at]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from models.block.pool import BATCH_NS, BATCH_REQUESTS, RequestList, Tags
 from sim.engine import PARK, Environment, Steps
+from sim.units import MS
 
 
 def test_tags_run_out_and_wake_as_many_as_are_freed() -> None:
@@ -49,6 +50,21 @@ def test_the_list_is_overdrawn_by_who_filled_it_for_20_ms() -> None:
     pool.woken(other)
     assert pool.take(other), "who has slept may overdraw"
     assert BATCH_REQUESTS == 32
+
+
+def test_a_batcher_has_32_requests_and_20_ms() -> None:
+    """Of 200: who took the last takes 32 more, the last of them after 20 ms; then, or later, none."""
+    env = Environment()
+    for taken in (32, 31):
+        pool = RequestList(env, 200)
+        one, other = env.task("one"), env.task("other")
+        assert all(pool.take(other) for _ in range(199))
+        assert all(pool.take(one) for _ in range(1 + taken))
+        env.now += 20 * MS + (taken == 31)
+        assert not pool.take(one)
+    pool.woken(one)
+    env.now += 20 * MS
+    assert pool.take(one)
 
 
 def test_a_list_that_is_not_full_wakes_one_for_each_request() -> None:

@@ -195,3 +195,25 @@ def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
         assert {sector for start, end in array for sector in range(start, end)} == {
             sector for start, end in single for sector in range(start, end)
         }
+
+
+def test_a_plug_holds_arrays_and_single_bios_together() -> None:
+    """A bio, an array, a bio that joins the array's last request and one that does not: three requests leave
+    the plug, and each hears of its own.
+    """
+    block = BlockLayer(batches=True)
+    heard = []
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        yield from block.submit(thread, block.bio(0))
+        yield from thread.submit_runs(block.queue, np.array([[1, 2], [100, 4]], np.int64), heard.append)
+        yield from block.submit(thread, block.bio(8 * 104))
+        yield from block.submit(thread, block.bio(8 * 500))
+        yield from thread.submit_runs(block.queue, np.array([[501, 1]], np.int64), heard.append)
+        yield from thread.finish_plug()
+
+    block.run(body)
+    assert block.device.writes == [(0, 24), (800, 840), (4_000, 4_016)]  # type: ignore[union-attr]
+    assert sorted(block.ended) == [0, 8 * 104, 8 * 500]
+    assert sum(heard) == 7

@@ -1,0 +1,74 @@
+"""A mounted filesystem: its directories, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
+
+from models.seams import Thread
+from models.vfs.superblock import MountedSuperblock
+from sim.engine import Environment, Steps, Task, Wait
+
+
+def mounted(env: Environment) -> MountedSuperblock:
+    """A superblock whose filesystem takes 50 ns for a directory."""
+
+    def mkdir(thread: Thread) -> Generator[Wait, None, Any]:
+        made.append(env.now)
+        yield 50
+        return object()
+
+    made: list[int] = []
+    sb = MountedSuperblock(env, "mnt", SimpleNamespace(), 0)  # type: ignore[arg-type]
+    sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
+    return sb
+
+
+def context() -> Any:
+    """A writeback context with 100 dirty pages."""
+    return SimpleNamespace(dirty=100, nr_dirty=100, written=0, cache=SimpleNamespace(dirty=100, nr_dirty=100))
+
+
+def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
+    """At 0, at 10 while it is in the making, and at 90."""
+    env = Environment()
+    sb = mounted(env)
+    found: list[tuple[int, Any]] = []
+
+    def body(task: Task, start_ns: int) -> Steps:
+        yield start_ns
+        directory = yield from sb.directory(SimpleNamespace(task=task), "/a")  # type: ignore[arg-type]
+        found.append((env.now, directory))
+
+    for start_ns in (0, 10, 90):
+        task = env.task("task")
+        env.start(task, body(task, start_ns))
+    env.run()
+    assert [at for at, _ in found] == [50, 50, 90]
+    assert len({id(directory) for _, directory in found}) == len(sb.filesystem.made) == 1  # type: ignore[attr-defined]
+
+
+def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
+    """60 pages end at 30 and at 70; 10 that came at 20 end at 500. Two who wait go on at 70."""
+    env = Environment()
+    sb, wb = mounted(env), context()
+    first = sb.flight
+    first.add(wb, 60)
+    woken: list[int] = []
+
+    def body(task: Task, start_ns: int) -> Steps:
+        yield start_ns
+        yield from sb.wait_for_writeback(SimpleNamespace(task=task))  # type: ignore[arg-type]
+        woken.append(env.now)
+
+    for start_ns in (0, 10):
+        task = env.task("task")
+        env.start(task, body(task, start_ns))
+    env.call_at(20, 0, lambda: sb.flight.add(wb, 10))
+    env.call_at(30, 0, lambda: first.end(wb, 25))
+    env.call_at(70, 0, lambda: first.end(wb, 35))
+    env.run()
+    assert woken == [70, 70]
+    assert (wb.dirty, wb.nr_dirty, wb.written) == (30, 40, 60)
+    assert (wb.cache.dirty, wb.cache.nr_dirty) == (30, 40)

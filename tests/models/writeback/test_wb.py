@@ -1,0 +1,82 @@
+"""A context's lists: what moves when, and in which order."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from models.writeback.wb import WritebackContext
+from models.writeback.work import Work
+
+
+def context(*inodes: tuple[str, int]) -> Any:
+    """One with inodes of these superblocks, dirtied at these times."""
+    wb: Any = WritebackContext("vda", None, SimpleNamespace(wbs=[]))  # type: ignore[arg-type]
+    for sb, when_ns in inodes:
+        wb.add(SimpleNamespace(sb=sb, wb=wb, dirty_pages=1, syncing=False), when_ns)
+    wb.nr_dirty = wb.dirty = len(inodes)
+    return wb
+
+
+def listed(inodes: Any) -> list[tuple[str, int]]:
+    """Superblock and time of each."""
+    return [(inode.sb, inode.dirtied_when) for inode in inodes]
+
+
+def test_what_is_as_old_moves_and_younger_stays() -> None:
+    """Behind what already waits for another turn."""
+    wb = context(("a", 5), ("a", 10), ("a", 11))
+    wb.b_more_io.append(SimpleNamespace(sb="a", wb=wb, dirtied_when=1, dirty_pages=1, syncing=False))
+    wb.nr_dirty = 4
+    wb.check()
+    assert wb.queue_io(10) == 3
+    assert listed(wb.b_io) == [("a", 1), ("a", 5), ("a", 10)]
+    assert listed(wb.b_dirty) == [("a", 11)]
+    assert not wb.b_more_io
+    wb.check()
+
+
+def test_inodes_of_each_superblock_come_together() -> None:
+    """The oldest one's first."""
+    wb = context(("b", 1), ("a", 2), ("b", 3), ("a", 4))
+    wb.queue_io(9)
+    assert listed(wb.b_io) == [("b", 1), ("b", 3), ("a", 2), ("a", 4)]
+
+
+@pytest.mark.parametrize(
+    ("left", "used_up", "reason", "more"),
+    [
+        (1, "more_io", "background", False),
+        (0, "more_io", "background", True),
+        (0, "redirty_tail", "background", False),
+        (0, "redirty_tail", "periodic", True),
+        (1, "redirty_tail", "periodic", False),
+    ],
+)
+def test_who_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
+    left: int, used_up: Any, reason: Any, more: bool
+) -> None:
+    """requeue_inode, by era."""
+    wb = context(("a", 1))
+    inode = wb.b_dirty.popleft()
+    wb.requeue(inode, left, SimpleNamespace(used_up=used_up), Work(reason), 77)
+    assert (listed(wb.b_more_io), listed(wb.b_dirty)) == (([("a", 1)], []) if more else ([], [("a", 77)]))
+
+
+def test_check_finds_an_inode_that_is_listed_twice_or_clean() -> None:
+    """And one that belongs elsewhere, or is being written back."""
+    for spoil in ("twice", "clean", "elsewhere", "syncing"):
+        wb = context(("a", 1))
+        inode = wb.b_dirty[0]
+        if spoil == "twice":
+            wb.b_io.append(inode)
+        elif spoil == "clean":
+            inode.dirty_pages = 0
+        elif spoil == "elsewhere":
+            inode.wb = context()
+        else:
+            inode.syncing = True
+        with pytest.raises(AssertionError):
+            wb.check()
