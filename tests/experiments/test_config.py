@@ -45,6 +45,24 @@ def test_the_configurations_that_come_along_are_sound(name: str) -> None:
     assert len({case.scenario for case in experiment.cases}) == len(experiment.cases)
 
 
+def test_a_group_of_disks_and_a_mount_on_each() -> None:
+    """count and each: the number takes its place in the path."""
+    text = GOOD.replace('filesystem.like = "p13-xfs"\n', "").replace("-d a -d b", "-d /m/0 -d /m/2")
+    text = text.replace(
+        "[variants.unpatched]",
+        """machine.disks.d = { like = "sata-ssd", count = 3 }
+mounts.m = { each = "d", at = "/m/{n}", like = "p13-xfs" }
+[variants.unpatched]""",
+    )
+    scenario = parse(text, "x.toml").cases[0].scenario
+    assert [name for name in scenario.machine.disks if name.startswith("d")] == ["d0", "d1", "d2"]
+    assert [(m.disk, m.at) for m in scenario.mounts.values()] == [
+        ("d0", "/m/0"),
+        ("d1", "/m/1"),
+        ("d2", "/m/2"),
+    ]
+
+
 def test_variants_and_overrides() -> None:
     """A variant changes what it says; --set goes over everything."""
     experiment = parse(GOOD, "x.toml", ["workload.files=7", 'machine.memory.memory="1 GiB"'])

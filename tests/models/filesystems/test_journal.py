@@ -115,10 +115,12 @@ def test_who_needs_room_writes_the_oldest_transaction_in_place() -> None:
     logged again is left to the newer one.
     """
     log = Log(300)
+    began: list[int] = []
 
     def body(thread: Thread) -> Steps:
         for first in range(0, 400, 40):
             yield from log.journal.start_handle(thread, 30)
+            began.append(log.layer.env.now)
             log.journal.stop_handle(30, [5_000, *range(first, first + 40)])
             log.journal._want()
             yield 1_000_000
@@ -128,3 +130,7 @@ def test_who_needs_room_writes_the_oldest_transaction_in_place() -> None:
     assert in_place[0] == (0, 40, "W")
     assert (5_000, 1, "W") not in requests[: requests.index(in_place[0]) + 1]
     assert log.journal._used <= 200 + 43
+    assert len(began) == 10, "every handle got its room"
+    logged = [(start, blocks) for start, blocks, _ in requests if 1_000 <= start < 5_000]
+    assert sum(blocks for _, blocks in logged) == 10 * 43
+    assert max(start + blocks for start, blocks in logged) == 1_300, "the log goes round"

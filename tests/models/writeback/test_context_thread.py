@@ -1,0 +1,38 @@
+"""A flusher's thread: what it does first."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from models.writeback.context_thread import ContextThread
+from models.writeback.work import Work
+from sim.engine import Environment, Steps
+from sim.units import S
+
+
+def test_explicit_work_comes_first_and_in_order() -> None:
+    """Then the periodic check, every five seconds while anything is dirty; then the background check."""
+    env, log = Environment(), []
+
+    def perform(thread: Any, wb: Any, work: Work) -> Steps:
+        log.append((env.now // S, work.reason, work.nr_pages if work.reason == "start" else 0))
+        yield 1
+
+    over: list[bool] = []
+    writeback: Any = SimpleNamespace(perform=perform, over_background=lambda wb: bool(over) and over.pop())
+    thread: Any = SimpleNamespace(task=env.task("flusher"))
+    wb: Any = [object()]
+    context = ContextThread(env, thread, wb, writeback, 5 * S)
+
+    def ask() -> None:
+        context.queue(Work("start", 1))
+        context.queue(Work("start", 2))
+
+    env.call_at(3 * S, 0, ask)
+    env.call_at(7 * S, 0, lambda: over.append(True))
+    env.call_at(7 * S, 1, context.wake)
+    env.call_at(11 * S, 0, env.halt)
+    env.run()
+    later = [(5, "periodic", 0), (7, "background", 0), (10, "periodic", 0)]
+    assert log == [(3, "start", 1), (3, "start", 2), *later]
