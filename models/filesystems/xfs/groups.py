@@ -43,13 +43,13 @@ class Group:
         self.cluster_left = 0
         self.cluster = InodeCluster(self, 0, 0)
 
-    def take(self, blocks: int, target: int = 0) -> int:
-        """Give out *blocks* that lie together, as near as is found to block *target* of the group; the first.
+    def take(self, blocks: int) -> int:
+        """Give out *blocks* that lie together, as near as is found to the group's beginning; the first.
 
         Raises:
             NoSpace: so many do not lie together anywhere.
         """
-        taken = self.free.take_near(target, blocks)
+        taken = self.free.take_near(0, blocks)
         if taken is None or taken[1] < blocks:
             raise NoSpace(f"allocation group {self.number} is full; give a larger filesystem, or fewer files")
         return taken[0]

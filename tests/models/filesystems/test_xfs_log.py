@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from sim.units import KIB, MIB, MS
+from models.machine import build
+from models.seams import Thread
+from sim.engine import Steps
+from sim.units import KIB, MIB, MS, S
 from tests.harness import only, run_small, small_scenario
 
 
@@ -74,3 +77,24 @@ def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
     narrow = run_small(processes=2, files=3_000, changes=small)
     assert only(narrow.programs).iterations[-1].count == only(wide.programs).iterations[-1].count
     assert only(narrow.programs).iterations[-1].end_ns >= only(wide.programs).iterations[-1].end_ns
+
+
+def test_large_files_wait_for_log_space_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flusher finds the log full three times, for a second each: nothing is on the disk before."""
+    size = {"workload.file_size": 64 * MIB}
+    machine = build(small_scenario(processes=1, files=1, loops=1, memory_mib=64, changes=size), 1)
+    filesystem: Any = only(machine.mounts).filesystem
+    waits: list[int] = []
+    written: list[int] = []
+
+    def wait(thread: Thread) -> Steps:
+        waits.append(machine.env.now)
+        written.append(machine.cache.written)
+        yield 1 * S
+
+    monkeypatch.setattr(filesystem, "_log_is_full", lambda: len(waits) < 3)
+    monkeypatch.setattr(filesystem, "_wait_for_log", wait)
+    machine.run()
+    assert len(waits) == 3
+    assert written == [0, 0, 0]
+    assert machine.cache.written > 0
