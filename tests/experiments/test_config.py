@@ -63,6 +63,19 @@ mounts.m = { each = "d", at = "/m/{n}", like = "p13-xfs" }
     ]
 
 
+def test_a_kernel_that_cannot_be_run_says_what_is_missing() -> None:
+    """replay knows it; a run would need rules that nobody has written down."""
+    (problem,) = problems(GOOD.replace('"3.11"', '"2.6.37"'))
+    assert "2.6.37 cannot be run: " in problem
+
+
+def test_programs_in_a_list_are_named_after_their_kind() -> None:
+    """The second fs_mark is fs_mark-2, the third fs_mark-3."""
+    line = "fs_mark -S0 -n 200 -s 4096 -L 4 -D 100 -d a -d b"
+    text = GOOD.replace(f'workload.command = "{line}"', f'programs = ["{line}", "{line}", "{line}"]')
+    assert list(parse(text, "x.toml").cases[0].scenario.programs) == ["fs_mark", "fs_mark-2", "fs_mark-3"]
+
+
 def test_variants_and_overrides() -> None:
     """A variant changes what it says; --set goes over everything."""
     experiment = parse(GOOD, "x.toml", ["workload.files=7", 'machine.memory.memory="1 GiB"'])

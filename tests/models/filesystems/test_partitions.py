@@ -1,0 +1,37 @@
+"""Two filesystems on one disk lie behind each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.config import parse
+from models.machine import build
+from models.seams import Signals
+
+TEXT = """\
+title = "two filesystems on one disk"
+[scenario]
+machine.like = "p13-vm"
+machine.memory.memory = "64 MiB"
+machine.memory.kernel_reserve = "0 B"
+kernel.like = "6.18"
+sync_after = true
+mounts.one = {{ at = "/one", like = "{like}" }}
+mounts.two = {{ at = "/two", like = "{like}" }}
+programs.fs_mark.command = "fs_mark -S0 -k -n {files} -s {size} -L 1 -d /two"
+"""
+
+
+@pytest.mark.parametrize("like", ["p13-xfs", "loop-ext4"])
+@pytest.mark.parametrize(("files", "size"), [(1, 64 << 20), (300, 4_096)])
+def test_what_goes_to_the_second_lies_behind_the_first(like: str, files: int, size: int) -> None:
+    """Large and small files, their log and their metadata."""
+    scenario = parse(TEXT.format(like=like, files=files, size=size), "x.toml").cases[0].scenario
+    signals = Signals()
+    starts: list[int] = []
+    signals.block_bio_queue.observers.append(lambda _, bio, task: starts.append(bio.start_sector))
+    machine = build(scenario, 1, signals=signals)
+    machine.run()
+    second = machine.mounts["two"]
+    assert second.first_block * 8 <= min(starts), "nothing was written to the first"
+    assert machine.cache.written * 4_096 >= size * files
