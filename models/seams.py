@@ -118,7 +118,6 @@ class Wb(Protocol):
     """
 
     name: str
-    cache: Any  # all contexts' counters: `models.page_cache.accounting.PageCache`
     lock: SpinLock
     b_dirty: deque[Inode]
     b_io: deque[Inode]
@@ -126,9 +125,12 @@ class Wb(Protocol):
     bandwidth: Any  # its estimates: `models.page_cache.bandwidth.WriteBandwidth`
     dirty: int
     nr_dirty: int
-    dirtied: int
     written: int
     dirty_exceeded: bool
+
+    @property
+    def dirtied(self) -> int:
+        """``nr_dirty`` and ``written``."""
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """A clean inode became dirty (__mark_inode_dirty)."""

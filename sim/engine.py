@@ -164,32 +164,37 @@ class Environment(simpy.Environment):
             TypeError: a task yielded something that is no wait (a float, a generator).
         """
         give_up_ns = until if until is not None else FAR_NS
-        queue = self._entries
-        take_id = self._eid.__next__
+        queue, task_class = self._entries, Task
         # A task that goes on waiting is pushed and the next entry popped in one step.
         entry = heappop(queue) if queue else None
         while entry is not None:
-            when, rank, _, item = entry
+            when, rank, number, item = entry
             if when > give_up_ns:
                 raise GiveUp(f"still {len(queue) + 1} events to come at {give_up_ns / 1e9:g} s")
             self.now = when
-            if item.__class__ is Task:
+            if item.__class__ is task_class:
                 try:
                     wait = item.advance()
                 except StopIteration:
                     wait = self._return(item)
-                if wait.__class__ is GeneratorType:
-                    wait = self._call(item, wait)
-                if wait.__class__ is int:
-                    entry = heappushpop(queue, (when + wait, rank, take_id(), item))
+                if wait.__class__ is int or (wait := self._settle(item, wait)) is not PARK:
+                    # Its rank is its own: the number decides nothing, and serves again.
+                    entry = heappushpop(queue, (when + wait, rank, number, item))
                     continue
-                if wait is not PARK:
-                    self._await(item, wait)
             elif isinstance(item, Event):
                 self._fire(item)
             else:
                 item()
             entry = heappop(queue) if queue else None
+
+    def _settle(self, task: Task, wait: Wait) -> int | Park:
+        """What *task* has to do before it can wait for it: a time, or PARK."""
+        if wait.__class__ is GeneratorType:
+            wait = self._call(task, wait)
+        if wait.__class__ is int or wait is PARK:
+            return wait
+        self._await(task, wait)
+        return PARK
 
     def _call(self, task: Task, callee: Any) -> Wait:
         """Go down into *callee*, and on until something is to be waited for."""

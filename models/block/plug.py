@@ -78,19 +78,20 @@ def walk(requests: Any, held: int, bio: Any, rules: Rules, bounds: Bounds) -> tu
     if held == 0 or not bounds.merges:
         return IS_NEW, 0
     queue, start, end = bio.queue, bio.start_sector, bio.end_sector
-    oldest_first = rules.tried == OLDEST or (rules.tried == TAIL and requests[held - 1].queue != queue)
-    for step in range(held):
-        at = step if oldest_first else held - 1 - step
+    tried, tries_all = rules.tried, rules.tried == ALL
+    first, behind, step = held - 1, -1, -1
+    if tried == OLDEST or (tried == TAIL and requests[first].queue != queue):
+        first, behind, step = 0, held, 1
+    for at in range(first, behind, step):
         request = requests[at]
+        # Most requests touch nowhere: that is seen first, and spares the calls.
+        if request.end_sector != start and request.start_sector != end and tries_all:
+            continue
         if request.queue != queue:
             continue
-        # The comparisons spare the call on the walk: most requests touch nowhere.
-        if request.end_sector == start or request.start_sector == end:
-            fate = grow(request, bio, bounds)
-            if fate != IS_NEW:
-                return fate, at
-        if rules.tried != ALL:
-            break
+        fate = grow(request, bio, bounds)
+        if fate != IS_NEW or not tries_all:
+            return fate, at
     return IS_NEW, 0
 
 

@@ -30,6 +30,7 @@ class BlockThread:
     """See `models.seams.Thread`."""
 
     __slots__ = (
+        "_fates",
         "_on_fate",
         "_on_plug",
         "_on_queue",
@@ -49,7 +50,8 @@ class BlockThread:
         self._on_plug = signals.block_plug.observers
         self._on_unplug = signals.block_unplug.observers
         # By number, in the order of FATES: an enum's members are slow to hash.
-        self._on_fate = (signals.block_getrq, signals.block_bio_backmerge, signals.block_bio_frontmerge)
+        self._fates = (signals.block_getrq, signals.block_bio_backmerge, signals.block_bio_frontmerge)
+        self._on_fate = tuple(signal.observers for signal in self._fates)
         self._own_plug = Plug(rules)
         self._runs = PluggedRuns(rules)
         self._plug: Plug | None = None  # the plug while it is open
@@ -98,7 +100,8 @@ class BlockThread:
         if fate == IS_NEW:
             return False
         keep_bio(requests[at], bio, fate)
-        self._tell(fate, bio)
+        if self._on_fate[fate]:
+            self._tell(fate, bio)
         return True
 
     def make_request(self, bio: Bio) -> Steps:
@@ -200,14 +203,7 @@ class BlockThread:
 
     def _watched(self) -> bool:
         """Whether somebody wants to see single bios."""
-        signals = self._signals
-        return bool(
-            self._on_queue
-            or self._on_unplug
-            or signals.block_getrq.observers
-            or signals.block_bio_backmerge.observers
-            or signals.block_bio_frontmerge.observers
-        )
+        return bool(self._on_queue or self._on_unplug or any(self._on_fate))
 
     def _tell_runs(self, queue: Queue, bios: NDArray[np.int64], fates: NDArray[np.int64]) -> None:
         """What became of each of *bios*, for those who watch."""
@@ -218,6 +214,5 @@ class BlockThread:
             self._tell(fate & ~FLUSHED, bio)
 
     def _tell(self, fate: int, bio: Bio) -> None:
-        signal = self._on_fate[fate]
-        if signal.observers:
-            signal.emit(bio=bio, task=self.task)
+        if self._on_fate[fate]:
+            self._fates[fate].emit(bio=bio, task=self.task)

@@ -42,8 +42,6 @@ from sim.engine import PARK, Steps, Wait
 from sim.units import PAGE_SECTORS
 
 _BIOS: Final = 1_024
-NOT_TOGETHER: Final = -1
-"""No run of free blocks is as long as the file."""
 
 
 class DelallocFilesystem(ABC):
@@ -143,34 +141,30 @@ class DelallocFilesystem(ABC):
             self._page(inode)
         return self._write_paged(thread, inode, inode.file, budget_pages)
 
-    def _write_run(self, thread: Thread, inode: FileInode) -> Generator[Wait, None, int]:
-        """The delayed extent of a file of one run is converted as a whole, and submitted."""
-        sb, queue, end_io, pages = self._sb, self._queue, self._run_ended, inode.dirty_pages
-        block = yield from self._map_run(thread, inode, pages)
-        if block == NOT_TOGETHER:
-            return (yield from self._write_paged(thread, inode, self._page(inode), UNLIMITED_PAGES))
+    def _run_bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
+        """The *pages* of a file of one run were given their blocks, from *block* on, and go under writeback."""
+        sb, queue, end_io = self._sb, self._queue, self._run_ended
+        flight, at_most = sb.flight, queue.bio_pages
         inode.dirty_pages -= pages
-        flight = sb.flight
         flight.add(inode.wb, pages)
         if inode.file is not CLOSED:
-            file = self._page(inode)
-            _lay_out(file, block, pages)
-        start, left = (sb.first_block + block) * PAGE_SECTORS, pages
-        while left > 0:
-            size = left if left < queue.bio_pages else queue.bio_pages
-            bio = Bio(
-                start,
-                size * PAGE_SECTORS,
-                segments=size,
-                queue=queue,
-                end_io=end_io,
-                context=(inode, flight, size),
-            )
-            if not thread.merge(bio):
-                yield from thread.make_request(bio)
+            _lay_out(self._page(inode), block, pages)
+        start, bios = (sb.first_block + block) * PAGE_SECTORS, []
+        while pages > 0:
+            size = pages if pages < at_most else at_most
+            bios.append(
+                Bio(
+                    start, size * PAGE_SECTORS, segments=size, queue=queue, end_io=end_io,
+                    context=(inode, flight, size),
+                )
+            )  # fmt: skip
             start += size * PAGE_SECTORS
-            left -= size
-        return pages
+            pages -= size
+        return bios
+
+    def _write_in_pieces(self, thread: Thread, inode: FileInode) -> Generator[Wait, None, int]:
+        """A file of one run, where so many blocks do not lie together."""
+        return self._write_paged(thread, inode, self._page(inode), UNLIMITED_PAGES)
 
     def _write_paged(
         self, thread: Thread, inode: FileInode, file: PagedFile, budget_pages: int
@@ -240,8 +234,10 @@ class DelallocFilesystem(ABC):
         """So many *ranges* of *inode* became written extents."""
 
     @abstractmethod
-    def _map_run(self, thread: Thread, inode: Any, pages: int) -> Generator[Wait, None, int]:
-        """Give a file of one run its blocks, all together; the first, or `NOT_TOGETHER`."""
+    def _write_run(self, thread: Thread, inode: Any) -> Generator[Wait, None, int]:
+        """The delayed extent of a file of one run is converted as a whole, and its `_run_bios` submitted; else
+        `_write_in_pieces`.  Returns how many pages.
+        """
 
     def _run_ended(self, context: tuple[Any, Flight, int]) -> None:
         """A bio of a file of one run is on the device: inode, under which flight, and how many pages.

@@ -35,6 +35,11 @@ class Dice:
 
     def throw(self) -> float:
         """The next one."""
-        at = self.at if self.at < len(self._list) else self.ready()
+        at = self.at
+        try:
+            factor = self._list[at]
+        except IndexError:
+            at = self.ready()
+            factor = self._list[at]
         self.at = at + 1
-        return self._list[at]
+        return factor

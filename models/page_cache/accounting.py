@@ -70,10 +70,8 @@ class Thresholds(NamedTuple):
 
 
 class PageCache:
-    """The global counters (pages): ``dirty``, and ``nr_dirty`` with those under writeback, by which writers
-    are judged.
-
-    ``wbs``: the contexts that count the same for themselves (`models.seams.Wb`).
+    """Memory, the thresholds, and the global counters (pages), which are the sums over all contexts ``wbs``
+    (`models.seams.Wb`).
     """
 
     __slots__ = (
@@ -83,8 +81,6 @@ class PageCache:
         "_room",
         "_slab_bytes",
         "cached_inodes",
-        "dirty",
-        "nr_dirty",
         "wbs",
     )
 
@@ -99,14 +95,22 @@ class PageCache:
                 -(-limits.dirty_background_bytes // PAGE_BYTES), -(-limits.dirty_bytes // PAGE_BYTES)
             )
         self.cached_inodes = 0
-        self.dirty = 0
-        self.nr_dirty = 0
         self.wbs: list[Wb] = []
 
     @property
     def total_pages(self) -> int:
         """Memory that the kernel does not keep for itself (vm_total_pages)."""
         return self._memory_bytes // PAGE_BYTES
+
+    @property
+    def dirty(self) -> int:
+        """Pages that are dirty and not yet under writeback."""
+        return sum([wb.dirty for wb in self.wbs])
+
+    @property
+    def nr_dirty(self) -> int:
+        """The same with those under writeback: by these, writers are judged."""
+        return sum([wb.nr_dirty for wb in self.wbs])
 
     @property
     def writeback(self) -> int:

@@ -27,13 +27,11 @@ class Flight:
         """*pages* of inodes of *wb* go under writeback."""
         self._pages += pages
         wb.dirty -= pages
-        wb.cache.dirty -= pages
 
     def end(self, wb: Wb, pages: int) -> None:
         """They are clean."""
         wb.nr_dirty -= pages
         wb.written += pages
-        wb.cache.nr_dirty -= pages
         self._pages -= pages
         if not self._pages and self._closed:
             self._landed.complete()

@@ -59,12 +59,8 @@ class BufferedWriter:
         After it, the caller asks `due`.
         """
         task, wb = self._task, inode.wb
-        cache = wb.cache
         wb.dirty += pages
         wb.nr_dirty += pages
-        wb.dirtied += pages
-        cache.dirty += pages
-        cache.nr_dirty += pages
         self._dirtier.nr_dirtied += pages
         clean = inode.dirty_pages == 0 and not inode.syncing
         inode.dirty_pages += pages

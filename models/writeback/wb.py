@@ -25,8 +25,6 @@ class WritebackContext:
         "b_io",
         "b_more_io",
         "bandwidth",
-        "cache",
-        "dirtied",
         "dirty",
         "dirty_exceeded",
         "lock",
@@ -36,7 +34,6 @@ class WritebackContext:
     )
 
     def __init__(self, name: str, lock: SpinLock, cache: PageCache) -> None:
-        self.cache = cache
         self.name = name
         self.lock = lock
         self.b_dirty: deque[Inode] = deque()
@@ -45,10 +42,14 @@ class WritebackContext:
         self.bandwidth = WriteBandwidth()
         self.dirty = 0
         self.nr_dirty = 0
-        self.dirtied = 0
         self.written = 0
         self.dirty_exceeded = False
         cache.wbs.append(self)
+
+    @property
+    def dirtied(self) -> int:
+        """Pages that ever became dirty."""
+        return self.nr_dirty + self.written
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """See `Wb.add`; also redirty_tail."""
@@ -82,10 +83,11 @@ class WritebackContext:
         return len(self.b_dirty) + len(self.b_io) + len(self.b_more_io)
 
     def check(self) -> None:
-        """Each dirty inode is on one list of its own context.
+        """Each dirty inode is on one list of its own context, and its pages are counted.
 
         Raises:
-            AssertionError: one is on two lists, is clean, is being written back, or belongs elsewhere.
+            AssertionError: one is on two lists, is clean, is being written back, or belongs elsewhere; or fewer
+                pages are counted than there are.
         """
         listed = [*self.b_dirty, *self.b_io, *self.b_more_io]
         assert len({id(inode) for inode in listed}) == len(listed), f"{self.name}: an inode is listed twice"
@@ -93,16 +95,17 @@ class WritebackContext:
             assert inode.wb == self, f"{self.name}: an inode of {inode.wb.name} is listed"
             assert inode.dirty_pages > 0, f"{self.name}: a clean inode is listed"
             assert not inode.syncing, f"{self.name}: an inode is listed while it is written back"
-        assert 0 <= self.dirty <= self.nr_dirty, (
-            f"{self.name}: {self.dirty} of {self.nr_dirty} pages are dirty"
+        pages = sum(inode.dirty_pages for inode in listed)
+        assert pages <= self.dirty <= self.nr_dirty, (
+            f"{self.name}: {self.dirty} of {self.nr_dirty} pages are dirty, and {pages} are listed"
         )
 
 
 def _by_superblock(inodes: list[Inode]) -> list[Inode]:
     """move_expired_inodes: where several superblocks are mixed, the inodes of each come together."""
-    if not inodes or all(inode.sb is inodes[0].sb for inode in inodes):
+    superblocks = dict.fromkeys([inode.sb for inode in inodes])
+    if len(superblocks) < 2:
         return inodes
-    superblocks = dict.fromkeys(inode.sb for inode in inodes)
     return [inode for sb in superblocks for inode in inodes if inode.sb is sb]
 
 

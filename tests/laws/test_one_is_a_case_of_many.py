@@ -177,8 +177,6 @@ def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str) -> Non
         for number, wb in enumerate(machine.cache.wbs):
             wb.check()  # type: ignore[attr-defined]
             most[number] = max(most[number], len(wb))
-        assert machine.cache.dirty == sum(wb.dirty for wb in machine.cache.wbs)
-        assert machine.cache.nr_dirty == sum(wb.nr_dirty for wb in machine.cache.wbs)
         if machine.env.now < 10 * S:
             machine.env.call_at(machine.env.now + MS // 2, rank, look)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.filesystems.delalloc import NOT_TOGETHER, DelallocFilesystem
+from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4File, Ext4Inode, Flex
 from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.layout import (
@@ -209,9 +209,9 @@ class Ext4(DelallocFilesystem):
 
     # -- writeback -----------------------------------------------------------------------------------------
 
-    def _map_run(self, thread: Thread, inode: Ext4Inode, pages: int) -> Generator[Wait, None, int]:
-        """ext4_map_blocks for a small file that is closed or not."""
-        journal, asked = self._journal, self._map_credits
+    def _write_run(self, thread: Thread, inode: Ext4Inode) -> Generator[Wait, None, int]:
+        """ext4_map_blocks and ext4_io_submit for a file of one run, closed or not."""
+        journal, asked, pages = self._journal, self._map_credits, inode.dirty_pages
         yield from journal.start_handle(thread, asked)
         if self._workers is not None:
             yield from journal.reserve(thread)
@@ -225,11 +225,14 @@ class Ext4(DelallocFilesystem):
             if self._workers is not None:
                 journal.release()
             journal.stop_handle(asked, ())
-            return NOT_TOGETHER
+            return (yield from self._write_in_pieces(thread, inode))
         journal.stop_handle(asked, ())
         self._log_extent(inode, block // GROUP_BLOCKS)
         self._run_blocks += pages
-        return block
+        for bio in self._run_bios(inode, block, pages):
+            if not thread.merge(bio):
+                yield from thread.make_request(bio)
+        return pages
 
     def _orlov_flex(self) -> Flex:
         """find_group_orlov for a directory of the root: the flex group with the fewest, of those with room

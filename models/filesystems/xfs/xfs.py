@@ -211,21 +211,26 @@ class Xfs(DelallocFilesystem):
 
     # -- writeback -----------------------------------------------------------------------------------------
 
-    def _map_run(self, thread: Thread, inode: XfsInode, pages: int) -> Generator[Wait, None, int]:
-        """xfs_iomap_write_allocate for a file of one run."""
-        log, task, group = self._log, thread.task, inode.cluster.group
+    def _write_run(self, thread: Thread, inode: XfsInode) -> Generator[Wait, None, int]:
+        """xfs_iomap_write_allocate and xfs_submit_ioend for a file of one run."""
+        log, task, group, pages = self._log, thread.task, inode.cluster.group, inode.dirty_pages
         if log.full:
             yield from log.wait_for_space(thread)
         if group.free.longest < pages or not group.agf.try_acquire(task):
             group = yield from lock_group(self.groups, thread, group, pages)
+            if group.free.longest < pages:
+                group.agf.release()
+                return (yield from self._write_in_pieces(thread, inode))
         yield int(self._map_ns * self._dice.throw())
         taken = group.free.take_near(0, pages)
         assert taken is not None, "the group that was locked has room"
-        block = taken[0]
         yield log.lock.section(task, self._commit_ns, pages * self._page_ns)
         group.agf.release()
         self._log_inode(inode)
-        return group.first_block + block
+        for bio in self._run_bios(inode, group.first_block + taken[0], pages):
+            if not thread.merge(bio):
+                yield from thread.make_request(bio)
+        return pages
 
     def _prepare(self, inode: XfsInode, at: NDArray[np.int64]) -> None:
         assert isinstance(inode.file, XfsFile)

@@ -27,7 +27,7 @@ def mounted(env: Environment) -> MountedSuperblock:
 
 def context() -> Any:
     """A writeback context with 100 dirty pages."""
-    return SimpleNamespace(dirty=100, nr_dirty=100, written=0, cache=SimpleNamespace(dirty=100, nr_dirty=100))
+    return SimpleNamespace(dirty=100, nr_dirty=100, written=0)
 
 
 def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
@@ -71,4 +71,3 @@ def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
     env.run()
     assert woken == [70, 70]
     assert (wb.dirty, wb.nr_dirty, wb.written) == (30, 40, 60)
-    assert (wb.cache.dirty, wb.cache.nr_dirty) == (30, 40)

@@ -29,7 +29,7 @@ def test_what_is_as_old_moves_and_younger_stays() -> None:
     """Behind what already waits for another turn."""
     wb = context(("a", 5), ("a", 10), ("a", 11))
     wb.b_more_io.append(SimpleNamespace(sb="a", wb=wb, dirtied_when=1, dirty_pages=1, syncing=False))
-    wb.nr_dirty = 4
+    wb.nr_dirty = wb.dirty = 4
     wb.check()
     assert wb.queue_io(10) == 3
     assert listed(wb.b_io) == [("a", 1), ("a", 5), ("a", 10)]
