@@ -2,8 +2,7 @@
 
 write(2) dirties a page of an `Inode` -> `Throttle` perhaps holds the writer back -> `Flushers` have a thread
 pick the inode from its context (`Wb`) -> the shared loop (`writeback/loop.py`) asks the `Filesystem` to write
-its pages -> `Bio`
--> the `Thread`'s plug -> the queue -> `BlockDevice` -> completion -> clean.
+its pages -> `Bio` -> the `Thread`'s plug -> the queue -> `BlockDevice` -> completion -> clean.
 """
 
 from __future__ import annotations
@@ -51,9 +50,7 @@ class Signals:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a part gets what every part may need: threads, locks and dice, each by its name; and how many
-    processors there are.
-    """
+    """Where parts get threads, locks and dice, each by its name; and how many processors there are."""
 
     env: Environment
     processors: int
@@ -130,7 +127,7 @@ class Wb(Protocol):
 
     @property
     def dirtied(self) -> int:
-        """``nr_dirty`` and ``written``."""
+        """Pages that ever became dirty."""
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """A clean inode became dirty (__mark_inode_dirty)."""

@@ -8,8 +8,9 @@ ranges, integrity, write hints, priorities.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from models.arrays.compiled import portable
 from models.seams import Bio, Request
@@ -38,7 +39,8 @@ class QueueLimits(Spec):
         return -(-size_bytes // run)
 
 
-class Bounds(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Bounds:
     """What the merge rule reads of a queue's limits; ``merges``: whether it merges bios into plugged
     requests.
     """

@@ -9,6 +9,7 @@ plug are written once, for both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from models.arrays.compiled import portable
@@ -46,7 +47,8 @@ class PlugRules(Spec):
     mixed_above: Count
 
 
-class Rules(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rules:
     """`PlugRules` as the walk reads them: numbers alone."""
 
     tried: int

@@ -8,6 +8,7 @@ bio joins them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -26,8 +27,8 @@ _ROW: Final = np.dtype(
     [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i8"), ("merges", "i8"), ("queue", "i8"),
      ("op", "i8"), ("part", "i8"), ("nomerge", "?"), ("discard", "?")]
 )  # fmt: skip
-_TERMS: Final = np.dtype([(name, "i8") for name in (*Rules._fields, *Bounds._fields)])
-"""`Rules` and `Bounds` as one row: quicker to hand to compiled code than tuples."""
+_TERMS: Final = np.dtype([(term.name, "i8") for term in (*fields(Rules), *fields(Bounds))])
+"""`Rules` and `Bounds` as one row: quicker to hand to compiled code than objects."""
 _OP: Final = "W"
 _OP_CODE: Final = 0
 _PART_ROW, _PART_END, _PART_PAGES = range(3)
@@ -77,7 +78,8 @@ class PluggedRuns:
 
     def __init__(self, rules: PlugRules) -> None:
         self._spec = rules
-        self._terms = np.array([(*rules_of(rules), *([0] * len(Bounds._fields)))], _TERMS)
+        self._terms = np.zeros(1, _TERMS)
+        self._set_terms(rules_of(rules))
         self._bounds: Bounds | None = None
         self._half = 64
         self._rows = np.zeros(2 * self._half + 1, _ROW)  # the last is the bio at hand
@@ -120,8 +122,7 @@ class PluggedRuns:
             self._ends.append(end_io)
         if bounds is not self._bounds:
             self._bounds = bounds
-            for name, value in bounds._asdict().items():
-                self._terms[name] = value
+            self._set_terms(bounds)
         self.held, self._held_parts, made, done, out, out_parts, flushes = _submit(
             self._rows, self._parts, self._told, bios, self._terms, self._half, self.held, self._held_parts,
             self._number(queue), len(self._ends) - 1, allowance,
@@ -153,6 +154,10 @@ class PluggedRuns:
             requests.append(_request(row, self._queues[int(row["queue"])], ends))
         self._clear()
         return requests
+
+    def _set_terms(self, terms: Rules | Bounds) -> None:
+        for name, value in asdict(terms).items():
+            self._terms[name] = value
 
     def _clear(self) -> None:
         self.held = self._held_parts = 0

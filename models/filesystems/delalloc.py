@@ -8,7 +8,6 @@ filesystem gives blocks to what the walk could not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Generator, Sequence
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from models.filesystems.conversions import Conversions, Submission, Workers
 from models.filesystems.dice import Dice
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import (
     ALLOCATING,
     BIOS,
@@ -34,19 +34,19 @@ from models.filesystems.page_walk import (
     WROTE,
     new_walk,
 )
-from models.page_cache.accounting import PageCache
+from models.filesystems.spec import FlusherCosts
 from models.page_cache.file_pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
-from sim.engine import PARK, Steps, Wait
+from sim.engine import Steps, Task, Wait
 from sim.units import PAGE_SECTORS
 
 _BIOS: Final = 1_024
 
 
 class DelallocFilesystem(ABC):
-    """One mounted filesystem; its dice are called *dice*, the thread that completes small files
-    *ioend_worker*, and blocks are given as *unwritten* ones or not.
+    """One mounted filesystem; the thread that completes files of one run is called *ioend_worker*, and blocks
+    are given as *unwritten* ones or not.
 
     ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
     """
@@ -61,30 +61,21 @@ class DelallocFilesystem(ABC):
         *,
         site: Site,
         sb: MountedSuperblock,
-        dice: str,
         ioend_worker: str,
         unwritten: bool,
-        map_ns: int,
-        page_ns: int,
-        ioend_ns: int,
-        cache: PageCache,
+        costs: FlusherCosts,
     ) -> None:
         self._site = site
-        self._env = site.env
-        self._ioend_worker = site.thread(ioend_worker)
+        self._env = env = site.env
+        self._ioends = IoEnds(env, site.thread(ioend_worker), unwritten, self._end_run, self._run_ended)
         self._sb = sb
         self._bdi = sb.bdi
+        self._first_block = sb.first_block
         self._queue = sb.bdi.queue
-        self._cache = cache
-        self._map_ns = map_ns
-        self._page_ns = page_ns
-        self._workers = Workers(site.env, ioend_ns, map_ns, self._converted) if unwritten else None
-        self._ioend_ns = ioend_ns
-        self._ioends: deque[tuple[Any, Flight, int]] = deque()
-        self._ioend_asleep = True
-        self._dice = Dice(site, dice)
+        self._map_ns, self._page_ns, self._ioend_ns = costs.map_ns, costs.page_ns, costs.ioend_ns
+        self._workers = Workers(env, self._ioend_ns, self._map_ns, self._converted) if unwritten else None
+        self._dice = Dice(site, "map")
         self._walks: dict[int, tuple[object, ...]] = {}  # what each step under way uses, by its task's rank
-        self._inodes = 0
         self._files: list[PagedFile] = []
 
     def layouts(self) -> Sequence[PagedFile]:
@@ -142,14 +133,14 @@ class DelallocFilesystem(ABC):
         return self._write_paged(thread, inode, inode.file, budget_pages)
 
     def _run_bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
-        """The *pages* of a file of one run were given their blocks, from *block* on, and go under writeback."""
-        sb, queue, end_io = self._sb, self._queue, self._run_ended
-        flight, at_most = sb.flight, queue.bio_pages
+        """The *pages* of a file of one run lie from *block* on, and go under writeback with these bios."""
+        queue, flight, end_io = self._queue, self._sb.flight, self._ioends.end_io
+        at_most = queue.bio_pages
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
         if inode.file is not CLOSED:
             _lay_out(self._page(inode), block, pages)
-        start, bios = (sb.first_block + block) * PAGE_SECTORS, []
+        start, bios = (self._first_block + block) * PAGE_SECTORS, []
         while pages > 0:
             size = pages if pages < at_most else at_most
             bios.append(
@@ -235,43 +226,16 @@ class DelallocFilesystem(ABC):
 
     @abstractmethod
     def _write_run(self, thread: Thread, inode: Any) -> Generator[Wait, None, int]:
-        """The delayed extent of a file of one run is converted as a whole, and its `_run_bios` submitted; else
+        """Give a file of one run its blocks, all together, and submit its `_run_bios`; or
         `_write_in_pieces`.  Returns how many pages.
         """
 
-    def _run_ended(self, context: tuple[Any, Flight, int]) -> None:
-        """A bio of a file of one run is on the device: inode, under which flight, and how many pages.
-
-        The worker logs the file's size; unwritten extents are converted with it, and clean only then.
-        """
-        if self._workers is None:
-            inode, flight, pages = context
-            flight.end(inode.wb, pages)
-        self._ioends.append(context)
-        if self._ioend_asleep:
-            self._ioend_asleep = False
-            self._env.wake(self._ioend_worker.task)
-
-    def _end_ios(self) -> Steps:
-        """The workqueue: one transaction per ioend."""
-        ioends, unwritten = self._ioends, self._workers is not None
-        wait, converted = self._ioend_wait, self._run_converted
-        while True:
-            self._ioend_asleep = True
-            yield PARK
-            while ioends:
-                inode, flight, pages = ioends.popleft()
-                yield wait()
-                converted(inode)
-                if unwritten:
-                    flight.end(inode.wb, pages)
+    @abstractmethod
+    def _end_run(self, worker: Task) -> Wait:
+        """The *worker*'s time for one file of one run: to be yielded."""
 
     @abstractmethod
-    def _ioend_wait(self) -> Wait:
-        """The worker's time for one file of one run: to be yielded."""
-
-    @abstractmethod
-    def _run_converted(self, inode: Any) -> None:
+    def _run_ended(self, inode: Any) -> None:
         """A file of one run has its size logged, and its extent converted."""
 
     @abstractmethod
@@ -348,7 +312,7 @@ class DelallocFilesystem(ABC):
             if self._workers is not None:
                 end_io = Submission(self._workers, file.conversions, pages, int(at[RANGES]), landed).written
             on_disk = bios[: at[BIOS]]
-            on_disk[:, 0] += file.base + self._sb.first_block
+            on_disk[:, 0] += file.base + self._first_block
             yield from thread.submit_runs(self._queue, on_disk, end_io)
 
     def _mean_map_ns(self, file: PagedFile) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -13,15 +14,15 @@ _DICE: Final = 4_096
 
 
 class Dice:
-    """Factors that vary the time of allocations, from the stream *name*: one by one, or many for compiled
-    code.
+    """Factors that vary the time of allocations, from the stream *name*: ``throw()`` gives the next one,
+    ``array`` has many for compiled code, which uses them from ``at`` on.
     """
 
-    __slots__ = ("_draw", "_list", "array", "at")
+    __slots__ = ("_draw", "array", "at", "throw")
 
     def __init__(self, site: Site, name: str) -> None:
-        self._draw = site.variations(name)
-        self._list: list[float] = []
+        self._draw = draw = site.variations(name)
+        self.throw = chain.from_iterable(iter(lambda: draw(_DICE).tolist(), None)).__next__
         self.array: NDArray[np.float64] = np.empty(0)
         self.at = 0
 
@@ -29,17 +30,5 @@ class Dice:
         """Where in ``array`` the next one is."""
         if self.at == len(self.array):
             self.array = self._draw(_DICE)
-            self._list = self.array.tolist()
             self.at = 0
         return self.at
-
-    def throw(self) -> float:
-        """The next one."""
-        at = self.at
-        try:
-            factor = self._list[at]
-        except IndexError:
-            at = self.ready()
-            factor = self._list[at]
-        self.at = at + 1
-        return factor

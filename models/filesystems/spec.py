@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 from models.variants import of_each, variant_field
-from sim.param import Bytes, Named, Spec
+from sim.param import Bytes, Named, Ns, Spec
 from sim.units import PAGE_BYTES
 
 
 class NoNumbers(Spec):
     """Nothing to say."""
+
+
+class FlusherCosts(Spec):
+    """What writeback pays: ``map_ns`` per extent given its blocks; ``page_ns`` per page walked and added to a
+    bio; ``ioend_ns`` per file or range completed, by the completion worker.
+    """
+
+    map_ns: Ns
+    page_ns: Ns
+    ioend_ns: Ns
 
 
 class FilesystemCosts(Spec):

@@ -86,8 +86,8 @@ class WritebackContext:
         """Each dirty inode is on one list of its own context, and its pages are counted.
 
         Raises:
-            AssertionError: one is on two lists, is clean, is being written back, or belongs elsewhere; or fewer
-                pages are counted than there are.
+            AssertionError: one is on two lists, is clean, is being written back, or belongs elsewhere; or
+                more pages are listed than counted.
         """
         listed = [*self.b_dirty, *self.b_io, *self.b_more_io]
         assert len({id(inode) for inode in listed}) == len(listed), f"{self.name}: an inode is listed twice"

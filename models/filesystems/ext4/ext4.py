@@ -1,9 +1,8 @@
 """ext4: groups, delayed allocation and the journal.
 
 Stands for ext4_map_blocks and ext4_mb_new_blocks with delayed allocation, ext4_mb_group_or_file,
-find_group_orlov, ext4_release_file; the decisions are in `extents/ext4_layout.py`, the free space in
-`extents/mballoc.py`.  Left out: the locks of groups and locality
-groups (one flusher takes them alone), bigalloc, what reclaim makes of preallocations.
+ext4_release_file; the decisions are in `layout.py`, the free space in `mballoc.py`.  Left out: the locks of
+groups and locality groups (one flusher takes them alone), bigalloc, what reclaim makes of preallocations.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.filesystems.delalloc import DelallocFilesystem
-from models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4File, Ext4Inode, Flex
+from models.filesystems.ext4.inodes import Ext4File, Ext4Inode, group_of
 from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.layout import (
     GROUP_PREALLOC_PAGES,
@@ -31,6 +30,7 @@ from models.filesystems.ext4.layout import (
     write_all,
 )
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Spec, Ext4WriterCosts
 from models.filesystems.page_walk import LEFT, PAGE, ROOM
 from models.page_cache.accounting import PageCache
@@ -71,33 +71,26 @@ class Ext4(DelallocFilesystem):
         super().__init__(
             site=site,
             sb=sb,
-            dice="map",
             ioend_worker="kworker/ext4-rsv",
             unwritten=rules.unwritten,
-            map_ns=flusher_costs.map_ns,
-            page_ns=flusher_costs.page_ns,
-            ioend_ns=flusher_costs.ioend_ns,
-            cache=cache,
+            costs=flusher_costs,
         )
-        self._costs = writer_costs
-        self._create_ns = writer_costs.create_ns
-        self._create_credits, self._map_credits = spec.journal.create_credits, spec.journal.map_credits
-        self._names_per_leaf = spec.journal.names_per_leaf
+        self._map_credits = spec.journal.map_credits
         self._rules = rules
         self._geometry = geometry = spec.geometry
         self._mballoc = Mballoc(geometry, by_order=rules.by_order)
         self._goals = [0] * (1 if rules.goals == "one" else min(site.processors, -(-geometry.groups // 4)))
-        self._flexes = [Flex(i, geometry.flex_groups * GROUP_INODES) for i in range(geometry.flexes)]
-        self._orlov = site.dice("orlov")
         self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(site.processors)]
-        self.tree_blocks = 0
-        self._run_blocks = 0
-        self._leaf = site.uniforms("leaf")
+        self._tree_blocks = 0
         self._journal = Journal(
             site=site, queue=self._queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
             start_block=geometry.journal_block, first_block=sb.first_block,
         )  # fmt: skip
-        site.env.start(self._ioend_worker.task, self._end_ios())
+        self._names = Ext4Names(
+            site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=self._mballoc, journal=self._journal,
+            cache=cache,
+        )  # fmt: skip
+        self.mkdir, self.create = self._names.mkdir, self._names.create
 
     @property
     def log_bytes(self) -> int:
@@ -106,54 +99,21 @@ class Ext4(DelallocFilesystem):
 
     def group_of(self, inode: Ext4Inode) -> int:
         """See `Filesystem.group_of`."""
-        return (inode.number - 1) // GROUP_INODES
+        return group_of(inode.number)
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
         return self._journal.force(thread)
 
-    # -- names ---------------------------------------------------------------------------------------------
-
-    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
-        """See `Filesystem.mkdir`."""
-        directory = Directory(self._orlov_flex())
-        yield self._costs.mkdir_ns
-        thread.task.system_ns += self._costs.mkdir_ns
-        return directory
-
-    def create(
-        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
-    ) -> Generator[Wait, None, Ext4Inode]:
-        """See `Filesystem.create`."""
-        journal, credits_asked = self._journal, self._create_credits
-        create_ns = int(self._create_ns * factor)
-        yield from journal.start_handle(thread, credits_asked)
-        yield lead_ns + create_ns + then_ns
-        thread.task.system_ns += create_ns + then_ns
-        self._cache.cached_inodes += 1
-        self._inodes += 1
-        geometry, flex = self._geometry, directory.flex
-        first = flex.number * geometry.flex_groups
-        goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
-        inode = Ext4Inode(self._sb, self._bdi.wb_of(self._inodes), flex.new_inode(), goal)
-        directory.names += 1
-        if directory.names > len(directory.leaves) * self._names_per_leaf:
-            directory.leaves.append(self._mballoc.find_in(first, 1)[0])
-            self.tree_blocks += 1
-        group, leaf = self.group_of(inode), directory.leaves[int(self._leaf() * len(directory.leaves))]
-        bitmap = geometry.bitmap_block(group, inodes=True)
-        journal.stop_handle(
-            credits_asked,
-            (geometry.inode_block(inode.number), leaf, bitmap, geometry.descriptor_block(group), 0),
-        )
-        return inode
+    @property
+    def tree_blocks(self) -> int:
+        """Blocks of the trees of files and directories."""
+        return self._tree_blocks + self._names.leaf_blocks
 
     @property
     def free_blocks(self) -> int:
-        """Blocks that neither pages nor trees of files (``tree_blocks``) have; those held for pages are among
-        them.
-        """
-        free = sum(self._mballoc.free_blocks(flex.number) for flex in self._flexes)
+        """Blocks that neither pages nor trees have; those held for pages are among them."""
+        free = sum(self._mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
         kept = sum(left for runs in self._locality_groups for _, left in runs)
         return free + kept + sum(int(np.count_nonzero(file.pages.states & HELD)) for file in self._files)
 
@@ -199,10 +159,10 @@ class Ext4(DelallocFilesystem):
     def _converted(self, inode: Ext4Inode, ranges: int) -> None:
         self._journal.log((self._geometry.inode_block(inode.number),))
 
-    def _ioend_wait(self) -> Wait:
+    def _end_run(self, worker: Task) -> Wait:
         return self._ioend_ns
 
-    def _run_converted(self, inode: Ext4Inode) -> None:
+    def _run_ended(self, inode: Ext4Inode) -> None:
         self._converted(inode, 1)
         if self._workers is not None:
             self._journal.release()
@@ -228,31 +188,10 @@ class Ext4(DelallocFilesystem):
             return (yield from self._write_in_pieces(thread, inode))
         journal.stop_handle(asked, ())
         self._log_extent(inode, block // GROUP_BLOCKS)
-        self._run_blocks += pages
         for bio in self._run_bios(inode, block, pages):
             if not thread.merge(bio):
                 yield from thread.make_request(bio)
         return pages
-
-    def _orlov_flex(self) -> Flex:
-        """find_group_orlov for a directory of the root: the flex group with the fewest, of those with room
-        above the average; equals are told apart by where a hash of the name begins.
-        """
-        flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
-        blocks = [self._mballoc.free_blocks(flex.number) for flex in flexes]
-        inodes = [flex.free_inodes for flex in flexes]
-        in_turn = [*flexes[start:], *flexes[:start]]
-        roomy = [
-            flex
-            for flex in in_turn
-            if inodes[flex.number] >= sum(inodes) // len(flexes)
-            and blocks[flex.number] >= sum(blocks) // len(flexes)
-        ]
-        flex = min(roomy or in_turn, key=lambda flex: flex.directories)
-        flex.directories += 1
-        flex.new_inode()
-        self._mballoc.read_bitmaps(flex.number)
-        return flex
 
     def _prepare(self, inode: Ext4Inode, at: NDArray[np.int64]) -> None:
         file = inode.file
@@ -292,7 +231,7 @@ class Ext4(DelallocFilesystem):
         if at[ROOM] < 0:
             block = int(file.pages.blocks[page])
             self._find(block // GROUP_BLOCKS if file.has_leaves else inode.goal_group, 1)
-            self.tree_blocks += 1
+            self._tree_blocks += 1
             at[ROOM] += LEAF_EXTENTS - (0 if file.has_leaves else ROOT_EXTENTS)
             file.has_leaves = True
         file.tree_room = int(at[ROOM])

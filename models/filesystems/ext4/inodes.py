@@ -16,6 +16,11 @@ GROUP_INODES: Final = 8_192
 FIRST_INODE: Final = 11
 
 
+def group_of(number: int) -> int:
+    """The group that the inode of this *number* lies in."""
+    return (number - 1) // GROUP_INODES
+
+
 class Flex:
     """A flex group: its directories, and the number of its next inode."""
 

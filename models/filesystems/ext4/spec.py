@@ -10,7 +10,7 @@ from models.filesystems.ext4.eras import EXT4_ERAS
 from models.filesystems.ext4.journal import JournalSpec
 from models.filesystems.ext4.layout import Ext4Rules
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
-from models.filesystems.spec import FilesystemSpec
+from models.filesystems.spec import FilesystemSpec, FlusherCosts
 from sim.param import Bytes, Count, Ns, Spec, assumed, measured
 from sim.units import PAGE_BYTES
 
@@ -25,15 +25,9 @@ class Ext4WriterCosts(Spec):
     mkdir_ns: Ns
 
 
-class Ext4FlusherCosts(Spec):
-    """What writeback pays: ``map_ns`` per extent mapped; ``page_ns`` per page walked and added to a bio;
-    ``ioend_ns`` per range completed, by the completion worker; ``journal_ns`` per block that the journal's
-    thread logs.
-    """
+class Ext4FlusherCosts(FlusherCosts):
+    """With ``journal_ns`` per block that the journal's thread logs."""
 
-    map_ns: Ns
-    page_ns: Ns
-    ioend_ns: Ns
     journal_ns: Ns
 
 

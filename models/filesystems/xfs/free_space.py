@@ -66,7 +66,6 @@ class FreeSpace:
         """How many blocks are free."""
         return self._end - self._first if self._space is None else int(self._space.blocks[0])
 
-    @property
     def longest(self) -> int:
         """The longest free extent (blocks); 0 if there is none."""
         return self._end - self._first if self._space is None else int(longest(self._space))

@@ -69,17 +69,17 @@ def lock_group(
     while True:
         first = None
         for group in chain(groups[target.number :], groups[: target.number]):
-            if group.free.longest >= length:
+            if group.free.longest() >= length:
                 if group.agf.try_acquire(thread.task):
                     return group
                 first = first or group
         if first is None:
-            length = max(group.free.longest for group in groups)
+            length = max(group.free.longest() for group in groups)
             if not length:
                 raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
             continue
         thread.before_sleep()
         yield first.agf.wait(thread.task)
-        if first.free.longest >= length:
+        if first.free.longest() >= length:
             return first
         first.agf.release()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from models.filesystems.spec import FilesystemSpec
+from models.filesystems.spec import FilesystemSpec, FlusherCosts
 from models.filesystems.xfs.eras import XFS_ERAS
 from models.filesystems.xfs.layout import XfsRules
 from models.filesystems.xfs.log import LogCosts, LogSpec
@@ -31,14 +31,9 @@ class XfsWriterCosts(Spec):
     mkdir_ns: Ns
 
 
-class XfsFlusherCosts(Spec):
-    """What writeback pays: ``map_ns`` per extent under the AGF; ``page_ns`` per page walked and added to
-    a bio; ``ioend_ns`` per file or range completed, by the completion worker; and the log's.
-    """
+class XfsFlusherCosts(FlusherCosts):
+    """``map_ns`` is spent under the AGF; with the log's."""
 
-    map_ns: Ns
-    page_ns: Ns
-    ioend_ns: Ns
     log: LogCosts
 
 

@@ -18,7 +18,7 @@ from models.filesystems.files import PagedFile
 from models.filesystems.page_walk import CALLS, LEFT, PAGE, UNCOUNTED
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
-from models.filesystems.xfs.inodes import Directory, InodeChunks, XfsInode
+from models.filesystems.xfs.inodes import XfsInode
 from models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
@@ -31,12 +31,13 @@ from models.filesystems.xfs.layout import (
     write_all,
 )
 from models.filesystems.xfs.log import XfsLog
+from models.filesystems.xfs.names import XfsNames
 from models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec, XfsWriterCosts
 from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import delayed_extent, is_delayed
 from models.seams import UNLIMITED_PAGES, Site, Thread
 from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Wait
+from sim.engine import Steps, Task, Wait
 from sim.sync import Mutex
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
@@ -71,22 +72,14 @@ class Xfs(DelallocFilesystem):
         flusher_costs: XfsFlusherCosts,
         cache: PageCache,
     ) -> None:
-        self._sb_list_lock = site.spin_lock("inode_sb_list_lock")
         super().__init__(
             site=site,
             sb=sb,
-            dice="map",
             ioend_worker="kworker/xfs-data",
             unwritten=rules.unwritten,
-            map_ns=flusher_costs.map_ns,
-            page_ns=flusher_costs.page_ns,
-            ioend_ns=flusher_costs.ioend_ns,
-            cache=cache,
+            costs=flusher_costs,
         )
-        self._spec = spec
-        self._costs = writer_costs
-        self._wraps = rules.wraps
-        self._calls_x4 = rules.quota == "calls_x4"
+        self._rules = rules
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize, self._stripe)
@@ -97,21 +90,19 @@ class Xfs(DelallocFilesystem):
             Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AG {i}/agf"))
             for i in range(spec.agcount)
         ]
-        self._chunks = InodeChunks(spec)
-        self._rotor = 0
-        self._log = self._new_log(flusher_costs, cache)
+        self._log = self._new_log(spec, flusher_costs, cache)
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
         self._commit_ns = flusher_costs.log.commit_ns
-        self._create_ns = writer_costs.create_ns
-        self._sb_list_ns = writer_costs.sb_list_ns
-        self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
-        site.env.start(self._ioend_worker.task, self._end_ios())
+        names = XfsNames(
+            site=site, sb=sb, spec=spec, costs=writer_costs, commit_ns=self._commit_ns, groups=self.groups,
+            log=self._log, cache=cache,
+        )  # fmt: skip
+        self.mkdir, self.create = names.mkdir, names.create
 
-    def _new_log(self, costs: XfsFlusherCosts, cache: PageCache) -> XfsLog:
+    def _new_log(self, spec: XfsSpec, costs: XfsFlusherCosts, cache: PageCache) -> XfsLog:
         """The log, in the middle group, where mkfs puts it."""
-        spec = self._spec
         middle = self.groups[spec.agcount // 2]
         start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
         return XfsLog(
@@ -132,59 +123,6 @@ class Xfs(DelallocFilesystem):
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`: force the log."""
         yield from self._log.force(thread.task)
-
-    # -- names ---------------------------------------------------------------------------------------------
-
-    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
-        """See `Filesystem.mkdir`; in the next group in rotation."""
-        directory = Directory(self.groups[self._rotor])
-        self._rotor = (self._rotor + 1) % len(self.groups)
-        yield self._costs.mkdir_ns
-        thread.task.system_ns += self._costs.mkdir_ns
-        return directory
-
-    def create(
-        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
-    ) -> Generator[Wait, None, XfsInode]:
-        """See `Filesystem.create`."""
-        log, task, commit_ns, sb_list_ns = self._log, thread.task, self._commit_ns, self._sb_list_ns
-        create_ns = int(self._create_ns * factor)
-        group = directory.group
-        if group.inodes_left == 0 or directory.names_left == 0:
-            yield from self._grow(thread, directory)
-        if log.full:
-            yield from log.wait_for_space(thread)
-        group.inodes_left -= 1
-        directory.names_left -= 1
-        if group.cluster_left == 0:
-            self._chunks.next_cluster(group)
-        group.cluster_left -= 1
-        cluster, block = group.cluster, directory.block
-        yield lead_ns + create_ns
-        yield self._sb_list_lock.section(task, sb_list_ns)
-        yield log.lock.section(task, commit_ns, then_ns)
-        task.system_ns += create_ns + sb_list_ns + commit_ns + then_ns
-        log.commit(self._create_bytes, cluster, block)
-        self._cache.cached_inodes += 1
-        self._inodes += 1
-        return XfsInode(self._sb, self._bdi.wb_of(self._inodes), cluster, log.checkpoint)
-
-    def _grow(self, thread: Thread, directory: Directory) -> Steps:
-        """Allocate what the next name needs: an inode chunk, a directory block."""
-        costs, task, group, agf = self._costs, thread.task, directory.group, directory.group.agf
-        if not agf.try_acquire(task):
-            thread.before_sleep()
-            yield agf.wait(task)
-        work_ns = 0
-        if group.inodes_left == 0:
-            work_ns += costs.chunk_ns
-            self._chunks.add_chunk(group)
-        if directory.names_left == 0:
-            work_ns += costs.dir_block_ns
-            self._chunks.add_block(directory)
-        yield work_ns
-        task.system_ns += work_ns
-        agf.release()
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -216,9 +154,9 @@ class Xfs(DelallocFilesystem):
         log, task, group, pages = self._log, thread.task, inode.cluster.group, inode.dirty_pages
         if log.full:
             yield from log.wait_for_space(thread)
-        if group.free.longest < pages or not group.agf.try_acquire(task):
+        if group.free.longest() < pages or not group.agf.try_acquire(task):
             group = yield from lock_group(self.groups, thread, group, pages)
-            if group.free.longest < pages:
+            if group.free.longest() < pages:
                 group.agf.release()
                 return (yield from self._write_in_pieces(thread, inode))
         yield int(self._map_ns * self._dice.throw())
@@ -235,7 +173,7 @@ class Xfs(DelallocFilesystem):
     def _prepare(self, inode: XfsInode, at: NDArray[np.int64]) -> None:
         assert isinstance(inode.file, XfsFile)
         inode.file.at_hand = inode.group
-        if self._calls_x4 and at[LEFT] != UNLIMITED_PAGES:
+        if self._rules.quota == "calls_x4" and at[LEFT] != UNLIMITED_PAGES:
             at[CALLS] = at[LEFT]
 
     def _walk(
@@ -250,7 +188,7 @@ class Xfs(DelallocFilesystem):
             self._page_ns,
             bio_pages,
             bool(at[CALLS] != UNCOUNTED),
-            self._wraps,
+            self._rules.wraps,
             self._stripe,
             file.reach(group.first_block, self.group_blocks),
             self.group_blocks,
@@ -325,9 +263,9 @@ class Xfs(DelallocFilesystem):
         """xfs_iomap_write_unwritten for each of *ranges*."""
         self._mapped(inode, ranges)
 
-    def _ioend_wait(self) -> Wait:
+    def _end_run(self, worker: Task) -> Wait:
         """xfs_setfilesize, or a conversion."""
-        return self._log.lock.section(self._ioend_worker.task, self._commit_ns, self._ioend_ns)
+        return self._log.lock.section(worker, self._commit_ns, self._ioend_ns)
 
     def _log_inode(self, inode: XfsInode) -> None:
         """One more extent item, and the inode's if this checkpoint has it not yet."""
@@ -338,4 +276,4 @@ class Xfs(DelallocFilesystem):
             inode.checkpoint = log.checkpoint
             log.commit(self._extent_bytes + self._inode_bytes, inode.cluster)
 
-    _run_converted = _log_inode
+    _run_ended = _log_inode

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
-from models.filesystems.xfs.inodes import Directory, InodeChunks
 from models.seams import NoSpace
 from sim.engine import Environment, Steps, Task
 from sim.sync import Mutex
-from sim.units import KIB
 
 
 class Groups:
@@ -21,7 +20,7 @@ class Groups:
     def __init__(self, *longest: int) -> None:
         self.env = Environment()
         self.groups = [
-            Group(number, 1_000 * number, SimpleNamespace(longest=free), Mutex(self.env, "agf", 0))  # type: ignore[arg-type]
+            Group(number, 1_000 * number, FreeSpace(0, free), Mutex(self.env, "agf", 0))
             for number, free in enumerate(longest)
         ]
         self.found: list[tuple[int, int]] = []
@@ -32,7 +31,7 @@ class Groups:
         assert group.agf.try_acquire(self.env.task("holder"))
 
         def end() -> None:
-            group.free.longest = then_free  # type: ignore[misc]
+            group.free = FreeSpace(0, then_free)
             group.agf.release()
 
         self.env.call_at(until_ns, 0, end)
@@ -80,28 +79,3 @@ def test_the_longest_of_all_counts_where_none_has_enough() -> None:
     assert Groups(2, 4).ask(0, 8) == [(0, 1)]
     with pytest.raises(NoSpace, match="is full"):
         Groups(0, 0).ask(0, 8)
-
-
-def test_a_chunk_has_64_inodes_in_buffers_one_behind_the_other() -> None:
-    """512 B each: 8 blocks, two buffers of 16 KiB; a block of names lies where the group gives one."""
-    given = [40, 70]
-    of = Groups(9, 9)
-    group = of.groups[1]
-    group.free.take_near = lambda target, blocks: (given.pop(0), blocks)  # type: ignore[method-assign]
-    spec: Any = SimpleNamespace(inode_bytes=512, cluster_bytes=16 * KIB, dirent_bytes=32)
-    chunks = InodeChunks(spec)
-    chunks.add_chunk(group)
-    assert (group.inodes_left, group.cluster_left) == (64, 0)
-    buffers = []
-    for _ in range(2):
-        chunks.next_cluster(group)
-        assert group.cluster_left == 32
-        buffers.append((group.cluster.start_sector, group.cluster.sectors, group.cluster.group))
-    assert buffers == [(8 * 1_040, 32, group), (8 * 1_044, 32, group)]
-    directory = Directory(group)
-    chunks.add_block(directory)
-    assert (directory.names_left, directory.block.start_sector, directory.block.sectors) == (
-        128,
-        8 * 1_070,
-        8,
-    )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from experiments.config import parse
+from models.filesystems.xfs.free_space import FreeSpace
 from models.machine import build
 from models.seams import Signals
 
@@ -35,3 +38,23 @@ def test_what_goes_to_the_second_lies_behind_the_first(like: str, files: int, si
     second = machine.mounts["two"]
     assert second.first_block * 8 <= min(starts), "nothing was written to the first"
     assert machine.cache.written * 4_096 >= size * files
+
+
+def test_a_small_file_lies_in_pieces_where_no_run_is_as_long() -> None:
+    """Every free run of the XFS has 10 blocks; 50 files of 16: each lies in two or more runs, and no block
+    has two pages.
+    """
+    text = TEXT.format(like="p13-xfs", files=50, size=65_536)
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+    filesystem: Any = machine.mounts["two"].filesystem
+    for group in filesystem.groups:
+        group.free = FreeSpace(0, 0)
+        for run in range(100):
+            group.free.give_back(100_000 + 11 * run, 10)
+    machine.run()
+    files = filesystem.layouts()
+    assert [file.size for file in files] == [16] * 50
+    assert all(count >= 2 for count in filesystem.extents_per_file())
+    blocks = [extent.block + i for file in files for extent in file.extents() for i in range(extent.pages)]
+    assert len(blocks) == len(set(blocks)) == 50 * 16
+    assert machine.cache.nr_dirty == 0

@@ -71,7 +71,7 @@ def test_too_long_a_wish_gets_the_longest() -> None:
 def test_a_group_may_have_a_tebibyte() -> None:
     """XFS_AG_MAX_BYTES: 2^28 blocks, found by size and by place."""
     space = FreeSpace(16, (1 << 28) - 16)
-    assert space.longest == (1 << 28) - 16
+    assert space.longest() == (1 << 28) - 16
     assert space.take_near(1 << 27, 5) == (1 << 27, 5)
     assert space.take_near(0, 1 << 28) == ((1 << 27) + 5, (1 << 27) - 5)
 

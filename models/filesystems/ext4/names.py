@@ -1,0 +1,100 @@
+"""Names in an ext4: making files and directories.
+
+Stands for ext4_create, __ext4_new_inode, find_group_orlov and ext4_add_entry (fs/ext4/ialloc.c, namei.c).
+Left out: directories below another one, what a name's hash says about its leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4Inode, Flex, group_of
+from models.filesystems.ext4.journal import Journal
+from models.filesystems.ext4.mballoc import Mballoc
+from models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
+from models.page_cache.accounting import PageCache
+from models.seams import Site, Thread
+from models.vfs.superblock import MountedSuperblock
+from sim.engine import Wait
+
+
+class Ext4Names:
+    """The directories and inodes of one ext4; ``leaf_blocks``: what the names take."""
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        sb: MountedSuperblock,
+        spec: Ext4Spec,
+        costs: Ext4WriterCosts,
+        mballoc: Mballoc,
+        journal: Journal,
+        cache: PageCache,
+    ) -> None:
+        self._sb = sb
+        self._cache = cache
+        self._journal = journal
+        self._mballoc = mballoc
+        self._mkdir_ns, self._create_ns = costs.mkdir_ns, costs.create_ns
+        self._credits = spec.journal.create_credits
+        self._names_per_leaf = spec.journal.names_per_leaf
+        self._geometry = geometry = spec.geometry
+        self._flexes = [Flex(i, geometry.flex_groups * GROUP_INODES) for i in range(geometry.flexes)]
+        self._orlov = site.dice("orlov")
+        self._leaf = site.uniforms("leaf")
+        self._inodes = 0
+        self.leaf_blocks = 0
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
+        """See `Filesystem.mkdir`."""
+        directory = Directory(self._orlov_flex())
+        yield self._mkdir_ns
+        thread.task.system_ns += self._mkdir_ns
+        return directory
+
+    def create(
+        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, Ext4Inode]:
+        """See `Filesystem.create`."""
+        journal, geometry, flex, sb = self._journal, self._geometry, directory.flex, self._sb
+        create_ns = int(self._create_ns * factor)
+        yield from journal.start_handle(thread, self._credits)
+        yield lead_ns + create_ns + then_ns
+        thread.task.system_ns += create_ns + then_ns
+        self._cache.cached_inodes += 1
+        self._inodes += 1
+        first = flex.number * geometry.flex_groups
+        goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
+        inode = Ext4Inode(sb, sb.bdi.wb_of(self._inodes), flex.new_inode(), goal)
+        directory.names += 1
+        if directory.names > len(directory.leaves) * self._names_per_leaf:
+            directory.leaves.append(self._mballoc.find_in(first, 1)[0])
+            self.leaf_blocks += 1
+        group, leaf = group_of(inode.number), directory.leaves[int(self._leaf() * len(directory.leaves))]
+        bitmap = geometry.bitmap_block(group, inodes=True)
+        journal.stop_handle(
+            self._credits,
+            (geometry.inode_block(inode.number), leaf, bitmap, geometry.descriptor_block(group), 0),
+        )
+        return inode
+
+    def _orlov_flex(self) -> Flex:
+        """find_group_orlov for a directory of the root: the flex group with the fewest, of those with room
+        above the average; equals are told apart by where a hash of the name begins.
+        """
+        flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
+        blocks = [self._mballoc.free_blocks(flex.number) for flex in flexes]
+        inodes = [flex.free_inodes for flex in flexes]
+        in_turn = [*flexes[start:], *flexes[:start]]
+        roomy = [
+            flex
+            for flex in in_turn
+            if inodes[flex.number] >= sum(inodes) // len(flexes)
+            and blocks[flex.number] >= sum(blocks) // len(flexes)
+        ]
+        flex = min(roomy or in_turn, key=lambda flex: flex.directories)
+        flex.directories += 1
+        flex.new_inode()
+        self._mballoc.read_bitmaps(flex.number)
+        return flex

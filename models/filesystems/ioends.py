@@ -1,0 +1,65 @@
+"""The workqueue that completes files of one run, and logs what is now on disk.
+
+Stands for xfs-data/xfs-conv (xfs_end_io, xfs_setfilesize) and ext4-rsv-conversion (ext4_end_io_rsv_work) for
+files that are written by one ioend.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from models.seams import Thread
+from models.vfs.superblock import Flight
+from sim.engine import PARK, Environment, Steps, Task, Wait
+
+IoEnd = tuple[Any, Flight, int]
+"""An inode, under which flight it went, and how many pages."""
+
+
+class IoEnds:
+    """The workqueue of one filesystem, run by *worker*.
+
+    A file takes what *work* gives (to be yielded) and is told to *done*.  Where its blocks are given as
+    *unwritten* ones, its pages are clean only then.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        worker: Thread,
+        unwritten: bool,
+        work: Callable[[Task], Wait],
+        done: Callable[[Any], None],
+    ) -> None:
+        self._env = env
+        self._task = worker.task
+        self._unwritten = unwritten
+        self._work = work
+        self._done = done
+        self._queue: deque[IoEnd] = deque()
+        self._asleep = False
+        env.start(self._task, self._run())
+
+    def end_io(self, ioend: IoEnd) -> None:
+        """A bio of a file of one run is on the device."""
+        if not self._unwritten:
+            inode, flight, pages = ioend
+            flight.end(inode.wb, pages)
+        self._queue.append(ioend)
+        if self._asleep:
+            self._asleep = False
+            self._env.wake(self._task)
+
+    def _run(self) -> Steps:
+        queue, task, unwritten, work, done = self._queue, self._task, self._unwritten, self._work, self._done
+        while True:
+            self._asleep = True
+            yield PARK
+            while queue:
+                inode, flight, pages = queue.popleft()
+                yield work(task)
+                done(inode)
+                if unwritten:
+                    flight.end(inode.wb, pages)

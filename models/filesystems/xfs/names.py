@@ -1,0 +1,125 @@
+"""Names in an XFS: making files and directories.
+
+Stands for xfs_create, xfs_dialloc, xfs_ialloc_ag_alloc and xfs_dir_createname.  New directories take the
+groups in rotation, files the group of their directory.  Left out: alignment of inode chunks, directories that
+spill into another group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from models.filesystems.xfs.groups import Group, InodeCluster
+from models.filesystems.xfs.inodes import Directory, XfsInode
+from models.filesystems.xfs.log import MetaBuffer, XfsLog
+from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
+from models.page_cache.accounting import PageCache
+from models.seams import Site, Thread
+from models.vfs.superblock import MountedSuperblock
+from sim.engine import Steps, Wait
+from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
+
+
+class XfsNames:
+    """The directories and inodes of one XFS; each new name costs *commit_ns* under the log's lock."""
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        sb: MountedSuperblock,
+        spec: XfsSpec,
+        costs: XfsWriterCosts,
+        commit_ns: int,
+        groups: list[Group],
+        log: XfsLog,
+        cache: PageCache,
+    ) -> None:
+        self._sb = sb
+        self._cache = cache
+        self._groups = groups
+        self._log = log
+        self._sb_list_lock = site.spin_lock("inode_sb_list_lock")
+        self._costs = costs
+        self._chunk_blocks = CHUNK_INODES * spec.inode_bytes // PAGE_BYTES
+        self._clusters = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
+        self._names_per_block = PAGE_BYTES // spec.dirent_bytes
+        self._rotor = 0
+        self._inodes = 0
+        # Copies of what `create` reads: a spec's own attributes are slow to read.
+        self._commit_ns = commit_ns
+        self._create_ns = costs.create_ns
+        self._sb_list_ns = costs.sb_list_ns
+        self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
+        """See `Filesystem.mkdir`; in the next group in rotation."""
+        directory = Directory(self._groups[self._rotor])
+        self._rotor = (self._rotor + 1) % len(self._groups)
+        yield self._costs.mkdir_ns
+        thread.task.system_ns += self._costs.mkdir_ns
+        return directory
+
+    def create(
+        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, XfsInode]:
+        """See `Filesystem.create`."""
+        log, task, commit_ns, sb_list_ns = self._log, thread.task, self._commit_ns, self._sb_list_ns
+        create_ns = int(self._create_ns * factor)
+        group = directory.group
+        if group.inodes_left == 0 or directory.names_left == 0:
+            yield from self._grow(thread, directory)
+        if log.full:
+            yield from log.wait_for_space(thread)
+        group.inodes_left -= 1
+        directory.names_left -= 1
+        if group.cluster_left == 0:
+            self._next_cluster(group)
+        group.cluster_left -= 1
+        cluster, block = group.cluster, directory.block
+        yield lead_ns + create_ns
+        yield self._sb_list_lock.section(task, sb_list_ns)
+        yield log.lock.section(task, commit_ns, then_ns)
+        task.system_ns += create_ns + sb_list_ns + commit_ns + then_ns
+        log.commit(self._create_bytes, cluster, block)
+        self._cache.cached_inodes += 1
+        self._inodes += 1
+        sb = self._sb
+        return XfsInode(sb, sb.bdi.wb_of(self._inodes), cluster, log.checkpoint)
+
+    def _grow(self, thread: Thread, directory: Directory) -> Steps:
+        """Allocate what the next name needs: an inode chunk, a directory block."""
+        costs, task, group, agf = self._costs, thread.task, directory.group, directory.group.agf
+        if not agf.try_acquire(task):
+            thread.before_sleep()
+            yield agf.wait(task)
+        work_ns = 0
+        if group.inodes_left == 0:
+            work_ns += costs.chunk_ns
+            self._add_chunk(group)
+        if directory.names_left == 0:
+            work_ns += costs.dir_block_ns
+            self._add_block(directory)
+        yield work_ns
+        task.system_ns += work_ns
+        agf.release()
+
+    def _add_chunk(self, group: Group) -> None:
+        """64 more inodes in *group*."""
+        start_sector = (group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS
+        group.cluster = InodeCluster(group, start_sector, 0)
+        group.cluster_left = 0
+        group.inodes_left = CHUNK_INODES
+
+    def _add_block(self, directory: Directory) -> None:
+        """One more block for names."""
+        group = directory.group
+        directory.block = MetaBuffer((group.first_block + group.take(1)) * PAGE_SECTORS, PAGE_SECTORS)
+        directory.names_left = self._names_per_block
+
+    def _next_cluster(self, group: Group) -> None:
+        """Go on to the next cluster buffer of the current inode chunk."""
+        previous = group.cluster
+        sectors = self._chunk_blocks * PAGE_BYTES // SECTOR_BYTES // self._clusters
+        group.cluster = InodeCluster(group, previous.start_sector + previous.sectors, sectors)
+        group.cluster_left = CHUNK_INODES // self._clusters

@@ -1,0 +1,113 @@
+"""What a new name costs in XFS, and what it is given."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from models.filesystems.xfs.free_space import FreeSpace
+from models.filesystems.xfs.groups import Group
+from models.filesystems.xfs.inodes import XfsInode
+from models.filesystems.xfs.names import XfsNames
+from sim.engine import Environment, Steps, Task
+from sim.sync import HandOff, Mutex, SpinLock
+from sim.units import KIB
+
+
+class Names:
+    """The names of two groups of 1 000 blocks, 16 of them mkfs's; clusters of 32 inodes of 512 bytes."""
+
+    def __init__(self) -> None:
+        self.env = env = Environment()
+        self.logged: list[tuple[int, int, list[int]]] = []
+        self.made: list[XfsInode] = []
+        self.groups = [Group(i, 1_000 * i, FreeSpace(16, 984), Mutex(env, "agf", 0)) for i in range(2)]
+        self.log: Any = SimpleNamespace(
+            full=False, checkpoint=7, lock=SpinLock(env, "cil", HandOff(0, 0)), commit=self._commit
+        )
+        self.cache: Any = SimpleNamespace(cached_inodes=0)
+        site: Any = SimpleNamespace(spin_lock=lambda name: SpinLock(env, name, HandOff(0, 0)))
+        sb: Any = SimpleNamespace(bdi=SimpleNamespace(wb_of=lambda number: number))
+        spec: Any = SimpleNamespace(
+            inode_bytes=512,
+            cluster_bytes=16 * KIB,
+            dirent_bytes=32,
+            inode_log_bytes=300,
+            dirent_log_bytes=200,
+        )
+        costs: Any = SimpleNamespace(
+            create_ns=1_000, sb_list_ns=10, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000
+        )
+        self.names = XfsNames(
+            site=site, sb=sb, spec=spec, costs=costs, commit_ns=100, groups=self.groups, log=self.log,
+            cache=self.cache,
+        )  # fmt: skip
+
+    def _commit(self, size_bytes: int, *buffers: Any) -> None:
+        self.logged.append((self.env.now, size_bytes, [buffer.start_sector for buffer in buffers]))
+
+    def make(self, directories: int, files: int) -> Task:
+        """So many directories and, in the last one, so many files: 5 ns of the caller's before each, 20 after
+        it.
+        """
+        task = self.env.task("writer")
+
+        def body() -> Steps:
+            thread: Any = SimpleNamespace(task=task, before_sleep=lambda: None)
+            for _ in range(directories):
+                directory = yield from self.names.mkdir(thread)
+            for _ in range(files):
+                self.made.append((yield from self.names.create(thread, directory, 5, 1.5, 20)))
+
+        self.env.start(task, body())
+        self.env.run()
+        return task
+
+
+def test_each_name_takes_its_time_and_what_it_needs() -> None:
+    """60 000 for the directory in group 0. The first name needs a chunk (40 000) of 8 blocks from 16 on and
+    a block for names at 24 (10 000), the 65th a chunk from 25 on, the 129th one from 33 on and a block at 41;
+    each takes 5 + 1 500 + 10 + 100 + 20, and logs its inode's buffer (32 sectors each) and the block.
+    """
+    of = Names()
+    task = of.make(1, 129)
+    first = [60_000 + 50_000 + 1_635 * i for i in range(1, 65)]
+    second = [first[-1] + 40_000 + 1_635 * i for i in range(1, 65)]
+    assert [when for when, _, _ in of.logged] == [*first, *second, second[-1] + 50_000 + 1_635]
+    assert {size for _, size, _ in of.logged} == {500}
+    clusters = [8 * 16] * 32 + [8 * 16 + 32] * 32 + [8 * 25] * 32 + [8 * 25 + 32] * 32 + [8 * 33]
+    blocks = [8 * 24] * 128 + [8 * 41]
+    assert [buffers for _, _, buffers in of.logged] == [
+        list(pair) for pair in zip(clusters, blocks, strict=True)
+    ]
+    assert task.system_ns == of.logged[-1][0] - 129 * 5
+    assert [inode.wb for inode in of.made] == list(range(1, 130))  # type: ignore[comparison-overlap]
+    assert {(inode.checkpoint, inode.group.number) for inode in of.made} == {(7, 0)}
+    assert of.cache.cached_inodes == 129
+
+
+def test_directories_take_the_groups_in_rotation() -> None:
+    """The second lies in group 1, the third in group 0 again; its files with it."""
+    for directories, group in ((1, 0), (2, 1), (3, 0)):
+        of = Names()
+        of.make(directories, 1)
+        assert of.made[0].group is of.groups[group]
+        assert of.logged[0][2] == [8 * (1_000 * group + 16), 8 * (1_000 * group + 24)]
+
+
+def test_a_name_waits_for_the_group_and_for_the_log() -> None:
+    """The AGF is held until 70 000; the log is full until 150 000."""
+    of = Names()
+    agf = of.groups[0].agf
+    assert agf.try_acquire(of.env.task("holder"))
+    of.env.call_at(70_000, 0, agf.release)
+
+    def wait_for_space(thread: Any) -> Steps:
+        of.log.full = False
+        yield 150_000 - of.env.now
+
+    of.log.full, of.log.wait_for_space = True, wait_for_space
+    of.make(1, 1)
+    assert of.logged[0][0] == 150_000 + 1_635
+    assert agf.stat.contentions == 1
+    assert agf.free
