@@ -38,15 +38,14 @@ from models.filesystems.spec import FlusherCosts
 from models.page_cache.file_pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
-from sim.engine import Steps, Task, Wait
+from sim.engine import Steps, Wait
 from sim.units import PAGE_SECTORS
 
 _BIOS: Final = 1_024
 
 
 class DelallocFilesystem(ABC):
-    """One mounted filesystem; the thread that completes files of one run is called *ioend_worker*, and blocks
-    are given as *unwritten* ones or not.
+    """One mounted filesystem; blocks are given as *unwritten* ones or not.
 
     ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
     """
@@ -55,25 +54,25 @@ class DelallocFilesystem(ABC):
     group_label: str
     one_run_pages: int
     """How long a file may become and still be one run."""
+    _ioends: IoEnds
+    """Where files of one run are completed."""
 
     def __init__(
         self,
         *,
         site: Site,
         sb: MountedSuperblock,
-        ioend_worker: str,
         unwritten: bool,
         costs: FlusherCosts,
     ) -> None:
         self._site = site
         self._env = env = site.env
-        self._ioends = IoEnds(env, site.thread(ioend_worker), unwritten, self._end_run, self._run_ended)
         self._sb = sb
         self._bdi = sb.bdi
         self._first_block = sb.first_block
         self._queue = sb.bdi.queue
-        self._map_ns, self._page_ns, self._ioend_ns = costs.map_ns, costs.page_ns, costs.ioend_ns
-        self._workers = Workers(env, self._ioend_ns, self._map_ns, self._converted) if unwritten else None
+        self._map_ns, self._page_ns = costs.map_ns, costs.page_ns
+        self._workers = Workers(env, costs.ioend_ns, costs.map_ns, self._converted) if unwritten else None
         self._dice = Dice(site, "map")
         self._walks: dict[int, tuple[object, ...]] = {}  # what each step under way uses, by its task's rank
         self._files: list[PagedFile] = []
@@ -229,14 +228,6 @@ class DelallocFilesystem(ABC):
         """Give a file of one run its blocks, all together, and submit its `_run_bios`; or
         `_write_in_pieces`.  Returns how many pages.
         """
-
-    @abstractmethod
-    def _end_run(self, worker: Task) -> Wait:
-        """The *worker*'s time for one file of one run: to be yielded."""
-
-    @abstractmethod
-    def _run_ended(self, inode: Any) -> None:
-        """A file of one run has its size logged, and its extent converted."""
 
     @abstractmethod
     def _prepare(self, inode: Any, at: NDArray[np.int64]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from models.seams import Thread
 from models.vfs.superblock import Flight
-from sim.engine import PARK, Environment, Steps, Task, Wait
+from sim.engine import PARK, Environment, Steps, Wait
 
 IoEnd = tuple[Any, Flight, int]
 """An inode, under which flight it went, and how many pages."""
@@ -21,8 +21,8 @@ IoEnd = tuple[Any, Flight, int]
 class IoEnds:
     """The workqueue of one filesystem, run by *worker*.
 
-    A file takes what *work* gives (to be yielded) and is told to *done*.  Where its blocks are given as
-    *unwritten* ones, its pages are clean only then.
+    A file takes what *work* gives (to be yielded), and is then *done*.  Where blocks are given as *unwritten*
+    ones, its pages are clean only then.
     """
 
     def __init__(
@@ -30,8 +30,8 @@ class IoEnds:
         env: Environment,
         worker: Thread,
         unwritten: bool,
-        work: Callable[[Task], Wait],
         done: Callable[[Any], None],
+        work: Callable[[], Wait],
     ) -> None:
         self._env = env
         self._task = worker.task
@@ -53,13 +53,13 @@ class IoEnds:
             self._env.wake(self._task)
 
     def _run(self) -> Steps:
-        queue, task, unwritten, work, done = self._queue, self._task, self._unwritten, self._work, self._done
+        queue, unwritten, work, done = self._queue, self._unwritten, self._work, self._done
         while True:
             self._asleep = True
             yield PARK
             while queue:
                 inode, flight, pages = queue.popleft()
-                yield work(task)
+                yield work()
                 done(inode)
                 if unwritten:
                     flight.end(inode.wb, pages)

@@ -23,8 +23,7 @@ class Parallel(ContextFlushers):
     """Several contexts, and as many threads, for each device."""
 
     def __init__(self, *, spec: ParallelSpec, **parts: Any) -> None:
-        contexts = spec.contexts
-        super().__init__(contexts=contexts, deal=lambda number: number % contexts, **parts)
+        super().__init__(contexts=spec.contexts, **parts)
 
 
 SPEC, COMPONENT = ParallelSpec, Parallel

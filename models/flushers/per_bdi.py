@@ -18,7 +18,7 @@ class PerBdi(ContextFlushers):
     """One context, and one thread, for each device."""
 
     def __init__(self, *, spec: PerBdiSpec, **parts: Any) -> None:
-        super().__init__(contexts=1, deal=lambda _: 0, **parts)
+        super().__init__(contexts=1, **parts)
 
 
 SPEC, COMPONENT = PerBdiSpec, PerBdi

@@ -8,7 +8,7 @@ thread of 2.6.32-3.9, which is only seen in the first five seconds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from itertools import cycle
 
 from models.page_cache.accounting import PageCache
 from models.seams import Site, Thread, Wb
@@ -76,7 +76,7 @@ class ContextThread:
 class ContextFlushers:
     """See `models.seams.Flushers`: *contexts* of each device, each with a thread of its own.
 
-    *deal* gives an inode's number one of the contexts.
+    New inodes get one of the contexts in turn.
     """
 
     def __init__(
@@ -87,14 +87,12 @@ class ContextFlushers:
         writeback: Writeback,
         interval_ns: int,
         contexts: int,
-        deal: Callable[[int], int],
     ) -> None:
         self._site = site
         self._cache = cache
         self._writeback = writeback
         self._interval_ns = interval_ns
         self._contexts = contexts
-        self._deal = deal
         self._threads: dict[Wb, ContextThread] = {}
 
     @property
@@ -112,10 +110,7 @@ class ContextFlushers:
             self._threads[wb] = ContextThread(
                 site.env, site.thread("flusher"), wb, self._writeback, self._interval_ns
             )
-        wbs, deal = bdi.wbs, self._deal
-        bdi.wb_of = lambda number: wbs[deal(number)]
-        if self._contexts == 1:
-            bdi.wb_of = lambda _: wbs[0]
+        bdi.next_wb = cycle(bdi.wbs).__next__
 
     def start_background(self, wb: Wb) -> None:
         """See `Flushers.start_background`."""

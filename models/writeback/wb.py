@@ -110,11 +110,9 @@ def _by_superblock(inodes: list[Inode]) -> list[Inode]:
 
 
 class BackingDevice:
-    """backing_dev_info: a queue and its writeback contexts; ``wb_of`` gives a new inode's number its
-    context.
-    """
+    """backing_dev_info: a queue and its writeback contexts; ``next_wb()`` gives a new inode its own."""
 
-    wb_of: Callable[[int], Wb]
+    next_wb: Callable[[], Wb]
 
     def __init__(self, name: str, queue: Any) -> None:
         self.name = name

@@ -32,6 +32,7 @@ from models.filesystems.ext4.layout import (
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
 from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Spec, Ext4WriterCosts
+from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import LEFT, PAGE, ROOM
 from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import (
@@ -68,13 +69,14 @@ class Ext4(DelallocFilesystem):
         flusher_costs: Ext4FlusherCosts,
         cache: PageCache,
     ) -> None:
+        ioend_worker, ioend_ns = site.thread("kworker/ext4-rsv"), flusher_costs.ioend_ns
         super().__init__(
             site=site,
             sb=sb,
-            ioend_worker="kworker/ext4-rsv",
             unwritten=rules.unwritten,
             costs=flusher_costs,
         )
+        self._ioends = IoEnds(site.env, ioend_worker, rules.unwritten, self._run_ended, lambda: ioend_ns)
         self._map_credits = spec.journal.map_credits
         self._rules = rules
         self._geometry = geometry = spec.geometry
@@ -158,9 +160,6 @@ class Ext4(DelallocFilesystem):
 
     def _converted(self, inode: Ext4Inode, ranges: int) -> None:
         self._journal.log((self._geometry.inode_block(inode.number),))
-
-    def _end_run(self, worker: Task) -> Wait:
-        return self._ioend_ns
 
     def _run_ended(self, inode: Ext4Inode) -> None:
         self._converted(inode, 1)

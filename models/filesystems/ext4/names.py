@@ -43,7 +43,6 @@ class Ext4Names:
         self._flexes = [Flex(i, geometry.flex_groups * GROUP_INODES) for i in range(geometry.flexes)]
         self._orlov = site.dice("orlov")
         self._leaf = site.uniforms("leaf")
-        self._inodes = 0
         self.leaf_blocks = 0
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
@@ -63,10 +62,9 @@ class Ext4Names:
         yield lead_ns + create_ns + then_ns
         thread.task.system_ns += create_ns + then_ns
         self._cache.cached_inodes += 1
-        self._inodes += 1
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
-        inode = Ext4Inode(sb, sb.bdi.wb_of(self._inodes), flex.new_inode(), goal)
+        inode = Ext4Inode(sb, sb.bdi.next_wb(), flex.new_inode(), goal)
         directory.names += 1
         if directory.names > len(directory.leaves) * self._names_per_leaf:
             directory.leaves.append(self._mballoc.find_in(first, 1)[0])

@@ -45,7 +45,6 @@ class XfsNames:
         self._clusters = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
         self._names_per_block = PAGE_BYTES // spec.dirent_bytes
         self._rotor = 0
-        self._inodes = 0
         # Copies of what `create` reads: a spec's own attributes are slow to read.
         self._commit_ns = commit_ns
         self._create_ns = costs.create_ns
@@ -83,9 +82,8 @@ class XfsNames:
         task.system_ns += create_ns + sb_list_ns + commit_ns + then_ns
         log.commit(self._create_bytes, cluster, block)
         self._cache.cached_inodes += 1
-        self._inodes += 1
         sb = self._sb
-        return XfsInode(sb, sb.bdi.wb_of(self._inodes), cluster, log.checkpoint)
+        return XfsInode(sb, sb.bdi.next_wb(), cluster, log.checkpoint)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""

@@ -8,6 +8,7 @@ the stripe's width, extent size hints, quota, reads.
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.files import PagedFile
+from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import CALLS, LEFT, PAGE, UNCOUNTED
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
@@ -37,7 +39,7 @@ from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import delayed_extent, is_delayed
 from models.seams import UNLIMITED_PAGES, Site, Thread
 from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Task, Wait
+from sim.engine import Steps, Wait
 from sim.sync import Mutex
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
@@ -72,10 +74,10 @@ class Xfs(DelallocFilesystem):
         flusher_costs: XfsFlusherCosts,
         cache: PageCache,
     ) -> None:
+        ioend_worker = site.thread("kworker/xfs-data")
         super().__init__(
             site=site,
             sb=sb,
-            ioend_worker="kworker/xfs-data",
             unwritten=rules.unwritten,
             costs=flusher_costs,
         )
@@ -95,6 +97,10 @@ class Xfs(DelallocFilesystem):
         self._commit_ns = flusher_costs.log.commit_ns
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
+        self._ioends = IoEnds(
+            site.env, ioend_worker, rules.unwritten, self._log_inode,
+            partial(self._log.lock.section, ioend_worker.task, self._commit_ns, flusher_costs.ioend_ns),
+        )  # fmt: skip
         names = XfsNames(
             site=site, sb=sb, spec=spec, costs=writer_costs, commit_ns=self._commit_ns, groups=self.groups,
             log=self._log, cache=cache,
@@ -263,10 +269,6 @@ class Xfs(DelallocFilesystem):
         """xfs_iomap_write_unwritten for each of *ranges*."""
         self._mapped(inode, ranges)
 
-    def _end_run(self, worker: Task) -> Wait:
-        """xfs_setfilesize, or a conversion."""
-        return self._log.lock.section(worker, self._commit_ns, self._ioend_ns)
-
     def _log_inode(self, inode: XfsInode) -> None:
         """One more extent item, and the inode's if this checkpoint has it not yet."""
         log = self._log
@@ -275,5 +277,3 @@ class Xfs(DelallocFilesystem):
         else:
             inode.checkpoint = log.checkpoint
             log.commit(self._extent_bytes + self._inode_bytes, inode.cluster)
-
-    _run_ended = _log_inode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,7 +28,7 @@ class Names:
         )
         self.cache: Any = SimpleNamespace(cached_inodes=0)
         site: Any = SimpleNamespace(spin_lock=lambda name: SpinLock(env, name, HandOff(0, 0)))
-        sb: Any = SimpleNamespace(bdi=SimpleNamespace(wb_of=lambda number: number))
+        sb: Any = SimpleNamespace(bdi=SimpleNamespace(next_wb=count(1).__next__))
         spec: Any = SimpleNamespace(
             inode_bytes=512,
             cluster_bytes=16 * KIB,
