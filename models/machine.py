@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from models.block.queue import BlockCosts, Queue
@@ -20,7 +22,7 @@ from models.workloads.spec import Workload
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice
 from sim.cpu import Processors
-from sim.engine import Environment, Steps
+from sim.engine import URGENT, Environment, Steps
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock
 from sim.streams import Streams
@@ -89,12 +91,13 @@ class _Builder:
         self._cpu = scenario.machine.processors
         self._env = primitives.environment()
         self._locks: list[SpinLock] = []
-        self._site = self._make_site(streams, primitives, signals)
+        self._make_site = partial(self._site_of, streams, primitives, signals)
+        self._site = self._make_site(URGENT)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
         self._processors = Processors(
             self._env, self._cpu.count, self._cpu.slice_time, streams.uniforms("interrupts")
         )
-        self._bdis = {name: self._disk(name) for name in scenario.machine.disks}
+        self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
         self._superblocks = {
             name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_blocks()
         }
@@ -108,17 +111,20 @@ class _Builder:
         )  # fmt: skip
         for name, program in scenario.programs.items():
             self._start(name, program)
+        for bdi in self._bdis.values():
+            bdi.elsewhere = frozenset().union(*(of.ranks for of in self._bdis.values() if of is not bdi))
 
-    def _make_site(self, streams: Streams, primitives: Primitives, signals: Signals) -> Site:
+    def _site_of(self, streams: Streams, primitives: Primitives, signals: Signals, urgent: int) -> Site:
         env, cpu, rules = self._env, self._cpu, self._kernel.plug
         hand_off = HandOff(cpu.line_time, cpu.line_from_far if self._kernel.spinlock == "ticket" else 0)
 
         def spin_lock(name: str) -> SpinLock:
-            self._locks.append(primitives.spin_lock(env, name, hand_off))
+            self._locks.append(primitives.spin_lock(env, name, hand_off, urgent))
             return self._locks[-1]
 
         return Site(
             env=env,
+            urgent=urgent,
             processors=cpu.count,
             signals=signals,
             thread=lambda name: BlockThread(env.task(name), rules, signals),
@@ -130,7 +136,14 @@ class _Builder:
             dice=streams.generator,
         )
 
-    def _disk(self, name: str) -> BackingDevice:
+    @contextmanager
+    def _ranks_made(self, ranks: set[int]) -> Iterator[None]:
+        """*ranks* gets those of all that is made meanwhile."""
+        first = self._env.next_rank()
+        yield
+        ranks.update(range(first, self._env.next_rank()))
+
+    def _disk(self, number: int, name: str) -> BackingDevice:
         """A disk's device, its queue and its bdi."""
         drive = self._scenario.machine.disks[name]
         cpu = self._cpu
@@ -141,31 +154,35 @@ class _Builder:
                 "complete_ns": costs.complete_ns + cpu.exit_time,
             }
         )
-        queue = Queue(
-            site=self._site.of(name),
-            name=name,
-            spec=drive.queue,
-            pool=self._kernel.requests,
-            costs=costs,
-            device=_device(self._env, drive.device, name),
-            processors=self._processors,
-        )
-        return BackingDevice(name, queue)
+        site, ranks = self._make_site(URGENT - 1 - number), set[int]()
+        with self._ranks_made(ranks):
+            queue = Queue(
+                site=site.of(name),
+                name=name,
+                spec=drive.queue,
+                pool=self._kernel.requests,
+                costs=costs,
+                device=_device(self._env, drive.device, name),
+                processors=self._processors,
+            )
+        return BackingDevice(name, queue, site, ranks)
 
     def _mount(self, name: str, first_block: int) -> MountedSuperblock:
         """A superblock and its filesystem."""
         mount, cpu = self._scenario.mounts[name], self._cpu
         kind, costs = mount.filesystem.kind, cpu.paths.filesystems[mount.filesystem.kind]
-        sb = MountedSuperblock(self._env, name, self._bdis[mount.disk], first_block)
-        sb.filesystem = component_of("filesystems", mount.filesystem)(
-            site=self._site.of(name),
-            sb=sb,
-            spec=mount.filesystem,
-            rules=self._kernel.filesystems[kind],
-            writer_costs=scaled(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
-            flusher_costs=scaled(costs.flusher, cpu.flusher_scale),  # type: ignore[attr-defined]
-            cache=self._cache,
-        )
+        bdi = self._bdis[mount.disk]
+        sb = MountedSuperblock(self._env, name, bdi, first_block)
+        with self._ranks_made(bdi.ranks):
+            sb.filesystem = component_of("filesystems", mount.filesystem)(
+                site=bdi.site.of(name),
+                sb=sb,
+                spec=mount.filesystem,
+                rules=self._kernel.filesystems[kind],
+                writer_costs=scaled(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
+                flusher_costs=scaled(costs.flusher, cpu.flusher_scale),  # type: ignore[attr-defined]
+                cache=self._cache,
+            )
         return sb
 
     def _make_throttle(self) -> Throttle:
@@ -190,7 +207,8 @@ class _Builder:
             interval_ns=self._kernel.writeback.interval,
         )  # fmt: skip
         for bdi in self._bdis.values():
-            flushers.register(bdi)
+            with self._ranks_made(bdi.ranks):
+                flushers.register(bdi)
         self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes)
         return flushers
 
@@ -202,16 +220,21 @@ class _Builder:
         def writer(thread: Thread) -> BufferedWriter:
             return BufferedWriter(env=env, thread=thread, costs=costs, throttle=self._throttle)
 
-        self.machine.programs[name] = component_of("workloads", program.workload)(
-            site=self._site.of(name),
-            spec=program.workload,
-            program_scale=cpu.writer_scale,
-            start_ns=program.start,
-            mount_of=self._mount_of,
-            processors=self._processors,
-            writer=writer,
-            on_end=self._ended,
-        )
+        ranks: set[int] = set()
+        with self._ranks_made(ranks):
+            self.machine.programs[name] = component_of("workloads", program.workload)(
+                site=self._site.of(name),
+                spec=program.workload,
+                program_scale=cpu.writer_scale,
+                start_ns=program.start,
+                mount_of=self._mount_of,
+                processors=self._processors,
+                writer=writer,
+                on_end=self._ended,
+            )
+        bdis = {self._mount_of(path).bdi for path in program.workload.directories}
+        if len(bdis) == 1:
+            bdis.pop().ranks |= ranks
 
     def _mount_of(self, path: str) -> MountedSuperblock:
         return self._superblocks[self._scenario.mount_of(path)]

@@ -50,9 +50,10 @@ class Signals:
 
 @dataclass(frozen=True)
 class Site:
-    """Where parts get threads, locks and dice, each by its name; and how many processors there are."""
+    """Where parts get threads, locks, dice; ``urgent``: the rank of timers and of what ends at an instant."""
 
     env: Environment
+    urgent: int
     processors: int
     signals: Signals
     thread: Callable[[str], Thread]

@@ -11,7 +11,7 @@ A *task* is a generator that the environment resumes.  It may yield
 
 Ties are broken by rank and never by the history of scheduling: the queue's key is ``(time, rank,
 sequence)``, every task has a rank of its own, and what ends at an instant (a lock's release, rank
-``URGENT``) comes before what starts at it.  `sim.stock` offers the same interface on stock
+``URGENT`` or below) comes before what starts at it.  `sim.stock` offers the same interface on stock
 SimPy events, and gives bit-identical results.
 """
 

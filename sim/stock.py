@@ -158,9 +158,10 @@ class _Section(Park):
 class StockSpinLock:
     """`sim.sync.SpinLock` as a `Resource` and timeouts."""
 
-    def __init__(self, env: StockEnvironment, name: str, hand_off: HandOff) -> None:
+    def __init__(self, env: StockEnvironment, name: str, hand_off: HandOff, urgent: int = URGENT) -> None:
         self._env = env
         self._hand_off = hand_off
+        self._urgent = urgent
         self._resource = env.resource()
         self._hand_off_ns = 0
         self._free_at_ns = 0
@@ -181,7 +182,7 @@ class StockSpinLock:
             self._free_at_ns = since_ns + hold_ns
             number = env.expect(self._free_at_ns + then_ns, task.rank)
         elif self._release is None:  # the light lock's release is an event while somebody waits
-            self._release = env.expect(self._free_at_ns, URGENT)
+            self._release = env.expect(self._free_at_ns, self._urgent)
 
         def serve() -> Iterator[Any]:
             nonlocal number
@@ -191,12 +192,12 @@ class StockSpinLock:
                 env.passed(self._release)
                 self._free_at_ns = env.now + self._hand_off_ns + hold_ns
                 number = env.expect(self._free_at_ns + then_ns, task.rank)
-                self._release = env.expect(self._free_at_ns, URGENT) if self._resource.queue else None
+                self._release = env.expect(self._free_at_ns, self._urgent) if self._resource.queue else None
                 yield env.timeout(self._hand_off_ns, task.rank)
                 spun_ns = env.now - since_ns
                 task.spin_ns += spun_ns
                 self.stat.waited(spun_ns)
-            yield env.timeout(hold_ns, URGENT)
+            yield env.timeout(hold_ns, self._urgent)
             self._hand_off_ns = self._hand_off.after(len(self._resource.queue))
             self._resource.release(request)
             yield env.timeout(then_ns, task.rank)

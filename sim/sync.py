@@ -49,13 +49,17 @@ class LockStat:
 
 
 class SpinLock:
-    """A lock whose waiters burn processor time; see `HandOff` for ticket and queued ones."""
+    """A lock whose waiters burn processor time; see `HandOff` for ticket and queued ones.
 
-    __slots__ = ("_env", "_free_at_ns", "_hand_off", "_waiters", "name", "stat")
+    Its releases, where they are events, are of rank *urgent*.
+    """
 
-    def __init__(self, env: Environment, name: str, hand_off: HandOff) -> None:
+    __slots__ = ("_env", "_free_at_ns", "_hand_off", "_urgent", "_waiters", "name", "stat")
+
+    def __init__(self, env: Environment, name: str, hand_off: HandOff, urgent: int = URGENT) -> None:
         self._env = env
         self._hand_off = hand_off
+        self._urgent = urgent
         self._free_at_ns = 0
         self._waiters: deque[tuple[Task, int, int, int]] = deque()
         self.name = name
@@ -74,7 +78,7 @@ class SpinLock:
             self._free_at_ns = now + hold_ns
             return hold_ns + then_ns
         if not self._waiters:
-            self._env.call_at(self._free_at_ns, URGENT, self._release)
+            self._env.call_at(self._free_at_ns, self._urgent, self._release)
         self._waiters.append((task, now, hold_ns, then_ns))
         return PARK
 
@@ -89,7 +93,7 @@ class SpinLock:
         self._free_at_ns = now + hand_off_ns + hold_ns
         self._env.wake(task, hand_off_ns + hold_ns + then_ns)
         if waiters:
-            self._env.call_at(self._free_at_ns, URGENT, self._release)
+            self._env.call_at(self._free_at_ns, self._urgent, self._release)
 
 
 class Mutex:

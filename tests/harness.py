@@ -19,7 +19,7 @@ from models.scenario import Scenario
 from models.seams import Bio, Signals, Site, Thread, Write
 from models.workloads.fs_mark import FsMarkSpec, parse_command
 from sim.cpu import Processors
-from sim.engine import Environment, Steps
+from sim.engine import URGENT, Environment, Steps
 from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
 from sim.units import KIB, MIB
@@ -160,6 +160,7 @@ class BlockLayer:
             driver_depth=depth,
         )
         self._site = Site(
+            urgent=URGENT,
             env=self.env,
             processors=1,
             signals=self._signals,

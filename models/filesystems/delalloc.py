@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from models.filesystems.conversions import Conversions, Submission, Workers
 from models.filesystems.dice import Dice
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from models.filesystems.horizon import Horizon
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import (
     ALLOCATING,
@@ -66,15 +67,14 @@ class DelallocFilesystem(ABC):
         costs: FlusherCosts,
     ) -> None:
         self._site = site
-        self._env = env = site.env
+        env = site.env
         self._sb = sb
-        self._bdi = sb.bdi
         self._first_block = sb.first_block
         self._queue = sb.bdi.queue
         self._map_ns, self._page_ns = costs.map_ns, costs.page_ns
         self._workers = Workers(env, costs.ioend_ns, costs.map_ns, self._converted) if unwritten else None
         self._dice = Dice(site, "map")
-        self._walks: dict[int, tuple[object, ...]] = {}  # what each step under way uses, by its task's rank
+        self._horizon = Horizon(env, sb.bdi, self._workers)
         self._files: list[PagedFile] = []
 
     def layouts(self) -> Sequence[PagedFile]:
@@ -168,11 +168,10 @@ class DelallocFilesystem(ABC):
             if self._log_is_full():
                 yield from self._wait_for_log(thread)
             at[DICE] = dice.ready()
-            elsewhere = self._elsewhere(file)
-            ended = self._walk(inode, at, bio_pages, self._horizon_ns(file, elsewhere), bios)
+            near_ns, far_ns = self._horizon.look(file.conversions, self._resources(file))
+            ended = self._walk(inode, at, bio_pages, far_ns, bios)
             dice.at = int(at[DICE])
-            crosses = bool(elsewhere) and at[ELAPSED] > self._env.next_event_ns() - self._env.now
-            locked = bool(at[ALLOCATING] or (crosses and at[MAPPED_EXTENTS]))
+            locked = bool(at[ALLOCATING] or (at[MAPPED_EXTENTS] and at[ELAPSED] > near_ns))
             yield from self._submit(thread, inode, file, at, bios, locked)
             if ended == CONVERT:
                 yield from self._place(thread, inode, at)
@@ -255,28 +254,6 @@ class DelallocFilesystem(ABC):
         """What a walk over *file* uses, and no other event may change meanwhile."""
         return (file,)
 
-    def _elsewhere(self, file: PagedFile) -> frozenset[int]:
-        """The ranks whose events touch nothing that a walk over *file* uses: other flushers' elsewhere.
-
-        With one flusher there are none, and everybody's next event ends a step.
-        """
-        if not self._walks or len(self._bdi.wbs) == 1:
-            return frozenset()
-        mine = self._resources(file)
-        others = [rank for rank, used in self._walks.items() if not _shared(used, mine)]
-        if len(others) < len(self._walks):
-            return frozenset()
-        workers = () if self._workers is None else (self._workers.rank,)
-        ranks: frozenset[int] = frozenset([*others, *workers]) | self._queue.ranks
-        return ranks
-
-    def _horizon_ns(self, file: PagedFile, elsewhere: frozenset[int]) -> int:
-        """How far a walk may go: to the next event but those *elsewhere*, or its own conversion's end."""
-        until_ns = self._env.next_event_ns(elsewhere)
-        if elsewhere and self._workers is not None and file.conversions.busy:
-            until_ns = min(until_ns, file.conversions.ends_ns)
-        return until_ns - self._env.now
-
     def _submit(
         self, thread: Thread, inode: FileInode, file: PagedFile, at: NDArray[np.int64],
         bios: NDArray[np.int64], locked: bool,
@@ -291,9 +268,9 @@ class DelallocFilesystem(ABC):
         if locked:
             self._lock(thread, inode)
         if locked or elapsed_ns:
-            self._walks[thread.task.rank] = self._resources(file)
+            self._horizon.begin(thread.task.rank, self._resources(file))
             yield elapsed_ns
-            del self._walks[thread.task.rank]
+            self._horizon.end(thread.task.rank)
         if locked:
             self._unlock(inode)
         if at[MAPPED_EXTENTS]:
@@ -323,11 +300,6 @@ def _lay_out(file: PagedFile, block: int, pages: int) -> None:
     file.pages.states[:pages] = RESERVED
     file.pages.size[0] = pages
     map_blocks(file.pages, 0, file.reach(block, pages), pages)
-
-
-def _shared(used: tuple[object, ...], mine: tuple[object, ...]) -> bool:
-    """Whether two walks use one thing."""
-    return any(one is two for one in used for two in mine)
 
 
 class _Landing:

@@ -15,17 +15,16 @@ from models.seams import Site, Thread, Wb
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice, WritebackContext
 from models.writeback.work import Work
-from sim.engine import PARK, URGENT, Environment, Steps
+from sim.engine import PARK, Steps
 from sim.sync import Completion
 
 
 class ContextThread:
     """The flusher of *wb*; it looks at its lists every *interval_ns*."""
 
-    def __init__(
-        self, env: Environment, thread: Thread, wb: Wb, writeback: Writeback, interval_ns: int
-    ) -> None:
-        self._env = env
+    def __init__(self, site: Site, thread: Thread, wb: Wb, writeback: Writeback, interval_ns: int) -> None:
+        self._env = env = site.env
+        self._urgent = site.urgent
         self._wb = wb
         self._writeback = writeback
         self._interval_ns = interval_ns
@@ -34,7 +33,7 @@ class ContextThread:
         self._works: deque[Work] = deque()
         self.thread = thread
         env.start(thread.task, self._run())
-        env.call_at(interval_ns, URGENT, self._tick)
+        env.call_at(interval_ns, self._urgent, self._tick)
 
     @property
     def in_progress(self) -> bool:
@@ -56,7 +55,7 @@ class ContextThread:
         """The delayed work that fires every dirty_writeback_centisecs."""
         if len(self._wb):
             self.wake()
-        self._env.call_at(self._env.now + self._interval_ns, URGENT, self._tick)
+        self._env.call_at(self._env.now + self._interval_ns, self._urgent, self._tick)
 
     def _run(self) -> Steps:
         writeback, thread, works, wb = self._writeback, self.thread, self._works, self._wb
@@ -104,11 +103,11 @@ class ContextFlushers:
         """See `Flushers.register`."""
         for number in range(self._contexts):
             name = bdi.name if self._contexts == 1 else f"{bdi.name}-{number}"
-            site = self._site.of(name)
+            site = bdi.site.of(name)
             wb = WritebackContext(name, site.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)
             self._threads[wb] = ContextThread(
-                site.env, site.thread("flusher"), wb, self._writeback, self._interval_ns
+                site, site.thread("flusher"), wb, self._writeback, self._interval_ns
             )
         bdi.next_wb = cycle(bdi.wbs).__next__
 

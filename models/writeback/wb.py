@@ -10,7 +10,7 @@ from typing import Any
 
 from models.page_cache.accounting import PageCache
 from models.page_cache.bandwidth import WriteBandwidth
-from models.seams import Inode, Wb
+from models.seams import Inode, Site, Wb
 from models.writeback.work import Work, WritebackRules
 from sim.sync import SpinLock
 
@@ -110,11 +110,18 @@ def _by_superblock(inodes: list[Inode]) -> list[Inode]:
 
 
 class BackingDevice:
-    """backing_dev_info: a queue and its writeback contexts; ``next_wb()`` gives a new inode its own."""
+    """backing_dev_info: a queue and its writeback contexts; ``next_wb()`` gives a new inode its own.
+
+    What belongs to it is made with *site*.  ``ranks`` are those of all that happens on this device alone: its
+    completions, contexts, filesystems, programs; ``elsewhere`` those of all other devices.
+    """
 
     next_wb: Callable[[], Wb]
 
-    def __init__(self, name: str, queue: Any) -> None:
+    def __init__(self, name: str, queue: Any, site: Site, ranks: set[int]) -> None:
         self.name = name
         self.queue = queue
+        self.site = site
+        self.ranks = {site.urgent, *ranks}
+        self.elsewhere: frozenset[int] = frozenset()
         self.wbs: list[Wb] = []

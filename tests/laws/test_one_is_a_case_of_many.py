@@ -85,20 +85,27 @@ TWO = """\
 title = "an SSD with XFS and a disk with ext4, and nothing between them"
 [scenario]
 machine.like = "p13-vm"
-machine.disks.one = { like = "sata-ssd" }
-machine.disks.two = { like = "sata-disk" }
+machine.disks.one = {{ like = "sata-ssd" }}
+machine.disks.two = {{ like = "sata-disk" }}
 machine.processors.exit_time = "0 s"
 machine.processors.paths.block.complete_ns = "0 ns" # an interrupt hits anybody
-kernel.like = "3.11"
+kernel.like = "{kernel}"
 kernel.writeback.interval = "70 ms"
 kernel.writeback.expire = "50 ms"
 [scenario.mounts]
-x = { like = "p13-xfs", disk = "one", at = "/x" }
-e = { like = "loop-ext4", disk = "two", at = "/e" }
+x = {{ like = "p13-xfs", disk = "one", at = "/x" }}
+e = {{ like = "loop-ext4", disk = "two", at = "/e" }}
 [scenario.programs]
-a = "fs_mark -S0 -n 900 -s 8192 -L 3 -D 9 -d /x/a -d /x/b"
-b = { command = "fs_mark -S0 -n 500 -s 4096 -L 4 -D 9 -d /e/a", start = "3 ms" }
+a = "{a}"
+b = {{ command = "{b}", start = "3 ms" }}
 """
+SMALL = {
+    "a": "fs_mark -S0 -n 900 -s 8192 -L 3 -D 9 -d /x/a -d /x/b",
+    "b": "fs_mark -S0 -n 500 -s 4096 -L 4 -D 9 -d /e/a",
+}
+LARGE = {
+    name: f"{FIO} --numjobs=3 --name={name} --directory={at}" for name, at in (("a", "/x/a"), ("b", "/e/b"))
+}
 
 
 def requests_of(text: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -121,14 +128,52 @@ def requests_of(text: str) -> dict[str, list[tuple[Any, ...]]]:
     return log
 
 
-def test_two_disks_that_share_nothing_are_each_alone() -> None:
+@pytest.mark.parametrize(
+    ("kernel", "commands"), [("3.11", SMALL), ("3.11", LARGE), ("6.18", LARGE)], ids=["small", "3.11", "6.18"]
+)
+def test_two_disks_that_share_nothing_are_each_alone(kernel: str, commands: dict[str, str]) -> None:
     """Below every threshold, with processors for all and dice of their own: event by event the same."""
-    together = requests_of(TWO)
-    lines = {line[0]: line for line in TWO.splitlines() if line.startswith(("a =", "b ="))}
-    without_b, without_a = TWO.replace(lines["b"], ""), TWO.replace(lines["a"], "")
+    text = TWO.format(kernel=kernel, **commands)
+    together = requests_of(text)
+    lines = {line[0]: line for line in text.splitlines() if line.startswith(("a =", "b ="))}
+    without_b, without_a = text.replace(lines["b"], ""), text.replace(lines["a"], "")
     alone = requests_of(without_b)["one"], requests_of(without_a)["two"]
     assert min(map(len, alone)) > 200
     assert (together["one"], together["two"]) == alone
+
+
+def test_all_that_happens_belongs_to_one_disk() -> None:
+    """Tasks, timers and the releases of locks: each has a rank of its own disk; elsewhere is the rest."""
+    machine = build(scenario(TWO.format(kernel="3.11", **SMALL)), 1)
+    one, two = machine.mounts["x"].bdi, machine.mounts["e"].bdi
+    assert one.ranks <= two.elsewhere
+    assert two.ranks <= one.elsewhere
+    assert not one.ranks & one.elsewhere
+    env = machine.env
+    begun = {rank for _, rank, *_ in env._queue}
+    assert begun <= one.ranks | one.elsewhere
+    assert {one.site.urgent, two.site.urgent} <= begun, "each has a timer"
+    task = env.task("somebody")
+    owners = {"one": one, "x": one, "two": two, "e": two}
+    for lock in machine.locks:
+        owner = owners.pop(lock.name.split("/")[0], None)
+        if owner is not None:
+            env.halt()
+            for _ in range(2):
+                lock.section(task, 1)
+            ((_, rank, *_),) = env._queue
+            assert rank in owner.ranks, lock.name
+    assert not owners.keys() - {"e"}, "each has a lock, but ext4"
+
+
+def test_a_program_on_two_disks_belongs_to_neither() -> None:
+    """Each disk's walks stop at its events."""
+    both = {"a": "fs_mark -S0 -n 900 -s 8192 -L 3 -D 9 -d /x/a -d /e/b", "b": SMALL["b"]}
+    machine = build(scenario(TWO.format(kernel="3.11", **both)), 1)
+    one, two = machine.mounts["x"].bdi, machine.mounts["e"].bdi
+    starts = [rank for _, rank, *_ in machine.env._queue if rank not in one.ranks | one.elsewhere]
+    assert len(starts) == 1
+    assert not {*starts} & two.elsewhere
 
 
 def test_sync_waits_for_what_was_dirty() -> None:

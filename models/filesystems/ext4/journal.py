@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from models.seams import Bio, Site, Thread
-from sim.engine import PARK, URGENT, Steps, Task
+from sim.engine import PARK, Steps, Task
 from sim.param import Bytes, Count, Ns, Spec
 from sim.sync import Completion
 from sim.units import PAGE_BYTES, PAGE_SECTORS, S
@@ -55,6 +55,7 @@ class Journal:
         self, *, site: Site, queue: Any, spec: JournalSpec, block_ns: int, start_block: int, first_block: int
     ) -> None:
         self._env = site.env
+        self._urgent = site.urgent
         self._queue = queue
         self._spec = spec
         self._block_ns = block_ns
@@ -106,7 +107,7 @@ class Journal:
             self._since_ns = self._env.now
             # The timer of kjournald2 is rounded up to a whole second.
             expires_ns = -(-(self._env.now + self._spec.commit_interval) // S) * S
-            self._env.call_at(expires_ns, URGENT, self._expire)
+            self._env.call_at(expires_ns, self._urgent, self._expire)
         for block in blocks:
             self._running[block] = None
 
@@ -180,7 +181,7 @@ class Journal:
         yield from self._write(self._thread, [self._next_block()], sync=True, op="FW")
         self.written_bytes += logged * PAGE_BYTES
         self._committed.append((self._env.now, blocks, logged))
-        self._env.call_at(self._env.now + self._spec.expire, URGENT, self._want)
+        self._env.call_at(self._env.now + self._spec.expire, self._urgent, self._want)
         commit.complete()
         self._wake_waiters()
 

@@ -16,7 +16,7 @@ from pydantic import model_validator
 
 from models.page_cache.accounting import PageCache
 from models.seams import Bio, Site, Thread
-from sim.engine import PARK, URGENT, Steps, Task
+from sim.engine import PARK, Steps, Task
 from sim.param import Bytes, Count, Ns, Spec
 from sim.units import SECTOR_BYTES
 
@@ -89,6 +89,7 @@ class XfsLog:
         cache: PageCache,
     ) -> None:
         self._env = env = site.env
+        self._urgent = site.urgent
         self._queue = queue
         self._spec = spec
         self._costs = costs
@@ -116,7 +117,7 @@ class XfsLog:
         self.checkpoint = 1  # the one that grows
         env.start(self._cil_worker.task, self._push_checkpoints())
         env.start(self._aild.task, self._push_ail())
-        env.call_at(spec.sync_interval, URGENT, self._sync)
+        env.call_at(spec.sync_interval, site.urgent, self._sync)
 
     @property
     def written_bytes(self) -> int:
@@ -178,7 +179,7 @@ class XfsLog:
         """xfs_log_worker: force the log, and push all that is in the AIL by now."""
         self._want_push()
         self._want_ail(self._written)
-        self._env.call_at(self._env.now + self._spec.sync_interval, URGENT, self._sync)
+        self._env.call_at(self._env.now + self._spec.sync_interval, self._urgent, self._sync)
 
     def _want_push(self) -> None:
         self._push_wanted = True

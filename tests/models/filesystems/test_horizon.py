@@ -7,32 +7,33 @@ from typing import Any
 
 import pytest
 
-from models.filesystems.delalloc import DelallocFilesystem
+from models.filesystems.horizon import Horizon
 from sim.engine import Environment
 
 
-def of(walks: dict[int, tuple[object, ...]], contexts: int = 2) -> Any:
-    """A filesystem with these walks under way (by rank), conversion workers of rank 8 and a queue of 9."""
+def look(walks: dict[int, tuple[object, ...]], contexts: int, busy: bool = False) -> tuple[int, int]:
+    """At 100, with these steps under way (by rank), workers of rank 8, completions of 9 and another disk's
+    events of 2; for a file whose own conversion ends at 300.
+    """
     env = Environment()
     env.now = 100
-    for rank, at_ns in ((3, 150), (8, 170), (9, 160), (5, 400)):
+    for rank, at_ns in ((2, 120), (3, 150), (8, 170), (9, 160), (5, 400)):
         env.call_at(at_ns, rank, lambda: None)
-    return SimpleNamespace(
-        _env=env, _walks=walks,
-        _workers=SimpleNamespace(rank=8), _queue=SimpleNamespace(ranks=frozenset({9})),
-        _bdi=SimpleNamespace(wbs=[None] * contexts), _resources=lambda file: (file, "group"),
-    )  # fmt: skip
-
-
-def horizon_ns(fs: Any, busy: bool = False) -> int:
-    """From 100 on, for a file whose own conversion ends at 300."""
-    file: Any = SimpleNamespace(conversions=SimpleNamespace(busy=busy, ends_ns=300))
-    elsewhere = DelallocFilesystem._elsewhere(fs, file)
-    return DelallocFilesystem._horizon_ns(fs, file, elsewhere)
+    bdi: Any = SimpleNamespace(
+        wbs=[None] * contexts, elsewhere=frozenset({2}), queue=SimpleNamespace(ranks=frozenset({9}))
+    )
+    workers: Any = SimpleNamespace(rank=8)
+    horizon = Horizon(env, bdi, workers)
+    horizon.begin(4, ("mine", "too"))
+    for rank, uses in walks.items():
+        horizon.begin(rank, uses)
+    horizon.end(4)
+    conversions: Any = SimpleNamespace(busy=busy, ends_ns=300)
+    return horizon.look(conversions, ("mine", "group"))
 
 
 @pytest.mark.parametrize(
-    ("walks", "contexts", "busy", "expected"),
+    ("walks", "contexts", "busy", "far_ns"),
     [
         ({}, 2, False, 50),
         ({3: ("other file", "other group")}, 1, False, 50),
@@ -43,9 +44,9 @@ def horizon_ns(fs: Any, busy: bool = False) -> int:
     ],
 )
 def test_a_walk_goes_on_over_the_events_of_those_elsewhere(
-    walks: dict[int, tuple[object, ...]], contexts: int, busy: bool, expected: int
+    walks: dict[int, tuple[object, ...]], contexts: int, busy: bool, far_ns: int
 ) -> None:
-    """Other flushers' steps on other files and groups, others' conversions and completions: not its own
-    conversion's end, nor anybody's event while one walk shares a thing with it.
+    """Other disks' always; other flushers' steps on other files and groups, others' conversions and
+    completions: not its own conversion's end, nor anybody's event while one walk shares a thing with it.
     """
-    assert horizon_ns(of(walks, contexts), busy) == expected
+    assert look(walks, contexts, busy) == (50, far_ns)

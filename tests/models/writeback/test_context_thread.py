@@ -23,7 +23,8 @@ def test_explicit_work_comes_first_and_in_order() -> None:
     writeback: Any = SimpleNamespace(perform=perform, over_background=lambda wb: bool(over) and over.pop())
     thread: Any = SimpleNamespace(task=env.task("flusher"))
     wb: Any = [object()]
-    context = ContextThread(env, thread, wb, writeback, 5 * S)
+    site: Any = SimpleNamespace(env=env, urgent=0)
+    context = ContextThread(site, thread, wb, writeback, 5 * S)
 
     def ask() -> None:
         context.queue(Work("start", 1))
