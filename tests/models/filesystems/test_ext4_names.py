@@ -1,0 +1,113 @@
+"""What a new name costs in ext4, and what it is given."""
+
+from __future__ import annotations
+
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+from models.filesystems.ext4.inodes import Ext4Inode
+from models.filesystems.ext4.mballoc import Geometry
+from models.filesystems.ext4.names import Ext4Names
+from sim.engine import Environment, Steps, Task
+
+GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
+"""Two flex groups of 16 groups of 8 192 inodes."""
+
+
+class Names:
+    """The names of one ext4 whose leaves take 3 of them; flex 0 has 900 free blocks, flex 1 has *free*."""
+
+    def __init__(self, free: int = 900, first_in_hash_order: int = 0) -> None:
+        self.env = Environment()
+        self.made: list[Ext4Inode] = []
+        self.stopped: list[tuple[int, int, tuple[int, ...]]] = []
+        self.read: list[int] = []
+        self.directories: list[Any] = []
+        leaves = count(5_000)
+        self.mballoc: Any = SimpleNamespace(
+            find_in=lambda group, blocks: (next(leaves) + 10_000 * group, blocks),
+            free_blocks=lambda flex: (900, free)[flex],
+            read_bitmaps=self.read.append,
+        )
+        self.journal: Any = SimpleNamespace(start_handle=self._start, stop_handle=self._stop)
+        self.cache: Any = SimpleNamespace(cached_inodes=0)
+        site: Any = SimpleNamespace(
+            dice=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
+            uniforms=lambda name: lambda: 0.99,
+        )
+        sb: Any = SimpleNamespace(bdi=SimpleNamespace(next_wb=count(1).__next__))
+        spec: Any = SimpleNamespace(
+            geometry=GEOMETRY, journal=SimpleNamespace(create_credits=33, names_per_leaf=3)
+        )
+        costs: Any = SimpleNamespace(create_ns=1_000, mkdir_ns=60_000)
+        self.names = Ext4Names(
+            site=site, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal,
+            cache=self.cache,
+        )  # fmt: skip
+
+    def _start(self, thread: Any, credits_asked: int) -> Steps:
+        assert credits_asked == 33
+        yield 7
+
+    def _stop(self, credits_asked: int, blocks: tuple[int, ...]) -> None:
+        self.stopped.append((self.env.now, credits_asked, blocks))
+
+    def make(self, directories: int, files: int) -> Task:
+        """So many directories and, in the last one, so many files: 5 ns of the caller's before each, 20 after
+        it.
+        """
+        task = self.env.task("writer")
+
+        def body() -> Steps:
+            thread: Any = SimpleNamespace(task=task)
+            for _ in range(directories):
+                self.directories.append((yield from self.names.mkdir(thread)))
+            for _ in range(files):
+                self.made.append((yield from self.names.create(thread, self.directories[-1], 5, 1.5, 20)))
+
+        self.env.start(task, body())
+        self.env.run()
+        return task
+
+
+def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
+    """60 000 for the directory, which takes flex 1: flex 0 has two, the root and lost+found. Each name then
+    waits 7 for its handle and works for 5 + 1 500 + 20; a leaf is begun for the first and the fourth. The
+    directory has the first inode of group 16, the files the next ones.
+    """
+    of = Names()
+    task = of.make(1, 4)
+    assert of.read == [1]
+    ends = [60_000 + 1_532 * i for i in range(1, 5)]
+    first = 16 * 8_192 + 1
+    assert [inode.number for inode in of.made] == [first + i for i in range(1, 5)]
+    leaves = [165_000, 165_000, 165_000, 165_001]
+    assert of.stopped == [
+        (end, 33, (
+            GEOMETRY.inode_block(inode.number), leaf, GEOMETRY.bitmap_block(16, inodes=True),
+            GEOMETRY.descriptor_block(16), 0,
+        ))
+        for end, inode, leaf in zip(ends, of.made, leaves, strict=True)
+    ]  # fmt: skip
+    assert of.names.leaf_blocks == 2
+    assert task.system_ns == 60_000 + 4 * 1_520
+    assert [inode.wb for inode in of.made] == [1, 2, 3, 4]  # type: ignore[comparison-overlap]
+    assert {inode.goal_group for inode in of.made} == {17 if GEOMETRY.keeps_off_data(16) else 16}
+    assert of.cache.cached_inodes == 4
+
+
+def test_directories_go_where_the_fewest_are_and_room_is() -> None:
+    """Flex 1 has more inodes left than the average, by the 11 that mkfs keeps in flex 0, until ten directories
+    have taken one each. Where neither has both blocks and inodes above the average, all count: at two in
+    each, the hash says where to begin.
+    """
+    assert _flexes(Names(), 13) == [1] * 10 + [0, 1, 0]
+    assert _flexes(Names(free=100), 4) == [1, 1, 0, 1]
+    assert _flexes(Names(free=100, first_in_hash_order=1), 4) == [1, 1, 1, 0]
+
+
+def _flexes(of: Names, directories: int) -> list[int]:
+    of.make(directories, 0)
+    assert of.env.now == 60_000 * directories
+    return [directory.flex.number for directory in of.directories]

@@ -1,0 +1,37 @@
+"""The workqueue that completes files of one run."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from models.filesystems.ioends import IoEnds
+from sim.engine import Environment
+
+
+@pytest.mark.parametrize(
+    ("unwritten", "clean"),
+    [(True, [100, 200, 300, 600]), (False, [0, 50, 60, 500])],
+    ids=["unwritten", "written"],
+)
+def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[int]) -> None:
+    """On the device at 0, 50, 60 and 500; each takes 100. Unwritten extents are clean only then, others at
+    once.
+    """
+    env = Environment()
+    done: list[tuple[int, str]] = []
+    ended: list[tuple[int, str, str, int]] = []
+    flight: Any = SimpleNamespace(end=lambda wb, pages: ended.append((env.now, name_of[wb], wb, pages)))
+    name_of = {f"wb of {name}": name for name in "abcd"}
+    worker: Any = SimpleNamespace(task=env.task("kworker"))
+    ioends = IoEnds(env, worker, unwritten, lambda inode: done.append((env.now, inode.name)), lambda: 100)
+    for pages, (when_ns, name) in enumerate(((0, "a"), (50, "b"), (60, "c"), (500, "d")), 1):
+        inode: Any = SimpleNamespace(name=name, wb=f"wb of {name}")
+        env.call_at(when_ns, 9, lambda inode=inode, pages=pages: ioends.end_io((inode, flight, pages)))  # type: ignore[misc]
+    env.run()
+    assert done == [(100, "a"), (200, "b"), (300, "c"), (600, "d")]
+    assert [(when_ns, name, pages) for when_ns, name, _, pages in ended] == [
+        (when_ns, name, pages) for pages, (when_ns, name) in enumerate(zip(clean, "abcd", strict=True), 1)
+    ]

@@ -1,0 +1,57 @@
+"""When a step of a walk holds its locks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.config import parse
+from models.filesystems.page_walk import ALLOCATING, ELAPSED, MAPPED_EXTENTS
+from models.machine import build
+from tests.harness import only
+
+TEXT = """\
+title = "two contexts and six files"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "3.11"
+kernel.flusher = { kind = "parallel", contexts = 2 }
+kernel.dirty.dirty_bytes = "4 MiB"
+kernel.dirty.dirty_background_bytes = "2 MiB"
+filesystem.like = "loop-xfs"
+workload.command = \"\"\"\\
+fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --nrfiles=3 --filesize=8m \\
+  --name=a --directory=/a --name=b --directory=/b\"\"\"
+"""
+
+
+def test_a_step_that_gives_no_blocks_takes_no_locks() -> None:
+    """Though others' events come before its end; one that gives blocks takes them there, and one that ends in
+    the middle of an allocation takes them anyhow.
+    """
+    machine = build(parse(TEXT, "x.toml").cases[0].scenario, 1)
+    filesystem: Any = only(machine.mounts).filesystem
+    walk, lock, env = filesystem._walk, filesystem._lock, machine.env
+    steps: list[dict[str, bool]] = []
+
+    def seen_walk(inode: Any, at: Any, *rest: Any) -> int:
+        ended = walk(inode, at, *rest)
+        steps.append(
+            {
+                "gives": bool(at[MAPPED_EXTENTS]), "allocating": bool(at[ALLOCATING]),
+                "crosses": at[ELAPSED] > env.next_event_ns() - env.now, "locked": False,
+            }
+        )  # fmt: skip
+        return int(ended)
+
+    def seen_lock(*parts: Any) -> None:
+        steps[-1]["locked"] = True
+        lock(*parts)
+
+    filesystem._walk, filesystem._lock = seen_walk, seen_lock
+    machine.run()
+    for step in steps:
+        assert step["locked"] == (step["allocating"] or (step["gives"] and step["crosses"]))
+    kinds = {tuple(step.values()) for step in steps}
+    assert (False, False, True, False) in kinds, "a step crossed an event and gave no blocks"
+    assert (True, False, True, True) in kinds, "a step crossed an event and gave blocks"
+    assert any(step["allocating"] for step in steps)
