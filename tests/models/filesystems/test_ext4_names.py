@@ -98,9 +98,9 @@ def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
 
 
 def test_directories_go_where_the_fewest_are_and_room_is() -> None:
-    """Flex 1 has more inodes left than the average, by the 11 that mkfs keeps in flex 0, until ten directories
-    have taken one each. Where neither has both blocks and inodes above the average, all count: at two in
-    each, the hash says where to begin.
+    """Flex 1 has more inodes left than the average, by the 11 that mkfs keeps in flex 0, until ten
+    directories have taken one each. Where neither has both blocks and inodes above the average, all count: at
+    two in each, the hash says where to begin.
     """
     assert _flexes(Names(), 13) == [1] * 10 + [0, 1, 0]
     assert _flexes(Names(free=100), 4) == [1, 1, 0, 1]
