@@ -98,9 +98,7 @@ class _Builder:
             self._env, self._cpu.count, self._cpu.slice_time, streams.uniforms("interrupts")
         )
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
-        self._superblocks = {
-            name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_blocks()
-        }
+        self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
         self._throttle = self._make_throttle()
         self._flushers = self._make_flushers()
         self._running = len(scenario.programs)
@@ -138,7 +136,7 @@ class _Builder:
 
     @contextmanager
     def _ranks_made(self, ranks: set[int]) -> Iterator[None]:
-        """*ranks* gets those of all that is made meanwhile."""
+        """Add to *ranks* the ranks of all that the body makes."""
         first = self._env.next_rank()
         yield
         ranks.update(range(first, self._env.next_rank()))
@@ -213,7 +211,7 @@ class _Builder:
         return flushers
 
     def _start(self, name: str, program: ProgramSpec) -> None:
-        """Build a program's workload at its time."""
+        """Build a program, which begins at its ``start``."""
         cpu, env = self._cpu, self._env
         costs = scaled(cpu.paths.write, cpu.writer_scale)
 

@@ -141,7 +141,7 @@ class Scenario(Spec):
             raise ValueError(f"the path {path!r} lies outside every mount; mounted are: {places}")
         return max(held, key=lambda name: len(PurePosixPath(self.mounts[name].at).parts))
 
-    def first_blocks(self) -> Iterator[tuple[str, int]]:
+    def first_bytes(self) -> Iterator[tuple[str, int]]:
         """Each mount and where its part of its disk begins (bytes)."""
         used: dict[str, int] = {}
         for name, mount in self.mounts.items():

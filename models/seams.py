@@ -155,7 +155,7 @@ class Throttle(Protocol):
     """Holds writers back.  One for all contexts."""
 
     def start(self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack) -> None:
-        """These are the contexts, who looks after them, and how a writer writes back itself."""
+        """Called once: the contexts, their flushers, and how a writer writes back itself."""
 
     def dirtier(self) -> Dirtier:
         """The account of a new writer."""
@@ -188,7 +188,7 @@ class Flushers(Protocol):
         """Those that exist."""
 
     def register(self, bdi: Any) -> None:
-        """A device appears: its contexts, and who looks after them."""
+        """Make the contexts of *bdi*, and what threads these need."""
 
     def start_background(self, wb: Wb) -> None:
         """Too much is dirty: write *wb* back until it is not."""
@@ -197,9 +197,7 @@ class Flushers(Protocol):
         """Whether writeback of *wb* runs or is about to."""
 
     def queue(self, wb: Wb, work: Any) -> Completion | None:
-        """Have *work* (`models.writeback.work.Work`) done on *wb*; hears of its end, or None where it is
-        dropped.
-        """
+        """Have *work* (`models.writeback.work.Work`) done on *wb*; its completion, None if it is dropped."""
 
 
 # -- where pages lie -------------------------------------------------------------------------------------
@@ -229,8 +227,8 @@ class Filesystem(Protocol):
         """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call; an
         `Inode`.
 
-        The caller works for *lead_ns* before it and for *then_ns* after it; stated here, these take no
-        event of their own.  System time but *lead_ns* goes to the task's account.
+        The caller works *lead_ns* before the call and *then_ns* after it; given here, they cost no extra
+        event. All but *lead_ns* is charged as system time to the task.
         """
 
     def append(self, inode: Any, pages: int) -> int:
@@ -239,8 +237,8 @@ class Filesystem(Protocol):
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """The pages at *indices* are written to, *call_pages* with each write(2).
 
-        Returns how many of these were done, and how many pages were clean.  Before it goes on with the next
-        one, the caller has to have `zero_end` done.
+        Returns how many pages were done, and how many of them were clean. If some are left, the caller runs
+        `zero_end` and calls again.
         """
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
@@ -385,9 +383,8 @@ class Thread(Protocol):
     def submit_runs(self, queue: Any, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
         """Submit writes, rows of first block and pages, in order; *end_io* is told how many pages are done.
 
-        The same requests and merges as bio by bio.  Within one call all of them are made at its beginning,
-        and what fills the plug meanwhile is issued at its end: up to the call's own processor time later than
-        one by one.
+        Makes the same requests and merges as bio by bio, but all at the beginning of the call; full plugs are
+        issued at its end, later than one by one by up to the call's processor time.
         """
 
 

@@ -46,7 +46,7 @@ Steps = Generator[Wait, None, None]
 
 
 class GiveUp(Exception):
-    """A run passed its give-up time, or starved with tasks still unfinished."""
+    """A run still had events to come at its give-up time."""
 
 
 class Task:
@@ -123,9 +123,9 @@ class Environment(simpy.Environment):
         return task
 
     def next_event_ns(self, but: Container[int] = ()) -> int:
-        """When the next thing is due (ns), *but* what has one of these ranks; far ahead if nothing is.
+        """When the next entry is due (ns) whose rank is not in *but*; `FAR_NS` if there is none.
 
-        Until then, a task that runs on is alone with all that the others of those ranks do not touch.
+        Until then, nothing else changes what the owners of those ranks leave alone.
         """
         entries = self._entries
         if not entries or not but:
@@ -161,7 +161,7 @@ class Environment(simpy.Environment):
 
         Raises:
             GiveUp: work was left at *until*.
-            TypeError: a task yielded something that is no wait (a float, a generator).
+            TypeError: a task yielded something that is no wait (a float, None).
         """
         give_up_ns = until if until is not None else FAR_NS
         queue, task_class = self._entries, Task

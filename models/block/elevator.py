@@ -76,9 +76,7 @@ class Elevator:
         ]
 
     def set_one_hit(self, bio: Bio) -> None:
-        """What *bio* would continue is what merged last, whatever is believed here: a real queue showed
-        it.
-        """
+        """For replays: the request that *bio* continues merged last, as the captured queue showed."""
         self._last_merge = (
             self._by_end.get(bio.start_sector) or self._by_start.get(bio.end_sector) or self._last_merge
         )

@@ -1,8 +1,8 @@
 """Which bio joins which request: the size limits, and when two touch.
 
 Stands for blk_try_merge, ll_back_merge_fn, ll_front_merge_fn, ll_merge_requests_fn (block/blk-merge.c).
-Pure: no clock, no dice.  The rule is written for requests and bios alike that are objects
-(`models.block.bio`) and that are rows of an array (`models.block.runs`).  Left out: discards of several
+Pure: no clock, no dice.  One rule serves requests and bios that are objects (`models.seams`) and those that
+are rows of an array (`models.block.runs`).  Left out: discards of several
 ranges, integrity, write hints, priorities.
 """
 
@@ -89,7 +89,7 @@ def fits(request: Any, sectors: int, segments: int, bounds: Bounds) -> bool:
 
 @portable
 def grow(request: Any, bio: Any, bounds: Bounds) -> int:
-    """Let *request* take *bio* if they touch and the limits allow; else flag it NOMERGE.
+    """Let *request* take *bio* if they touch; if only a limit forbids, flag it NOMERGE.
 
     Returns `IS_BACK`, `IS_FRONT` or `IS_NEW`.
     """

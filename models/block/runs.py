@@ -51,11 +51,11 @@ class Batch(NamedTuple):
         return sum(pages for _, pages in self.ends)
 
     def requests(self) -> list[Request]:
-        """The same as objects, for those who watch; each ends for nobody."""
+        """The same as objects, for observers; their bios have no end_io."""
         return [_request(row, self.queue, []) for row in self.rows]
 
     def requests_that_end(self) -> list[Request]:
-        """The same as objects, to be issued one by one; all ends are told when the last has completed."""
+        """The same as objects, to be issued one by one; the last to complete calls every end_io."""
         requests, left = self.requests(), len(self.rows)
 
         def ended(_: object) -> None:

@@ -30,7 +30,7 @@ class SsdSpec(DeviceSpec):
 
     ``command_time`` occupies the link, ``latency`` does not; ``units`` are the planes that program at
     once (channels x dies x planes), each ``flash_page`` bytes in ``program_time``;
-    ``indirection_unit``: what the map can tell apart, if that is more than any write is short of;
+    ``indirection_unit``: what one entry of the map covers, if a write can be smaller;
     ``protected``: the cache survives a power cut, so a flush needs no programming.
     """
 
@@ -107,9 +107,7 @@ class Ssd:
         return int(((ends - 1) // unit - starts // unit + 1 - went_on).sum()) * unit * SECTOR_BYTES
 
     def _take(self, commands: int, size: int, programmed: int) -> int:
-        """When *size* bytes that come in so many *commands* are in the cache; so much of it is
-        *programmed*.
-        """
+        """When *size* bytes in so many *commands* are in the cache; flash programs *programmed* bytes."""
         now = self._env.now
         start = self._link_free_ns if self._link_free_ns > now else now
         cached = start + commands * self._command_ns + size * S // self._link

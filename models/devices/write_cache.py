@@ -94,7 +94,7 @@ class WriteCache:
             self._drain()
 
     def _drain(self) -> None:
-        # A piece ends where the array's chunk does, so that it is one member's.
+        # Ends at a multiple of `piece`: within a chunk, if `piece` divides it.
         start, end = self._cached.take(self._position, self._piece_sectors)
         boundary = (start // self._piece_sectors + 1) * self._piece_sectors
         if end > boundary:

@@ -1,8 +1,8 @@
 """Files on any filesystem with delayed allocation: writing to them, and writing them back.
 
-Stands for what do_writepages does whatever the filesystem.  A file of one run goes in one transaction.  Of
-any other a compiled walk goes as far as nobody else's event is in the way, its bios are submitted, and the
-filesystem gives blocks to what the walk could not.
+Stands for the part of do_writepages that filesystems share. A file of one run takes one transaction. Any
+other is walked by compiled code up to the next event that matters; its bios are submitted, and the filesystem
+maps what the walk could not.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class DelallocFilesystem(ABC):
             locked = bool(at[ALLOCATING] or (at[MAPPED_EXTENTS] and at[ELAPSED] > near_ns))
             yield from self._submit(thread, inode, file, at, bios, locked)
             if ended == CONVERT:
-                yield from self._place(thread, inode, at)
+                yield from self._allocate(thread, inode, at)
         file.writeback_index = int(at[PAGE])
         return int(at[WROTE] if at[CALLS] == UNCOUNTED else budget_pages - at[CALLS])
 
@@ -210,7 +210,7 @@ class DelallocFilesystem(ABC):
 
     @abstractmethod
     def _wait_for_log(self, thread: Thread) -> Steps:
-        """Until it need not."""
+        """Wait for the log."""
 
     @abstractmethod
     def _mapped(self, inode: Any, extents: int) -> None:
@@ -247,7 +247,7 @@ class DelallocFilesystem(ABC):
         """Release them."""
 
     @abstractmethod
-    def _place(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
+    def _allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         """Give the delayed page at ``at[PAGE]`` its block."""
 
     def _resources(self, file: Any) -> tuple[object, ...]:

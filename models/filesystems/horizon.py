@@ -33,8 +33,8 @@ class Horizon:
         del self._steps[rank]
 
     def look(self, conversions: Conversions, uses: tuple[object, ...]) -> tuple[int, int]:
-        """How far a walk that *uses* these may go (ns from now): as if it were alone on its device, and over
-        the events of others there, for which it needs its locks.
+        """How long a walk over *uses* may go on (ns): until any event of its device and, with its locks held,
+        until one that touches *uses*.
         """
         env, elsewhere = self._env, self._bdi.elsewhere
         near_ns = far_ns = env.next_event_ns(elsewhere)

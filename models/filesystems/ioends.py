@@ -21,8 +21,8 @@ IoEnd = tuple[Any, Flight, int]
 class IoEnds:
     """The workqueue of one filesystem, run by *worker*.
 
-    A file takes what *work* gives (to be yielded), and is then *done*.  Where blocks are given as *unwritten*
-    ones, its pages are clean only then.
+    For each file the worker yields what *work* returns, then calls *done*. With *unwritten* blocks, its pages
+    are clean only then.
     """
 
     def __init__(

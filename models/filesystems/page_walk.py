@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
-from models.page_cache.file_pages import Pages, clean, next_dirty, run_alike
+from models.page_cache.file_pages import Pages, next_dirty, run_alike, start_writeback
 
-# A walk's state: the next page, what is left of the budget and, counted by calls, of the private copy, how
-# many dice were used, and how many pages were written.
-# START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents the file's tree
-# takes. Of the present step alone: the time used (ns), how many pages were put under writeback, how many rows
-# of bios and how many ranges of blocks these are, whether it ends in the middle of an allocation, and how
-# many extents were given blocks.
+# A walk's state: the next page; pages left of wbc->nr_to_write; with "calls_x4", calls left; factors used;
+# pages written.  START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents
+# the file's tree takes.
 PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM = range(8)
+# Of the present step alone: its time (ns), pages put under writeback, rows of bios and ranges of blocks,
+# whether it ends in the middle of an allocation, and extents that were given blocks.
 ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS = range(8, 14)
 _STATE: Final = 14
 _NOT_YET: Final = -1
@@ -53,10 +52,10 @@ def begin_step(at: NDArray[np.int64]) -> None:
 
 @compiled
 def next_page(pages: Pages, at: NDArray[np.int64], wraps: bool) -> int:
-    """The next dirty page of the walk, which is at it now; `NO_PAGE` at its end.
+    """Move to the next dirty page and return it; `NO_PAGE` at the walk's end.
 
-    One that *wraps* goes on at the beginning of the file, once, and the next walk begins where it ended;
-    another leaves the next to begin at the beginning.
+    A walk that *wraps* goes on at page 0 once, and the next begins where it ended; another, at the end of the
+    file, leaves the next page 0.
     """
     page = next_dirty(pages, at[PAGE])
     if wraps and page < 0 and at[UNTIL] == _NOT_YET and at[START] > 0:
@@ -82,7 +81,7 @@ def write_out(
     run = run_alike(pages, page, min(at_most, len(bios) * bio_pages))
     if rows + (run - 1) // bio_pages + 1 > len(bios):
         return 0
-    clean(pages, page, run)
+    start_writeback(pages, page, run)
     at[RANGES] += rows == 0 or bios[rows - 1, 0] + bios[rows - 1, 1] != pages.blocks[page]
     for first in range(0, run, bio_pages):
         bios[rows, 0] = pages.blocks[page] + first

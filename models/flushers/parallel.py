@@ -12,11 +12,10 @@ from sim.param import Count
 
 
 class ParallelSpec(FlusherSpec):
-    """How many ``contexts`` each device has, and ``by`` what an inode is given one: its number, in turn."""
+    """How many ``contexts`` each device has; new inodes get one in turn."""
 
     kind: Literal["parallel"] = "parallel"
     contexts: Count
-    by: Literal["number"] = "number"
 
 
 class Parallel(ContextFlushers):

@@ -72,7 +72,7 @@ class FilePages:
             self.pages = Pages(*more, size)
 
     def reach(self, first_block: int, blocks: int) -> int:
-        """See to it that the file can have these *blocks*; where they start, counted from its base."""
+        """Widen the block numbers if these *blocks* need it; returns their start from the base."""
         first = first_block - self.base
         if self.pages.blocks.dtype != np.int64 and max(-first, first + blocks) >= 1 << 31:
             self.pages = self.pages._replace(blocks=self.pages.blocks.astype(np.int64))
@@ -234,7 +234,7 @@ def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int,
 
 
 @compiled
-def clean(pages: Pages, page: int, count: int) -> None:
+def start_writeback(pages: Pages, page: int, count: int) -> None:
     """Dirty, mapped pages go under writeback."""
     for i in range(page, page + count):
         pages.states[i] = MAPPED

@@ -2,8 +2,8 @@
 
 Stands for __bdi_writeout_inc, bdi_writeout_fraction, bdi_dirty_limit (mm/page-writeback.c), with
 lib/flex_proportions.c (3.6 and later) and lib/proportions.c (before).  Left out: min_ratio, max_ratio, the
-batches of per-processor counters. The first page of each context counts as written before the run (its
-mount): a sole one has all.
+batches of per-processor counters. Each context starts with one page written (its mount); a context that is
+alone has all.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Member:
 
 
 class EventShares:
-    """To 3.5: what was completed counts half as much once as much again as the dirty limit was completed."""
+    """To 3.5: old completions count half with every half period of new ones (see `Proportions`)."""
 
     def __init__(self, wbs: Sequence[Wb], limit_pages: int) -> None:
         self._wbs = wbs

@@ -2,8 +2,8 @@
 
 Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_limit of mm/page-writeback.c
 from 2.6.31 to 3.1.  A task's own limit is
-lower, by up to an eighth, the more of the recent dirtying is its own: so who slept gets through before who
-just wrote.  (mechanisms.md 3.2 does not have this; it is from memory of the source, [R].)  Left out:
+lower, by up to an eighth, the more of the recent dirtying is its own: so one that slept passes before one
+that wrote.  (mechanisms.md 3.2 does not have this; it is from memory of the source, [R].)  Left out:
 real-time tasks, laptop mode, and that the pages between two checks are counted per processor, not per task.
 """
 

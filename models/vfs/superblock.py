@@ -14,7 +14,7 @@ from sim.sync import Completion
 
 
 class Flight:
-    """The pages that went under writeback between two waits for all that is under writeback."""
+    """The pages that went under writeback between two calls of `wait_for_writeback`."""
 
     __slots__ = ("_closed", "_landed", "_pages")
 
@@ -37,7 +37,7 @@ class Flight:
             self._landed.complete()
 
     def close(self) -> Completion:
-        """No more pages come; what is done when the last is clean."""
+        """Take no more; the result completes when all are clean."""
         self._closed = True
         if not self._pages:
             self._landed.complete()

@@ -19,7 +19,7 @@ MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 
 
 class Slice:
-    """What came of one slice, once it is over: pages off the budget, and inodes that became clean."""
+    """``wrote`` of an ended slice: pages off the budget plus, without a quota, cleaned inodes."""
 
     __slots__ = ("wrote",)
 
@@ -127,9 +127,7 @@ class Writeback:
         end.wrote = wrote
 
     def _chunk_pages(self, wb: Wb, work: Work, pages_left: int) -> int:
-        """writeback_chunk_size: half a second of bandwidth, in whole 4 MiB and at least one; or what a quota
-        leaves.
-        """
+        """writeback_chunk_size: half a second's pages, limit/8 at most, in 4 MiB; or what a quota leaves."""
         if work.reason == "sync":
             return UNLIMITED_PAGES
         if self._rules.quota_pages is not None:

@@ -2,13 +2,13 @@
 
 Stands for ext4_map_blocks and ext4_mb_new_blocks with delayed allocation, ext4_mb_group_or_file,
 ext4_release_file; the decisions are in `layout.py`, the free space in `mballoc.py`.  Left out: the locks of
-groups and locality groups (one flusher takes them alone), bigalloc, what reclaim makes of preallocations.
+groups and locality groups, bigalloc, what reclaim makes of preallocations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from models.filesystems.ext4.inodes import Ext4File, Ext4Inode, group_of
 from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.layout import (
     GROUP_PREALLOC_PAGES,
+    LARGEST_WINDOW,
     LEAF_EXTENTS,
     MAX_REQUEST_PAGES,
     ROOT_EXTENTS,
@@ -47,8 +48,6 @@ from models.page_cache.file_pages import (
 from models.seams import UNLIMITED_PAGES, NoSpace, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Task, Wait
-
-_WINDOW_PAGES: Final = 2_048
 
 
 class Ext4(DelallocFilesystem):
@@ -123,7 +122,7 @@ class Ext4(DelallocFilesystem):
         return Ext4File(is_open)
 
     def _room_for(self, size: int, call_pages: int) -> int:
-        return (size // _WINDOW_PAGES + 1) * _WINDOW_PAGES
+        return (size // LARGEST_WINDOW + 1) * LARGEST_WINDOW
 
     def _write(self, file: Ext4File, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         done, were_clean = write_all(file.pages, indices, file.end)
@@ -145,7 +144,7 @@ class Ext4(DelallocFilesystem):
         self._journal.stop_handle(asked, ())
 
     def _mapped(self, inode: Ext4Inode, extents: int) -> None:
-        """The inode holds the root of its tree; blocks of that are few, and counted with the bitmaps."""
+        """Logs the inode (the tree's root), a bitmap and a descriptor; the few leaves are left out."""
         group = inode.goal_group
         self._log_extent(inode, group)
 
@@ -214,7 +213,7 @@ class Ext4(DelallocFilesystem):
         file.tree_room = int(at[ROOM])
         return int(ended)
 
-    def _place(self, thread: Thread, inode: Ext4Inode, at: NDArray[np.int64]) -> Steps:
+    def _allocate(self, thread: Thread, inode: Ext4Inode, at: NDArray[np.int64]) -> Steps:
         """ext4_map_blocks: from what is held for the file, or set something aside first; then the tree
         grows.
         """

@@ -63,13 +63,14 @@ class Journal:
         self._first_block = first_block
         self._thread = site.thread("jbd2")
         self._head = self._used = 0
-        self._in_flight = 0
         self._wanted = self._asleep = False
         self._waiters: deque[Task] = deque()
         self._running: dict[int, None] = {}
         self._since_ns = -1
         self._committed: deque[tuple[int, dict[int, None], int]] = deque()  # when, what, blocks of the log
         self._commit = Completion(site.env)
+        self._committing = Completion(site.env)  # of the transaction that is being committed, or was last
+        self._committing.complete()
         self._most = spec.blocks // 3  # j_max_transaction_buffers
         self._credits = self._reserved = 0
         self.written_bytes = 0
@@ -130,10 +131,12 @@ class Journal:
         """What was dirtied by now is committed, and what was committed is in place: ->sync_fs, and
         sync_blockdevs.
         """
-        if self._running or self._wanted:
+        if self._running:
             commit = self._commit
             self._want()
             yield from commit.wait(thread.task)
+        elif not self._committing.done:
+            yield from self._committing.wait(thread.task)
         while self._committed:
             yield from self._write_oldest(thread)
 
@@ -172,6 +175,7 @@ class Journal:
     def _commit_running(self) -> Steps:
         """jbd2_journal_commit_transaction."""
         blocks, commit = self._running, self._commit
+        self._committing = commit
         self._running, self._since_ns, self._commit = {}, -1, Completion(self._env)
         logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
         self._used += logged

@@ -42,7 +42,7 @@ _LARGE_WINDOWS: Final = (
     (512, 1_024),
     (1_024, 2_048),
 )  # 2 MiB in files up to 4 MiB, 4 MiB up to 8 MiB; in pages
-_LARGEST_WINDOW: Final = 2_048
+LARGEST_WINDOW: Final = 2_048
 
 
 class Ext4Rules(Spec):
@@ -102,17 +102,15 @@ def window(pages: Pages, page: int, count: int) -> tuple[int, int]:
             start, length = 0, whole
             break
     else:
-        length = next((length for length, up_to in _LARGE_WINDOWS if size <= up_to), _LARGEST_WINDOW)
+        length = next((length for length, up_to in _LARGE_WINDOWS if size <= up_to), LARGEST_WINDOW)
         start = page // length * length
     first, behind = unplaced_around(pages, page, start, start + length)
     return int(first), int(behind)
 
 
 def placed_in(start: int, end: int, page: int, count: int, got: int) -> int:
-    """Where in the window from *start* to *end* a run of *got* blocks is held, that is shorter, for *count*
-    pages from
-    *page* on: at the window's end if that reaches the request, at its start if that covers it, or from the
-    request on.
+    """The first of the *got* pages held, fewer than the window's (*start* to *end*): its last ones if *page*
+    is among them, its first if they cover *count* pages from *page* on, else those from *page* on.
     """
     if page >= end - got:
         return end - got

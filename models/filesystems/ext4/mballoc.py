@@ -1,7 +1,7 @@
 """The free blocks of an ext4, in groups, and where the multiblock allocator finds some.
 
 Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group and ext4_mb_complex_scan_group
-(fs/ext4/mballoc.c).  Pure.  Blocks are those of the disk.  Left out: the groups' locks, stripes, the lists by
+(fs/ext4/mballoc.c).  Pure.  Blocks are the filesystem's.  Left out: the groups' locks, stripes, the lists by
 average fragment (CR_GOAL_LEN_FAST searches in line), CR_BEST_AVAIL_LEN, the first groups in line on disks
 that rotate, what is freed and not yet committed, reserved blocks.
 """
@@ -295,7 +295,7 @@ class Mballoc:
         return self.find(number, length)
 
     def _find_piece(self, start: int, length: int) -> tuple[int, int] | None:
-        """Of the first group from *start* on that has *length* blocks together, or the most of all."""
+        """Take *length* blocks of the first group from *start* with such a piece, or the longest."""
         best: tuple[BlockGroup, Free] | None = None
         for number in self._in_line(start):
             group = self._groups.get(number) if self._by_order else self._group(number)

@@ -26,8 +26,7 @@ class InodeCluster(MetaBuffer):
 
 
 class Group:
-    """A group: its first block on the disk, its free space, the lock on that (AGF), and the inodes that are
-    ready.
+    """A group: its first block in the filesystem, its free space with the AGF lock, and its unused inodes.
 
     ``cluster``: the buffer that the next inodes lie in.
     """

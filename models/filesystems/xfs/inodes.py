@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from models.filesystems.files import OPEN, FileInode
 from models.filesystems.xfs.groups import Group, InodeCluster
-from models.filesystems.xfs.log import NOWHERE
+from models.filesystems.xfs.log import NO_BUFFER
 from models.seams import Superblock, Wb
 
 
@@ -16,7 +16,7 @@ class Directory:
     def __init__(self, group: Group) -> None:
         self.group = group
         self.names_left = 0
-        self.block = NOWHERE
+        self.block = NO_BUFFER
 
 
 class XfsInode(FileInode):

@@ -174,7 +174,7 @@ def write_all(
 
 @compiled
 def target_of(pages: Pages, page: int, group_blocks: int) -> int:
-    """xfs_bmap_adjacent for the delayed extent that holds *page*: the block to aim at, or `NOWHERE`.
+    """xfs_bmap_adjacent for the delayed extent at *page*: a block from the file's base or `NOWHERE`.
 
     Behind the extent in front, with the gap kept on disk if it is not too wide.  The one behind does not
     count: for a delayed extent, it is the extent itself.

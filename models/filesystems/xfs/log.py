@@ -70,7 +70,7 @@ class MetaBuffer:
         self.checkpoint = 0
 
 
-NOWHERE = MetaBuffer(0, 0)
+NO_BUFFER = MetaBuffer(0, 0)
 """The buffer of nothing."""
 
 
@@ -300,7 +300,7 @@ class XfsLog:
         for item in batch:
             self._ail.pop(item, None)
         self._set_room()
-        batch.sort(key=_place)
+        batch.sort(key=_by_sector)
         aild.start_plug()
         for item in batch:
             segments = self._queue.limits.segments_of(item.sectors * SECTOR_BYTES)
@@ -311,5 +311,5 @@ class XfsLog:
         yield from aild.finish_plug()
 
 
-def _place(buffer: MetaBuffer) -> int:
+def _by_sector(buffer: MetaBuffer) -> int:
     return buffer.start_sector

@@ -218,7 +218,7 @@ class Xfs(DelallocFilesystem):
     def _resources(self, file: Any) -> tuple[object, ...]:
         return file, file.at_hand
 
-    def _place(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
+    def _allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         inode.file.at_hand = yield from self._convert(thread, inode, inode.file, int(at[PAGE]))
 
     def _convert(

@@ -134,3 +134,31 @@ def test_who_needs_room_writes_the_oldest_transaction_in_place() -> None:
     logged = [(start, blocks) for start, blocks, _ in requests if 1_000 <= start < 5_000]
     assert sum(blocks for _, blocks in logged) == 10 * 43
     assert max(start + blocks for start, blocks in logged) == 1_300, "the log goes round"
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_who_forces_during_a_commit_waits_for_it(wanted: bool) -> None:
+    """The second comes 1 us after the first, into the commit, whether another is wanted or not; both go on
+    once it is on disk.
+    """
+    log = Log(1_000)
+    journal, env = log.journal, log.layer.env
+    over: list[tuple[int, int]] = []
+
+    def first(thread: Thread) -> Steps:
+        yield from journal.start_handle(thread, 30)
+        journal.stop_handle(30, range(260))
+        yield from journal.force(thread)
+        over.append((env.now, journal.written_bytes))
+
+    def second(thread: Thread) -> Steps:
+        yield 1_000
+        if wanted:
+            journal._want()
+        yield from journal.force(thread)
+        over.append((env.now, journal.written_bytes))
+
+    log.run(first, second)
+    assert len(over) == 2
+    assert {written for _, written in over} == {263 * 4 * KIB}
+    assert min(when for when, _ in over) > 1_000 + 260 * 5

@@ -1,0 +1,195 @@
+"""``make mutants PART=models/block``: plant a seeded sample of mutants over a part, and print what survived.
+
+Each worker has a copy of the tree.  The mutant is written there, and a forked process runs the tests that
+reach it, the quickest first, until one fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from multiprocessing import Pool, current_process
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.mutants.operators import Mutant, count, mutants
+from tests.mutants.reach import measured
+
+ROOT: Final = Path(__file__).parent.parent.parent
+SOURCES: Final = ("sim", "models", "experiments")
+_EQUIVALENT: Final = Path(__file__).parent / "equivalent.toml"
+_COPIED: Final = (
+    *SOURCES,
+    "tests",
+    "notebooks",
+    "pyproject.toml",
+    "README.md",
+    "constraints.txt",
+    "Makefile",
+)
+
+
+class Verdict(NamedTuple):
+    """What the tests say of a mutant: killed, survived or, where they never ended, hung."""
+
+    mutant: Mutant
+    fate: str
+    tests: int
+
+
+def sample(part: str, most: int, seed: int) -> list[Mutant]:
+    """*most* mutants of all that the files below *part* allow."""
+    top = ROOT / part
+    files = [top] if top.is_file() else sorted(top.rglob("*.py"))
+    if not files:
+        sys.exit(f"PART={part}: no such file or folder; give one below {', '.join(SOURCES)}")
+    paths = [file.relative_to(ROOT) for file in files]
+    places = [(path, number) for path in paths for number in range(count(ROOT / path))]
+    chosen = random.Random(seed).sample(places, min(most, len(places)))
+    found: list[Mutant] = []
+    for path in paths:
+        found += mutants(ROOT, path, sorted(number for of, number in chosen if of == path))
+    return found
+
+
+def judged_equivalent() -> dict[tuple[str, str, str], str]:
+    """Why a mutant is none, by its file and by what it changes into what."""
+    entries = tomllib.loads(_EQUIVALENT.read_text()).get("mutant", [])
+    return {(entry["file"], entry["before"], entry["after"]): entry["why"] for entry in entries}
+
+
+def _judge(job: tuple[Mutant, list[str], float]) -> Verdict:
+    mutant, tests, limit_s = job
+    copy = ROOT / ".mutants" / f"copy-{current_process().name.rsplit('-', 1)[-1]}"
+    _bring_up_to_date(copy)
+    target = copy / mutant.path
+    original = target.read_bytes()
+    try:
+        target.write_text(mutant.code)
+        return Verdict(mutant, _fate(copy, tests, limit_s), len(tests))
+    finally:
+        target.write_bytes(original)
+        source = (ROOT / mutant.path).stat()
+        os.utime(target, ns=(source.st_atime_ns, source.st_mtime_ns))
+        _forget_compiled(copy)
+
+
+def _forget_compiled(copy: Path) -> None:
+    """What Numba kept for a mutant, and not for the sources as they are."""
+    mine = {folder.name for folder in (ROOT / "models" / "__pycache__").glob("numba-*")}
+    for folder in (copy / "models" / "__pycache__").glob("numba-*"):
+        if folder.name not in mine:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bring_up_to_date(copy: Path) -> None:
+    if (copy / ".ready").exists():
+        return
+    for old in copy.rglob("*.py"):
+        old.unlink()
+    copy.mkdir(exist_ok=True)
+    for name in _COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            but = shutil.ignore_patterns("__pycache__", "mutants")
+            shutil.copytree(source, copy / name, ignore=but, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, copy / name)
+    (copy / ".ready").touch()
+
+
+def _fate(copy: Path, tests: Sequence[str], limit_s: float) -> str:
+    """Run *tests* in *copy*, in a process of their own."""
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        _run(copy, tests)
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "hung"
+
+
+def _run(copy: Path, tests: Sequence[str]) -> None:
+    """In the forked process: pytest over *tests*, and nothing kept."""
+    silent = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silent, stream)
+    for name in [name for name in sys.modules if name.split(".")[0] in (*SOURCES, "tests")]:
+        del sys.modules[name]
+    os.chdir(copy)
+    sys.path[:] = [str(copy), *(entry for entry in sys.path if entry not in ("", str(ROOT)))]
+    os.environ |= {"PYTHONPATH": str(copy), "WBSIM_MUTANTS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    import pytest
+
+    os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])))
+
+
+def verdicts(jobs: Sequence[tuple[Mutant, list[str], float]], processes: int) -> Iterator[Verdict]:
+    """Of each job, as they come."""
+    import hypothesis  # noqa: F401  # before the fork, so that it costs once
+    import matplotlib.pyplot  # noqa: F401
+    import numba  # noqa: F401
+    import pandas  # noqa: F401
+    import pydantic  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.stats  # noqa: F401
+
+    with Pool(processes) as pool:
+        yield from pool.imap_unordered(_judge, jobs)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("part", help="a file or a folder: sim, models/block, experiments/captures ...")
+    parser.add_argument("--most", type=int, default=150, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--last-reach", action="store_true", help="do not measure again what reaches what")
+    given = parser.parse_args()
+    reach = measured(ROOT, SOURCES, given.last_reach)
+    for ready in (ROOT / ".mutants").glob("copy-*/.ready"):
+        ready.unlink()
+    jobs = []
+    for mutant in sample(given.part, given.most, given.seed):
+        tests = reach.tests_of(mutant.path, mutant.line)
+        compiles = "models.arrays.compiled" in mutant.code
+        jobs.append((mutant, tests, 30 + 5 * reach.seconds(tests) + (300 if compiles else 0)))
+    report(verdicts(jobs, given.processes), given.part)
+
+
+def report(found: Iterator[Verdict], part: str) -> None:
+    """Print each survivor as it is found, and the score."""
+    equivalent = judged_equivalent()
+    tally = {"killed": 0, "hung": 0, "survived": 0, "equivalent": 0}
+    for verdict in found:
+        mutant = verdict.mutant
+        fate = verdict.fate
+        if fate == "survived" and (str(mutant.path), mutant.before, mutant.after) in equivalent:
+            fate = "equivalent"
+        tally[fate] += 1
+        if fate == "survived":
+            print(f"{mutant}  [{verdict.tests} tests]", flush=True)
+    seen, judged = tally["killed"] + tally["hung"], sum(tally.values()) - tally["equivalent"]
+    print(
+        f"{part}: {seen} of {judged} killed ({100 * seen / max(judged, 1):.0f} %), {tally['hung']} of them"
+        f" hung; {tally['equivalent']} judged equivalent"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Where a source can be mutated, and how: mutmut's operators, and five that its list lacks.
+
+mutmut itself leaves decorated functions out, which here are all that Numba compiles and all properties; its
+operators do not.  Left out: docstrings, annotations, imports, decorators, and the texts of errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation.mutators import mutation_operators
+
+_OTHER_NAMES: Final = {
+    "popleft": "pop", "pop": "popleft", "append": "appendleft", "min": "max", "max": "min", "any": "all",
+    "all": "any", "argmin": "argmax", "argmax": "argmin", "ceil": "floor", "floor": "ceil",
+}  # fmt: skip
+_PASSED_OVER: Final = (
+    cst.Annotation, cst.Import, cst.ImportFrom, cst.Decorator, cst.Raise, cst.TypeAlias, cst.FormattedString,
+)  # fmt: skip
+
+
+class Mutant(NamedTuple):
+    """One mutation of the file at *path*: its *line* (from 1), what stands there and what would, and the
+    whole file with it.
+    """
+
+    path: Path
+    line: int
+    before: str
+    after: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.before}  ->  {self.after}"
+
+
+def _drop_statement(node: cst.Expr) -> Iterable[cst.CSTNode]:
+    """A call, or a wait, that nobody makes."""
+    if isinstance(node.value, cst.Call | cst.Yield):
+        yield cst.Pass()
+
+
+def _other_name(node: cst.Call) -> Iterable[cst.CSTNode]:
+    """The other end of a queue, the other extreme."""
+    function = node.func
+    name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", None)
+    if name in _OTHER_NAMES:
+        other = cst.Name(_OTHER_NAMES[name])
+        changed = function.with_changes(attr=other) if isinstance(function, cst.Attribute) else other
+        yield node.with_changes(func=changed)
+
+
+def _swap_arguments(node: cst.Call) -> Iterable[cst.CSTNode]:
+    """The first two arguments the other way round."""
+    first, second, *rest = [*node.args, None, None]
+    if first and second and not (first.keyword or second.keyword or first.star or second.star):
+        swapped = first.with_changes(value=second.value), second.with_changes(value=first.value)
+        yield node.with_changes(args=[*swapped, *(arg for arg in rest if arg is not None)])
+
+
+def _negate(node: cst.If | cst.While) -> Iterable[cst.CSTNode]:
+    """The other branch."""
+    yield node.with_changes(
+        test=cst.UnaryOperation(
+            operator=cst.Not(),
+            expression=node.test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]),
+        )
+    )
+
+
+def _shift_range(node: cst.Comparison) -> Iterable[cst.CSTNode]:
+    """An order the other way round."""
+    opposite = {
+        cst.LessThan: cst.GreaterThan, cst.GreaterThan: cst.LessThan,
+        cst.LessThanEqual: cst.GreaterThanEqual, cst.GreaterThanEqual: cst.LessThanEqual,
+    }  # fmt: skip
+    (target, *others) = node.comparisons
+    other = opposite.get(type(target.operator))
+    if other is not None and not others:
+        yield node.with_changes(comparisons=[target.with_changes(operator=other())])
+
+
+OPERATORS: Final[list[tuple[type, Callable[[Any], Iterable[cst.CSTNode]]]]] = [
+    *mutation_operators,
+    (cst.Expr, _drop_statement),
+    (cst.Call, _other_name),
+    (cst.Call, _swap_arguments),
+    (cst.If, _negate),
+    (cst.While, _negate),
+    (cst.Comparison, _shift_range),
+]
+
+
+class _Finder(cst.CSTVisitor):
+    """Collects every node that an operator changes, and what it makes of it."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, _PASSED_OVER) or _is_docstring(node) or _is_for_types(node):
+            return False
+        for of, operator in OPERATORS:
+            if isinstance(node, of):
+                self.found += [(node, new) for new in operator(node)]
+        if isinstance(node, cst.Assert):
+            node.test.visit(self)
+            return False
+        return True
+
+
+def _is_docstring(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)
+
+
+def _is_for_types(node: cst.CSTNode) -> bool:
+    """Whether it is ``if TYPE_CHECKING:``, ``__slots__`` or a Protocol."""
+    if isinstance(node, cst.If):
+        return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
+    if isinstance(node, cst.Assign):
+        target = node.targets[0].target
+        return isinstance(target, cst.Name) and target.value in ("__slots__", "__all__")
+    if isinstance(node, cst.ClassDef):
+        return any(getattr(base.value, "value", None) == "Protocol" for base in node.bases)
+    return False
+
+
+def count(path: Path) -> int:
+    """How many mutations the file at *path* allows."""
+    return len(_found(cst.parse_module(path.read_text())))
+
+
+def _found(module: cst.Module) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
+    finder = _Finder()
+    module.visit(finder)
+    return finder.found
+
+
+def mutants(root: Path, path: Path, numbers: Iterable[int]) -> Iterator[Mutant]:
+    """Those of the file at *path* below *root* that have these *numbers*, in the order of its source."""
+    wrapper = MetadataWrapper(cst.parse_module((root / path).read_text()))
+    module, positions = wrapper.module, wrapper.resolve(PositionProvider)
+    found = _found(module)
+    source = module.code.splitlines()
+    for number in numbers:
+        old, new = found[number]
+        at = positions[old].start
+        code = module.deep_replace(old, new).code  # type: ignore[arg-type]
+        before, after = _difference(source, code.splitlines())
+        yield Mutant(path, at.line, before, after, code)
+
+
+def _difference(old: list[str], new: list[str]) -> tuple[str, str]:
+    """The first line that differs, in both."""
+    for before, after in zip(old, new, strict=False):
+        if before != after:
+            return before.strip(), after.strip()
+    return "", ""

@@ -1,0 +1,116 @@
+"""Which tests reach a line, and how long each takes.
+
+Measured once for a state of the tests: the whole suite under coverage, each test a context.  What Numba
+compiles is not seen by it; there, the tests of the mirrored folder count as reaching, and the contracts.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+from coverage import CoverageData
+
+_KEPT: Final = Path(".mutants")
+BUDGET_S: Final = 60.0
+"""How many seconds of tests are run for one mutant at most, the quickest first."""
+
+
+class Reach:
+    """The tests by line, and their times (s)."""
+
+    def __init__(
+        self, root: Path, by_line: dict[str, dict[str, list[str]]], seconds: dict[str, float]
+    ) -> None:
+        self._root = root
+        self._by_line = by_line
+        self._seconds = seconds
+        self._files = {test.split("::")[0] for test in seconds}
+
+    def tests_of(self, path: Path, line: int) -> list[str]:
+        """The ids of the tests that reach *line* of *path*, the quickest first."""
+        lines = self._by_line.get(str(path), {})
+        found = lines.get(str(line)) or self._mirrored(path)
+        ordered, spent_s = [], 0.0
+        for test in sorted(found, key=lambda test: self._seconds.get(test, 0.0)):
+            spent_s += self._seconds.get(test, 0.0)
+            if ordered and spent_s > BUDGET_S:
+                break
+            ordered.append(test)
+        return self._unmeasured(path) + ordered
+
+    def seconds(self, tests: Sequence[str]) -> float:
+        """How long they take."""
+        return sum(self._seconds.get(test, 0.0) for test in tests)
+
+    def _unmeasured(self, path: Path) -> list[str]:
+        """Test files in the mirrored folder that are new since."""
+        found = (self._root / "tests" / path.parent).glob("test_*.py")
+        names = (str(file.relative_to(self._root)) for file in found)
+        return sorted(name for name in names if name not in self._files)
+
+    def _mirrored(self, path: Path) -> list[str]:
+        for folder in (path.parent, *path.parent.parents):
+            found = [test for test in self._seconds if test.startswith(f"tests/{folder}/")]
+            if found:
+                return found + [test for test in self._seconds if test.startswith("tests/contracts/")]
+        return list(self._seconds)
+
+
+def measured(root: Path, sources: Sequence[str], last: bool) -> Reach:
+    """The reach of the tests below *root* into *sources*; measured where the kept one is of another state, or
+    the *last* one.
+    """
+    kept = root / _KEPT / f"reach-{_digest(root, sources)}.json"
+    before = sorted((root / _KEPT).glob("reach-*.json"), key=lambda file: file.stat().st_mtime)
+    if last and before and not kept.exists():
+        kept = before[-1]
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        print("which tests reach what: the whole suite once, under coverage (minutes)", flush=True)
+        kept.write_text(json.dumps(_measure(root, sources)))
+    return Reach(root, **json.loads(kept.read_text()))
+
+
+def _digest(root: Path, sources: Sequence[str]) -> str:
+    digest = blake2b(digest_size=8)
+    for top in (*sources, "tests"):
+        for file in sorted((root / top).rglob("*.py")):
+            if "mutants" not in file.parts:
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _measure(root: Path, sources: Sequence[str]) -> dict[str, object]:
+    data, times = root / _KEPT / "coverage", root / _KEPT / "times.xml"
+    config = root / _KEPT / "coveragerc"
+    config.write_text(f"[run]\ndata_file = {data}\nparallel = true\n")
+    command = [
+        sys.executable, "-m", "pytest", "-q", "-n", "auto", f"--junitxml={times}", "--cov-context=test",
+        "--cov-report=", f"--cov-config={config}", *(f"--cov={source}" for source in sources),
+    ]  # fmt: skip
+    subprocess.run(command, cwd=root, check=True)
+    coverage = CoverageData(str(data))
+    coverage.read()
+    by_line = {
+        str(Path(file).relative_to(root.resolve())): {
+            str(line): sorted({context.rsplit("|", 1)[0] for context in contexts if context})
+            for line, contexts in coverage.contexts_by_lineno(file).items()
+        }
+        for file in coverage.measured_files()
+    }
+    return {"by_line": by_line, "seconds": _seconds(times)}
+
+
+def _seconds(times: Path) -> dict[str, float]:
+    """Of each test, by its id."""
+    return {
+        f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}": float(case.get("time", 0))
+        for case in ElementTree.parse(times).iter("testcase")
+    }
