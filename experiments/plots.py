@@ -35,8 +35,9 @@ def plot_directory(directory: Path) -> list[Path]:
         iterations = pd.read_parquet(directory / "iterations.parquet")
         outcomes = pd.DataFrame(document["outcomes"])
     except (OSError, ValueError, KeyError) as error:
+        why = f"no {Path(error.filename).name} in it" if isinstance(error, OSError) else str(error)
         raise bad(
-            str(directory), f"holds no result ({error}); make one with wbsim run CONFIG.toml --out DIR"
+            str(directory), f"holds no result ({why}); make one with wbsim run CONFIG.toml --out DIR"
         ) from None
     outcomes["extents_per_file"] = [
         sum(counts) / len(counts) if counts else 0.0 for counts in outcomes["extents"]

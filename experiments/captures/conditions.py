@@ -123,7 +123,10 @@ def _kernel(
         except ValueError as error:
             problems.append(Problem(place, "kernel", str(error)))
             eras.append(None)
-    return kernel, eras[0] or "", eras[1]
+    asked = eras[1]
+    if asked is not None and options.kernel not in (asked, kernel):
+        notes.append(f"{options.kernel} is asked for; the plug's rules are those that were read in {asked}")
+    return kernel, eras[0] or "", asked
 
 
 def _device(capture: Capture, options: Options) -> str:

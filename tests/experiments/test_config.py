@@ -199,6 +199,8 @@ def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest
     assert sorted(path.name for path in out.iterdir()) == ["case.json", "iterations.parquet"]
     assert main(["plot", str(out)]) == 0
     assert (out / "iterations.png").stat().st_size > 10_000
+    assert main(["plot", str(out / "no")]) == 2
+    assert f"{out / 'no'}: holds no result (no case.json in it)" in capsys.readouterr().err
 
 
 def test_a_sweep_over_texts_is_drawn(tmp_path: Path) -> None:

@@ -311,6 +311,15 @@ def issued(name: str) -> dict[str, Issued]:
     return what_if(story_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
 
 
+@pytest.mark.parametrize(("kernel", "notes"), [("9.9", 1), ("3.12.7", 1), ("3.11", 0), ("6.18.44", 1)])
+def test_a_kernel_that_was_not_read_is_said_to_be_another(kernel: str, notes: int) -> None:
+    """A what-if for a kernel whose rules are another's says whose."""
+    of = conditions_of(open_capture(named("dd12")), Options(kernel=kernel))
+    said = [note for note in of.notes if note.startswith(f"{kernel} is asked for")]
+    assert len(said) == notes
+    assert all(note.endswith(f"read in {of.asked}") for note in said)
+
+
 def test_interleaved_streams_need_the_whole_list() -> None:
     """Eight interleaved groups: trying the newest request alone costs most merges; the bytes are the same."""
     eras = issued("fsmark-xfs-ag8")
