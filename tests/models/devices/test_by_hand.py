@@ -1,0 +1,213 @@
+"""Small runs of each device, worked out by hand to the ns and the sector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from models.devices.disk import Disk, DiskSpec
+from models.devices.null import NullDevice, NullSpec
+from models.devices.raid0 import Raid0, Raid0Spec
+from models.devices.ssd import Ssd, SsdSpec
+from models.devices.write_cache import WriteCache, WriteCacheSpec
+from models.seams import Bio, Request
+from sim.engine import Environment
+from sim.units import KIB, MIB, MS, US
+from tests.harness import SlowDevice
+
+
+def ssd(env: Environment, **changes: Any) -> Ssd:
+    """Link 1 GB/s, 10 us a command, 20 us latency; a cache of two flash pages of 4 KiB, two planes, 1 ms."""
+    fields = {
+        "link": 10**9, "command_time": 10 * US, "latency": 20 * US, "cache": 8 * KIB, "units": 2,
+        "flash_page": 4 * KIB, "program_time": MS, "protected": True,
+    }  # fmt: skip
+    return Ssd(env=env, spec=SsdSpec.model_validate({**fields, **changes}), name="ssd")
+
+
+def submit(env: Environment, device: Any, *writes: tuple[int, int, int, str]) -> list[int]:
+    """When each of the writes (at, start, sectors, op) completes."""
+    ends = [-1] * len(writes)
+
+    def give(number: int, start: int, sectors: int, op: str) -> None:
+        def done() -> None:
+            assert ends[number] == -1, "it completes once"
+            ends[number] = env.now
+
+        device.submit(Request(Bio(start, sectors, op=op)), done)
+
+    for number, (at_ns, start, sectors, op) in enumerate(writes):
+        env.call_at(at_ns, 0, lambda write=(number, start, sectors, op): give(*write))  # type: ignore[misc]
+    env.run()
+    return ends
+
+
+def test_an_ssd_page_by_page() -> None:
+    """Each write takes 10 000 + 4 096 on the link. The third finds both pages of the cache being programmed,
+    the first until 1 014 096; the fourth follows on the link, when the second page has just been programmed;
+    the fifth waits for the third page, until 2 014 096.
+    """
+    env = Environment()
+    ends = submit(env, ssd(env), *((0, 8 * i, 8, "W") for i in range(5)))
+    assert ends == [34_096, 48_192, 1_034_096, 1_048_192, 2_034_096]
+
+
+def test_an_ssd_s_batch() -> None:
+    """The same five at once: 5 commands and 20 480 bytes until 70 480, and two rounds of programming after
+    that: the fifth page finds room at 2 070 480.
+    """
+    env, ends = Environment(), []
+    starts = np.arange(5, dtype=np.int64) * 8
+    ssd(env).submit_batch(starts, starts + 8, lambda: ends.append(env.now))
+    env.run()
+    assert ends == [2_090_480]
+
+
+def test_an_ssd_that_was_idle_begins_anew() -> None:
+    """The second write comes after everything was programmed."""
+    env = Environment()
+    assert submit(env, ssd(env), (0, 0, 8, "W"), (5 * MS, 8, 8, "W")) == [34_096, 5 * MS + 34_096]
+
+
+def test_half_pages_share_one() -> None:
+    """Writes of 2 KiB take 12 048 each; the fifth completes the third page's first half only, the sixth needs
+    room for that page at 72 288, and has it at 1 024 096, when the first page is programmed.
+    """
+    env = Environment()
+    ends = submit(env, ssd(env), *((0, 4 * i, 4, "W") for i in range(6)))
+    assert ends == [12_048 * i + 20_000 for i in range(1, 6)] + [1_024_096 + 20_000]
+
+
+def test_a_flush_waits_for_the_last_page_of_a_volatile_cache() -> None:
+    """The second page is programmed at 1 028 192; a protected cache needs no programming, and an idle drive
+    nothing.
+    """
+    for protected, ends in ((False, 1_028_192 + 20_000), (True, 48_192)):
+        env = Environment()
+        assert submit(env, ssd(env, protected=protected), (0, 0, 8, "W"), (0, 8, 8, "FW"))[1] == ends
+    env = Environment()
+    assert submit(env, ssd(env, protected=False), (0, 0, 4, "FW")) == [12_048 + 20_000]
+
+
+def test_an_indirection_unit_counts_once_where_a_write_goes_on_in_it() -> None:
+    """Units of 16 KiB, one flash page: the second write of 4 KiB goes on in the unit, the third
+    elsewhere opens one, and coming back opens another: three pages for a cache of one.
+    """
+    env = Environment()
+    device = ssd(env, flash_page=16 * KIB, cache=16 * KIB, units=1, indirection_unit=16 * KIB)
+    ends = submit(env, device, (0, 0, 8, "W"), (0, 8, 8, "W"), (0, 320, 8, "W"), (0, 16, 8, "W"))
+    assert ends == [34_096, 48_192, 1_034_096, 2_034_096]
+
+
+def disk(env: Environment, **changes: Any) -> Disk:
+    """A million sectors; 200 to 100 MB/s; half a turn 4 ms, seeks 1 to 10 ms; a cache of 1 MiB at 1 GB/s."""
+    fields = {
+        "size": 512_000_000, "outer": 200_000_000, "inner": 100_000_000, "turn_time": 8 * MS,
+        "track_seek": MS, "full_seek": 10 * MS, "cache": MIB, "link": 10**9,
+    }  # fmt: skip
+    return Disk(env=env, spec=DiskSpec.model_validate({**fields, **changes}), name="sda")
+
+
+def test_a_disk_s_service_over_its_whole_curve() -> None:
+    """From 0: a quarter of the disk is half of the seek's growth, at 175 MB/s; 64 % are 80 %, at 136 MB/s;
+    back from there to the beginning the same seek, at 200 MB/s; where the head is, the transfer alone.
+    """
+    device = disk(Environment())
+    assert device.service_ns(0, 1_000) == 2_560_000
+    assert device.service_ns(250_000, 251_000) == 4 * MS + MS + 4_500_000 + 512_000 * 10**9 // 175_000_000
+    assert device.service_ns(640_000, 641_000) == 4 * MS + MS + 7_200_000 + 512_000 * 10**9 // 136_000_000
+    device._head = 640_000
+    assert device.service_ns(0, 1_000) == 4 * MS + MS + 7_200_000 + 2_560_000
+    assert device.service_ns(640_000, 640_001) == 512 * 10**9 // 136_000_000
+
+
+def test_a_disk_sweeps_upwards_and_begins_anew() -> None:
+    """The first goes alone; what came meanwhile follows in the order of place from the head on, then from the
+    lowest; adjacent writes go as one. In the cache, each takes 512 ns a sector on the link.
+    """
+    env = Environment()
+    device = disk(env)
+    served: list[tuple[int, int]] = []
+    service_ns = device.service_ns
+
+    def seen(start: int, end: int) -> int:
+        served.append((start, end))
+        return service_ns(start, end)
+
+    device.service_ns = seen  # type: ignore[method-assign]
+    places = [500_000, 100_000, 700_000, 600_000, 100_008]
+    ends = submit(env, device, *((0, place, 8, "W") for place in places))
+    assert served == [(500_000, 500_008), (600_000, 600_008), (700_000, 700_008), (100_000, 100_016)]
+    assert ends == [4_096 * i for i in range(1, 6)]
+
+
+def test_a_full_disk_cache_waits_for_the_platters() -> None:
+    """A cache of 16 sectors: the first write leaves it at once for the platters, the next two fill it. The
+    fourth waits until these are on the platters, too.
+    """
+    env = Environment()
+    device = disk(env, cache=16 * 512)
+    ends = submit(env, device, *((0, 8 * i, 8, "W") for i in range(4)))
+    assert ends == [4_096, 8_192, 12_288, 20_480 + 40_960 + 4_096]
+
+
+def test_a_write_cache_piece_by_piece() -> None:
+    """32 KiB in front of a device of 1 ms, a piece of 16 sectors at a time; a command takes 1 000. The third
+    write has no room before the first piece has drained. Pieces end at multiples of 16.
+    """
+    env = Environment()
+    behind = SlowDevice(env, MS)
+    spec = WriteCacheSpec.model_validate(
+        {"size": 32 * KIB, "link": 10**9, "command_time": 1_000, "piece": 8 * KIB, "depth": 1,
+         "behind": {"kind": "null"}}
+    )  # fmt: skip
+    cache = WriteCache(env=env, spec=spec, name="c", behind=behind)
+    ends = submit(env, cache, (0, 0, 16, "W"), (0, 100, 40, "W"), (0, 200, 16, "W"))
+    assert ends == [9_192, 30_672, 1_009_192]
+    pieces = [(request.start_sector, request.end_sector) for request in behind.requests]
+    assert pieces == [(0, 16), (100, 112), (112, 128), (128, 140), (200, 208), (208, 216)]
+    assert env.now == 6 * MS
+
+
+def test_a_write_cache_drains_several_at_once() -> None:
+    """Depth 2: two of four pieces at 0, two at 1 ms."""
+    env = Environment()
+    behind = SlowDevice(env, MS)
+    spec = WriteCacheSpec.model_validate(
+        {
+            "size": MIB,
+            "link": 10**9,
+            "command_time": 0,
+            "piece": 8 * KIB,
+            "depth": 2,
+            "behind": {"kind": "null"},
+        }
+    )
+    submit(env, WriteCache(env=env, spec=spec, name="c", behind=behind), (0, 0, 64, "W"))
+    assert [request.start_sector for request in behind.requests] == [0, 16, 32, 48]
+    assert env.now == 2 * MS
+
+
+def test_an_array_splits_from_the_middle_of_a_chunk() -> None:
+    """Three members, chunks of 8 sectors: 20 to 52 begins in the middle of the third chunk, and has pieces
+    of one place each on members 2 and 0. It is done with the slowest.
+    """
+    env = Environment()
+    members = [SlowDevice(env, ns) for ns in (30, 50, 40)]
+    raid = Raid0(
+        env=env, spec=Raid0Spec.model_validate({"chunk": 4 * KIB, "members": []}), name="md0", members=members
+    )
+    assert submit(env, raid, (0, 20, 32, "FW"), (100, 48, 2, "W")) == [50, 130]
+    given = [[(r.start_sector, r.end_sector, r.op) for r in member.requests] for member in members]
+    assert given == [[(8, 20, "FW"), (16, 18, "W")], [(8, 16, "FW")], [(4, 16, "FW")]]
+
+
+def test_the_null_device_takes_no_time() -> None:
+    """One by one and many at once."""
+    env, ends = Environment(), []
+    device = NullDevice(env=env, spec=NullSpec(), name="nullb0")
+    assert submit(env, device, (7, 0, 8, "W")) == [7]
+    device.submit_batch(np.array([0]), np.array([8]), lambda: ends.append(env.now))
+    env.run()
+    assert ends == [7]
