@@ -1,0 +1,294 @@
+"""The flusher's loop, visit by visit: what it takes, when, and where it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from models.seams import UNLIMITED_PAGES, Signals
+from models.writeback.loop import Writeback
+from models.writeback.wb import WritebackContext
+from models.writeback.work import Work
+from sim.engine import Environment, Steps, Wait
+from sim.sync import Completion, HandOff, SpinLock
+
+
+class Sb:
+    """A superblock of this filesystem."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self.filesystem = filesystem
+
+
+class Loop:
+    """A context whose inodes take 100 ns each, under a list lock: 1 ns to take one, 2 to put it back, 10 to
+    move it; 5 outside of the lock. What happens is logged with its time.
+    """
+
+    def __init__(self, *, avg_write: int = 4, limit: int = 80, background: int = 0, **rules: Any) -> None:
+        self.env = Environment()
+        self.sb = Sb(self)
+        self.log: list[tuple[Any, ...]] = []
+        self.slices: list[tuple[int, int]] = []
+        self.budgets: list[int] = []
+        cache: Any = SimpleNamespace(
+            wbs=[], thresholds=lambda: SimpleNamespace(background=background, limit=limit), dirty=0
+        )
+        self.cache = cache
+        self.wb = WritebackContext("vda", SpinLock(self.env, "list_lock", HandOff(0, 0)), cache)
+        self.wb.bandwidth.avg_write = avg_write
+        self.share = lambda pages: pages
+        throttle: Any = SimpleNamespace(
+            wrote=lambda wb, since_ns: self.slices.append((since_ns, self.env.now)),
+            share=lambda wb, pages: self.share(pages),
+        )
+        chosen = {
+            "plug_scope": "none", "slice_time": 10_000, "quota_pages": None, "used_up": "redirty_tail",
+            "expire": 1_000, "interval": 5_000,
+        } | rules  # fmt: skip
+        costs: Any = SimpleNamespace(take_ns=1, requeue_ns=2, move_ns=10, inode_ns=5)
+        self.signals = Signals()
+        self.writeback = Writeback(
+            env=self.env, rules=SimpleNamespace(**chosen), costs=costs, cache=cache,  # type: ignore[arg-type]
+            throttle=throttle, signals=self.signals,
+        )  # fmt: skip
+        task = self.env.task("flusher")
+        self.thread: Any = SimpleNamespace(
+            task=task, start_plug=self._start_plug, finish_plug=self._finish_plug
+        )
+        self.writes_at_most = UNLIMITED_PAGES
+
+    def _start_plug(self) -> bool:
+        self.log.append((self.env.now, "plug"))
+        return True
+
+    def _finish_plug(self) -> Steps:
+        self.log.append((self.env.now, "unplug"))
+        yield 1_000
+
+    def write_pages(self, thread: Any, inode: Any, budget: int) -> Generator[Wait, None, int]:
+        """The filesystem's."""
+        assert inode.syncing
+        self.log.append((self.env.now, inode.name))
+        self.budgets.append(budget)
+        yield 100
+        written = min(inode.dirty_pages, budget, self.writes_at_most)
+        inode.dirty_pages -= written
+        self.wb.dirty -= written
+        self.cache.dirty -= written
+        return int(written)
+
+    def dirty(self, *inodes: tuple[str, int, int], sb: Any = None) -> None:
+        """Inodes by name, when they were dirtied and how many pages; of one superblock, or of *sb*."""
+        sb = sb or self.sb
+        for name, when_ns, pages in inodes:
+            inode: Any = SimpleNamespace(name=name, sb=sb, wb=self.wb, dirty_pages=pages, syncing=False)
+            self.wb.add(inode, when_ns)
+            self.wb.dirty += pages
+            self.wb.nr_dirty += pages
+            self.cache.dirty += pages
+
+    def perform(self, work: Work, at_ns: int = 0) -> list[tuple[Any, ...]]:
+        """What happens until *work*, which begins then, is over."""
+
+        def body() -> Steps:
+            yield from self.writeback.perform(self.thread, self.wb, work)
+            self.log.append((self.env.now, "over"))
+
+        self.env.start(self.thread.task, body(), at_ns)
+        self.env.run()
+        return self.log
+
+    def left(self) -> tuple[list[str], list[str], list[str]]:
+        """The lists: b_dirty, b_io, b_more_io."""
+        wb: Any = self.wb
+        return tuple([inode.name for inode in of] for of in (wb.b_dirty, wb.b_io, wb.b_more_io))  # type: ignore[return-value]
+
+
+def test_periodic_work_takes_what_has_expired() -> None:
+    """At 1 050 what was dirtied by 50: two inodes are moved (20 ns), the first is taken (6), each is written
+    (100) and put back as the next is taken (8); a second look finds nothing (6). Younger ones stay.
+    """
+    loop = Loop()
+    loop.dirty(("a", 0, 3), ("b", 50, 3), ("young", 500, 3))
+    assert loop.perform(Work("periodic"), 1_050) == [(1_076, "a"), (1_184, "b"), (1_298, "over")]
+    assert loop.left() == (["young"], [], [])
+    loop = Loop()
+    loop.dirty(("a", 51, 3))
+    assert loop.perform(Work("periodic"), 1_050) == [(1_056, "over")]
+
+
+def test_other_work_takes_all_and_a_sync_what_was_dirty_at_its_beginning() -> None:
+    """An inode that is dirtied in the middle of the first slice is background work's, too."""
+    for reason, names in (("background", ["a", "late"]), ("sync", ["a"])):
+        loop = Loop()
+        loop.dirty(("a", 0, 3))
+        loop.env.call_at(60, 0, lambda loop=loop: loop.dirty(("late", 60, 3)))  # type: ignore[misc]
+        assert [name for _, name in loop.perform(Work(reason), 50)] == [*names, "over"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("slice_time", "slices"), [(114, 3), (115, 2), (222, 2), (223, 1)])
+def test_a_slice_ends_with_its_time(slice_time: int, slices: int) -> None:
+    """Three inodes: 6, and 108 for each; the time is looked at after each."""
+    loop = Loop(slice_time=slice_time)
+    loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
+    loop.perform(Work("background"), 10)
+    assert len(loop.slices) == slices
+    assert loop.slices[0][0] == 40
+    assert [name for _, name in loop.log] == ["a", "b", "c", "over"]
+
+
+@pytest.mark.parametrize(
+    ("background", "names"), [(8, ["a"]), (6, ["a"]), (5, ["a", "b"]), (2, ["a", "b", "c"])]
+)
+def test_background_work_ends_at_the_threshold(background: int, names: list[str]) -> None:
+    """Of nine dirty pages, three go with each slice; it goes on while more than *background* are left."""
+    loop = Loop(slice_time=1, background=background)
+    loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
+    assert [name for _, name in loop.perform(Work("background"))] == [*names, "over"]
+
+
+def test_background_work_goes_on_while_a_context_has_more_than_its_share() -> None:
+    """Nothing is over the threshold of all, but this context may have two of its ten."""
+    loop = Loop(slice_time=1, background=10)
+    loop.share = lambda pages: pages // 5
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    assert [name for _, name in loop.perform(Work("background"))] == ["a", "b", "over"]
+    assert not loop.writeback.over_background(loop.wb)
+
+
+@pytest.mark.parametrize(
+    ("avg_write", "limit", "nr_pages", "budget"),
+    [
+        (5_000, 10**6, UNLIMITED_PAGES, 3_072),  # half a second: 2 500, and one chunk more, rounded down
+        (2_046, 10**6, UNLIMITED_PAGES, 1_024),
+        (2_048, 10**6, UNLIMITED_PAGES, 2_048),
+        (10**6, 8 * 1_500, UNLIMITED_PAGES, 2_048),  # an eighth of the limit
+        (10**6, 10**6, 700, 700),  # a chunk of 1 024, of which the work wants 700
+    ],
+)
+def test_a_chunk_is_half_a_second_of_bandwidth(
+    avg_write: int, limit: int, nr_pages: int, budget: int
+) -> None:
+    """writeback_chunk_size."""
+    loop = Loop(avg_write=avg_write, limit=limit)
+    loop.dirty(("a", 0, 3))
+    loop.perform(Work("start", nr_pages))
+    assert loop.budgets == [budget]
+
+
+def test_a_sync_s_budget_is_no_count() -> None:
+    """The whole file is meant, whatever was written before it."""
+    loop = Loop()
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    loop.perform(Work("sync"))
+    assert loop.budgets == [UNLIMITED_PAGES] * 2
+
+
+def test_asked_for_pages_are_counted_with_their_inodes() -> None:
+    """Eight pages are asked for: 3 and an inode, and again, are eight: the third is left on b_io."""
+    loop = Loop()
+    loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
+    loop.perform(Work("start", 8))
+    assert loop.left() == ([], ["c"], [])
+    assert loop.budgets == [8, 4]
+
+
+def test_a_quota_counts_pages_alone_and_is_for_all_inodes() -> None:
+    """To 2.6.39: of a quota of 5, the first takes 3, the second 2 of its 3; that goes to b_more_io where the
+    era puts it, and comes last in the next turn. A turn that leaves a part of the quota is the last.
+    """
+    loop = Loop(quota_pages=5, used_up="more_io", slice_time=1)
+    loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
+    loop.perform(Work("background"))
+    assert loop.budgets == [5, 2, 5, 2]
+    assert [name for _, name in loop.log] == ["a", "b", "c", "b", "over"]
+    assert len(loop.slices) == 2
+
+
+def test_an_inode_that_is_not_done_waits_at_the_tail() -> None:
+    """It could write 2 of 3 pages: dirtied again now, it comes after what waits."""
+    loop = Loop()
+    loop.writes_at_most = 2
+    loop.dirty(("a", 0, 3))
+    assert [name for _, name in loop.perform(Work("start", 3))] == ["a", "a", "over"]
+    loop = Loop()
+    loop.writes_at_most = 2
+    loop.dirty(("a", 0, 3))
+    loop.perform(Work("sync"))
+    assert loop.left()[0] == ["a"]
+    assert loop.wb.b_dirty[0].dirtied_when == 116
+
+
+def test_work_for_one_superblock_passes_others_over() -> None:
+    """Theirs are dirtied again, at the tail."""
+    loop = Loop()
+    mine: Any = Sb(loop)
+    loop.dirty(("other", 0, 3))
+    loop.dirty(("mine", 0, 3), sb=mine)
+    assert loop.perform(Work("sync", sb=mine)) == [(26, "mine"), (140, "over")]
+    assert loop.left() == (["other"], [], [])
+    assert loop.wb.b_dirty[0].dirtied_when == 26
+
+
+@pytest.mark.parametrize(
+    ("scope", "names"),
+    [
+        ("none", ["a", "b", "over"]),
+        ("mapping", ["plug", "a", "unplug", "plug", "b", "unplug", "over"]),
+        ("slice", ["plug", "a", "b", "unplug", "plug", "unplug", "over"]),
+        ("work", ["plug", "a", "b", "unplug", "over"]),
+    ],
+)
+def test_where_a_plug_opens(scope: str, names: list[str]) -> None:
+    """Around a mapping, a slice (the second one finds nothing) or the work."""
+    loop = Loop(plug_scope=scope)
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    assert [name for _, name in loop.perform(Work("sync"))] == names
+
+
+def test_who_asked_hears_of_the_end() -> None:
+    """After the last plug."""
+    loop = Loop(plug_scope="work")
+    done = Completion(loop.env)
+    told: list[int] = []
+    waiter = loop.env.task("waiter")
+
+    def wait() -> Steps:
+        yield from done.wait(waiter)
+        told.append(loop.env.now)
+
+    loop.env.start(waiter, wait())
+    loop.dirty(("a", 0, 3))
+    assert loop.perform(Work("background", done=done))[-1][0] == told[0] == 10 + 6 + 100 + 8 + 1_000
+
+
+def test_a_writer_takes_its_turn_on_the_same_lists() -> None:
+    """writeback_inodes_wbc: up to so many pages; what that took off the budget."""
+    loop = Loop(quota_pages=1_024, used_up="more_io")
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    took: list[int] = []
+
+    def body() -> Steps:
+        took.append((yield from loop.writeback.write_inodes(loop.thread, loop.wb, 4)))
+
+    loop.env.start(loop.thread.task, body())
+    loop.env.run()
+    assert took == [4]
+    assert loop.log == [(26, "a"), (134, "b")]
+    assert loop.left() == ([], [], ["b"])
+
+
+def test_each_visit_is_told() -> None:
+    """writeback_single_inode, with what was written."""
+    loop = Loop()
+    told: list[tuple[str, int]] = []
+    loop.signals.writeback_single_inode.observers.append(
+        lambda _, inode, wrote: told.append((inode.name, wrote))
+    )
+    loop.dirty(("a", 0, 3), ("b", 0, 5))
+    loop.perform(Work("background"))
+    assert told == [("a", 3), ("b", 5)]
