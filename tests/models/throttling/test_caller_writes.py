@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from models.page_cache.accounting import Thresholds
+from models.page_cache.bandwidth import WriteBandwidth
 from models.page_cache.shares import Proportions
-from models.throttling.caller_writes import Dirtier, lowered
+from models.seams import Signals
+from models.throttling.caller_writes import (
+    EXCEEDED_POLL_PAGES,
+    CallerWrites,
+    CallerWritesSpec,
+    Dirtier,
+    lowered,
+)
+from sim.engine import Environment, Steps, Wait
+from sim.units import MIB, MS
 
 
 def test_a_task_s_own_limit_falls_with_its_share() -> None:
@@ -15,3 +32,132 @@ def test_a_task_s_own_limit_falls_with_its_share() -> None:
         proportions.add(busy, 100)
     assert 870 <= lowered(1_000, proportions, busy) <= 900
     assert lowered(1_000, proportions, idle) >= 995
+
+
+class Writer:
+    """One that has dirtied 10 pages and checks: HZ 1000, limit 100 pages, background 50 (so that nobody is
+    held below 75); 40 pages between checks. Writing back takes 1 000 ns and what *wrote* says.
+    """
+
+    def __init__(self, dirty: int, nr_dirty: int, wrote: tuple[int, ...] = ()) -> None:
+        self.env = Environment()
+        self.asked: list[tuple[int, int]] = []
+        self.pauses: list[int] = []
+        self.started: list[int] = []
+        self.wrote = list(wrote)
+        self.wb: Any = SimpleNamespace(
+            dirty=dirty, nr_dirty=nr_dirty, written=0, dirty_exceeded=False, bandwidth=WriteBandwidth()
+        )
+        self.cache: Any = SimpleNamespace(
+            wbs=[self.wb], dirty=dirty, nr_dirty=nr_dirty, total_pages=32 * 2 * 40,
+            thresholds=lambda: Thresholds(background=50, limit=100),
+        )  # fmt: skip
+        self.flushers: Any = SimpleNamespace(
+            in_progress=lambda wb: bool(self.started),
+            start_background=lambda wb: self.started.append(self.env.now),
+        )
+        processors: Any = SimpleNamespace(count=2, sleep=self._sleep)
+        signals = Signals()
+        signals.balance_dirty_pages.observers.append(lambda _, dirty, pause: self.pauses.append(pause))
+        spec = CallerWritesSpec(hz=1000, initial_bandwidth=100 * MIB)
+        self.throttle = CallerWrites(
+            env=self.env, spec=spec, cache=self.cache, processors=processors, signals=signals
+        )
+        self.throttle.start([self.wb], self.flushers, self._write_back)
+
+    @staticmethod
+    def _sleep(task: Any, ns: int) -> Steps:
+        yield ns
+
+    def _write_back(self, thread: Any, wb: Any, pages: int) -> Generator[Wait, None, int]:
+        self.asked.append((self.env.now, pages))
+        yield 1_000
+        wrote = self.wrote.pop(0)
+        self.fall(wrote, wrote)
+        return wrote
+
+    def fall(self, dirty: int, nr_dirty: int) -> None:
+        """So many fewer are dirty, and dirty or under writeback."""
+        for counts in (self.wb, self.cache):
+            counts.dirty -= dirty
+            counts.nr_dirty -= nr_dirty
+
+    def balance(self) -> int:
+        """When it may go on (ns)."""
+        dirtier = self.throttle.dirtier()
+        dirtier.nr_dirtied = 10
+        task = self.env.task("writer")
+        thread: Any = SimpleNamespace(task=task)
+        ended: list[int] = []
+
+        def body() -> Steps:
+            yield from self.throttle.balance(thread, self.wb, dirtier)
+            ended.append(self.env.now)
+
+        self.env.start(task, body())
+        self.env.run()
+        assert dirtier.nr_dirtied == 0
+        return ended[0]
+
+
+def test_at_the_limit_nobody_writes_and_above_it_one_and_a_half_times_what_it_may_dirty() -> None:
+    """60 pages: half more than the 40 between two checks, which are more than the 10 that it dirtied."""
+    at = Writer(100, 100)
+    assert (at.balance(), at.asked, at.pauses) == (0, [], [])
+    above = Writer(101, 101, wrote=(1,))
+    assert (above.balance(), above.asked, above.pauses) == (1_000, [(0, 60)], [])
+    assert above.wb.dirty_exceeded, "only below the limit it is over"
+
+
+def test_who_wrote_its_part_goes_on_above_the_limit() -> None:
+    """40 and 20 pages of 300; between them a pause of a jiffy, to the next tick."""
+    of = Writer(300, 300, wrote=(40, 20))
+    assert of.balance() == MS + 1_000
+    assert (of.asked, of.pauses) == ([(0, 60), (MS, 60)], [1])
+    assert of.wb.dirty_exceeded
+    assert of.throttle.poll_pages(of.wb, of.throttle.dirtier()) == EXCEEDED_POLL_PAGES
+
+
+@pytest.mark.parametrize(
+    ("falls_at_ms", "pauses"),
+    [(20, [1, 2, 4, 8, 16]), (31, [1, 2, 4, 8, 16]), (32, [1, 2, 4, 8, 16, 32]),
+     (400, [1, 2, 4, 8, 16, 32, 64, 100, 100, 100])],
+)  # fmt: skip
+def test_where_all_is_under_writeback_pauses_double_up_to_a_tenth_of_a_second(
+    falls_at_ms: int, pauses: list[int]
+) -> None:
+    """Only 50 pages are dirty, 150 with those under writeback, until the device is done with 60."""
+    of = Writer(50, 150)
+    of.env.call_at(falls_at_ms * MS - 1, 0, lambda: of.fall(0, 60))
+    assert of.balance() == sum(pauses) * MS
+    assert (of.asked, of.pauses) == ([], pauses)
+    assert not of.wb.dirty_exceeded
+    assert of.throttle.poll_pages(of.wb, of.throttle.dirtier()) == 40
+
+
+@pytest.mark.parametrize(("dirty", "started"), [(50, []), (51, [0])])
+def test_background_writeback_is_started_above_its_threshold(dirty: int, started: list[int]) -> None:
+    """Once; not while it runs."""
+    of = Writer(dirty, dirty)
+    assert of.balance() == 0
+    assert of.started == started
+    of.balance()
+    assert of.started == started
+
+
+def test_the_bandwidth_is_looked_at_every_200_ms() -> None:
+    """From 100 MiB/s: after 199 ms nothing is counted; after 200 ms, 400 pages are 2 000 pages/s, which move
+    the estimate by 200 of 4 096 parts; a gap of over a second within one slice counts for nothing.
+    """
+    of = Writer(0, 0)
+    bandwidth = of.wb.bandwidth
+    assert bandwidth.write == 25_600
+    of.wb.written = 400
+    for now_ms, write, stamp in ((199, 25_600, 0), (200, (400_000 + 25_600 * 3_896) // 4_096, 200)):
+        of.env.now = now_ms * MS
+        of.throttle.wrote(of.wb, 0)
+        assert (bandwidth.write, bandwidth.stamp) == (write, stamp)
+    write = bandwidth.write
+    of.env.now = 1_300 * MS
+    of.throttle.wrote(of.wb, 250 * MS)
+    assert (bandwidth.write, bandwidth.stamp) == (write, 1_300)
