@@ -12,7 +12,7 @@ from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import P13_MACHINE
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
-from models.throttling.io_less import POLL_PAGES, Control, IoLessSpec, Limit
+from models.throttling.io_less import POLL_PAGES, Control, IoLessSpec, Limit, _poll_interval
 from sim.units import MIB, PAGE_BYTES, S
 from tests.harness import only, run_small
 
@@ -96,3 +96,71 @@ def test_inode_caches_shrink_what_may_be_dirty() -> None:
     assert cache.reclaiming
     share = PAGE_BYTES / (PAGE_BYTES + memory.inode_slab_bytes)
     assert cache.dirtyable_pages() == pytest.approx(empty * share, rel=1e-3)
+
+
+def test_the_hard_limit_follows_a_falling_threshold_by_a_32nd_every_200_ms() -> None:
+    """It rises at once; it falls towards the threshold, and not below what is dirty."""
+    limit = Limit(1000)
+    steps = [
+        (199, 1_000, 0, 0), (200, 1_000, 0, 1_000), (399, 500, 0, 1_000), (400, 500, 600, 988),
+        (600, 500, 600, 976), (800, 500, 990, 976), (1_000, 500, 975, 976), (1_200, 2_000, 0, 2_000),
+    ]  # fmt: skip
+    for now, threshold, nr_dirty, expected in steps:
+        limit.update(now, threshold, nr_dirty)
+        assert limit.hard(Thresholds(background=0, limit=0)) == expected, now
+    assert limit.hard(Thresholds(background=0, limit=3_000)) == 3_000
+
+
+def test_the_rate_falls_by_an_eighth_of_the_step_near_the_limit() -> None:
+    """10 240 pages in each 200 ms. At the setpoint nothing moves but the balanced rate: 25 576 * 25 600 /
+    51 201. At 199 000 the position is 104 of 1 024, the task rate 2 601 and the balanced one 1 300; the step
+    is what the last balanced rate is below the present one: 12 813, an eighth of which is 1 602.
+    """
+    of = control(175_000)
+    counts: Any = of._wb
+    counts.dirtied = 10_240
+    of.update(199, 0, LIMITS)
+    assert (of.bandwidth.stamp, of.bandwidth.balanced_ratelimit) == (0, 25_600)
+    of.update(200, 0, LIMITS)
+    assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (25_600, 12_787)
+    assert (of.bandwidth.stamp, of.bandwidth.dirtied_stamp, of.bandwidth.written_stamp) == (200, 10_240, 0)
+    counts.dirtied, counts.nr_dirty = 20_480, 199_000
+    of.update(400, 0, LIMITS)
+    assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (23_998, 1_300)
+
+
+def test_the_rate_rises_below_the_setpoint() -> None:
+    """From 1 000 at 160 000 pages: the position is 1 335 of 1 024, the task rate 1 304; the step of 304 is
+    halved once, as it is less than half of the rate, and an eighth of that, rounded up, is 19.
+    """
+    of = control(160_000)
+    of.bandwidth.dirty_ratelimit = 1_000
+    counts: Any = of._wb
+    counts.dirtied = 100
+    of.update(200, 0, LIMITS)
+    assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (1_019, 25_600)
+
+
+def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
+    """Nor does one that has no thresholds at hand move the rate; the stamps go on."""
+    of = control(199_000)
+    counts: Any = of._wb
+    counts.written = 400
+    of.update(200, 0, None)
+    assert (of.bandwidth.write, of.bandwidth.dirty_ratelimit) == ((400_000 + 25_600 * 3_896) // 4_096, 25_600)
+    before = of.bandwidth.write
+    counts.written = 800
+    of.update(1_201, 201, None)
+    assert (of.bandwidth.write, of.bandwidth.stamp, of.bandwidth.written_stamp) == (before, 1_201, 800)
+    counts.written = 1_200
+    of.update(2_202, 1_201, None)
+    assert of.bandwidth.write == (400_000 + before * (4_096 - 1_001)) // 4_096
+
+
+@pytest.mark.parametrize(
+    ("nr_dirty", "limit", "interval"),
+    [(0, 200_000, 256), (134_465, 200_000, 128), (199_997, 200_000, 1), (5, 5, 1)],
+)
+def test_who_is_far_from_the_limit_checks_seldom(nr_dirty: int, limit: int, interval: int) -> None:
+    """dirty_poll_interval: the root of the distance, as a power of two."""
+    assert _poll_interval(nr_dirty, limit) == interval
