@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 COLOURS: Final = ("#b2432f", "#27647b", "#c9a227", "#5b8c5a", "#6b4e71")
 MARKERS: Final = ("o", "s", "^", "D", "v")
+_LINES: Final = ("-", "--", ":", "-.")
+"""Of the programs of a variant."""
 _LEGIBLE_TICKS: Final = 9
 
 
@@ -109,14 +111,20 @@ def extents_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
 
 
 def over_time(title: str, iterations: pd.DataFrame) -> Figure:
-    """fs_mark's rate, IOPS and bandwidth per iteration over simulated time, one line per variant."""
+    """The rate of each program that has iterations, and IOPS and bandwidth of all disks from one iteration's
+    end to the next, over simulated time; one colour per variant.
+    """
     figure, (rate, iops, bandwidth) = _panels(3, title)
     for (variant, of), colour in zip(iterations.groupby("variant", sort=False), COLOURS, strict=False):
-        of = of[of["replication"] == of["replication"].min()]
+        of = of[of["replication"] == of["replication"].min()].sort_values("end_ns", kind="stable")
         seconds = of["end_ns"] / S
         took = seconds.diff().fillna(seconds.iloc[0])
-        style: dict[str, Any] = {"color": colour, "label": variant, "linewidth": 1.4}
-        rate.plot(seconds, of["files_per_sec"] / 1e3, **style)
+        style: dict[str, Any] = {"color": colour, "linewidth": 1.4}
+        several = of["program"].nunique() > 1
+        for (program, own), line in zip(of.groupby("program", sort=False), _LINES, strict=False):
+            if len(own) > 1:
+                label = f"{variant}, {program}" if several else str(variant)
+                rate.plot(own["end_ns"] / S, own["files_per_sec"] / 1e3, label=label, linestyle=line, **style)
         iops.plot(seconds, of["ios"].diff().fillna(of["ios"].iloc[0]) / took, **style)
         megabytes = of["sectors"].diff().fillna(of["sectors"].iloc[0]) * SECTOR_BYTES / 1e6
         bandwidth.plot(seconds, megabytes / took, **style)
