@@ -1,0 +1,148 @@
+"""The XFS log by hand: what is pushed when, in which records, and what is written back from it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from models.filesystems.xfs.log import LogCosts, LogSpec, MetaBuffer, XfsLog
+from models.seams import Thread
+from sim.engine import Steps
+from sim.units import KIB, MIB, S
+from tests.harness import BlockLayer
+
+
+class Log:
+    """A log of 1 MiB at sector 5 000, in a filesystem that begins at 100; two records of 4 KiB in flight, 512
+    bytes of each its header. A checkpoint is pushed at 16 KiB.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        self.layer = BlockLayer(era="3.11", pool="request_list")
+        self.env = self.layer.env
+        self.cache: Any = SimpleNamespace(reclaiming=False)
+        fields = {
+            "size": MIB, "iclog_bytes": 4 * KIB, "iclogs": 2, "record_header": 512,
+            "checkpoint_bytes": 16 * KIB, "sync_interval": 30 * S, "ail_pause": 1_000_000,
+        }  # fmt: skip
+        self.log = XfsLog(
+            site=self.layer._site, queue=self.layer.queue, spec=LogSpec.model_validate({**fields, **changes}),
+            costs=LogCosts(commit_ns=0, record_ns=1_000, buffer_ns=10), start_sector=5_000, first_sector=100,
+            cache=self.cache,
+        )  # fmt: skip
+
+    def run(self, until_ns: int = S) -> list[tuple[int, int, str]]:
+        """What the device was given until then: first sector, sectors, op."""
+        self.env.call_at(until_ns, 0, self.env.halt)
+        self.env.run()
+        return [(r.start_sector, r.sectors, r.op) for r in self.layer.device.requests]
+
+    def at(self, when_ns: int, act: Any, *arguments: Any) -> None:
+        """Call *act* then."""
+        self.env.call_at(when_ns, 0, lambda: act(*arguments))
+
+
+def test_a_checkpoint_is_pushed_when_it_is_large_enough_in_records_behind_each_other() -> None:
+    """16 383 bytes stay in memory; one more makes 16 384, of which each record holds 3 584: four whole ones,
+    and 2 048 bytes with their header, five sectors.
+    """
+    of = Log()
+    of.log.commit(16_383, MetaBuffer(0, 8))
+    assert of.run() == []
+    of = Log()
+    of.log.commit(16_383, MetaBuffer(0, 8))
+    of.at(500, of.log.commit, 1, MetaBuffer(8, 8))
+    assert of.run() == [(5_000 + 8 * i, 8, "FW") for i in range(4)] + [(5_032, 5, "FW")]
+    assert of.log.written_bytes == 4 * 4_096 + 5 * 512
+    assert of.log.checkpoint == 2
+
+
+def test_no_more_records_are_in_flight_than_there_are_buffers() -> None:
+    """The third waits until the first is on disk, the fourth for the second."""
+    of = Log()
+    of.log.commit(4 * 3_584 + 2_048, MetaBuffer(0, 8))
+    of.run()
+    times, latency_ns = of.layer.device.times, of.layer.device._latency_ns
+    assert times[1] < times[0] + latency_ns <= times[2]
+    assert times[1] + latency_ns <= times[3]
+    assert times[2] + latency_ns <= times[4]
+
+
+def test_an_item_is_logged_once_a_checkpoint_and_anew_in_the_next() -> None:
+    """By its number."""
+    of = Log()
+    buffer = MetaBuffer(0, 8)
+    for _ in range(3):
+        of.log.commit(100, buffer)
+    assert of.log._items == [buffer]
+    of.log.commit(16 * KIB, buffer)
+    of.run()
+    assert (of.log._items, buffer.checkpoint) == ([], 1)
+    of.log.commit(100, buffer)
+    assert (of.log._items, buffer.checkpoint) == ([buffer], 2)
+
+
+def test_the_log_begins_anew_where_a_record_would_end_behind_it() -> None:
+    """A log of 41 sectors, six times 3 584 bytes: the sixth record begins at 0 again."""
+    of = Log(size=41 * 512, checkpoint_bytes=4 * KIB, iclogs=1)
+    for i in range(6):
+        of.at(i * 10_000_000, of.log.commit, 3_584, MetaBuffer(8 * i, 8))
+        of.at(i * 10_000_000 + 1, of.log._want_push)
+    starts = [start for start, _, op in of.run() if op == "FW"]
+    assert starts == [5_000, 5_008, 5_016, 5_024, 5_032, 5_000]
+
+
+def test_who_forces_sleeps_until_its_checkpoint_is_on_disk() -> None:
+    """What came after the call is not waited for; an idle log not at all."""
+    of = Log()
+    over: list[tuple[str, int]] = []
+
+    def force(name: str, thread: Thread, start_ns: int) -> Steps:
+        yield start_ns
+        yield from of.log.force(thread.task)
+        over.append((name, of.log.written_bytes))
+
+    for name, start_ns in (("idle", 10), ("first", 1_000), ("second", 2_000)):
+        thread = of.layer._site.thread(name)
+        of.env.start(thread.task, force(name, thread, start_ns))
+    of.at(500, of.log.commit, 100, MetaBuffer(0, 8))
+    of.at(1_500, of.log.commit, 7_000, MetaBuffer(8, 8))
+    of.run()
+    assert over == [("idle", 0), ("first", 1_024), ("second", 1_024 + 4_096 + 4_096)]
+
+
+def test_the_sync_interval_forces_the_log_and_writes_what_it_holds_in_order_of_place() -> None:
+    """Two checkpoints: the buffers go out together, by sector, counted from where the filesystem begins; the
+    neighbours as one request.
+    """
+    of = Log(sync_interval=S)
+    of.log.commit(100, MetaBuffer(80, 8), MetaBuffer(16, 8))
+    of.at(1_000, of.log._want_push)
+    of.at(S // 2, of.log.commit, 100, MetaBuffer(0, 8), MetaBuffer(24, 8))
+    requests = of.run(2 * S - 1)
+    assert [request for request in requests if request[2] == "FW"] == [(5_000, 2, "FW"), (5_002, 2, "FW")]
+    assert [request for request in requests if request[2] == "W"] == [(116, 8, "W"), (180, 8, "W")]
+    assert [item.start_sector for item in of.log._ail] == [0, 24]
+
+
+@pytest.mark.parametrize(("used_kib", "full"), [(1_023, False), (1_024, True)])
+def test_a_log_is_full_when_its_size_is_used(used_kib: int, full: bool) -> None:
+    """By what grows and by what was written since the oldest item."""
+    of = Log(checkpoint_bytes=512 * KIB)
+    of.log.commit(used_kib * KIB, MetaBuffer(0, 8))
+    assert of.log.full == full
+
+
+def test_relogged_items_move_to_the_end_so_that_the_tail_moves() -> None:
+    """The oldest item is relogged: the tail is then the second one's."""
+    of = Log()
+    first, second = MetaBuffer(0, 8), MetaBuffer(8, 8)
+    for when_ns, buffer in ((0, first), (10_000_000, second), (20_000_000, first)):
+        of.at(when_ns, of.log.commit, 16 * KIB, buffer)
+    of.run()
+    assert list(of.log._ail) == [second, first]
+    each = 4 * 4_096 + 5 * 512
+    assert list(of.log._ail.values()) == [2 * each, 3 * each]
+    assert of.log._used_bytes() == each
