@@ -10,6 +10,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -345,4 +346,5 @@ def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
     except OSError as error:
         raise bad(str(path), f"{error.strerror}; give a directory that can be written with --out") from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # then nothing was begun
+            partial.unlink(missing_ok=True)
