@@ -1,9 +1,15 @@
-"""The global counters are the sums over all contexts."""
+"""The global counters are the sums over all contexts; thresholds and bandwidth in the kernel's integers."""
 
 from __future__ import annotations
 
-from models.page_cache.accounting import DirtyLimits, MemorySpec, PageCache
+from typing import Any
+
+import pytest
+
+from models.page_cache.accounting import DirtyLimits, MemorySpec, PageCache, Thresholds
+from models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
 from models.writeback.wb import WritebackContext
+from sim.units import MIB
 
 
 def test_what_is_dirty_anywhere_is_dirty() -> None:
@@ -19,3 +25,83 @@ def test_what_is_dirty_anywhere_is_dirty() -> None:
     assert (one.dirtied, two.dirtied) == (44, 7)
     assert (cache.dirty, cache.nr_dirty, cache.writeback) == (35, 45, 10)
     assert (cache.dirtied, cache.written) == (51, 6)
+
+
+def cache(ratios: tuple[int, int] = (10, 20), **limits: int) -> PageCache:
+    """Of 1 000 pages beside the kernel's, with 1 904 bytes of slab for each inode."""
+    memory = MemorySpec(memory=4_096_000 + MIB, kernel_reserve=MIB, inode_slab_bytes=1_904)
+    return PageCache(memory, DirtyLimits(dirty_background_ratio=ratios[0], dirty_ratio=ratios[1], **limits))
+
+
+def test_thresholds_are_percent_of_what_inode_caches_leave() -> None:
+    """1 000 pages; 200 inodes take 380 800 bytes of it; with 682 and a page each, memory is full, and more
+    of them take no more.
+    """
+    of = cache()
+    assert of.total_pages == 1_000
+    assert of.thresholds() == Thresholds(background=100, limit=200)
+    assert of.thresholds().freerun == 150
+    of.cached_inodes = 200
+    assert of.dirtyable_pages() == (4_096_000 - 380_800) // 4_096 == 907
+    assert of.thresholds() == Thresholds(background=90, limit=181)
+    for inodes, reclaiming in ((682, False), (683, True), (9_999, True)):
+        of.cached_inodes = inodes
+        assert of.dirtyable_pages() == (4_096_000 - 682 * 1_904) // 4_096
+        assert of.reclaiming == reclaiming
+
+
+def test_bytes_take_the_place_of_percent() -> None:
+    """Rounded up to pages, whatever the inode caches take."""
+    of = cache(dirty_background_bytes=4_097, dirty_bytes=40_960)
+    of.cached_inodes = 500
+    assert of.thresholds() == Thresholds(background=2, limit=10)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"ratios": (20, 20)}, {"ratios": (10, 101)}, {"dirty_bytes": 8_192},
+        {"dirty_background_bytes": 8_192},
+        {"dirty_bytes": 8_192, "dirty_background_bytes": 8_192},
+        {"dirty_bytes": 8_192, "dirty_background_bytes": 4_095},
+    ],
+)  # fmt: skip
+def test_limits_that_make_no_sense_are_refused(limits: Any) -> None:
+    """Background below the limit, both in one unit, a page at least."""
+    with pytest.raises(ValueError, match="dirty_"):
+        cache(**limits)
+
+
+def test_limits_at_their_bounds_are_taken() -> None:
+    """100 percent; a page."""
+    assert cache((99, 100)).thresholds() == Thresholds(background=990, limit=1_000)
+    assert cache(dirty_background_bytes=4_096, dirty_bytes=4_097).thresholds() == Thresholds(1, 2)
+
+
+def test_memory_has_a_mebibyte_at_least() -> None:
+    """Beside what the kernel keeps."""
+    with pytest.raises(ValueError, match="less than 1 MiB"):
+        MemorySpec(memory=2 * MIB, kernel_reserve=MIB + 1, inode_slab_bytes=1)
+    MemorySpec(memory=2 * MIB, kernel_reserve=MIB, inode_slab_bytes=1)
+
+
+def test_the_bandwidth_estimate_in_integers() -> None:
+    """HZ 1000: a period of 4 096 jiffies. 500 pages in 200 ms from 1 000 pages/s; the average follows by an
+    eighth while both say so; after more than a period only the last counts.
+    """
+    of = WriteBandwidth()
+    of.start(1_000)
+    of.update_write(200, 500, 1_000)
+    assert (of.write, of.avg_write) == ((500_000 + 1_000 * 3_896) // 4_096, 1_000) == (1_073, 1_000)
+    of.update_write(200, 500, 1_000)
+    assert (
+        (of.write, of.avg_write) == ((500_000 + 1_073 * 3_896) // 4_096, 1_000 + (73 >> 3)) == (1_142, 1_009)
+    )
+    of.avg_write = 2_000
+    of.update_write(200, 0, 1_000)
+    assert (of.write, of.avg_write) == (1_142 * 3_896 // 4_096, 2_000 - (858 >> 3)) == (1_086, 1_893)
+    of.update_write(4_096, 8_192, 1_000)
+    assert of.write == 2_000
+    of.update_write(4_097, 8_194, 1_000)
+    assert (of.write, of.avg_write) == (2_000, 2_000)
+    assert [roundup_pow2(value) for value in (1, 2, 3, 4, 5, 3_000)] == [1, 2, 4, 4, 8, 4_096]

@@ -1,0 +1,196 @@
+"""A file's pages by hand: holes (.), delayed (d), reserved (r), mapped (m), dirty (D); capital H and d with a
+block held: a hole (H) and a delayed page (h).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from models.page_cache.file_pages import (
+    DELAYED,
+    DIRTY,
+    HELD,
+    HOLE,
+    MAPPED,
+    RESERVED,
+    FilePages,
+    awaiting_run,
+    count_extents,
+    delayed_extent,
+    extent_before,
+    hold_blocks,
+    is_delayed,
+    last_used,
+    map_blocks,
+    next_dirty,
+    run_alike,
+    start_writeback,
+    unplaced_around,
+    use_held,
+)
+
+LETTERS = {
+    ".": HOLE, "d": DELAYED, "r": RESERVED, "m": MAPPED, "D": DIRTY, "H": HOLE | HELD, "h": DELAYED | HELD,
+}  # fmt: skip
+
+
+def file(
+    states: str, blocks: dict[int, int] | None = None, size: int | None = None, base: int = 0
+) -> FilePages:
+    """One with these pages; *blocks* by page. It ends behind the last letter, or at *size*."""
+    made = FilePages(len(states), base)
+    made.pages.states[:] = [LETTERS[letter] for letter in states]
+    made.pages.blocks[:] = -1
+    for page, block in (blocks or {}).items():
+        made.pages.blocks[page] = block
+    made.pages.size[0] = len(states) if size is None else size
+    return made
+
+
+def letters(of: FilePages) -> str:
+    """Its states."""
+    names = {state: letter for letter, state in LETTERS.items()}
+    return "".join(names[state] for state in of.pages.states.tolist())
+
+
+def test_dirty_pages_are_found_up_to_the_end_of_the_file() -> None:
+    """Delayed, dirty and held ones; not reserved, mapped or held holes, and none behind the end."""
+    pages = file(".rmHdDh").pages
+    assert [next_dirty(pages, page) for page in range(7)] == [4, 4, 4, 4, 4, 5, 6]
+    assert next_dirty(file("...d", size=3).pages, 0) == -1
+
+
+def test_a_delayed_extent_is_what_is_delayed_or_reserved_together() -> None:
+    """From its first to behind its last page; to the file's edges."""
+    pages = file("mddrrd.rr").pages
+    assert delayed_extent(pages, 3) == delayed_extent(pages, 1) == (1, 5)
+    assert delayed_extent(pages, 8) == (7, 2)
+    assert delayed_extent(file("dd").pages, 1) == (0, 2)
+    assert [is_delayed(LETTERS[letter]) for letter in ".drmDHh"] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_the_extent_in_front() -> None:
+    """The last page before it that is no hole; of all, the last used."""
+    pages = file("m..H.d..").pages
+    assert [extent_before(pages, page) for page in (0, 1, 3, 4, 8)] == [-1, 0, 0, 3, 5]
+    assert last_used(pages) == 5
+    assert last_used(file("...").pages) == -1
+
+
+def test_blocks_make_delayed_pages_dirty_and_reserved_ones_mapped() -> None:
+    """From the block on."""
+    of = file("ddrd")
+    map_blocks(of.pages, 1, 70, 2)
+    assert (letters(of), of.pages.blocks.tolist()) == ("dDmd", [-1, 70, 71, -1])
+
+
+def test_held_blocks_are_used_and_join_their_neighbours() -> None:
+    """Each join makes one extent fewer: none, in front, behind, both."""
+    of = file(".ddH")
+    hold_blocks(of.pages, 0, 40, 3)
+    assert (letters(of), of.pages.blocks.tolist()) == ("HhhH", [40, 41, 42, -1])
+    for front, back, made in ((9, 99, 1), (10, 99, 0), (9, 13, 0), (10, 13, -1)):
+        of = file("mhhm", {0: front, 1: 11, 2: 12, 3: back})
+        assert use_held(of.pages, 1, 2) == made
+        assert letters(of) == "mDDm"
+    assert use_held(file("h", {0: 5}).pages, 0, 1) == 1
+    assert use_held(file("Hh", {0: 4, 1: 5}).pages, 1, 1) == 1, "a held hole is no extent"
+
+
+@pytest.mark.parametrize(
+    ("states", "blocks", "at_most", "run"),
+    [
+        ("dddm", {}, 9, 3),
+        ("dddd", {}, 2, 2),
+        ("DDD", {0: 5, 1: 6, 2: 8}, 9, 2),
+        ("DDD", {0: 5, 1: 6, 2: 7}, 9, 3),
+        ("Dm", {0: 5, 1: 6}, 9, 1),
+        ("hh", {0: 5, 1: 6}, 9, 2),
+        ("hh", {0: 5, 1: 7}, 9, 1),
+        ("hd", {0: 5}, 9, 1),
+    ],
+)
+def test_a_run_is_alike_in_state_and_lies_together(
+    states: str, blocks: dict[int, int], at_most: int, run: int
+) -> None:
+    """Delayed pages have no blocks yet."""
+    assert run_alike(file(states, blocks).pages, 0, at_most) == run
+
+
+def test_what_awaits_its_blocks_may_have_some_held() -> None:
+    """Delayed, held or not; a dirty page has its block."""
+    assert awaiting_run(file("mdhdD", {2: 5, 4: 6}).pages, 1, 9) == 3
+    assert awaiting_run(file("dddd").pages, 0, 2) == 2
+    assert awaiting_run(file("dd").pages, 0, 9) == 2
+    assert awaiting_run(file("r").pages, 0, 9) == 0
+
+
+def test_what_is_unplaced_around_a_page() -> None:
+    """Up to what has a block or has one held, within bounds."""
+    pages = file("mdd.rdH").pages
+    assert unplaced_around(pages, 3, 0, 7) == (1, 6)
+    assert unplaced_around(pages, 3, 2, 5) == (2, 5)
+    assert unplaced_around(file(".d.").pages, 1, 0, 99) == (0, 3)
+
+
+def test_pages_under_writeback_are_mapped() -> None:
+    """As many as are told."""
+    of = file("DDDD")
+    start_writeback(of.pages, 1, 2)
+    assert letters(of) == "DmmD"
+
+
+def test_extents_break_where_blocks_do_and_at_the_end_of_the_file() -> None:
+    """Blocks 5 6, 8, a delayed page, 20 21; what lies behind the end is an extent of its own, and freed."""
+    of = file("mDmdmmm", {0: 5, 1: 6, 2: 8, 4: 20, 5: 21, 6: 22}, size=6, base=100)
+    assert [tuple(extent) for extent in of.extents()] == [(0, 105, 2), (2, 108, 1), (4, 120, 2), (6, 122, 1)]
+    assert of.extent_count() == 4
+    assert count_extents(of.pages, 1, 5) == 2
+    assert of.trim() == [(122, 1)]
+    assert letters(of) == "mDmdmm."
+    assert of.extent_count() == 3
+
+
+def test_what_is_held_is_given_up_in_runs() -> None:
+    """Of the disk's blocks; the pages wait as before."""
+    of = file("Hhmhh", {0: 7, 1: 8, 2: 9, 3: 10, 4: 30}, base=100)
+    assert of.give_up_held() == [(107, 2), (110, 1), (130, 1)]
+    assert letters(of) == ".dmdd"
+    assert of.give_up_held() == []
+
+
+def test_a_file_grows_and_keeps_what_it_has() -> None:
+    """At least twofold; up to where it may be written grows with it. Nothing happens where there is room."""
+    of = file("mD", {0: 5, 1: 6})
+    of.make_room(2, 2)
+    assert (len(of.pages.states), of.end) == (2, 2)
+    of.make_room(3, 3)
+    assert (letters(of), of.pages.blocks[:2].tolist(), of.end) == ("mD..", [5, 6], 4)
+    of.make_room(100, 50)
+    assert (len(of.pages.states), of.end, of.size) == (100, 50, 2)
+
+
+def test_block_numbers_are_widened_when_they_need_it() -> None:
+    """Beyond 2^31 in front of or behind the base."""
+    for first, wide in (
+        (1 << 31, True),
+        ((1 << 31) - 9, True),
+        ((1 << 31) - 10, True),
+        ((1 << 31) - 11, False),
+    ):
+        of = FilePages(4, 0)
+        assert of.reach(first, 10) == first
+        assert (of.pages.blocks.dtype == np.int64) == wide
+    for base, wide in (((1 << 31) + 4, False), ((1 << 31) + 5, True)):
+        of = FilePages(4, base)
+        assert of.reach(5, 1) == 5 - base
+        assert (of.pages.blocks.dtype == np.int64) == wide

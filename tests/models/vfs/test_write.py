@@ -1,0 +1,77 @@
+"""write(2): what becomes dirty, what it costs, and when the writer has to ask."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from models.vfs.write import BufferedWriter, WriteCosts
+from models.writeback.wb import WritebackContext
+from sim.engine import PARK, Environment
+from sim.sync import HandOff, SpinLock
+
+
+class Writer:
+    """A call costs 100 and 10 a page, a close 30, the list 7; it has to ask every *poll* pages."""
+
+    def __init__(self, poll: int = 4) -> None:
+        self.env = Environment()
+        self.env.now = 1_000
+        self.asked: list[Any] = []
+        cache: Any = SimpleNamespace(wbs=[])
+        self.wb = WritebackContext("vda", SpinLock(self.env, "list_lock", HandOff(0, 0)), cache)
+        self.dirtier: Any = SimpleNamespace(nr_dirtied=0)
+        throttle: Any = SimpleNamespace(
+            dirtier=lambda: self.dirtier, poll_pages=lambda wb, dirtier: poll,
+            balance=lambda *parts: self.asked.append(parts),
+        )  # fmt: skip
+        self.task = self.env.task("writer")
+        self.thread: Any = SimpleNamespace(task=self.task)
+        costs = WriteCosts(call_ns=100, page_ns=10, close_ns=30, mark_ns=7)
+        self.writer = BufferedWriter(env=self.env, thread=self.thread, costs=costs, throttle=throttle)
+
+    def inode(self, dirty_pages: int = 0, syncing: bool = False) -> Any:
+        """One of the context, with so many pages dirty already."""
+        return SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, syncing=syncing, dirtied_when=0)
+
+
+def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
+    """7 under the lock, and what the caller goes on with; the second time, that alone."""
+    of = Writer()
+    inode = of.inode()
+    assert of.writer.dirty(inode, 3, 50) == 57
+    assert (list(of.wb.b_dirty), inode.dirtied_when, inode.dirty_pages) == ([inode], 1_000, 3)
+    assert of.wb.lock.stat.hold_ns == 7
+    assert of.writer.dirty(inode, 2, 40) == 40
+    assert (list(of.wb.b_dirty), inode.dirty_pages) == ([inode], 5)
+    assert (of.wb.dirty, of.wb.nr_dirty, of.wb.dirtied, of.dirtier.nr_dirtied) == (5, 5, 5, 5)
+    assert of.task.system_ns == 57 + 40
+    assert (of.writer.copy_ns(3), of.writer.close_ns) == (130, 30)
+
+
+def test_an_inode_that_is_written_back_is_not_listed() -> None:
+    """Whoever writes it back will put it where it belongs."""
+    of = Writer()
+    assert of.writer.dirty(of.inode(syncing=True), 1, 50) == 50
+    assert not of.wb.b_dirty
+    assert (of.wb.dirty, of.task.system_ns) == (1, 50)
+
+
+def test_who_finds_the_list_locked_spins() -> None:
+    """The flusher has it until 1 020."""
+    of = Writer()
+    of.wb.lock.section(of.env.task("flusher"), 20)
+    assert of.writer.dirty(of.inode(), 1, 50) is PARK
+
+
+def test_a_writer_asks_after_so_many_pages() -> None:
+    """Four; until then it may write what is left of them, and one page at least."""
+    of = Writer()
+    inode = of.inode()
+    assert (of.writer.room(of.wb), of.writer.due(of.wb)) == (4, False)
+    of.writer.dirty(inode, 3, 0)
+    assert (of.writer.room(of.wb), of.writer.due(of.wb)) == (1, False)
+    of.writer.dirty(inode, 1, 0)
+    assert (of.writer.room(of.wb), of.writer.due(of.wb)) == (1, True)
+    of.writer.balance(of.wb)
+    assert of.asked == [(of.thread, of.wb, of.dirtier)]
