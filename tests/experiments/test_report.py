@@ -201,13 +201,16 @@ def test_an_interval_of_replications_or_of_iterations() -> None:
     equal = replace(RUN, samples=tuple(sample(i, 1, i, i, i, i, i) for i in range(1, 102)))
     assert figure(metric, [equal]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
     assert str(figure(metric, [RUN]).low) == "nan"
-    # The first tenth is left out, and the half-width is relative: 20 s of 2 s and 80 of 1 s.
-    slow_first = [*range(2, 42, 2), *range(41, 122)]
-    uneven = replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in slow_first))
-    interval = figure(metric, [uneven])
-    assert interval.mean == 4.0
-    assert interval.low < 4.0 < interval.high
-    assert interval.high - 4.0 == pytest.approx(4.0 - interval.low)
+    # The first tenth is left out: ten iterations of 50 s, then ninety of 1 s.
+    ends = [*range(50, 501, 50), *range(501, 591)]
+    uneven = replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))
+    assert figure(metric, [uneven]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
+    # The half-width is relative: batches of nine iterations, half of them 1 s, half 3 s.
+    ends = [*range(1, 11), *range(11, 56), *range(58, 58 + 3 * 46, 3)]
+    wide = figure(metric, [replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))])
+    assert wide.mean == 4.0
+    assert wide.high - 4.0 == pytest.approx(4.0 - wide.low)
+    assert 0.5 < wide.high - 4.0 < 2.5
 
 
 def test_the_published_rows_are_read_in_order() -> None:

@@ -110,7 +110,10 @@ def _fate(copy: Path, tests: Sequence[str], limit_s: float) -> str:
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
-        _run(copy, tests)
+        try:
+            _run(copy, tests)
+        finally:
+            os._exit(2)  # whatever happens, a child never goes on as the parent
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -140,12 +143,10 @@ def _run(copy: Path, tests: Sequence[str]) -> None:
 
 def verdicts(jobs: Sequence[tuple[Mutant, list[str], float]], processes: int) -> Iterator[Verdict]:
     """Of each job, as they come."""
-    import hypothesis  # noqa: F401  # before the fork, so that it costs once
-    import matplotlib.pyplot  # noqa: F401
+    import matplotlib.pyplot  # noqa: F401  # before the fork, so that it costs once
     import numba  # noqa: F401
     import pandas  # noqa: F401
     import pydantic  # noqa: F401
-    import pytest  # noqa: F401
     import scipy.stats  # noqa: F401
 
     with Pool(processes) as pool:

@@ -42,3 +42,29 @@ def test_an_interrupt_charges_whom_it_hits() -> None:
     where[0] = 0.9
     cpus.interrupt(500)
     assert (task.owed_ns, task.system_ns) == (500, 500)
+
+
+def test_who_slept_waits_for_a_processor_again() -> None:
+    """One processor: the first sleeps from 0 to 10 and wants it back while the second has it until 25."""
+    env = Environment()
+    processors = Processors(env, 1, 1_000, lambda: 0.0)
+    log: list[tuple[int, str]] = []
+    first, second = env.task("first"), env.task("second")
+
+    def one() -> Steps:
+        assert processors.enter(first) is None
+        yield from processors.sleep(first, 10)
+        log.append((env.now, "first"))
+        processors.leave(first)
+
+    def two() -> Steps:
+        yield 1
+        assert processors.enter(second) is None
+        yield 24
+        log.append((env.now, "second"))
+        processors.leave(second)
+
+    env.start(first, one())
+    env.start(second, two())
+    env.run()
+    assert log == [(25, "second"), (25, "first")]

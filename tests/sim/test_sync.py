@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sim.engine import Environment, Steps, Task
 from sim.probe import Gauge
-from sim.sync import HandOff, Mutex, SpinLock
+from sim.sync import HandOff, LockStat, Mutex, SpinLock
 
 QUEUED, TICKET = HandOff(100, 0), HandOff(100, 110)
 
@@ -161,3 +161,24 @@ def test_a_mutex_is_fair_and_its_waiters_spin_not() -> None:
     env.run()
     assert log == [("0", 0), ("2", 1_070), ("1", 2_140)]
     assert all(task.spin_ns == 0 for task in tasks)
+
+
+def test_a_lock_s_counters_by_hand() -> None:
+    """Held 100 from 0; asked for at 30 and at 60, for 20 and 10, with a hand-off of 5: waits of 75 and 70."""
+    env = Environment()
+    lock = SpinLock(env, "lock", HandOff(5, 0))
+    tasks = [env.task(str(number)) for number in range(3)]
+    ends: list[int] = []
+
+    def body(number: int, start_ns: int, hold_ns: int) -> Steps:
+        yield start_ns
+        yield lock.section(tasks[number], hold_ns, 1)
+        ends.append(env.now)
+
+    assert lock.stat == LockStat(0, 0, 0, 0, 0)
+    for number, (start_ns, hold_ns) in enumerate(((0, 100), (30, 20), (60, 10))):
+        env.start(tasks[number], body(number, start_ns, hold_ns))
+    env.run()
+    assert ends == [101, 126, 141]
+    assert lock.stat == LockStat(acquisitions=3, contentions=2, wait_ns=75 + 70, wait_max_ns=75, hold_ns=130)
+    assert [task.spin_ns for task in tasks] == [0, 75, 70]
