@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 COLOURS: Final = ("#b2432f", "#27647b", "#c9a227", "#5b8c5a", "#6b4e71")
 MARKERS: Final = ("o", "s", "^", "D", "v")
 _LINES: Final = ("-", "--", ":", "-.")
-"""Of the programs of a variant."""
+"""Of the programs of a variant, in turn."""
 _LEGIBLE_TICKS: Final = 9
 
 
@@ -37,7 +38,8 @@ def plot_directory(directory: Path) -> list[Path]:
         iterations = pd.read_parquet(directory / "iterations.parquet")
         outcomes = pd.DataFrame(document["outcomes"])
     except (OSError, ValueError, KeyError) as error:
-        why = f"no {Path(error.filename).name} in it" if isinstance(error, OSError) else str(error)
+        missing = getattr(error, "filename", None)
+        why = str(error).strip() if missing is None else f"no {Path(missing).name} in it"
         raise bad(
             str(directory), f"holds no result ({why}); make one with wbsim run CONFIG.toml --out DIR"
         ) from None
@@ -121,7 +123,7 @@ def over_time(title: str, iterations: pd.DataFrame) -> Figure:
         took = seconds.diff().fillna(seconds.iloc[0])
         style: dict[str, Any] = {"color": colour, "linewidth": 1.4}
         several = of["program"].nunique() > 1
-        for (program, own), line in zip(of.groupby("program", sort=False), _LINES, strict=False):
+        for (program, own), line in zip(of.groupby("program", sort=False), cycle(_LINES), strict=False):
             if len(own) > 1:
                 label = f"{variant}, {program}" if several else str(variant)
                 rate.plot(own["end_ns"] / S, own["files_per_sec"] / 1e3, label=label, linestyle=line, **style)

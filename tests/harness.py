@@ -74,6 +74,28 @@ def change(inputs: dict[str, Any], path: str, value: Any) -> None:
 LIMITS = QueueLimits(max_sectors_bytes=512 * KIB, max_segments=128, max_segment_bytes=64 * KIB, nomerges=0)
 
 
+FIO = "fio --bs=4k --create_on_open=1 --fallocate=none"
+
+
+def loop_config(
+    command: str, *, dirty_mib: int, kernel: str = "6.18", filesystem: str = "loop-xfs", more: str = ""
+) -> str:
+    """A configuration of the machine that was measured, for *command*, with *dirty_mib* MiB of dirty pages
+    and half of it in the background; *more* lines go with the scenario.
+    """
+    return f"""\
+title = "on the machine that was measured"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "{kernel}"
+kernel.dirty.dirty_bytes = "{dirty_mib} MiB"
+kernel.dirty.dirty_background_bytes = "{dirty_mib // 2} MiB"
+filesystem.like = "{filesystem}"
+workload.command = "{command}"
+{more}
+"""
+
+
 def small_scenario(
     *,
     patched: bool = False,

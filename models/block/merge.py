@@ -2,8 +2,8 @@
 
 Stands for blk_try_merge, ll_back_merge_fn, ll_front_merge_fn, ll_merge_requests_fn (block/blk-merge.c).
 Pure: no clock, no dice.  One rule serves requests and bios that are objects (`models.seams`) and those that
-are rows of an array (`models.block.runs`).  Left out: discards of several
-ranges, integrity, write hints, priorities.
+are rows of an array (`models.block.runs`).  Left out: discards of several ranges, integrity, write hints,
+priorities.
 """
 
 from __future__ import annotations

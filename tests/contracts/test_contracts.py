@@ -13,7 +13,7 @@ from models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
 from models.catalogue.machines import N10_MACHINE, P13_MACHINE
 from models.machine import Machine, build
 from models.variants import variants
-from tests.harness import only, run_small
+from tests.harness import FIO, loop_config, only, run_small
 
 DEVICES: dict[str, Any] = {
     "null": {"kind": "null"},
@@ -42,30 +42,25 @@ def test_every_device_obeys(kind: str) -> None:
     assert cache.dirtied == cache.dirty + cache.writeback + cache.written == files
 
 
-TEXT = """\
-title = "whatever is asked for"
-[scenario]
-machine.like = "loop-vm"
-kernel.like = "{kernel}"
-kernel.dirty.dirty_bytes = "2 MiB"
-kernel.dirty.dirty_background_bytes = "1 MiB"
-filesystem.like = "{filesystem}"
-workload.command = "{command}"
-sync_after = true
-"""
 PAGES = 3 * 1024
 COMMANDS = {
     "fs_mark": "fs_mark -S0 -n 256 -s 12288 -L 2 -D 9 -d a -d b",
-    "fio": "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --nrfiles=3 --filesize=4m"
-    " --name=a",
+    "fio": f"{FIO} --rw=randwrite --nrfiles=3 --filesize=4m --name=a",
     "dd": "dd if=/dev/zero of=/a/x bs=1024k count=12",
 }
 FILESYSTEMS = {"xfs": "loop-xfs", "ext4": "loop-ext4"}
 
 
+def config(kernel: str, filesystem: str, command: str) -> str:
+    """One of each, and a sync(2) after it."""
+    return loop_config(
+        COMMANDS[command], dirty_mib=2, kernel=kernel, filesystem=filesystem, more="sync_after = true"
+    )
+
+
 def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Machine:
     """A run to its end, and what follows it; no page is lost."""
-    text = TEXT.format(kernel=kernel, filesystem=FILESYSTEMS[filesystem], command=COMMANDS[command])
+    text = config(kernel, FILESYSTEMS[filesystem], command)
     (case,) = parse(text, "x.toml", overrides).cases
     machine = build(case.scenario, 1)
     machine.run()
@@ -111,7 +106,7 @@ def test_every_kernel_that_replay_knows_can_be_run() -> None:
     for kernel, missing in LACKING.items():
         assert kernel not in KERNELS
         with pytest.raises(BadInput, match=f"{kernel} cannot be run: its") as caught:
-            parse(TEXT.format(kernel=kernel, filesystem="loop-xfs", command=COMMANDS["dd"]), "x.toml")
+            parse(config(kernel, "loop-xfs", "dd"), "x.toml")
         assert missing in str(caught.value)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from experiments.plots import against, extents_against, over_time
+from experiments.plots import against, extents_against, over_time, plot_directory
+from experiments.problems import BadInput
 
 
 def lines(panel: Any) -> dict[str, list[tuple[float, float]]]:
@@ -102,3 +104,19 @@ def test_several_programs_have_a_line_each_and_share_the_disks() -> None:
     rate, iops, _ = over_time("A title", table).axes
     assert lines(rate) == {"a, mark": [(1, 3), (3, 2)], "a, post": [(2, 0.5), (4, 0.4)]}
     assert lines(iops) == {"0": [(1, 100), (2, 100), (3, 300), (4, 200), (5, 200)]}
+
+
+def test_a_fifth_program_is_drawn_too() -> None:
+    """Line styles begin anew."""
+    rows = [("a", f"p{i}", 0, end, float(i), end, end) for i in range(5) for end in (1, 2)]
+    assert len(lines(over_time("A title", iterations(*rows)).axes[0])) == 5
+
+
+def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+    """Nothing there, a stump, a table whose foot is broken: each is told with the remedy."""
+    (tmp_path / "case.json").write_text('{"outcomes": []}')
+    for held in (None, b"PAR1", b"PAR1" + bytes(8) + b"\x08\0\0\0PAR1"):
+        if held is not None:
+            (tmp_path / "iterations.parquet").write_bytes(held)
+        with pytest.raises(BadInput, match=r"holds no result .*make one with wbsim run"):
+            plot_directory(tmp_path)

@@ -13,18 +13,9 @@ import pytest
 from experiments.config import Case, Experiment, parse
 from experiments.problems import BadInput
 from experiments.runner import Outcome, run_all, run_case, write_outcomes
+from tests.harness import FIO, loop_config
 
-FIO = "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --nrfiles=2"
-TEXT = f"""\
-title = "random writes"
-[scenario]
-machine.like = "loop-vm"
-kernel.like = "6.18"
-kernel.dirty.dirty_bytes = "2 MiB"
-kernel.dirty.dirty_background_bytes = "1 MiB"
-filesystem.like = "loop-xfs"
-workload.command = "{FIO} --filesize=4m --name=a"
-"""
+TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=4m --name=a", dirty_mib=2)
 SWEEP = """
 [sweep]
 name = "MiB"

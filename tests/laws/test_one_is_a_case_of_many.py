@@ -13,19 +13,10 @@ from models.seams import Signals, Thread
 from models.vfs.sync import sync
 from sim.engine import Steps
 from sim.units import MS, S
-from tests.harness import only
+from tests.harness import FIO, loop_config, only
 
-FIO = "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --nrfiles=3 --filesize=8m"
-ONE = f"""\
-title = "random writes on the machine that was measured"
-[scenario]
-machine.like = "loop-vm"
-kernel.like = "6.18"
-kernel.dirty.dirty_bytes = "8 MiB"
-kernel.dirty.dirty_background_bytes = "4 MiB"
-filesystem.like = "loop-xfs"
-workload.command = "{FIO} --name=a --directory=/a --name=b --directory=/b"
-"""
+RANDOM = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m"
+ONE = loop_config(f"{RANDOM} --name=a --directory=/a --name=b --directory=/b", dirty_mib=8)
 FS_MARK = 'workload.command="fs_mark -S0 -n 700 -s 20480 -L 3 -D 9 -d a -d b"'
 
 
@@ -104,7 +95,8 @@ SMALL = {
     "b": "fs_mark -S0 -n 500 -s 4096 -L 4 -D 9 -d /e/a",
 }
 LARGE = {
-    name: f"{FIO} --numjobs=3 --name={name} --directory={at}" for name, at in (("a", "/x/a"), ("b", "/e/b"))
+    name: f"{RANDOM} --numjobs=3 --name={name} --directory={at}"
+    for name, at in (("a", "/x/a"), ("b", "/e/b"))
 }
 
 

@@ -7,21 +7,13 @@ from typing import Any
 from experiments.config import parse
 from models.filesystems.page_walk import ALLOCATING, ELAPSED, MAPPED_EXTENTS
 from models.machine import build
-from tests.harness import only
+from tests.harness import FIO, loop_config, only
 
-TEXT = """\
-title = "two contexts and six files"
-[scenario]
-machine.like = "loop-vm"
-kernel.like = "3.11"
-kernel.flusher = { kind = "parallel", contexts = 2 }
-kernel.dirty.dirty_bytes = "4 MiB"
-kernel.dirty.dirty_background_bytes = "2 MiB"
-filesystem.like = "loop-xfs"
-workload.command = \"\"\"\\
-fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --nrfiles=3 --filesize=8m \\
-  --name=a --directory=/a --name=b --directory=/b\"\"\"
-"""
+TEXT = loop_config(
+    f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --name=a --directory=/a --name=b --directory=/b",
+    dirty_mib=4, kernel="3.11", more='kernel.flusher = { kind = "parallel", contexts = 2 }',
+)  # fmt: skip
+"""Two contexts and six files."""
 
 
 def test_a_step_that_gives_no_blocks_takes_no_locks() -> None:

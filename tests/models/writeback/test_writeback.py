@@ -17,7 +17,7 @@ from models.machine import LIGHT, STOCK, Machine, build
 from models.seams import Signals
 from models.writeback.work import Work
 from sim.units import MIB, S
-from tests.harness import only, run_small, small_scenario
+from tests.harness import FIO, loop_config, only, run_small, small_scenario
 
 
 def iterations(machine: Machine) -> list[Any]:
@@ -137,16 +137,7 @@ def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> N
 )
 def test_large_files_run_on_stock_simpy(kernel: str, filesystem: str, command: str) -> None:
     """Compiled walks end where the light engine would have had an event: the same results to the last ns."""
-    text = f"""\
-title = "stock"
-[scenario]
-machine.like = "loop-vm"
-kernel.like = "{kernel}"
-kernel.dirty.dirty_bytes = "4 MiB"
-kernel.dirty.dirty_background_bytes = "2 MiB"
-filesystem.like = "{filesystem}"
-workload.command = "fio --bs=4k --create_on_open=1 --fallocate=none {command}"
-"""
+    text = loop_config(f"{FIO} {command}", dirty_mib=4, kernel=kernel, filesystem=filesystem)
     (case,) = parse(text, "x.toml").cases
     found = []
     for primitives in (LIGHT, STOCK):
