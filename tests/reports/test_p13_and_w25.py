@@ -23,7 +23,7 @@ def test_every_published_row_of_a_named_report_is_shown(capsys: pytest.CaptureFi
 
 
 def test_quick_reproduction_shows_the_patch(capsys: pytest.CaptureFixture[str]) -> None:
-    """A twentieth of the files: same document, same roles, and the same direction of every figure."""
+    """A fiftieth of the files: same document, same roles, and the same direction of every figure."""
     assert main(["reproduce", "P13", "--quick", "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     rows = {row["id"]: row for row in document["rows"]}
@@ -40,7 +40,7 @@ def test_quick_reproduction_shows_the_patch(capsys: pytest.CaptureFixture[str]) 
     for row in rows.values():
         assert row["ci95"][0] <= row["simulated"] <= row["ci95"][1]
         if "-wall-" in row["id"] or "-sys-" in row["id"]:
-            assert row["relative_error"] is None, "a twentieth of the files takes a twentieth of the time"
+            assert row["relative_error"] is None, "a fiftieth of the files takes a fiftieth of the time"
         else:
             assert row["relative_error"] == pytest.approx(row["simulated"] / row["published"] - 1)
 

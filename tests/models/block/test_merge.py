@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.block.merge import IS_NEW, Merge, QueueLimits, bounds_of
@@ -17,7 +17,9 @@ from models.catalogue.kernels import PLUG_RULES
 from models.seams import Bio, Request
 from sim.units import KIB
 
-ERAS = pytest.mark.parametrize("era", PLUG_RULES)
+ERAS = st.sampled_from(list(PLUG_RULES))
+THOROUGH = settings(max_examples=300)
+"""Over all eras together."""
 
 
 def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimits:
@@ -161,9 +163,11 @@ def shape(batches: Sequence[Sequence[Request]]) -> list[list[tuple[int, int, int
     return [[(r.start_sector, r.end_sector, len(r.bios)) for r in batch] for batch in batches]
 
 
-@ERAS
+@THOROUGH
 @given(
-    bios=bio_streams(), of=st.sampled_from([limits(), limits(64, 16), limits(1280, 128), limits(nomerges=2)])
+    era=ERAS,
+    bios=bio_streams(),
+    of=st.sampled_from([limits(), limits(64, 16), limits(1280, 128), limits(nomerges=2)]),
 )
 def test_decisions_equal_a_literal_walk(era: str, bios: list[Bio], of: QueueLimits) -> None:
     """Every merge, every full flush and every batch is what walking the list gives."""
@@ -176,8 +180,8 @@ def test_decisions_equal_a_literal_walk(era: str, bios: list[Bio], of: QueueLimi
     assert shape(batches) == [[(r.start, r.end, len(r.bios)) for r in batch] for batch in literal.flushed]
 
 
-@ERAS
-@given(bios=bio_streams())
+@THOROUGH
+@given(era=ERAS, bios=bio_streams())
 def test_no_sector_is_lost_invented_or_reordered(era: str, bios: list[Bio]) -> None:
     """The requests hold the submitted bios, each once and in place; limits hold; a barrier stays alone."""
     of = limits(256, 40)
@@ -196,8 +200,8 @@ def test_no_sector_is_lost_invented_or_reordered(era: str, bios: list[Bio]) -> N
             assert not any(bio.nomerge for bio in request.bios)
 
 
-@ERAS
-@given(bios=bio_streams())
+@THOROUGH
+@given(era=ERAS, bios=bio_streams())
 def test_less_merging_never_makes_fewer_requests(era: str, bios: list[Bio]) -> None:
     """nomerges 2 makes one request a bio, the most there can be."""
     _, batches = plug_decisions(bios, PLUG_RULES[era], limits(nomerges=2))
@@ -298,8 +302,9 @@ def arrays_of_bios(draw: st.DrawFn) -> list[tuple[str, list[tuple[int, int]]]]:
     return arrays
 
 
-@ERAS
+@THOROUGH
 @given(
+    era=ERAS,
     arrays=arrays_of_bios(),
     of=st.sampled_from([limits(), limits(32, 7), limits(nomerges=2)]),
     allowance=st.integers(1, 40),
@@ -359,8 +364,8 @@ def test_an_array_is_its_bios_one_by_one(
     assert heard == [sum(pages for _, pages in bios) for _, bios in arrays]
 
 
-@ERAS
-@given(data=st.data(), arrays=arrays_of_bios())
+@THOROUGH
+@given(era=ERAS, data=st.data(), arrays=arrays_of_bios())
 def test_a_plug_changes_its_form_and_nothing_else(
     era: str, data: st.DataObject, arrays: list[tuple[str, list[tuple[int, int]]]]
 ) -> None:
