@@ -19,6 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     arguments = _parser().parse_args(argv)
     from experiments.problems import BadInput
+    from sim.laws import LawBroken
 
     try:
         status: int = arguments.command(arguments)
@@ -26,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for problem in error.problems:
             print(f"wbsim: {problem}", file=sys.stderr)
         return 2
+    except LawBroken as error:
+        print(f"wbsim: {error}; the fault is wbsim's: please report it with what was run", file=sys.stderr)
+        return 70
     except KeyboardInterrupt:
         print("wbsim: interrupted; nothing was written", file=sys.stderr)
         return 130

@@ -26,6 +26,7 @@ from models.scenario import Scenario
 from models.seams import Filesystem, NoSpace
 from models.workloads.spec import Iteration
 from sim.engine import GiveUp
+from sim.laws import LawBroken
 from sim.units import PAGE_BYTES, SECTOR_BYTES, S
 
 CASE_FILE: Final = "case.json"
@@ -191,6 +192,8 @@ def _run(machine: Machine, case: Case) -> None:
         raise bad(f"variant {case.label}", f"{error}; raise give_up, or look for a stall") from None
     except NoSpace as error:
         raise bad(f"variant {case.label}", str(error)) from None
+    except LawBroken as error:
+        raise LawBroken(f"variant {case.label}: {error}") from error
     finally:
         gc.enable()
 

@@ -1,4 +1,4 @@
-"""Scenario -> running machine: the wiring and nothing else."""
+"""Scenario -> running machine: the wiring, and what the whole conserves."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice
 from sim.cpu import Processors
 from sim.engine import URGENT, Environment, Steps
+from sim.laws import require
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock
 from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
-from sim.units import PAGE_BYTES
+from sim.units import PAGE_BYTES, PAGE_SECTORS
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -52,6 +53,7 @@ class Machine:
     env: Environment
     cache: PageCache
     signals: Signals
+    processors: Processors
     give_up_ns: int
     locks: list[SpinLock]
     throttle: Throttle
@@ -61,12 +63,46 @@ class Machine:
     programs: dict[str, Workload] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Run until the last program ends, and what follows it.
+        """Run until the last program ends, and what follows it; then `check`.
 
         Raises:
             GiveUp: it did not end by the scenario's ``give_up``.
+            LawBroken: see `check`.
         """
         self.env.run(self.give_up_ns)
+        self.check()
+
+    def check(self) -> None:
+        """Pages, requests, blocks, log bytes and processor time are conserved.
+
+        Raises:
+            LawBroken: which law, and what was found; the fault is the model's.
+        """
+        self.processors.check()
+        for queue in self.queues.values():
+            queue.check()
+        for sb in self.mounts.values():
+            sb.filesystem.check()
+        flying, counted = sum(sb.under_writeback for sb in self.mounts.values()), self.cache.writeback
+        require(flying == counted, f"pages under writeback belong to a superblock: {counted}, {flying} do")
+        for bdi in dict.fromkeys(sb.bdi for sb in self.mounts.values()):
+            written, sectors = sum(wb.written for wb in bdi.wbs), bdi.queue.stat.sectors
+            require(
+                written * PAGE_SECTORS <= sectors,
+                f"{bdi.name}: {written} pages are clean since their sectors were written: {sectors}",
+            )
+            for wb in bdi.wbs:
+                wb.check()
+                listed = sum(inode.dirty_pages for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io))
+                require(
+                    self.flushers.in_progress(wb) or listed == wb.dirty,
+                    f"{wb.name}: all that is dirty is listed while its flusher sleeps: {wb.dirty}, {listed}",
+                )
+        used = sum(program.system_ns + program.user_ns for program in self.programs.values())
+        there_is = self.processors.count * self.env.now + self.processors.interrupted_ns
+        require(
+            used <= there_is, f"programs use no more processor time than there is: {used} of {there_is} ns"
+        )
 
 
 def build(
@@ -103,8 +139,8 @@ class _Builder:
         self._flushers = self._make_flushers()
         self._running = len(scenario.programs)
         self.machine = Machine(
-            env=self._env, cache=self._cache, signals=signals, give_up_ns=scenario.give_up, locks=self._locks,
-            throttle=self._throttle, flushers=self._flushers,
+            env=self._env, cache=self._cache, signals=signals, processors=self._processors,
+            give_up_ns=scenario.give_up, locks=self._locks, throttle=self._throttle, flushers=self._flushers,
             queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
         )  # fmt: skip
         for name, program in scenario.programs.items():

@@ -139,6 +139,9 @@ class Wb(Protocol):
     def requeue(self, inode: Inode, budget_left: int, rules: Any, work: Any, now_ns: int) -> None:
         """requeue_inode: an inode that is still dirty waits for its next turn."""
 
+    def check(self) -> None:
+        """Each dirty inode is on one of its lists; raises `LawBroken` otherwise."""
+
     def __len__(self) -> int: ...
 
 
@@ -264,6 +267,9 @@ class Filesystem(Protocol):
     def log_bytes(self) -> int:
         """Bytes written to the log so far."""
 
+    def check(self) -> None:
+        """No block is in two places, no page is lost; raises `LawBroken` otherwise."""
+
     def layouts(self) -> Sequence[Any]:
         """The files whose pages are kept one by one, in the order of creation
         (`models.page_cache.file_pages`).
@@ -287,16 +293,8 @@ class Bio:
     """
 
     __slots__ = (
-        "context",
-        "end_io",
-        "end_sector",
-        "nomerge",
-        "op",
-        "queue",
-        "segments",
-        "start_sector",
-        "sync",
-    )
+        "context", "end_io", "end_sector", "nomerge", "op", "queue", "segments", "start_sector", "sync",
+    )  # fmt: skip
 
     def __init__(
         self,

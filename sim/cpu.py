@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from sim.engine import PARK, Environment, Park, Steps, Task
+from sim.laws import require
 
 
 class Processors:
@@ -26,6 +27,7 @@ class Processors:
         self._free = list(range(count - 1, -1, -1))
         self._ready: deque[Task] = deque()
         self._place: dict[Task, tuple[int, int]] = {}  # task -> its processor, and since when (ns)
+        self.interrupted_ns = 0  # what tasks were charged for interrupts
 
     @property
     def count(self) -> int:
@@ -72,6 +74,26 @@ class Processors:
         if task is not None:
             task.system_ns += cost_ns
             task.owed_ns += cost_ns
+            self.interrupted_ns += cost_ns
+
+    def check(self) -> None:
+        """Each processor is free or runs one task, and nobody waits for a free one.
+
+        Raises:
+            LawBroken: a processor was lost, or is given twice.
+        """
+        running = {task: at for at, task in enumerate(self._running) if task is not None}
+        require(
+            len(running) + len(set(self._free)) == self._count,
+            f"processors: each of {self._count} is free or runs a task: {running}, {self._free}",
+        )
+        require(
+            {task: at for task, (at, _) in self._place.items()} == running,
+            f"processors: who runs has its place: {running}",
+        )
+        require(
+            not (self._free and self._ready), f"processors: nobody waits beside a free one: {self._ready}"
+        )
 
     def _put(self, task: Task, processor: int) -> None:
         self._running[processor] = task

@@ -58,6 +58,16 @@ def with_room(table: Table, additions: int) -> Table:
     return larger
 
 
+def entries(table: Table) -> list[tuple[int, int]]:
+    """All keys in order, each with its value; 0 where the table has none."""
+    found: list[tuple[int, int]] = []
+    for row in table.order[: table.sizes[0]].tolist():
+        keys = table.keys[row, : table.counts[row]].tolist()
+        values = table.values[row, : len(keys)].tolist() if len(table.values) else [0] * len(keys)
+        found += zip(keys, values, strict=True)
+    return found
+
+
 @compiled
 def find(table: Table, key: int) -> tuple[int, int]:
     """The place of the first key that is not below *key*; the place behind the last if there is none."""

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits, bounds_of, try_join, try_merge
 from models.seams import Bio, Request
+from sim.laws import require
 from sim.param import Count, Spec
 
 SOFTWARE_QUEUE_TRIED: Final = 8
@@ -121,6 +122,23 @@ class Elevator:
         del self.waiting[request]
         if self._last_merge is request:
             self._last_merge = None
+
+    def check(self) -> None:
+        """Each index names requests that wait here, where they lie; the sorted one names all, in order.
+
+        Raises:
+            LawBroken: a request was forgotten, or has moved on.
+        """
+        for index, edge in ((self._by_end, "end_sector"), (self._by_start, "start_sector")):
+            for sector, request in index.items():
+                require(
+                    request in self.waiting and getattr(request, edge) == sector,
+                    f"elevator: who is found by its {edge} {sector} waits there: {request}",
+                )
+        require(
+            not self._sorts or self._by_sector == sorted(self._key(request) for request in self.waiting),
+            "elevator: all that wait are sorted by sector",
+        )
 
     def _next_in_sweep(self) -> Request:
         if self._left_in_batch == 0:

@@ -17,6 +17,7 @@ from models.block.pool import POOLS, Pool
 from models.block.runs import Batch
 from models.seams import BatchDevice, BlockDevice, Request, Site
 from sim.cpu import Processors
+from sim.laws import require
 from sim.param import Count, Ns, Spec
 from sim.units import PAGE_BYTES
 
@@ -96,6 +97,21 @@ class Queue:
     def pool(self, sync: bool) -> Pool:
         """The request pool of the sync or the async class."""
         return self._sync if sync else self._async
+
+    def check(self) -> None:
+        """Whoever waits or is in the driver has a request of the pool, and the elevator finds who waits.
+
+        Raises:
+            LawBroken: a request was lost, or is there without one.
+        """
+        waiting, taken, stat = len(self.elevator.waiting), self._async.count + self._sync.count, self.stat
+        require(
+            waiting >= 0 and 0 <= stat.in_flight <= min(self._depth, taken - waiting),
+            f"{self.name}: each request is one of the pool's: {waiting} wait, {stat.in_flight} of at most"
+            f" {self._depth} are in the driver, {taken} are taken",
+        )
+        require(min(self._async.count, self._sync.count) >= 0, f"{self.name}: no request is freed twice")
+        self.elevator.check()
 
     def insert(self, requests: Sequence[Request]) -> None:
         """Put *requests* into the elevator and run the queue."""

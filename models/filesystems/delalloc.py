@@ -8,7 +8,7 @@ maps what the walk could not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from models.filesystems.conversions import Conversions, Submission, Workers
 from models.filesystems.dice import Dice
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from models.filesystems.free_run import Free
 from models.filesystems.horizon import Horizon
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import (
@@ -40,6 +41,7 @@ from models.page_cache.file_pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
 from sim.engine import Steps, Wait
+from sim.laws import require
 from sim.units import PAGE_SECTORS
 
 _BIOS: Final = 1_024
@@ -55,6 +57,8 @@ class DelallocFilesystem(ABC):
     group_label: str
     one_run_pages: int
     """How long a file may become and still be one run."""
+    _blocks: int
+    """How many there are."""
     _ioends: IoEnds
     """Where files of one run are completed."""
 
@@ -84,6 +88,22 @@ class DelallocFilesystem(ABC):
     def extents_per_file(self) -> tuple[int, ...]:
         """See `Filesystem.extents_per_file`."""
         return tuple(file.extent_count() for file in self._files)
+
+    def check(self) -> None:
+        """See `Filesystem.check`."""
+        name = self._sb.name
+        for file in self._files:
+            counted, dirty = file.conversions.inode.dirty_pages, file.dirty
+            require(counted == dirty, f"{name}: the dirty pages of a file are counted: {counted}, {dirty}")
+        tables = [file.extent_table()[:, 1:] for file in self._files]
+        extents = np.concatenate([np.array(list(self._free_extents()), np.int64).reshape(-1, 2), *tables])
+        starts, sizes = extents[np.argsort(extents[:, 0])].T
+        twice = starts[1:][starts[1:] < (starts + sizes)[:-1]]
+        require(not len(twice), f"{name}: no block is in two files, or in one and free: {twice[:3]}")
+        require(
+            not len(starts) or (starts[0] >= 0 and starts[-1] + sizes[-1] <= self._blocks),
+            f"{name}: its blocks are the {self._blocks} that it has",
+        )
 
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""
@@ -189,6 +209,10 @@ class DelallocFilesystem(ABC):
         file.pages.size[0] = pages
         self._files.append(file)
         return file
+
+    @abstractmethod
+    def _free_extents(self) -> Iterable[Free]:
+        """What is free for anybody, or kept for small files."""
 
     @abstractmethod
     def _new_file(self, inode: Any, is_open: bool) -> PagedFile:

@@ -83,6 +83,11 @@ class FilePages:
         """Where the last page that was written ends; pages behind it may be reserved or mapped."""
         return int(self.pages.size[0])
 
+    @property
+    def dirty(self) -> int:
+        """How many of its pages are dirty."""
+        return int(np.count_nonzero(self.pages.states[: self.size] & _DIRTY_BIT))
+
     def trim(self) -> list[tuple[int, int]]:
         """Unmap what lies behind the file's end; the runs of blocks that are free again."""
         tail = self._extent_table(self.size)

@@ -16,32 +16,31 @@ from sim.sync import Completion
 class Flight:
     """The pages that went under writeback between two calls of `wait_for_writeback`."""
 
-    __slots__ = ("_closed", "_landed", "_pages")
+    __slots__ = ("_closed", "landed", "pages")
 
     def __init__(self, env: Environment) -> None:
-        self._landed = Completion(env)
+        self.landed = Completion(env)
+        self.pages = 0
         self._closed = False
-        self._pages = 0
 
     def add(self, wb: Wb, pages: int) -> None:
         """*pages* of inodes of *wb* go under writeback."""
-        self._pages += pages
+        self.pages += pages
         wb.dirty -= pages
 
     def end(self, wb: Wb, pages: int) -> None:
         """They are clean."""
         wb.nr_dirty -= pages
         wb.written += pages
-        self._pages -= pages
-        if not self._pages and self._closed:
-            self._landed.complete()
+        self.pages -= pages
+        if not self.pages and self._closed:
+            self.landed.complete()
 
-    def close(self) -> Completion:
-        """Take no more; the result completes when all are clean."""
+    def close(self) -> None:
+        """Take no more; ``landed`` completes when all are clean."""
         self._closed = True
-        if not self._pages:
-            self._landed.complete()
-        return self._landed
+        if not self.pages:
+            self.landed.complete()
 
 
 class MountedSuperblock:
@@ -53,11 +52,16 @@ class MountedSuperblock:
         self._env = env
         self._directories: dict[str, Any] = {}
         self._in_making: dict[str, Completion] = {}
-        self._landing: list[Completion] = []
+        self._landing: list[Flight] = []
         self.name = name
         self.bdi = bdi
         self.first_block = first_block
         self.flight = Flight(env)
+
+    @property
+    def under_writeback(self) -> int:
+        """How many pages of its inodes are under writeback."""
+        return self.flight.pages + sum(flight.pages for flight in self._landing)
 
     def directory(self, thread: Thread, path: str) -> Generator[Wait, None, Any]:
         """The directory at *path*, which is made if it is not there."""
@@ -73,6 +77,7 @@ class MountedSuperblock:
     def wait_for_writeback(self, thread: Thread) -> Steps:
         """wait_sb_inodes: until all that is under writeback now is clean."""
         flight, self.flight = self.flight, Flight(self._env)
-        self._landing = [landed for landed in self._landing if not landed.done] + [flight.close()]
-        for landed in list(self._landing):
-            yield from landed.wait(thread.task)
+        flight.close()
+        self._landing = [early for early in [*self._landing, flight] if not early.landed.done]
+        for early in list(self._landing):
+            yield from early.landed.wait(thread.task)

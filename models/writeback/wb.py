@@ -12,6 +12,7 @@ from models.page_cache.accounting import PageCache
 from models.page_cache.bandwidth import WriteBandwidth
 from models.seams import Inode, Site, Wb
 from models.writeback.work import Work, WritebackRules
+from sim.laws import require
 from sim.sync import SpinLock
 
 
@@ -86,18 +87,19 @@ class WritebackContext:
         """Each dirty inode is on one list of its own context, and its pages are counted.
 
         Raises:
-            AssertionError: one is on two lists, is clean, is being written back, or belongs elsewhere; or
+            LawBroken: one is on two lists, is clean, is being written back, or belongs elsewhere; or
                 more pages are listed than counted.
         """
-        listed = [*self.b_dirty, *self.b_io, *self.b_more_io]
-        assert len({id(inode) for inode in listed}) == len(listed), f"{self.name}: an inode is listed twice"
+        listed, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
+        require(len({id(inode) for inode in listed}) == len(listed), f"{name}: an inode is listed once")
         for inode in listed:
-            assert inode.wb == self, f"{self.name}: an inode of {inode.wb.name} is listed"
-            assert inode.dirty_pages > 0, f"{self.name}: a clean inode is listed"
-            assert not inode.syncing, f"{self.name}: an inode is listed while it is written back"
+            require(inode.wb == self, f"{name}: the inodes of {inode.wb.name} are not listed here")
+            require(inode.dirty_pages > 0, f"{name}: a clean inode is not listed")
+            require(not inode.syncing, f"{name}: an inode is not listed while it is written back")
         pages = sum(inode.dirty_pages for inode in listed)
-        assert pages <= self.dirty <= self.nr_dirty, (
-            f"{self.name}: {self.dirty} of {self.nr_dirty} pages are dirty, and {pages} are listed"
+        require(
+            pages <= self.dirty <= self.nr_dirty,
+            f"{name}: listed pages are dirty: {pages} listed, {self.dirty} of {self.nr_dirty} dirty",
         )
 
 

@@ -67,7 +67,7 @@ def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Mac
     cache = machine.cache
     assert (cache.dirtied, cache.written, cache.dirty, cache.writeback) == (PAGES, PAGES, 0, 0)
     for wb in cache.wbs:
-        wb.check()  # type: ignore[attr-defined]
+        wb.check()
         assert len(wb) == 0
     stat = only(machine.queues).stat
     assert stat.in_flight == 0

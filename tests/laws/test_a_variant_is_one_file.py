@@ -42,6 +42,7 @@ class Toy:
     def group_of(self, inode): return 0
     def layouts(self): return ()
     def extents_per_file(self): return ()
+    def check(self): pass
 
 SPEC, COMPONENT = ToySpec, Toy
 '''

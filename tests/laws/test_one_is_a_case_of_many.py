@@ -212,7 +212,7 @@ def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str) -> Non
 
     def look() -> None:
         for number, wb in enumerate(machine.cache.wbs):
-            wb.check()  # type: ignore[attr-defined]
+            wb.check()
             most[number] = max(most[number], len(wb))
         if machine.env.now < 10 * S:
             machine.env.call_at(machine.env.now + MS // 2, rank, look)

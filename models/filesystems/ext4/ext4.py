@@ -7,7 +7,7 @@ groups and locality groups, bigalloc, what reclaim makes of preallocations.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from models.filesystems.ext4.layout import (
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
 from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Spec, Ext4WriterCosts
+from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import LEFT, PAGE, ROOM
 from models.page_cache.accounting import PageCache
@@ -79,6 +80,7 @@ class Ext4(DelallocFilesystem):
         self._map_credits = spec.journal.map_credits
         self._rules = rules
         self._geometry = geometry = spec.geometry
+        self._blocks = geometry.groups * GROUP_BLOCKS
         self._mballoc = Mballoc(geometry, by_order=rules.by_order)
         self._goals = [0] * (1 if rules.goals == "one" else min(site.processors, -(-geometry.groups // 4)))
         self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(site.processors)]
@@ -97,6 +99,17 @@ class Ext4(DelallocFilesystem):
     def log_bytes(self) -> int:
         """See `Filesystem.log_bytes`."""
         return self._journal.written_bytes
+
+    def check(self) -> None:
+        """See `Filesystem.check`."""
+        super().check()
+        self._mballoc.check()
+        self._journal.check()
+
+    def _free_extents(self) -> Iterable[Free]:
+        yield from self._mballoc.extents()
+        for runs in self._locality_groups:
+            yield from (Free(*run) for run in runs)
 
     def group_of(self, inode: Ext4Inode) -> int:
         """See `Filesystem.group_of`."""

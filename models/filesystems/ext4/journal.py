@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from models.seams import Bio, Site, Thread
 from sim.engine import PARK, Steps, Task
+from sim.laws import require
 from sim.param import Bytes, Count, Ns, Spec
 from sim.sync import Completion
 from sim.units import PAGE_BYTES, PAGE_SECTORS, S
@@ -139,6 +140,22 @@ class Journal:
             yield from self._committing.wait(thread.task)
         while self._committed:
             yield from self._write_oldest(thread)
+
+    def check(self) -> None:
+        """Its blocks hold the committed transactions at least, and are no more than there are.
+
+        Raises:
+            LawBroken: blocks were lost or counted twice, or credits given back that nobody had.
+        """
+        held = sum(logged for _, _, logged in self._committed)
+        require(
+            held <= self._used <= self._spec.blocks,
+            f"journal: {self._used} of {self._spec.blocks} blocks are used, {held} hold what was committed",
+        )
+        require(
+            self._credits >= 0 and self._reserved >= 0,
+            f"journal: nobody gives back more than it had: {self._credits} credits, {self._reserved} kept",
+        )
 
     def _expire(self) -> None:
         if self._since_ns >= 0 and self._env.now - self._since_ns >= self._spec.commit_interval:

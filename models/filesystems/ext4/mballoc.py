@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from sortedcontainers import SortedDict, SortedList
 
 from models.filesystems.free_run import Free
+from sim.laws import require
 
 GROUP_BLOCKS: Final = 32_768
 _ORDERS: Final = 14  # MB_NUM_ORDERS with blocks of 4 KiB
@@ -272,6 +273,39 @@ class Mballoc:
             group.give_back(offset, count)
             self._list(group)
             block, length = block + count, length - count
+
+    def extents(self) -> Iterator[Free]:
+        """All free runs, by block; those of groups that nobody has read yet are whole."""
+        for number in range(self.geometry.groups):
+            group = self._groups.get(number)
+            if group is None:
+                head = self.geometry.head_blocks(number)
+                yield Free(number * GROUP_BLOCKS + head, GROUP_BLOCKS - head)
+            else:
+                yield from (Free(group.first_block + run.first, run.size) for run in group.runs())
+
+    def check(self) -> None:
+        """Free runs lie apart, and each group is listed by its largest buddy.
+
+        Raises:
+            LawBroken: blocks are free twice, or not found where they are.
+        """
+        for number, group in self._groups.items():
+            ends = [run.first + run.size for run in group.runs()]
+            require(
+                all(end < run.first for end, run in zip(ends, list(group.runs())[1:], strict=False)),
+                f"free space of group {number}: its runs lie apart",
+            )
+            listed = [order for order, of in enumerate(self._of_order) if number in of]
+            require(
+                listed == ([group.order] if group.order >= 0 else []),
+                f"free space of group {number}: it is listed by its largest buddy {group.order}: {listed}",
+            )
+        counted = sum(run.size for run in self.extents())
+        require(
+            counted == sum(self._free),
+            f"free space: {sum(self._free)} blocks are those of its runs: {counted}",
+        )
 
     def _find_order(self, start: int, length: int) -> tuple[int, int] | None:
         """CR_POWER2_ALIGNED: a buddy for *length*, if that is a power of two."""

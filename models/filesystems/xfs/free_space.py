@@ -17,6 +17,7 @@ from models.arrays.sorted_table import (
     Table,
     after,
     before,
+    entries,
     find,
     insert,
     is_in,
@@ -28,6 +29,7 @@ from models.arrays.sorted_table import (
     with_room,
 )
 from models.filesystems.free_run import Free
+from sim.laws import require
 
 _SIZE_SHIFT: Final = 30  # a group has 2^28 blocks at most
 _BLOCK_MASK: Final = (1 << _SIZE_SHIFT) - 1
@@ -74,12 +76,30 @@ class FreeSpace:
         """All free extents, by block."""
         if self._space is None:
             return [Free(self._first, self._end - self._first)] if self._end > self._first else []
-        table = self._space.by_block
-        found: list[tuple[int, int]] = []
-        for row in table.order[: table.sizes[0]].tolist():
-            count = table.counts[row]
-            found += zip(table.keys[row, :count].tolist(), table.values[row, :count].tolist(), strict=True)
-        return [Free(*item) for item in found]
+        return [Free(*entry) for entry in entries(self._space.by_block)]
+
+    def check(self) -> None:
+        """Free extents lie apart, are counted, and are the same by block and by size.
+
+        Raises:
+            LawBroken: blocks are free twice, or free in one tree alone.
+        """
+        found = self.extents()
+        ends = [free.first + free.size for free in found]
+        require(
+            all(end < free.first for end, free in zip(ends, found[1:], strict=False)),
+            "free space: its extents lie apart, in order",
+        )
+        require(
+            all(free.size > 0 for free in found) and sum(free.size for free in found) == self.blocks,
+            f"free space: {self.blocks} blocks are those of its extents",
+        )
+        if self._space is not None:
+            by_size = [Free(key & _BLOCK_MASK, key >> _SIZE_SHIFT) for key, _ in entries(self._space.by_size)]
+            require(
+                by_size == sorted(found, key=lambda free: (free.size, free.first)),
+                "free space: both trees hold the same extents",
+            )
 
     def with_room(self, allocations: int) -> Space:
         """The tables, with room for so many *allocations*; for compiled code, which may do fewer."""

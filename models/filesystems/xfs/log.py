@@ -17,6 +17,7 @@ from pydantic import model_validator
 from models.page_cache.accounting import PageCache
 from models.seams import Bio, Site, Thread
 from sim.engine import PARK, Steps, Task
+from sim.laws import require
 from sim.param import Bytes, Count, Ns, Spec
 from sim.units import SECTOR_BYTES
 
@@ -159,6 +160,24 @@ class XfsLog:
             self._want_push()
             self._forced.append((wanted, task))
             yield PARK
+
+    def check(self) -> None:
+        """The AIL is in the order of the log; what it and the growing checkpoint take is known.
+
+        Raises:
+            LawBroken: an item is out of order, or the log believes in room that it does not have.
+        """
+        lsns, size = list(self._ail.values()), self._spec.size
+        require(lsns == sorted(lsns), "log: the AIL is in the order in which the items were logged")
+        require(
+            not lsns or 0 <= lsns[0] <= lsns[-1] <= self._written,
+            f"log: its tail lies between its beginning and its head: {lsns[:1]}, {self._written}",
+        )
+        require(
+            self.full == (self._used_bytes() >= size),
+            f"log: it is full when {self._used_bytes()} of {size} bytes are used, and only then",
+        )
+        require(self._written % SECTOR_BYTES == 0, f"log: {self._written} bytes are whole sectors")
 
     def _out_of_room(self) -> None:
         """The checkpoint is as large as it should become, or the log is full."""

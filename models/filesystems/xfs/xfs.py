@@ -7,7 +7,7 @@ the stripe's width, extent size hints, quota, reads.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.files import PagedFile
+from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import CALLS, LEFT, PAGE, UNCOUNTED
 from models.filesystems.xfs.free_space import FreeSpace
@@ -87,7 +88,7 @@ class Xfs(DelallocFilesystem):
         self._prealloc = prealloc(rules, allocsize, self._stripe)
         self.one_run_pages = self._prealloc.unit if self._prealloc.rule else 0
         blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
-        self.group_blocks = blocks
+        self.group_blocks, self._blocks = blocks, spec.agcount * blocks
         self.groups = [
             Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AG {i}/agf"))
             for i in range(spec.agcount)
@@ -121,6 +122,17 @@ class Xfs(DelallocFilesystem):
     def log_bytes(self) -> int:
         """See `Filesystem.log_bytes`."""
         return self._log.written_bytes
+
+    def check(self) -> None:
+        """See `Filesystem.check`."""
+        super().check()
+        for group in self.groups:
+            group.free.check()
+        self._log.check()
+
+    def _free_extents(self) -> Iterable[Free]:
+        for group in self.groups:
+            yield from (Free(group.first_block + first, size) for first, size in group.free.extents())
 
     def group_of(self, inode: XfsInode) -> int:
         """See `Filesystem.group_of`."""

@@ -1,0 +1,227 @@
+"""Pages, requests, blocks, log bytes and processor time are conserved, and every run is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.cli import main
+from experiments.config import parse
+from models.filesystems.ext4.ext4 import Ext4
+from models.filesystems.free_run import Free
+from models.filesystems.xfs.log import MetaBuffer
+from models.machine import Machine, build
+from models.page_cache.file_pages import DELAYED, DIRTY, MAPPED
+from sim.laws import LawBroken
+from tests.harness import FIO, loop_config, only
+
+PAGED = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --name=a"
+SMALL = "fs_mark -S0 -n 300 -s 8192 -L 2 -D 9 -d a -d b"
+
+
+def run(command: str, filesystem: str = "loop-xfs") -> Machine:
+    """In the middle of writeback, when the program has ended and nobody called sync(2)."""
+    more = 'sync_after = false\nkernel.writeback.interval = "20 ms"\nkernel.writeback.expire = "10 ms"'
+    text = loop_config(command, dirty_mib=4, filesystem=filesystem, more=more)
+    (case,) = parse(text, "x.toml").cases
+    machine = build(case.scenario, 1)
+    machine.run()
+    return machine
+
+
+def filesystem(machine: Machine) -> Any:
+    """The only one."""
+    return only(machine.mounts).filesystem
+
+
+def largest(machine: Machine) -> Any:
+    """The file with the most pages."""
+    return max(filesystem(machine).layouts(), key=lambda file: file.size)
+
+
+def add(what: Callable[[Machine], Any], name: str, by: int) -> Callable[[Machine], None]:
+    """Count *by* more of what there is."""
+
+    def spoil(machine: Machine) -> None:
+        part = what(machine)
+        setattr(part, name, getattr(part, name) + by)
+
+    return spoil
+
+
+def wb(machine: Machine) -> Any:
+    """The only context."""
+    (context,) = machine.cache.wbs
+    return context
+
+
+def queue(machine: Machine) -> Any:
+    """The only one."""
+    return only(machine.queues)
+
+
+def lists_twice(machine: Machine) -> None:
+    wb(machine).b_dirty.append(wb(machine).b_dirty[0])
+
+
+def forgets_an_inode(machine: Machine) -> None:
+    wb(machine).b_dirty.popleft()
+
+
+def lists_while_written(machine: Machine) -> None:
+    wb(machine).b_dirty[0].syncing = True
+
+
+def lists_a_clean_one(machine: Machine) -> None:
+    inode = wb(machine).b_dirty[0]
+    wb(machine).dirty -= inode.dirty_pages
+    wb(machine).nr_dirty -= inode.dirty_pages
+    inode.dirty_pages = 0
+
+
+def loses_a_dirty_page(machine: Machine) -> None:
+    file = next(file for file in filesystem(machine).layouts() if file.dirty)
+    states = file.pages.states
+    at = int(np.flatnonzero(states & DELAYED)[0])
+    states[at] = MAPPED if states[at] == DIRTY else 0
+
+
+def gives_a_block_twice(machine: Machine) -> None:
+    first, second = filesystem(machine).layouts()[:2]
+    ours, theirs = (np.flatnonzero(file.pages.states == MAPPED)[0] for file in (first, second))
+    block = int(first.pages.blocks[ours]) + first.base
+    second.pages.blocks[theirs] = second.reach(block, 1)
+
+
+def goes_beyond_the_end(machine: Machine) -> None:
+    file, blocks = largest(machine), filesystem(machine)._blocks
+    file.pages.blocks[np.flatnonzero(file.pages.states == MAPPED)[0]] = file.reach(blocks, 1)
+
+
+def frees_what_is_used(machine: Machine) -> None:
+    file = largest(machine)
+    page = np.flatnonzero(file.pages.states == MAPPED)[0]
+    block = int(file.pages.blocks[page]) + file.base
+    found = filesystem(machine)
+    if isinstance(found, Ext4):
+        found._mballoc.give_back(block, 1)
+    else:
+        found.groups[block // found.group_blocks].free.give_back(block % found.group_blocks, 1)
+
+
+def free_in_one_tree(machine: Machine) -> None:
+    space = filesystem(machine).groups[0].free.with_room(1)
+    space.by_block.values[space.by_block.order[0], 0] -= 1
+
+
+def ail_out_of_order(machine: Machine) -> None:
+    log = filesystem(machine)._log
+    log._written += 512
+    log._ail = {MetaBuffer(8, 8): log.written_bytes, MetaBuffer(16, 8): 0}
+    log._set_room()
+
+
+def full_too_early(machine: Machine) -> None:
+    filesystem(machine)._log.full = True
+
+
+def journal_forgets(machine: Machine) -> None:
+    filesystem(machine)._journal._used = -1
+
+
+def lost_processor(machine: Machine) -> None:
+    machine.processors._free.pop()
+
+
+def waits_beside_a_free_one(machine: Machine) -> None:
+    machine.processors._ready.append(machine.env.task("somebody"))
+
+
+def more_time_than_there_is(machine: Machine) -> None:
+    for thread in only(machine.programs)._threads:  # type: ignore[attr-defined]
+        thread.task.user_ns += machine.processors.count * machine.env.now
+
+
+XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
+    (PAGED, "loop-xfs", lists_twice, "an inode is listed once"),
+    (PAGED, "loop-xfs", forgets_an_inode, "all that is dirty is listed"),
+    (SMALL, "loop-xfs", lists_while_written, "not listed while it is written back"),
+    (SMALL, "loop-xfs", lists_a_clean_one, "a clean inode is not listed"),
+    (PAGED, "loop-xfs", add(wb, "nr_dirty", 1), "under writeback belong to a superblock"),
+    (PAGED, "loop-xfs", add(wb, "dirty", 1), "pages"),
+    (PAGED, "loop-xfs", add(wb, "written", 10**6), "clean since their sectors were written"),
+    (PAGED, "loop-xfs", loses_a_dirty_page, "the dirty pages of a file are counted"),
+    (PAGED, "loop-ext4", loses_a_dirty_page, "the dirty pages of a file are counted"),
+    (PAGED, "loop-xfs", gives_a_block_twice, "no block is in two files"),
+    (PAGED, "loop-ext4", gives_a_block_twice, "no block is in two files"),
+    (PAGED, "loop-xfs", goes_beyond_the_end, "its blocks are the"),
+    (PAGED, "loop-ext4", goes_beyond_the_end, "its blocks are the"),
+    (PAGED, "loop-xfs", frees_what_is_used, "or in one and free"),
+    (PAGED, "loop-ext4", frees_what_is_used, "or in one and free"),
+    (PAGED, "loop-xfs", free_in_one_tree, "blocks are those of its extents"),
+    (SMALL, "loop-xfs", ail_out_of_order, "in the order in which the items were logged"),
+    (SMALL, "loop-xfs", full_too_early, "it is full when"),
+    (SMALL, "loop-xfs", add(lambda m: filesystem(m)._log, "_written", 1), "whole sectors"),
+    (SMALL, "loop-ext4", journal_forgets, "blocks are used"),
+    (SMALL, "loop-ext4", add(lambda m: filesystem(m)._journal, "_credits", -1), "more than it had"),
+    (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "one of the pool's"),
+    (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|one of the pool's"),
+    (PAGED, "loop-xfs", lost_processor, "is free or runs a task"),
+    (PAGED, "loop-xfs", waits_beside_a_free_one, "nobody waits beside a free one"),
+    (PAGED, "loop-xfs", more_time_than_there_is, "no more processor time than there is"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "spoil", "law"), XFS, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_broken_law_is_named(command: str, kind: str, spoil: Callable[[Machine], None], law: str) -> None:
+    """Something is lost, or there twice: a run that obeyed a moment ago breaks the law about it."""
+    machine = run(command, kind)
+    assert wb(machine).b_dirty
+    assert wb(machine).written
+    machine.check()
+    spoil(machine)
+    with pytest.raises(LawBroken, match=law):
+        machine.check()
+
+
+def test_free_blocks_are_disjoint_and_listed_by_their_largest_buddy() -> None:
+    """ext4's own two: a run that touches another, and a group in a list where nobody looks for it."""
+    machine = run(PAGED, "loop-ext4")
+    mballoc = filesystem(machine)._mballoc
+    number, group = next(iter(mballoc._groups.items()))
+    mballoc._of_order[group.order].remove(number)
+    with pytest.raises(LawBroken, match="listed by its largest buddy"):
+        mballoc.check()
+    mballoc._of_order[group.order].add(number)
+    mballoc.check()
+    run_ = next(iter(group.runs()))
+    group._runs[run_.first + run_.size - 1] = 1
+    with pytest.raises(LawBroken, match="its runs lie apart"):
+        mballoc.check()
+    del group._runs[run_.first + run_.size - 1]
+    mballoc._free[0] += 1
+    with pytest.raises(LawBroken, match="blocks are those of its runs"):
+        mballoc.check()
+    assert Free(run_.first + group.first_block, run_.size) in list(mballoc.extents())
+
+
+def test_a_run_that_breaks_a_law_fails_and_says_which(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command ends with a status of its own, one line, and no figures."""
+
+    def broken(_: Machine) -> None:
+        raise LawBroken("a page was lost")
+
+    monkeypatch.setattr(Machine, "check", broken)
+    assert main(["run", "--fs-mark", "fs_mark -S0 -n 10 -s 4096 -L 2 -d a"]) == 70
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "wbsim: variant base: a page was lost; the fault is wbsim's: please report it with what was run\n"
+    )
