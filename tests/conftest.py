@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 
 from hypothesis import Phase, settings
+from hypothesis.internal.conjecture import engine
 
 # The first example of a test may wait for Numba, and the machine may be shared: no test is timed.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, report_multiple_bugs=False)
 # For `make mutants`, where only counts whether a test fails: the same examples each time, none made smaller.
 settings.register_profile(
     "mutants", settings.get_profile("untimed"), derandomize=True, database=None,
     phases=(Phase.explicit, Phase.generate),
 )  # fmt: skip
+# A failure is told within seconds: a smaller example is looked for so long and no longer (s).
+assert engine.MAX_SHRINKING_SECONDS == 300, "hypothesis has another bound now"
+engine.MAX_SHRINKING_SECONDS = 5
 settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "untimed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -128,6 +129,25 @@ def run_small(
     machine = build(small_scenario(**kwargs), seed, primitives=primitives, signals=signals)
     machine.run()
     return machine
+
+
+class _Stop(Exception):
+    """It is late enough."""
+
+
+def run_for(env: Environment, ns: int) -> None:
+    """Let *ns* pass, with all that happens until then; what is to come stays."""
+
+    def stop() -> None:
+        raise _Stop
+
+    env.call_at(env.now + ns, LAST, stop)
+    with suppress(_Stop):
+        env.run()
+
+
+LAST = 1 << 60
+"""The rank of what comes after everything else at its instant."""
 
 
 class SlowDevice:

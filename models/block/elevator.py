@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import islice
 from typing import Final, Literal
 
@@ -32,10 +33,14 @@ class Elevator:
     """The requests of one queue that no driver has taken yet.
 
     A bio is tried against the request that merged last, then (unless nomerges is 1) by the hash of ends
-    and, with a scheduler that sorts, of starts; what has grown is joined with its neighbour.
+    and, with a scheduler that sorts, of starts; what has grown is joined with its neighbour.  *put* is told
+    of each request that another has taken in (blk_put_request).
     """
 
-    def __init__(self, rules: ElevatorRules, limits: QueueLimits) -> None:
+    def __init__(
+        self, rules: ElevatorRules, limits: QueueLimits, put: Callable[[Request], None] = lambda _: None
+    ) -> None:
+        self._put = put
         self._sorts = rules.scheduler == "deadline"
         self._batch = rules.fifo_batch
         self._nomerges = limits.nomerges
@@ -187,6 +192,7 @@ class Elevator:
         self.remove(follower)
         self._end_moved(request, end)
         self._last_merge = request
+        self._put(follower)
         return True
 
     def _append(self, request: Request, newcomer: Request) -> bool:
@@ -195,6 +201,7 @@ class Elevator:
             return False
         self._end_moved(request, end)
         self._last_merge = request
+        self._put(newcomer)
         return True
 
     def _key(self, request: Request) -> tuple[int, int, Request]:

@@ -79,7 +79,7 @@ class Queue:
         self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
-        self.elevator = Elevator(spec.elevator, spec.limits)
+        self.elevator = Elevator(spec.elevator, spec.limits, self._put)
         self.limits = spec.limits
         self.bounds = bounds_of(spec.limits)
         self.bio_pages = min(spec.limits.max_sectors_bytes // PAGE_BYTES, spec.limits.max_segments)
@@ -119,8 +119,12 @@ class Queue:
         for request in requests:
             if not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
-            elif not elevator.insert(request):
-                self.pool(request.sync).free()
+            else:
+                elevator.insert(request)
+
+    def _put(self, request: Request) -> None:
+        """Another request has taken *request* in."""
+        self.pool(request.sync).free()
 
     def insert_batch(self, batch: Batch) -> None:
         """The same for rows: all at once to the driver or, where requests wait, one by one."""

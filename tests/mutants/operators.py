@@ -55,7 +55,9 @@ def _other_name(node: cst.Call) -> Iterable[cst.CSTNode]:
 
 
 def _swap_arguments(node: cst.Call) -> Iterable[cst.CSTNode]:
-    """The first two arguments the other way round."""
+    """The first two arguments the other way round, where their order means anything."""
+    if getattr(node.func, "value", None) in ("min", "max"):
+        return
     first, second, *rest = [*node.args, None, None]
     if first and second and not (first.keyword or second.keyword or first.star or second.star):
         swapped = first.with_changes(value=second.value), second.with_changes(value=first.value)

@@ -1,0 +1,40 @@
+"""An XFS log over a watched block layer, for tests."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from models.filesystems.xfs.log import LogCosts, LogSpec, XfsLog
+from sim.units import KIB, MIB, S
+from tests.harness import BlockLayer
+
+
+class Log:
+    """A log of 1 MiB at sector 5 000, in a filesystem that begins at 100; two records of 4 KiB in flight, 512
+    bytes of each its header. A checkpoint is pushed at 16 KiB.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        self.layer = BlockLayer(era="3.11", pool="request_list")
+        self.env = self.layer.env
+        self.cache: Any = SimpleNamespace(reclaiming=False)
+        fields = {
+            "size": MIB, "iclog_bytes": 4 * KIB, "iclogs": 2, "record_header": 512,
+            "checkpoint_bytes": 16 * KIB, "sync_interval": 30 * S, "ail_pause": 1_000_000,
+        }  # fmt: skip
+        self.log = XfsLog(
+            site=self.layer._site, queue=self.layer.queue, spec=LogSpec.model_validate({**fields, **changes}),
+            costs=LogCosts(commit_ns=0, record_ns=1_000, buffer_ns=10), start_sector=5_000, first_sector=100,
+            cache=self.cache,
+        )  # fmt: skip
+
+    def run(self, until_ns: int = S) -> list[tuple[int, int, str]]:
+        """What the device was given until then: first sector, sectors, op."""
+        self.env.call_at(until_ns, 0, self.env.halt)
+        self.env.run()
+        return [(r.start_sector, r.sectors, r.op) for r in self.layer.device.requests]
+
+    def at(self, when_ns: int, act: Any, *arguments: Any) -> None:
+        """Call *act* then."""
+        self.env.call_at(when_ns, 0, lambda: act(*arguments))
