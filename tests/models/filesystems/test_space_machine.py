@@ -1,0 +1,320 @@
+"""Free space, and the pages of a file, step by step, against a set of blocks and a dictionary of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry, Mballoc
+from models.filesystems.free_run import Free
+from models.filesystems.xfs.free_space import FreeSpace, take_aligned, take_exactly
+from models.page_cache.file_pages import (
+    DELAYED,
+    DIRTY,
+    HELD,
+    HOLE,
+    MAPPED,
+    FilePages,
+    hold_blocks,
+    map_blocks,
+    run_alike,
+    start_writeback,
+    use_held,
+)
+
+BLOCKS = 3_000
+HEAD = 10
+
+
+def runs_of(blocks: Iterable[int]) -> list[Free]:
+    """As runs that lie apart."""
+    runs: list[Free] = []
+    for block in sorted(blocks):
+        if runs and runs[-1].first + runs[-1].size == block:
+            runs[-1] = Free(runs[-1].first, runs[-1].size + 1)
+        else:
+            runs.append(Free(block, 1))
+    return runs
+
+
+class Group(RuleBasedStateMachine):
+    """An XFS group's free space, cut into hundreds of pieces, so that its trees are split and joined."""
+
+    @initialize(holes=st.integers(0, 400))
+    def begin(self, holes: int) -> None:
+        self.of = FreeSpace(HEAD, BLOCKS - HEAD)
+        self.free = set(range(HEAD, BLOCKS))
+        self.used: list[tuple[int, int]] = []
+        for hole in range(holes):
+            assert take_exactly(self.of.with_room(1), HEAD + 7 * hole + 3, 1)
+            self._take(HEAD + 7 * hole + 3, 1)
+
+    def _take(self, block: int, length: int) -> None:
+        taken = set(range(block, block + length))
+        assert taken <= self.free, "a block is given that is not free"
+        self.free -= taken
+        self.used.append((block, length))
+
+    @rule(goal=st.integers(0, BLOCKS), length=st.integers(1, 60))
+    def near(self, goal: int, length: int) -> None:
+        """As many as are asked for if so many lie together anywhere; at the goal, if they are free there."""
+        runs = runs_of(self.free)
+        longest = max((run.size for run in runs), default=0)
+        at_goal = set(range(goal, goal + length)) <= self.free
+        found = self.of.take_near(goal, length)
+        if not longest:
+            assert found is None
+            return
+        assert found is not None
+        assert found[1] == min(length, longest)
+        assert found[0] == goal or not at_goal
+        in_run = next(run for run in runs if run.first <= found[0] < run.first + run.size)
+        assert found[0] in (in_run.first, goal)
+        self._take(*found)
+
+    @rule(goal=st.integers(0, BLOCKS), length=st.integers(1, 60), unit=st.sampled_from([4, 16]))
+    def aligned(self, goal: int, length: int, unit: int) -> None:
+        """At a multiple of the unit, if anything free has room for that."""
+        runs = runs_of(self.free)
+        longest = max((run.size for run in runs), default=0)
+        block, got = take_aligned(self.of.with_room(1), goal, length, unit)
+        assert got == min(length, longest)
+        if got:
+            assert block % unit == 0 or longest < got + unit - 1
+            self._take(block, got)
+
+    @rule(block=st.integers(0, BLOCKS), length=st.integers(1, 9))
+    def exactly(self, block: int, length: int) -> None:
+        """These, or none."""
+        wanted = set(range(block, block + length))
+        assert take_exactly(self.of.with_room(1), block, length) == (wanted <= self.free)
+        if wanted <= self.free:
+            self._take(block, length)
+
+    @precondition(lambda self: getattr(self, "used", None))
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        """A part of what was given."""
+        block, length = self.used.pop(data.draw(st.integers(0, len(self.used) - 1)))
+        first = data.draw(st.integers(0, length - 1))
+        if first:
+            self.used.append((block, first))
+        self.of.give_back(block + first, length - first)
+        self.free |= set(range(block + first, block + length))
+
+    @invariant()
+    def free_is_what_was_not_taken(self) -> None:
+        if hasattr(self, "of"):
+            runs = runs_of(self.free)
+            assert self.of.extents() == runs
+            assert self.of.blocks == len(self.free)
+            assert self.of.longest() == max((run.size for run in runs), default=0)
+            self.of.check()
+
+
+class Groups(RuleBasedStateMachine):
+    """An ext4 of six groups, of which a sixteenth is left; the search goes in line."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.geometry = Geometry(groups=6, flex_groups=3, descriptor_blocks=2, journal_blocks=100)
+        self.of = Mballoc(self.geometry, by_order=False)
+        self.free: set[int] = set()
+        for number in range(6):
+            head = self.geometry.head_blocks(number)
+            cut = 31_000 + number
+            assert self.of.take_exactly(number * GROUP_BLOCKS + head, cut - head)
+            self.free |= set(range(number * GROUP_BLOCKS + cut, (number + 1) * GROUP_BLOCKS))
+        self.used: list[tuple[int, int]] = []
+
+    def _take(self, block: int, length: int) -> None:
+        taken = set(range(block, block + length))
+        assert taken <= self.free, "a block is given that is not free"
+        self.free -= taken
+        self.used.append((block, length))
+
+    @rule(group=st.integers(0, 5), length=st.sampled_from([1, 2, 3, 8, 63, 64, 512, 700, 1_024, 2_048]))
+    def find(self, group: int, length: int) -> None:
+        """So many if they lie together in a group, a power of two at a multiple of it; else the longest."""
+        runs = [run for number in range(6) for run in runs_of(self._in(number))]
+        longest = max((run.size for run in runs), default=0)
+        block, got = self.of.find(group, length)
+        assert got == min(length, longest)
+        if got:
+            power = length >= 2 and length & (length - 1) == 0
+            fits = any(-run.first % length + length <= run.size for run in self._local(power, length))
+            assert not (power and fits) or block % length == 0
+            self._take(block, got)
+
+    def _in(self, number: int) -> set[int]:
+        return {block for block in self.free if block // GROUP_BLOCKS == number}
+
+    def _local(self, power: bool, length: int) -> list[Free]:
+        """The runs, in blocks of their groups, of groups whose files are not kept off."""
+        if not power:
+            return []
+        return [
+            Free(run.first % GROUP_BLOCKS, run.size)
+            for number in range(6)
+            if not self.geometry.keeps_off_data(number)
+            for run in runs_of(self._in(number))
+        ]
+
+    @rule(block=st.integers(0, 6 * GROUP_BLOCKS), length=st.integers(1, 40))
+    def exactly(self, block: int, length: int) -> None:
+        """These, or none; never over a group's end."""
+        wanted = set(range(block, block + length))
+        fits = wanted <= self.free and block // GROUP_BLOCKS == (block + length - 1) // GROUP_BLOCKS
+        assert self.of.take_exactly(block, length) == fits
+        if fits:
+            self._take(block, length)
+
+    @rule(group=st.integers(0, 5), at=st.integers(31_010, GROUP_BLOCKS - 1), length=st.integers(1, 300))
+    def exactly_there(self, group: int, at: int, length: int) -> None:
+        self.exactly(group * GROUP_BLOCKS + at, length)
+
+    @precondition(lambda self: getattr(self, "used", None))
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        block, length = self.used.pop(data.draw(st.integers(0, len(self.used) - 1)))
+        first = data.draw(st.integers(0, length - 1))
+        if first:
+            self.used.append((block, first))
+        self.of.give_back(block + first, length - first)
+        self.free |= set(range(block + first, block + length))
+
+    @invariant()
+    def free_is_what_was_not_taken(self) -> None:
+        if hasattr(self, "of"):
+            by_group = [run for number in range(6) for run in runs_of(self._in(number))]
+            assert list(self.of.extents()) == by_group
+            for flex in range(2):
+                mine = range(3 * flex, 3 * flex + 3)
+                assert self.of.free_blocks(flex) == sum(len(self._in(number)) for number in mine)
+            self.of.check()
+
+
+PAGES = 40
+
+
+class File(RuleBasedStateMachine):
+    """A file of forty pages: what is dirty, mapped and held, and which extents that makes."""
+
+    @initialize(base=st.sampled_from([0, 5_000]))
+    def begin(self, base: int) -> None:
+        self.of = FilePages(PAGES, base)
+        self.states = [HOLE] * PAGES
+        self.blocks: dict[int, int] = {}
+        self.size = 0
+        self.next_block = base + 100
+
+    def _runs(self, wanted: int) -> list[tuple[int, int]]:
+        """Runs of pages in just that state: first and how many."""
+        return [(run.first, run.size) for run in runs_of(i for i, s in enumerate(self.states) if s == wanted)]
+
+    @rule(page=st.integers(0, PAGES - 1))
+    def write(self, page: int) -> None:
+        self.states[page] |= DELAYED
+        self.of.pages.states[page] |= DELAYED
+        self.size = max(self.size, page + 1)
+        self.of.pages.size[0] = self.size
+
+    @rule(data=st.data(), gap=st.integers(0, 2))
+    def place(self, data: st.DataObject, gap: int) -> None:
+        """A delayed run gets blocks, next to the last ones or not."""
+        runs = self._runs(DELAYED)
+        if runs:
+            page, count = data.draw(st.sampled_from(runs))
+            count = data.draw(st.integers(1, count))
+            self.next_block += gap
+            map_blocks(self.of.pages, page, self.of.reach(self.next_block, count), count)
+            for i in range(count):
+                self.states[page + i] = DIRTY
+                self.blocks[page + i] = self.next_block + i
+            self.next_block += count
+
+    @rule(data=st.data(), gap=st.integers(0, 2))
+    def hold(self, data: st.DataObject, gap: int) -> None:
+        """Blocks are held for a hole or for delayed pages."""
+        runs = self._runs(DELAYED) + self._runs(HOLE)
+        if runs:
+            page, count = data.draw(st.sampled_from(runs))
+            self.next_block += gap
+            hold_blocks(self.of.pages, page, self.of.reach(self.next_block, count), count)
+            for i in range(count):
+                self.states[page + i] |= HELD
+                self.blocks[page + i] = self.next_block + i
+            self.next_block += count
+
+    @rule(data=st.data())
+    def use(self, data: st.DataObject) -> None:
+        """Delayed pages get the blocks that are held for them: as many more extents as are counted."""
+        held = [i for i, state in enumerate(self.states) if state == DELAYED | HELD]
+        if held:
+            page, before = data.draw(st.sampled_from(held)), len(self.extents(PAGES))
+            run = run_alike(self.of.pages, page, PAGES)
+            alike = 1
+            while (
+                page + alike < PAGES
+                and self.states[page + alike] == DELAYED | HELD
+                and self.blocks[page + alike] == self.blocks[page] + alike
+            ):
+                alike += 1
+            assert run == alike
+            more = use_held(self.of.pages, page, run)
+            for i in range(page, page + run):
+                self.states[i] = DIRTY
+            assert more == len(self.extents(PAGES)) - before
+
+    @rule(data=st.data())
+    def write_out(self, data: st.DataObject) -> None:
+        runs = self._runs(DIRTY)
+        if runs:
+            page, count = data.draw(st.sampled_from(runs))
+            start_writeback(self.of.pages, page, count)
+            self.states[page : page + count] = [MAPPED] * count
+
+    @rule()
+    def give_up_held(self) -> None:
+        given = self.of.give_up_held()
+        held = [i for i, state in enumerate(self.states) if state & HELD]
+        assert sorted(b for first, count in given for b in range(first, first + count)) == sorted(
+            self.blocks[i] for i in held
+        )
+        for i in held:
+            self.states[i] &= ~HELD
+
+    def extents(self, size: int) -> list[tuple[int, int, int]]:
+        """Runs of mapped pages that are runs of blocks: page, block, pages; cut where the file ends."""
+        found: list[tuple[int, int, int]] = []
+        for page, state in enumerate(self.states):
+            if not state & MAPPED:
+                continue
+            block = self.blocks[page]
+            if found and page != size:
+                first, at, count = found[-1]
+                if first + count == page and at + count == block:
+                    found[-1] = (first, at, count + 1)
+                    continue
+            found.append((page, block, 1))
+        return found
+
+    @invariant()
+    def the_extents_rebuild_the_file(self) -> None:
+        if hasattr(self, "of"):
+            assert self.of.pages.states.tolist() == self.states
+            assert [tuple(extent) for extent in self.of.extents()] == self.extents(self.size)
+            assert self.of.extent_count() == len(self.extents(self.size))
+            assert self.of.dirty == sum(state & DELAYED for state in self.states)
+
+
+Group.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
+Groups.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
+File.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
+TestGroup: Any = Group.TestCase
+TestGroups: Any = Groups.TestCase
+TestFile: Any = File.TestCase
