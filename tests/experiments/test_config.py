@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -241,10 +242,14 @@ def test_an_interrupted_run_leaves_nothing_half_written(tmp_path: Path) -> None:
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_hear_interrupts
     ) as process:
-        while not _workers_of(process.pid):
-            assert process.poll() is None, "it ended before it could be interrupted"
-        os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=30)
+        try:
+            while not _workers_of(process.pid):
+                assert process.poll() is None, "it ended before it could be interrupted"
+            os.killpg(process.pid, signal.SIGINT)
+            _, told = process.communicate(timeout=30)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # whatever went wrong, nobody waits for all of P13
     assert process.returncode == 130
     assert told.splitlines() == ["wbsim: interrupted; nothing was written"]
     assert not out.exists() or list(out.iterdir()) == []

@@ -22,7 +22,7 @@ from experiments.problems import BadInput
 from models.block.plug import PlugRules
 from models.catalogue.kernels import PLUG_RULES, era_of
 
-CAPTURES = Path(__file__).parents[1] / "captures"
+CAPTURES = Path(__file__).parents[2] / "captures"
 EVERY = sorted(CAPTURES.glob("*.trace.xz"))
 GIVEN = {
     "fiorand-xfs": (3_152, 2_909),

@@ -1,0 +1,96 @@
+"""Under which rules and limits a capture is replayed: every value, and what is said of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.captures.conditions import Conditions, Options, conditions_of
+from experiments.captures.events import Capture, Event, Header
+from experiments.problems import BadInput
+from models.block.merge import QueueLimits
+
+FULL = Header("6.18.44", "mq-deadline", 1, 64, 7, 4_096, "7,0")
+
+
+def of(header: Header, *devices: str, **options: Any) -> Conditions:
+    """Of a capture with *header* and a bio for each of *devices*."""
+    events = [Event(1, 1, 0, "block_bio_queue", device) for device in devices or ("7,0",)]
+    events.append(Event(2, 1, 0, "block_getrq", "9,9"))  # no bio
+    return conditions_of(Capture(Path("c"), "ftrace", header, lambda: iter(events)), Options(**options))
+
+
+def limits(**changes: Any) -> QueueLimits:
+    """Those of `FULL`."""
+    values = {
+        "max_sectors_bytes": 65_536, "max_segments": 7, "max_segment_bytes": 65_536, "nomerges": 1,
+        "max_discard_bytes": 4_096,
+    }  # fmt: skip
+    return QueueLimits.model_validate({**values, **changes})
+
+
+def test_a_header_says_everything() -> None:
+    """And nothing is assumed."""
+    assert of(FULL) == Conditions("6.18.44", "6.17", None, "7,0", "mq-deadline", limits(), ())
+
+
+def test_what_neither_says_is_assumed_and_said() -> None:
+    """Limits come from the options; discards of any size are taken."""
+    found = of(Header(), max_sectors_kb=64, max_segments=7)
+    assert found == Conditions(
+        "6.18", "6.17", None, "7,0", "none", limits(nomerges=0, max_discard_bytes=(1 << 32) - 512),
+        (
+            "nomerges is not in the header; 0 is taken (--nomerges says otherwise)",
+            "the scheduler is not in the header; none is taken (--scheduler says otherwise)",
+            "the kernel is not in the header; 6.18 is taken (--kernel says otherwise)",
+        ),
+    )  # fmt: skip
+
+
+def test_options_say_what_the_header_does_not() -> None:
+    """The kernel of the option is then the capture's, and the one that is asked for."""
+    given = {"max_sectors_kb": 64, "max_segments": 7, "nomerges": 2, "scheduler": "bfq", "kernel": "3.11"}
+    found = of(Header(discard_max_bytes=4_096), "7,0", "8,0", **given, device="8,0")
+    assert found == Conditions("3.11", "3.11", "3.11", "8,0", "bfq", limits(nomerges=2), ())
+
+
+def test_another_kernel_is_asked_for() -> None:
+    """By its own name, or by one whose rules are another's, which is said; other options may agree."""
+    assert of(FULL, kernel="4.9").asked == "4.9"
+    assert of(FULL, kernel="4.9").notes == ()
+    found = of(FULL, kernel="4.10", scheduler="mq-deadline", nomerges=1, max_segments=7, max_sectors_kb=64)
+    assert (found.era, found.asked) == ("6.17", "4.9")
+    assert found.notes == ("4.10 is asked for; the plug's rules are those that were read in 4.9",)
+
+
+@pytest.mark.parametrize(
+    ("header", "devices", "options", "problems"),
+    [
+        (Header(), ["7,0"], {},
+         ["c:1: max_sectors_kb: is not in the header; give --max-sectors-kb",
+          "c:1: max_segments: is not in the header; give --max-segments"]),
+        (FULL, ["7,0"], {"nomerges": 2},
+         ["c:1: nomerges: the capture was made with 1; leave out --nomerges 2"]),
+        (Header("6.18", "none", 3, 64, 7), ["7,0"],
+         {}, ["c: nomerges: 3 is none of 0, 1, 2"]),
+        (Header("6.18", "none", 0, 0, 7), ["7,0"], {},
+         ["c: max_sectors_kb: 0 merges nothing; give 1 or more"]),
+        (Header("6.18", "cfq", 0, 64, 7), ["7,0"], {},
+         ["c: scheduler: cfq is not known; known are none, kyber, mq-deadline, bfq"]),
+        (FULL, ["7,0"], {"scheduler": "none"},
+         ["c:1: scheduler: the capture was made with mq-deadline; leave out --scheduler none"]),
+        (Header("6.18", "none", 0, 64, 7), ["7,0", "8,0", "8,0"], {},
+         ["c: device: has several; give one with --device: 8,0 (2 bios), 7,0 (1 bios)"]),
+        (FULL, ["8,0"], {}, ["c: device: has no bio for 7,0; it has 8,0 (1 bios)"]),
+        (FULL, ["7,0"], {"device": "9,9"}, ["c: device: has no bio for 9,9; it has 7,0 (1 bios)"]),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_told_all_at_once(
+    header: Header, devices: list[str], options: dict[str, Any], problems: list[str]
+) -> None:
+    """Each with its place and its remedy."""
+    with pytest.raises(BadInput) as caught:
+        of(header, *devices, **options)
+    assert str(caught.value).splitlines() == problems

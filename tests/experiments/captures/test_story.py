@@ -1,0 +1,174 @@
+"""What the kernel did with each bio, told from a few events: every step, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from experiments.captures.events import Event
+from experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step, story_of
+from models.block.merge import BACK, FRONT, NEW
+
+DISK = "7,0"
+NAMES = {
+    "Q": "block_bio_queue", "G": "block_getrq", "M": "block_bio_backmerge", "F": "block_bio_frontmerge",
+    "X": "block_split", "P": "block_plug", "U": "block_unplug", "UT": "block_unplug",
+    "I": "block_rq_insert", "D": "block_rq_issue", "J": "block_rq_merge", "L": "lost",
+}  # fmt: skip
+
+
+def told(*said: tuple[Any, ...], scheduler: str | None = "none", pid: int = 9) -> list[Step]:
+    """The story of events (letter, sector, sectors or count), one a line, all by *pid* on processor 1."""
+    events = []
+    for number, (letter, *rest) in enumerate(said, 1):
+        name = NAMES[letter]
+        if letter in ("U", "UT"):
+            asleep = letter == "UT" if scheduler == "blkparse" else None
+            events.append(Event(number, pid, 1, name, size=rest[0], asleep=asleep))
+        elif letter == "L":
+            events.append(Event(number, 0, 1, name, size=rest[0]))
+        elif letter == "P":
+            events.append(Event(number, pid, 1, name))
+        else:
+            sector, size, *op = rest
+            events.append(Event(number, pid, 1, name, DISK, op[0] if op else "W", sector, size))
+    return list(story_of(events, "mq-deadline" if scheduler == "blkparse" else scheduler))
+
+
+def piece(line: int, sector: int, sectors: int, merge: Any, tried: int, **others: Any) -> Piece:
+    """One of a whole bio, by a task of which all is known."""
+    made = Piece(line, 9, 1, DISK, "W", sector, sectors, merge, True, False, tried, True)
+    return made._replace(**others)
+
+
+def test_a_plug_with_two_bios() -> None:
+    """The first opens the plug, the second joins it, a third in front; its end sends it on."""
+    first = piece(2, 8, 8, NEW, 1)
+    assert told(
+        ("Q", 8, 8), ("G", 8, 8), ("P",), ("Q", 16, 8), ("M", 16, 8), ("Q", 0, 8), ("F", 0, 8), ("U", 1),
+        ("D", 0, 24),
+    ) == [
+        first,
+        Placed(first, True, None, True),
+        piece(5, 16, 8, BACK, 4),
+        piece(7, 0, 8, FRONT, 6),
+        Emptied(9, None),
+        Moved(9, 9, 1, DISK, 0, 24, False, True),
+    ]  # fmt: skip
+
+
+ONE = (("Q", 0, 8), ("G", 0, 8), ("P",))
+TWO = (("Q", 80, 8), ("G", 80, 8))
+FIRST, SECOND = piece(2, 0, 8, NEW, 1), piece(5, 80, 8, NEW, 4)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "then", "steps"),
+    [
+        # the held request is issued at once: the plug was full
+        ("none", [("U", 1), ("D", 0, 8), ("P",)],
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, True), Placed(SECOND, True, True, True)]),
+        # it is inserted: the task slept
+        ("none", [("U", 1), ("I", 0, 8), ("P",)],
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Emptied(9, None),
+          Placed(SECOND, True, None, True)]),
+        # only the first move of the first request counts
+        ("none", [("U", 1), ("I", 0, 8), ("D", 0, 8), ("P",)],
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Moved(8, 9, 1, DISK, 0, 8, False, True),
+          Emptied(9, None), Placed(SECOND, True, None, True)]),
+        # with a scheduler all are inserted: nobody can tell
+        ("mq-deadline", [("U", 1), ("I", 0, 8), ("P",)],
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Placed(SECOND, True, True, False)]),
+        # but blkparse says
+        ("blkparse", [("UT", 1), ("I", 0, 8), ("P",)],
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Emptied(9, None),
+          Placed(SECOND, True, None, True)]),
+        ("blkparse", [("U", 1), ("I", 0, 8), ("P",)],
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Placed(SECOND, True, True, True)]),
+        # both leave together: it had joined the first; by one unplug or by two
+        ("none", [("U", 2)], [Placed(SECOND, True, False, True), Emptied(9, None)]),
+        ("none", [("U", 1), ("U", 1)],
+         [Left(9), Placed(SECOND, True, False, True), Emptied(9, None)]),
+        # the plug was sent on, and the request was never in it
+        ("none", [("U", 1), ("Q", 160, 8)], [Left(9), Placed(SECOND, False, None, True), Emptied(9, None)]),
+        # nothing follows: it is in the plug
+        ("none", [], [Placed(SECOND, True, False, True)]),
+        # a merged request moves, too
+        ("none", [("J", 0, 8)], [Moved(6, 9, 1, DISK, 0, 8, True, False), Placed(SECOND, True, False, True)]),
+    ],
+    ids=["full", "asleep", "first move", "nobody knows", "UT", "U", "joined", "one by one", "past", "kept",
+         "merged"],
+)  # fmt: skip
+def test_where_the_second_request_went(scheduler: str, then: Sequence[Any], steps: list[Step]) -> None:
+    """One is in the plug; a second gets a request, and what follows tells whether it came to it."""
+    head: list[Step] = [FIRST, Placed(FIRST, True, None, True), SECOND]
+    assert told(*ONE, *TWO, *then, scheduler=scheduler) == head + steps
+
+
+def test_what_follows_a_full_flush_is_in_the_next_plug() -> None:
+    """The plug that the second opened holds one: a third joins it, and both leave together."""
+    third = piece(10, 160, 8, NEW, 9)
+    steps = told(*ONE, *TWO, ("U", 1), ("D", 0, 8), ("P",), ("Q", 160, 8), ("G", 160, 8), ("U", 2))
+    assert steps[-3:] == [third, Placed(third, True, False, True), Emptied(9, None)]
+    # and what a sleep or a full flush said is forgotten with it: the next is told by its own moves
+    steps = told(
+        *ONE, *TWO, ("U", 1), ("I", 0, 8), ("P",), ("Q", 160, 8), ("G", 160, 8), ("U", 1), ("D", 80, 8),
+        ("P",),
+    )  # fmt: skip
+    assert steps[-1] == Placed(third, True, True, True)
+
+
+def test_a_flush_and_an_unplugged_task_go_straight_on() -> None:
+    """PREFLUSH goes past a plug that holds something; without a plug everything goes past."""
+    flush = SECOND._replace(rwbs="FWFS")
+    steps = told(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"), ("Q", 160, 8), ("G", 160, 8))
+    assert steps[2:4] == [flush, Placed(flush, False, None, True)]
+    third = piece(7, 160, 8, NEW, 6)
+    assert steps[4:] == [third, Placed(third, True, False, True)]
+    assert told(("Q", 0, 8), ("G", 0, 8), ("Q", 8, 8)) == [FIRST, Placed(FIRST, False, None, True)]
+    assert told(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"))[-1] == Placed(flush, False, None, True)
+    assert told(("Q", 0, 8), ("G", 0, 8))[-1] == Placed(FIRST, False, None, True)
+
+
+def test_after_a_loss_nothing_is_known_until_a_plug_opens_or_ends() -> None:
+    """The request in hand is given up; another task is unknown, too; plug and unplug make it known again."""
+    lost = FIRST._replace(known=False)
+    assert told(
+        ("Q", 0, 8), ("G", 0, 8), ("L", 3), ("Q", 8, 8), ("M", 8, 8), ("P",), ("Q", 16, 8), ("M", 16, 8)
+    ) == [
+        FIRST, Placed(lost, False, None, True), Lost(3), piece(5, 8, 8, BACK, 4, known=False),
+        piece(8, 16, 8, BACK, 7),
+    ]  # fmt: skip
+    assert told(("L", 3), ("U", 1), ("Q", 8, 8), ("M", 8, 8))[1:] == [
+        Emptied(9, None),
+        piece(4, 8, 8, BACK, 3),
+    ]
+
+
+def test_a_bio_that_waits_while_its_task_sleeps() -> None:
+    """It was tried before the plug was flushed: the flush tells what was queued, and its place is the later
+    one's.
+    """
+    queued = Piece(5, 9, 1, DISK, "W", 8, 8, None, True, False, 4, True)
+    assert told(*ONE, ("Q", 8, 8), ("UT", 1), ("G", 8, 8)) == [
+        FIRST,
+        Placed(FIRST, True, None, True),
+        Emptied(9, queued),
+        piece(6, 8, 8, NEW, 4),
+        Placed(piece(6, 8, 8, NEW, 4), False, None, True),
+    ]
+
+
+def test_a_bio_that_was_split_comes_in_pieces() -> None:
+    """All but the last never merge; each was tried when the one before was decided, or split."""
+    first = piece(3, 0, 8, NEW, 2, split_off=True)
+    assert told(("Q", 0, 24), ("X", 0, 8), ("G", 0, 8), ("X", 8, 16), ("M", 8, 8), ("M", 16, 8)) == [
+        first,
+        Placed(first, False, None, True),
+        piece(5, 8, 8, BACK, 4, first=False, split_off=True),
+        piece(6, 16, 8, BACK, 5, first=False),
+    ]
+    queued = told(("P",), ("Q", 0, 24), ("X", 0, 8), ("U", 1))[-1]
+    assert queued == Emptied(9, Piece(4, 9, 1, DISK, "W", 0, 8, None, True, True, 3, True))
