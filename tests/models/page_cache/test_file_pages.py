@@ -1,6 +1,4 @@
-"""A file's pages by hand: holes (.), delayed (d), reserved (r), mapped (m), dirty (D); capital H and d with a
-block held: a hole (H) and a delayed page (h).
-"""
+"""A file's pages by hand."""
 
 from __future__ import annotations
 
@@ -8,12 +6,6 @@ import numpy as np
 import pytest
 
 from models.page_cache.file_pages import (
-    DELAYED,
-    DIRTY,
-    HELD,
-    HOLE,
-    MAPPED,
-    RESERVED,
     FilePages,
     awaiting_run,
     count_extents,
@@ -29,29 +21,7 @@ from models.page_cache.file_pages import (
     unplaced_around,
     use_held,
 )
-
-LETTERS = {
-    ".": HOLE, "d": DELAYED, "r": RESERVED, "m": MAPPED, "D": DIRTY, "H": HOLE | HELD, "h": DELAYED | HELD,
-}  # fmt: skip
-
-
-def file(
-    states: str, blocks: dict[int, int] | None = None, size: int | None = None, base: int = 0
-) -> FilePages:
-    """One with these pages; *blocks* by page. It ends behind the last letter, or at *size*."""
-    made = FilePages(len(states), base)
-    made.pages.states[:] = [LETTERS[letter] for letter in states]
-    made.pages.blocks[:] = -1
-    for page, block in (blocks or {}).items():
-        made.pages.blocks[page] = block
-    made.pages.size[0] = len(states) if size is None else size
-    return made
-
-
-def letters(of: FilePages) -> str:
-    """Its states."""
-    names = {state: letter for letter, state in LETTERS.items()}
-    return "".join(names[state] for state in of.pages.states.tolist())
+from tests.models.page_cache.lettered import LETTERS, file, letters
 
 
 def test_dirty_pages_are_found_up_to_the_end_of_the_file() -> None:

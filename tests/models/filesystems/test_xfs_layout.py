@@ -1,0 +1,300 @@
+"""What XFS decides about the place of pages, case by case: reservations, targets, conversions, the walk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models.filesystems.page_walk import (
+    ALLOCATING,
+    BIOS,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    ELAPSED,
+    GO_ON,
+    LEFT,
+    MAPPED_EXTENTS,
+    PAGE,
+    PAGES,
+    RANGES,
+    WROTE,
+    new_walk,
+)
+from models.filesystems.xfs.free_space import FreeSpace
+from models.filesystems.xfs.layout import (
+    GAP_UNITS,
+    MAX_EXTENT_PAGES,
+    NOWHERE,
+    Prealloc,
+    Terms,
+    XfsRules,
+    convert,
+    prealloc,
+    target_of,
+    walk,
+    write_all,
+    write_page,
+)
+from models.page_cache.file_pages import FilePages
+from tests.models.page_cache.lettered import file, letters
+
+FIXED, SIZE, PRECEDING = (
+    Prealloc(16, rule, zeroing_converts=False, stripe=1, whole_calls=False) for rule in range(3)
+)
+
+
+def test_the_rules_of_an_era_and_of_allocsize() -> None:
+    """64 KiB without allocsize; with it, always so much."""
+    rules = XfsRules(
+        prealloc="size", zeroing_converts=True, quota="pages", whole_calls=True, wraps=False, unwritten=False
+    )
+    assert prealloc(rules, None) == Prealloc(16, 1, True, 1, True)
+    assert prealloc(rules, None, 4) == Prealloc(16, 1, True, 4, True)
+    assert prealloc(rules, 64, 4) == Prealloc(64, 0, True, 4, True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "states", "blocks", "page", "call", "end"),
+    [
+        # always to the next unit
+        (FIXED, "", {}, 0, 1, 16), (FIXED, "d" * 16, {}, 16, 1, 32), (FIXED, "", {}, 20, 1, 32),
+        # nothing below a unit; then the largest power of two up to the file's size
+        (SIZE, "d" * 15, {}, 15, 1, 16), (SIZE, "d" * 16, {}, 16, 1, 32), (SIZE, "d" * 31, {}, 31, 1, 32),
+        (SIZE, "d" * 32, {}, 32, 1, 64), (SIZE, "d" * 63, {}, 63, 1, 80), (SIZE, "d" * 64, {}, 64, 1, 128),
+        # twice what leads up to the page: a delayed extent as a whole ...
+        (PRECEDING, "d" * 15, {}, 15, 1, 16), (PRECEDING, "d" * 16, {}, 16, 1, 48),
+        (PRECEDING, "d" * 20, {}, 20, 1, 48), (PRECEDING, "." * 8 + "d" * 12, {}, 20, 1, 32),
+        # ... mapped ones as far as they lie together on disk
+        (PRECEDING, "m" * 20, {i: 100 + i for i in range(20)}, 20, 1, 48),
+        (PRECEDING, "m" * 20, {i: 100 + i + 9 * (i > 3) for i in range(20)}, 20, 1, 48),
+        (PRECEDING, "m" * 20, {i: 100 + i + 9 * (i > 4) for i in range(20)}, 20, 1, 32),
+        # ... and nothing across a hole
+        (PRECEDING, "d" * 20, {}, 21, 1, 32),
+    ],
+)  # fmt: skip
+def test_how_far_a_growing_file_reserves(
+    rule: Prealloc, states: str, blocks: dict[int, int], page: int, call: int, end: int
+) -> None:
+    """By era, by what is there."""
+    of = file(states + "." * (200 - len(states)), blocks, size=len(states))
+    assert write_page(of.pages, page, call, rule) == 1
+    assert letters(of)[page:] == "d" + "r" * (end - page - 1) + "." * (200 - end)
+    assert of.size == page + 1
+
+
+def test_stripes_and_whole_calls() -> None:
+    """A file of a stripe unit at least ends at a multiple of it; a call of several pages reserves from its
+    last.
+    """
+    small, large = (file("d" * size + "." * (100 - size), size=size) for size in (8, 24))
+    striped = FIXED._replace(stripe=24)
+    write_page(small.pages, 8, 1, striped)
+    write_page(large.pages, 24, 1, striped)
+    assert letters(small).rindex("r") == 15
+    assert letters(large).rindex("r") == 47
+    # what is read of the preceding extents needs a stripe unit, too
+    unit = file("d" * 20 + "." * 100, size=20)
+    write_page(unit.pages, 20, 1, PRECEDING._replace(stripe=24))
+    assert letters(unit).rindex("r") == 31
+    calls = file("." * 64, size=0)
+    write_page(calls.pages, 14, 8, FIXED._replace(whole_calls=True))
+    assert letters(calls).rindex("r") == 15
+    calls = file("." * 64, size=0)
+    write_page(calls.pages, 15, 32, FIXED._replace(whole_calls=True))
+    assert letters(calls).rindex("r") == 31
+
+
+def test_a_very_large_file_reserves_an_extent_at_most() -> None:
+    """Doubling ends at 2^21 pages where an extent is longer than that, or at the page."""
+    pages = MAX_EXTENT_PAGES + 40
+    of = FilePages(3 * pages, 0)
+    of.pages.states[:pages], of.pages.size[0] = 1, pages
+    write_page(of.pages, pages, 1, PRECEDING)
+    reserved = np.flatnonzero(of.pages.states == 4)
+    assert reserved[-1] + 1 == pages // 16 * 16 + (1 << 21)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "clean"),
+    [(".", "d", 1), ("r", "d", 1), ("m", "D", 1), ("d", "d", 0), ("D", "D", 0)],
+)
+def test_a_page_becomes_dirty(before: str, after: str, clean: int) -> None:
+    """Inside the file: nothing is reserved."""
+    of = file("d" + before + "d.....", {1: 5}, size=3)
+    assert write_page(of.pages, 1, 1, FIXED) == clean
+    assert letters(of) == "d" + after + "d....."
+    assert of.size == 3
+
+
+def test_a_reservation_ends_at_what_is_there() -> None:
+    """And at the end of the room."""
+    of = file("....m...", {4: 9}, size=0)
+    write_page(of.pages, 1, 1, FIXED)
+    assert letters(of) == ".drrm..."
+
+
+def test_a_write_behind_a_delayed_end_waits_for_its_conversion() -> None:
+    """From 6.10 on, where the page behind the end is reserved or delayed; right behind it nothing waits."""
+    rule = FIXED._replace(zeroing_converts=True)
+    of = file("ddrr....", size=2)
+    assert write_page(of.pages, 4, 1, rule) == -1
+    assert letters(of) == "ddrr...."
+    assert write_all(of.pages, np.array([1, 2, 7, 3]), 1, rule, 8) == (2, 1)
+    of = file("dd......", size=2)
+    assert write_all(of.pages, np.array([2, 0, 9, 1]), 1, rule, 8) == (2, 1)
+    assert write_page(of.pages, 5, 1, FIXED) == 1
+
+
+@pytest.mark.parametrize(
+    ("states", "blocks", "page", "target"),
+    [
+        ("ddd", {}, 1, NOWHERE),
+        ("mdd", {0: 100}, 1, 101),
+        ("mdd", {0: 100}, 2, 101),
+        ("m..dd", {0: 100}, 3, 103),  # the gap is kept
+        ("m........d", {0: 100}, 9, 101),  # eight pages for one are too wide
+        ("m....d", {0: 100}, 5, 105),  # four are not
+        ("D.dd", {0: 100}, 2, 102),
+        ("m.Hd", {0: 100}, 3, NOWHERE),  # what is held in front is no extent
+        ("mdd", {0: 999}, 1, NOWHERE),  # the next block is another group's
+        ("m..dd", {0: 997}, 3, 998),  # the gap would lead there, the block behind does not
+        ("m.dd", {0: 997}, 2, 999),
+    ],
+)
+def test_the_target_of_an_allocation(states: str, blocks: dict[int, int], page: int, target: int) -> None:
+    """Groups of 1 000 blocks."""
+    assert GAP_UNITS == 4
+    assert target_of(file(states, blocks).pages, page, 1_000) == target
+
+
+@pytest.mark.parametrize(
+    ("states", "size", "taken", "block"),
+    [
+        ("dddd....", 4, [], 104),  # at the beginning of a file, at the next multiple of four
+        ("mmmmdddd", 8, [], 102),  # else exactly behind what is in front
+        ("mmmmdddd", 8, [103], 104),  # where that is taken, at the next multiple
+        ("mmmmdddm", 8, [], 102),  # shorter than a unit: near
+        ("mdddd.mm", 8, [], 102),  # not at the end of the file
+    ],
+)
+def test_an_extent_of_a_stripe_unit_is_aligned(states: str, size: int, taken: list[int], block: int) -> None:
+    """With a unit of four blocks; the space is free from 101 on, the target 102."""
+    of, space = file(states, {i: i for i in range(8)}, size=size), FreeSpace(101, 500)
+    tables = space.with_room(8)
+    for one in taken:
+        space.take_near(one, 1)
+    page = states.index("d")
+    convert(of.pages, tables, page, 102, 0, 4)
+    assert of.pages.blocks[page] == block
+    assert set(letters(of)[page : page + states.count("d")]) == {"D"}
+
+
+def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
+    """The longest piece of three; the rest stays delayed."""
+    of, space = file("dddddrr", size=5), FreeSpace(10, 2)
+    space.give_back(20, 3)
+    convert(of.pages, space.with_room(4), 2, 0, 1_000)
+    assert letters(of) == "DDDddrr"
+    assert of.pages.blocks[:3].tolist() == [1_020, 1_021, 1_022]
+
+
+TERMS = Terms(
+    map_ns=1_000, commit_ns=70, page_ns=3, bio_pages=4, calls_x4=False, wraps=False, stripe=1, first_block=0,
+    group_blocks=10_000, home=True, free=True,
+)  # fmt: skip
+
+
+def walked(
+    of: FilePages, at: Any, space: FreeSpace, horizon_ns: int = 1 << 60, rows: int = 8, dice: Any = None,
+    **terms: Any,
+) -> tuple[int, list[list[int]]]:  # fmt: skip
+    """One step: why it stopped, and its bios."""
+    bios = np.empty((rows, 2), np.int64)
+    factors = np.ones(8) if dice is None else np.array(dice)
+    ended = walk(of.pages, space.with_room(8), TERMS._replace(**terms), at, horizon_ns, factors, bios)
+    return int(ended), bios[: at[BIOS]].tolist()
+
+
+def test_a_walk_counts_what_it_does() -> None:
+    """Five delayed pages, two that have blocks; factors of 2 and 0.5: two allocations of 2 070 and 570 ns,
+    seven pages of 3 ns. The bios are of four pages at most; the ranges of blocks are two, as the second
+    delayed extent lies behind the mapped one.
+    """
+    of, space = file("ddddd.DDdr", {6: 500, 7: 501}, size=9), FreeSpace(100, 5)
+    space.give_back(502, 8)
+    at = new_walk(0, 100)
+    ended, bios = walked(of, at, space, dice=[2.0, 0.5, 9.0])
+    assert (ended, bios) == (DONE, [[100, 4], [104, 1], [500, 2], [502, 1]])
+    assert letters(of) == "mmmmm.mmmm"
+    assert at[[ELAPSED, PAGES, WROTE, BIOS, RANGES, MAPPED_EXTENTS, DICE]].tolist() == [
+        2_070 + 570 + 8 * 3, 8, 8, 4, 2, 2, 2,
+    ]  # fmt: skip
+    assert (at[LEFT], at[PAGE], at[ALLOCATING]) == (92, 0, 0)
+
+
+def test_a_walk_s_budget() -> None:
+    """Three pages of five; the next begins behind them."""
+    of, at = file("DDDDD", {i: 10 + i for i in range(5)}), new_walk(0, 3)
+    assert walked(of, at, FreeSpace(100, 9)) == (DONE, [[10, 3]])
+    assert (at[PAGE], at[LEFT], at[WROTE]) == (3, 0, 3)
+
+
+def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
+    """An allocation ends at 1 070: with a horizon of 1 069 the walk stops in the middle of it, holding the
+    locks, before a page is written; at 1 070, four pages are written, and then no more.
+    """
+    for horizon_ns, allocating, bios in ((1_069, 1, []), (1_070, 0, [[100, 4]])):
+        of, at = file("ddddd", size=5), new_walk(0, 100)
+        assert walked(of, at, FreeSpace(100, 9), horizon_ns) == (GO_ON, bios)
+        assert at[ALLOCATING] == allocating
+    assert walked(of, at, FreeSpace(200, 9)) == (DONE, [[104, 1]])
+    assert (at[ALLOCATING], at[MAPPED_EXTENTS], at[ELAPSED], at[PAGES], at[WROTE]) == (0, 0, 3, 1, 5)
+
+
+def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
+    """Two rows: the third has to wait."""
+    of, at = file("D.D.D", {0: 10, 2: 20, 4: 30}), new_walk(0, 100)
+    assert walked(of, at, FreeSpace(100, 9), rows=2) == (GO_ON, [[10, 1], [20, 1]])
+    assert walked(of, at, FreeSpace(100, 9), rows=2) == (DONE, [[30, 1]])
+
+
+@pytest.mark.parametrize(
+    ("states", "blocks", "changes", "stops"),
+    [
+        ("dd", {}, {}, False),
+        ("dd", {}, {"free": False}, True),  # somebody has the locks
+        ("dd", {}, {"home": False}, True),  # the first extent goes to the inode's own group
+        ("md", {0: 5}, {"home": False}, False),  # others go where the one in front is
+        ("md", {0: 25_000}, {}, True),  # which is another group
+        ("md", {0: 25_000}, {"first_block": 20_000}, False),
+        ("d" * 10, {}, {}, True),  # the group has not as much together
+    ],
+)
+def test_what_a_walk_may_convert_itself(
+    states: str, blocks: dict[int, int], changes: dict[str, Any], stops: bool
+) -> None:
+    """With the group at hand, its locks, and room in it."""
+    of, at = file(states, blocks), new_walk(0, 100)
+    assert walked(of, at, FreeSpace(100, 9), **changes)[0] == (CONVERT if stops else DONE)
+    assert at[MAPPED_EXTENTS] == (not stops)
+
+
+def test_a_walk_without_dice_asks_for_more() -> None:
+    """One factor, two extents."""
+    of, at = file("d.d"), new_walk(0, 100)
+    assert walked(of, at, FreeSpace(100, 9), dice=[1.0])[0] == CONVERT
+    assert (at[DICE], at[PAGE]) == (1, 2)
+
+
+def test_the_quota_of_calls() -> None:
+    """2.6.34: a budget of 2, times four, is the most that a call clusters beside its own page, 9 in all; what
+    it wrote beyond its own comes off, and it is one call: 8 - 8 = 0 are left; then 1 + 1 pages, of 0 * 4 - 1.
+    """
+    of, at = file("D" * 30, {i: 10 + i for i in range(30)}), new_walk(0, 2)
+    at[CALLS] = 2
+    assert walked(of, at, FreeSpace(100, 9), calls_x4=True, bio_pages=100) == (DONE, [[10, 9], [19, 2]])
+    assert (at[LEFT], at[CALLS], at[WROTE], at[PAGE]) == (-1, 0, 11, 11)

@@ -1,0 +1,30 @@
+"""Files whose pages are letters: holes (.), delayed (d), reserved (r), mapped (m), dirty (D); H and h: a hole
+and a delayed page with a block held.
+"""
+
+from __future__ import annotations
+
+from models.page_cache.file_pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED, FilePages
+
+LETTERS = {
+    ".": HOLE, "d": DELAYED, "r": RESERVED, "m": MAPPED, "D": DIRTY, "H": HOLE | HELD, "h": DELAYED | HELD,
+}  # fmt: skip
+
+
+def file(
+    states: str, blocks: dict[int, int] | None = None, size: int | None = None, base: int = 0
+) -> FilePages:
+    """One with these pages; *blocks* by page. It ends behind the last letter, or at *size*."""
+    made = FilePages(len(states), base)
+    made.pages.states[:] = [LETTERS[letter] for letter in states]
+    made.pages.blocks[:] = -1
+    for page, block in (blocks or {}).items():
+        made.pages.blocks[page] = block
+    made.pages.size[0] = len(states) if size is None else size
+    return made
+
+
+def letters(of: FilePages) -> str:
+    """Its states."""
+    names = {state: letter for letter, state in LETTERS.items()}
+    return "".join(names[state] for state in of.pages.states.tolist())
