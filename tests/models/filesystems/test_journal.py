@@ -162,3 +162,21 @@ def test_who_forces_during_a_commit_waits_for_it(wanted: bool) -> None:
     assert len(over) == 2
     assert {written for _, written in over} == {263 * 4 * KIB}
     assert min(when for when, _ in over) > 1_000 + 260 * 5
+
+
+def test_a_transaction_is_committed_at_its_own_age() -> None:
+    """The first begins at 0.4 s and is forced at once; the next begins at 1.4 s. The first one's timer, at
+    6 s, finds a transaction of 4.6 s, which is not old enough; its own, at 7 s, does.
+    """
+    log = Log(commit_interval=5 * S)
+    env = log.layer.env
+    env.call_at(4 * S // 10, 0, lambda: log.journal.log([1]))
+    env.call_at(4 * S // 10 + 1, 0, log.journal._want)
+    env.call_at(14 * S // 10, 0, lambda: log.journal.log([2]))
+    log.run(until_ns=20 * S)
+    commits = [
+        when // 1_000_000
+        for when, request in zip(log.layer.device.times, log.layer.device.requests, strict=True)
+        if request.op == "FW"
+    ]
+    assert commits == [400, 7_000]

@@ -94,6 +94,37 @@ def test_the_sync_interval_forces_the_log_and_writes_what_it_holds_in_order_of_p
     assert [item.start_sector for item in of.log._ail] == [0, 24]
 
 
+def test_the_sync_interval_comes_again_and_again() -> None:
+    """Something is logged in the middle of each second: it is forced at the end of it."""
+    of = Log(sync_interval=S)
+    for second in range(4):
+        of.at(second * S + S // 2, of.log.commit, 100, MetaBuffer(8 * second, 8))
+    of.run(5 * S - 1)
+    forced = [
+        when // 1_000_000
+        for when, request in zip(of.layer.device.times, of.layer.device.requests, strict=True)
+        if request.op == "FW"
+    ]
+    assert forced == [1_000, 2_000, 3_000, 4_000]
+
+
+def test_who_waits_for_space_is_served_in_order() -> None:
+    """Three writers find the log full; when its tail has moved, they go on first come, first served."""
+    of = Log(checkpoint_bytes=512 * KIB)
+    of.log.commit(1_024 * KIB, MetaBuffer(0, 8))
+    over: list[str] = []
+
+    def wait(name: str, thread: Thread) -> Steps:
+        yield from of.log.wait_for_space(thread)
+        over.append(name)
+
+    threads = {name: of.layer._site.thread(name) for name in "abc"}
+    for at_ns, name in enumerate("cab"):
+        of.env.start(threads[name].task, wait(name, threads[name]), at_ns)
+    of.run()
+    assert over == ["c", "a", "b"]
+
+
 @pytest.mark.parametrize(("used_kib", "full"), [(1_023, False), (1_024, True)])
 def test_a_log_is_full_when_its_size_is_used(used_kib: int, full: bool) -> None:
     """By what grows and by what was written since the oldest item."""

@@ -116,6 +116,8 @@ def test_periodic_work_takes_what_has_expired() -> None:
     loop.dirty(("a", 0, 3), ("b", 50, 3), ("young", 500, 3))
     assert loop.perform(Work("periodic"), 1_050) == [(1_076, "a"), (1_184, "b"), (1_298, "over")]
     assert loop.left() == (["young"], [], [])
+    lists = loop.wb.lock.stat  # both looks and both first takes, and two that put one back
+    assert (lists.acquisitions, lists.hold_ns) == (6, 20 + 1 + 3 + 3 + 0 + 1)
     loop = Loop()
     loop.dirty(("a", 51, 3))
     assert loop.perform(Work("periodic"), 1_050) == [(1_056, "over")]

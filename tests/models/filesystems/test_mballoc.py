@@ -1,0 +1,194 @@
+"""Where ext4's allocator finds blocks, case by case: buddies, pieces, groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc, _pieces
+from models.filesystems.free_run import Free
+
+
+def group(*runs: tuple[int, int]) -> BlockGroup:
+    """Group 2, in which just these *runs* are free."""
+    made = BlockGroup(2, GROUP_BLOCKS)
+    for run in runs:
+        made.give_back(*run)
+    return made
+
+
+def test_a_fresh_group() -> None:
+    """All behind its head: of 32 668 blocks the largest buddy is of 8 192, order 13."""
+    fresh = BlockGroup(2, 100)
+    assert (fresh.first_block, fresh.blocks, fresh.order) == (65_536, 32_668, 13)
+    assert list(fresh.runs()) == [Free(100, 32_668)]
+    assert (group().order, group().blocks, list(group().runs())) == (-1, 0, [])
+
+
+def test_a_group_gives_and_takes() -> None:
+    """In the middle, at both ends, all; what is given back joins on either side."""
+    of = group((10, 20))
+    assert not of.take(9, 2)
+    assert not of.take(29, 2)
+    assert not of.take(5, 2)
+    assert of.take(15, 5)
+    assert list(of.runs()) == [Free(10, 5), Free(20, 10)]
+    assert of.take(10, 2)
+    assert of.take(28, 2)
+    assert list(of.runs()) == [Free(12, 3), Free(20, 8)]
+    assert of.take(20, 8)
+    assert (list(of.runs()), of.blocks, of.order) == ([Free(12, 3)], 3, 1)
+    of.give_back(20, 1)
+    of.give_back(16, 4)
+    of.give_back(15, 1)
+    assert (list(of.runs()), of.blocks, of.order) == ([Free(12, 9)], 9, 2)
+
+
+def test_a_request_of_an_order_takes_of_the_smallest_buddy() -> None:
+    """5 to 12 fall into 1, 2, 4 and 1 blocks; 64 to 79 are one of sixteen: four blocks lie at 8, eight at 64,
+    one at 5.
+    """
+    of = group((5, 8), (64, 16))
+    assert [of.first_of_order(order) for order in (0, 1, 2, 3, 4)] == [5, 6, 8, 64, 64]
+    assert of.order == 4
+
+
+@pytest.mark.parametrize(
+    ("run", "length", "pieces"),
+    [
+        (Free(5, 8), 1, [(5, 1), (6, 2), (8, 4), (12, 1)]),
+        (Free(5, 8), 3, [(5, 3), (8, 4), (12, 1)]),
+        (Free(5, 8), 4, [(5, 7), (12, 1)]),
+        (Free(5, 8), 9, [(5, 8)]),
+        (Free(0, 3), 2, [(0, 2), (2, 1)]),
+        (Free(0, 32_768), 20_000, [(0, 24_576), (24_576, 8_192)]),
+    ],
+)
+def test_pieces_are_whole_buddies(run: Free, length: int, pieces: list[tuple[int, int]]) -> None:
+    """As many as are needed; no buddy is larger than 8 192 blocks."""
+    assert [tuple(piece) for piece in _pieces(run, length)] == pieces
+
+
+@pytest.mark.parametrize(
+    ("runs", "length", "piece"),
+    [
+        ([(8, 8), (64, 4), (128, 4)], 4, (64, 4)),  # the first of just that size
+        ([(8, 8), (64, 5), (128, 4)], 3, (64, 4)),  # the smallest that is larger
+        ([(8, 8), (64, 8)], 3, (8, 8)),  # of two, the first
+        ([(8, 2), (64, 4), (128, 3)], 9, (64, 4)),  # none is enough: the largest
+        ([(32 * i, 16) for i in range(1, 11)] + [(1_000, 8)], 7, (1_000, 8)),  # the eleventh is looked at
+        ([(32 * i, 16) for i in range(1, 12)] + [(1_000, 8)], 7, (32, 16)),  # the twelfth is not
+        ([(32 * i, 4) for i in range(1, 12)] + [(1_000, 8)], 7, (1_000, 8)),  # too short ones count not
+        ([(32 * i, 4) for i in range(1, 12)] + [(1_000, 6)], 7, (1_000, 6)),  # all are, where none is enough
+    ],
+)
+def test_where_blocks_go_in_a_group(runs: list[tuple[int, int]], length: int, piece: tuple[int, int]) -> None:
+    """ext4_mb_complex_scan_group."""
+    assert group(*runs).best_piece(length) == Free(*piece)
+    assert group().best_piece(1) is None
+
+
+FEW = Geometry(groups=8, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
+MANY = Geometry(groups=32, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
+
+
+def filled(geometry: Geometry, *free: tuple[int, int, int], by_order: bool = False) -> Mballoc:
+    """All bitmaps are read, and just these runs are free: group, block in it, blocks."""
+    made = Mballoc(geometry, by_order=by_order)
+    for flex in range(geometry.flexes):
+        made.read_bitmaps(flex)
+    for number in range(geometry.groups):
+        head = geometry.head_blocks(number)
+        assert made.take_exactly(number * GROUP_BLOCKS + head, GROUP_BLOCKS - head)
+    for number, block, length in free:
+        made.give_back(number * GROUP_BLOCKS + block, length)
+    return made
+
+
+def at(number: int, block: int) -> int:
+    """A block of a group."""
+    return number * GROUP_BLOCKS + block
+
+
+def test_a_power_of_two_is_a_buddy_of_the_first_group_that_has_one() -> None:
+    """From the group on, then from the first; not the head of a flex group; what has no such buddy is found
+    piece by piece, in any group.
+    """
+    of = filled(FEW, (1, 64, 64), (4, 64, 64), (6, 64, 128), (7, 64, 64))
+    assert of.find(5, 64) == (at(6, 64), 64)
+    assert of.find(7, 64) == (at(7, 64), 64)
+    assert of.find(7, 64) == (at(1, 64), 64)
+    assert of.find(2, 64) == (at(6, 128), 64)
+    assert of.find(2, 64) == (at(4, 64), 64)
+    assert of.find(2, 64) == (0, 0)
+
+
+def test_what_is_no_power_of_two_goes_in_line() -> None:
+    """The first group with a piece that is enough; the longest of all where none has one."""
+    of = filled(FEW, (1, 64, 8), (2, 64, 100), (3, 64, 50), (5, 64, 99))
+    assert of.find(3, 70) == (at(5, 64), 70)
+    assert of.find(3, 70) == (at(2, 64), 70)
+    assert of.find(3, 70) == (at(3, 64), 50)
+    assert of.find(3, 70) == (at(2, 134), 30)
+    assert of.find(0, 29) == (at(5, 134), 29)
+    assert of.free_blocks(0) == 8
+    assert of.free_blocks(1) == 0
+
+
+def test_by_order_the_group_that_is_used_most_and_still_fits() -> None:
+    """Of 16 groups or more; its largest buddy is the smallest that is enough, from the group on and then
+    from the first; with fewer groups the search goes in line.
+    """
+    free = [(2, 0, 256), (5, 64, 64), (9, 128, 128), (13, 64, 64), (8, 64, 64)]
+    of = filled(MANY, *free, by_order=True)
+    assert of.find(6, 64) == (at(13, 64), 64)
+    assert of.find(6, 64) == (at(9, 128), 64)
+    assert of.find(6, 64) == (at(9, 192), 64)
+    assert of.find(6, 64) == (at(5, 64), 64)
+    assert of.find(6, 128) == (at(2, 0), 128)
+    assert of.find(6, 64) == (at(2, 128), 64)
+    in_line = filled(MANY, *free)
+    assert in_line.find(6, 64) == (at(9, 128), 64)
+    few = filled(Geometry(15, 4, 2, 64), *free, by_order=True)
+    assert few.find(6, 64) == (at(9, 128), 64)
+
+
+def test_by_order_only_groups_that_were_read_take_part() -> None:
+    """On a fresh mount: flex group 1 alone, which a directory had read; then it is full, and all are read."""
+    of = Mballoc(MANY, by_order=True)
+    of.read_bitmaps(1)
+    assert of.find(20, 64)[0] // GROUP_BLOCKS == 5
+    assert of.find(20, 100)[0] // GROUP_BLOCKS in (4, 5, 6, 7)
+    for number in (4, 5, 6, 7):
+        for run in list(of._groups[number].runs()):
+            assert of.take_exactly(at(number, run.first), run.size)
+    assert of.find(20, 64)[0] // GROUP_BLOCKS == 21
+    assert len(of._groups) == MANY.groups
+    fresh = Mballoc(MANY, by_order=False)
+    assert fresh.find(20, 100)[0] // GROUP_BLOCKS == 20
+    assert list(fresh._groups) == [20]
+
+
+def test_a_place_in_one_group_or_as_for_anything() -> None:
+    """The first run that has them, whatever its buddies; else the search."""
+    of = filled(FEW, (3, 9, 3), (3, 21, 12), (6, 64, 64))
+    assert of.find_in(3, 8) == (at(3, 21), 8)
+    assert of.find_in(3, 8) == (at(6, 64), 8)
+    assert of.find_in(3, 4) == (at(3, 29), 4)
+
+
+def test_exactly_these_blocks() -> None:
+    """Not beyond the last group, nor over a group's end, though both sides are free."""
+    of = Mballoc(FEW, by_order=False)
+    assert not of.take_exactly(8 * GROUP_BLOCKS, 1)
+    assert not of.take_exactly(3 * GROUP_BLOCKS - 2, 4)
+    assert of.take_exactly(3 * GROUP_BLOCKS - 2, 2)
+    assert not of.take_exactly(3 * GROUP_BLOCKS - 1, 1)
+
+
+def test_what_is_given_back_over_a_group_s_end() -> None:
+    """Each group gets its part."""
+    of = filled(FEW)
+    of.give_back(3 * GROUP_BLOCKS - 2, 5)
+    assert list(of.extents()) == [Free(at(2, GROUP_BLOCKS - 2), 2), Free(at(3, 0), 3)]
+    assert (of.free_blocks(0), of.free_blocks(1)) == (5, 0)
+    assert list(Mballoc(FEW, by_order=False).extents())[2] == Free(at(2, 0), GROUP_BLOCKS)

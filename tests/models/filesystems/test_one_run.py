@@ -1,0 +1,112 @@
+"""A file of one run is written back: which blocks, which bios, what it costs, what is logged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.config import parse
+from models.block.queue import Queue
+from models.filesystems.delalloc import DelallocFilesystem
+from models.machine import build
+from models.seams import Signals, Thread
+from sim.engine import Environment, Steps
+from tests.harness import loop_config, only
+
+MORE = """\
+machine.processors.cv = 0
+machine.device = { kind = "null" }
+machine.queue.limits.max_sectors_bytes = "32 KiB"
+"""
+
+
+class OneRun:
+    """A file of some pages on an idle machine, whose costs do not vary; a bio has eight pages at most."""
+
+    env: Environment
+    filesystem: Any
+    queue: Queue
+
+    def __init__(self, filesystem: str, pages: int, kernel: str = "3.11", *, closed: bool = True) -> None:
+        text = loop_config(
+            "fs_mark -S0 -n 1 -s 4096 -L 2 -d a",
+            dirty_mib=64,
+            kernel=kernel,
+            filesystem=filesystem,
+            more=MORE,
+        )
+        signals = Signals()
+        self.bios: list[tuple[int, int]] = []
+        signals.block_bio_queue.observers.append(
+            lambda _, bio, task: self.bios.append((bio.start_sector // 8, bio.sectors // 8))
+        )
+        machine = build(parse(text, "x.toml").cases[0].scenario, 1, signals=signals)
+        machine.env.halt()  # nothing else goes on
+        self.env, self.filesystem = machine.env, only(machine.mounts).filesystem
+        self.queue, self.sb, self.wb = only(machine.queues), only(machine.mounts), machine.cache.wbs[0]
+        assert isinstance(self.filesystem, DelallocFilesystem)
+        self.took_ns = self.wrote = 0
+        thread = self.filesystem._site.thread("flusher")
+        self.env.start(thread.task, self._body(thread, pages, closed))
+        self.env.run()
+
+    def _body(self, thread: Thread, pages: int, closed: bool) -> Steps:
+        filesystem = self.filesystem
+        directory = yield from filesystem.mkdir(thread)
+        self.inode = inode = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        assert filesystem.append(inode, pages) == pages
+        inode.dirty_pages += pages
+        self.wb.dirty += pages
+        self.wb.nr_dirty += pages
+        if closed:
+            filesystem.close(inode)
+        began_ns = self.env.now
+        self.wrote = yield from filesystem.write_pages(thread, inode, 1_000)
+        self.took_ns = self.env.now - began_ns
+        assert self.inode.dirty_pages == self.wb.dirty == 0
+
+    def block_ns(self, bios: int) -> int:
+        """What the block layer takes for so many bios, one by one."""
+        queue = self.queue
+        return bios * (queue.request_ns + queue.insert_ns + queue.dispatch_ns)
+
+
+@pytest.mark.parametrize("pages", [1, 4, 8, 12])
+def test_xfs_takes_an_extent_and_each_page_its_time(pages: int) -> None:
+    """One allocation and one commit, and then page by page; bios of eight pages at most, one behind the
+    other.
+    """
+    of = OneRun("loop-xfs", pages)
+    fs, bios = of.filesystem, -(-pages // 8)
+    assert of.wrote == pages
+    assert of.took_ns == fs._map_ns + fs._commit_ns + pages * fs._page_ns + of.block_ns(bios)
+    (first, _), *_ = of.bios
+    assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
+    assert of.queue.stat.sectors == 8 * pages
+    assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+    assert fs.groups[0].free.extents()[0].first == first + pages
+
+
+@pytest.mark.parametrize("kernel", ["3.11", "6.18"])
+@pytest.mark.parametrize("pages", [1, 4, 12])
+def test_ext4_takes_of_its_processor_s_run(pages: int, kernel: str) -> None:
+    """The same, without a commit of its own."""
+    of = OneRun("loop-ext4", pages, kernel)
+    fs, bios = of.filesystem, -(-pages // 8)
+    assert of.wrote == pages
+    assert of.took_ns == fs._map_ns + pages * fs._page_ns + of.block_ns(bios)
+    (first, _), *_ = of.bios
+    assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
+    assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+
+
+@pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
+def test_an_open_file_is_kept_page_by_page_from_then_on(filesystem: str) -> None:
+    """Where it lies is known: twelve pages from its first block on, all clean."""
+    of = OneRun(filesystem, 12, closed=False)
+    (layout,) = of.filesystem.layouts()
+    assert layout is of.inode.file
+    assert [tuple(extent) for extent in layout.extents()] == [(0, of.bios[0][0], 12)]
+    assert (layout.size, layout.dirty) == (12, 0)
+    assert of.filesystem.extents_per_file() == (1,)
