@@ -12,7 +12,8 @@ from models.filesystems.delalloc import DelallocFilesystem
 from models.machine import build
 from models.seams import Signals, Thread
 from sim.engine import Environment, Steps
-from tests.harness import loop_config, only
+from sim.units import S
+from tests.harness import loop_config, only, run_for
 
 MORE = """\
 machine.processors.cv = 0
@@ -28,28 +29,26 @@ class OneRun:
     filesystem: Any
     queue: Queue
 
-    def __init__(self, filesystem: str, pages: int, kernel: str = "3.11", *, closed: bool = True) -> None:
-        text = loop_config(
-            "fs_mark -S0 -n 1 -s 4096 -L 2 -d a",
-            dirty_mib=64,
-            kernel=kernel,
-            filesystem=filesystem,
-            more=MORE,
-        )
+    def __init__(
+        self, filesystem: str, pages: int, kernel: str = "3.11", *, closed: bool = True, more: str = ""
+    ) -> None:
+        command = "fs_mark -S0 -n 1 -s 4096 -L 2 -d a"
+        text = loop_config(command, dirty_mib=64, kernel=kernel, filesystem=filesystem, more=MORE + more)
         signals = Signals()
         self.bios: list[tuple[int, int]] = []
         signals.block_bio_queue.observers.append(
             lambda _, bio, task: self.bios.append((bio.start_sector // 8, bio.sectors // 8))
         )
         machine = build(parse(text, "x.toml").cases[0].scenario, 1, signals=signals)
-        machine.env.halt()  # nothing else goes on
+        run_for(machine.env, 0)
+        machine.env.halt()  # all threads sleep, and nothing else goes on
         self.env, self.filesystem = machine.env, only(machine.mounts).filesystem
         self.queue, self.sb, self.wb = only(machine.queues), only(machine.mounts), machine.cache.wbs[0]
         assert isinstance(self.filesystem, DelallocFilesystem)
         self.took_ns = self.wrote = 0
         thread = self.filesystem._site.thread("flusher")
         self.env.start(thread.task, self._body(thread, pages, closed))
-        self.env.run()
+        run_for(self.env, S)  # no journal is committed so soon
 
     def _body(self, thread: Thread, pages: int, closed: bool) -> Steps:
         filesystem = self.filesystem
@@ -110,3 +109,10 @@ def test_an_open_file_is_kept_page_by_page_from_then_on(filesystem: str) -> None
     assert [tuple(extent) for extent in layout.extents()] == [(0, of.bios[0][0], 12)]
     assert (layout.size, layout.dirty) == (12, 0)
     assert of.filesystem.extents_per_file() == (1,)
+
+
+def test_a_bio_has_no_more_pages_than_a_request_has_segments() -> None:
+    """Twelve pages, five segments: three bios."""
+    of = OneRun("loop-xfs", 12, more="machine.queue.limits.max_segments = 5")
+    (first, _), *_ = of.bios
+    assert of.bios == [(first, 5), (first + 5, 5), (first + 10, 2)]
