@@ -107,7 +107,7 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
     device, _ = disk
     before = _mounted()
     out = tmp_path / "out" / "c.trace"
-    stops = "kill -TERM $PPID; exec sleep 600"
+    stops = "kill -TERM $PPID"
     arguments = ["capture", "--out", str(out), "--device", device, "--", "sh", "-c", stops]
     command = [sys.executable, "-m", "experiments.cli", *arguments]
     ended = subprocess.run(
