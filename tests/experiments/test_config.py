@@ -174,7 +174,7 @@ def test_an_override_s_place_is_the_command_line() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [["run", "nowhere.toml"], ["run"], ["run", "--fs-mark", "fs_mark -S2 -L 2 -d x"], ["plot", "nowhere"],
-     ["reproduce", "P99"], ["run", "x.toml", "--out", "/dev/null/x"]],
+     ["reproduce", "P99"]],
 )  # fmt: skip
 def test_bad_input_exits_with_2_and_writes_nothing(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -199,7 +199,7 @@ def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest
     assert document["outcomes"][0]["samples"][-1]["count"] == 1_200
     assert sorted(path.name for path in out.iterdir()) == ["case.json", "iterations.parquet"]
     assert main(["plot", str(out)]) == 0
-    assert (out / "iterations.png").stat().st_size > 10_000
+    assert (out / "iterations.png").read_bytes().startswith(b"\x89PNG")
     assert main(["plot", str(out / "no")]) == 2
     assert f"{out / 'no'}: holds no result (no case.json in it)" in capsys.readouterr().err
 
@@ -213,7 +213,7 @@ def test_a_sweep_over_texts_is_drawn(tmp_path: Path) -> None:
     config.write_text(f'{GOOD}\n[sweep]\nname = "scheduler"\npoints = [{points}]\n')
     assert main(["run", str(config), "--out", str(out)]) == 0
     assert main(["plot", str(out)]) == 0
-    assert (out / "scheduler.png").stat().st_size > 10_000
+    assert (out / "scheduler.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_fs_mark_s_own_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,14 @@ class Verdict(NamedTuple):
     tests: int
 
 
+class Job(NamedTuple):
+    """A mutant, the tests that reach it, nearest first, and how long they may take (s)."""
+
+    mutant: Mutant
+    tests: tuple[list[str], list[str]]
+    limit_s: float
+
+
 def sample(part: str, most: int, seed: int) -> list[Mutant]:
     """*most* mutants of all that the files below *part* allow."""
     top = ROOT / part
@@ -65,7 +73,7 @@ def judged_equivalent() -> dict[tuple[str, str, str], str]:
     return {(entry["file"], entry["before"], entry["after"]): entry["why"] for entry in entries}
 
 
-def _judge(job: tuple[Mutant, list[str], float]) -> Verdict:
+def _judge(job: Job) -> Verdict:
     mutant, tests, limit_s = job
     copy = ROOT / ".mutants" / f"copy-{current_process().name.rsplit('-', 1)[-1]}"
     _bring_up_to_date(copy)
@@ -73,7 +81,7 @@ def _judge(job: tuple[Mutant, list[str], float]) -> Verdict:
     original = target.read_bytes()
     try:
         target.write_text(mutant.code)
-        return Verdict(mutant, _fate(copy, tests, limit_s), len(tests))
+        return Verdict(mutant, _fate(copy, tests, limit_s), sum(map(len, tests)))
     finally:
         target.write_bytes(original)
         source = (ROOT / mutant.path).stat()
@@ -105,7 +113,7 @@ def _bring_up_to_date(copy: Path) -> None:
     (copy / ".ready").touch()
 
 
-def _fate(copy: Path, tests: Sequence[str], limit_s: float) -> str:
+def _fate(copy: Path, tests: Sequence[Sequence[str]], limit_s: float) -> str:
     """Run *tests* in *copy*, in a process of their own."""
     child = os.fork()
     if child == 0:
@@ -125,8 +133,8 @@ def _fate(copy: Path, tests: Sequence[str], limit_s: float) -> str:
     return "hung"
 
 
-def _run(copy: Path, tests: Sequence[str]) -> None:
-    """In the forked process: pytest over *tests*, and nothing kept."""
+def _run(copy: Path, tests: Sequence[Sequence[str]]) -> None:
+    """In the forked process: pytest over each of *tests* until one fails, and nothing kept."""
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
@@ -138,10 +146,11 @@ def _run(copy: Path, tests: Sequence[str]) -> None:
     sys.dont_write_bytecode = True
     import pytest
 
-    os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])))
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    os._exit(int(any(pytest.main([*options, *chosen]) for chosen in tests if chosen)))
 
 
-def verdicts(jobs: Sequence[tuple[Mutant, list[str], float]], processes: int) -> Iterator[Verdict]:
+def verdicts(jobs: Sequence[Job], processes: int) -> Iterator[Verdict]:
     """Of each job, as they come."""
     import matplotlib.pyplot  # noqa: F401  # before the fork, so that it costs once
     import numba  # noqa: F401
@@ -169,7 +178,8 @@ def main() -> None:
     for mutant in sample(given.part, given.most, given.seed):
         tests = reach.tests_of(mutant.path, mutant.line)
         compiles = "models.arrays.compiled" in mutant.code
-        jobs.append((mutant, tests, 30 + 5 * reach.seconds(tests) + (300 if compiles else 0)))
+        seconds = sum(map(reach.seconds, tests))
+        jobs.append(Job(mutant, tests, 30 + 5 * seconds + (300 if compiles else 0)))
     report(verdicts(jobs, given.processes), given.part)
 
 

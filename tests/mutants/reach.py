@@ -33,17 +33,20 @@ class Reach:
         self._seconds = seconds
         self._files = {test.split("::")[0] for test in seconds}
 
-    def tests_of(self, path: Path, line: int) -> list[str]:
-        """The ids of the tests that reach *line* of *path*, the quickest first."""
+    def tests_of(self, path: Path, line: int) -> tuple[list[str], list[str]]:
+        """The ids of the tests that reach *line* of *path*, the quickest first: those of the mirrored folder,
+        and the others.
+        """
         lines = self._by_line.get(str(path), {})
         found = lines.get(str(line)) or self._mirrored(path)
-        ordered, spent_s = [], 0.0
+        near, far, spent_s = self._unmeasured(path), list[str](), 0.0
+        mirrored = f"tests/{_mirror(path)}/"
         for test in sorted(found, key=lambda test: self._seconds.get(test, 0.0)):
             spent_s += self._seconds.get(test, 0.0)
-            if ordered and spent_s > BUDGET_S:
+            if spent_s > BUDGET_S and (near or far):
                 break
-            ordered.append(test)
-        return self._unmeasured(path) + ordered
+            (near if test.startswith(mirrored) else far).append(test)
+        return near, far
 
     def seconds(self, tests: Sequence[str]) -> float:
         """How long they take."""
@@ -51,16 +54,18 @@ class Reach:
 
     def _unmeasured(self, path: Path) -> list[str]:
         """Test files in the mirrored folder that are new since."""
-        found = (self._root / "tests" / path.parent).glob("test_*.py")
+        found = (self._root / "tests" / _mirror(path)).glob("test_*.py")
         names = (str(file.relative_to(self._root)) for file in found)
         return sorted(name for name in names if name not in self._files)
 
     def _mirrored(self, path: Path) -> list[str]:
-        for folder in (path.parent, *path.parent.parents):
-            found = [test for test in self._seconds if test.startswith(f"tests/{folder}/")]
-            if found:
-                return found + [test for test in self._seconds if test.startswith("tests/contracts/")]
-        return list(self._seconds)
+        folders = f"tests/{_mirror(path)}/", "tests/contracts/"
+        return [test for test in self._seconds if test.startswith(folders)]
+
+
+def _mirror(path: Path) -> Path:
+    """The folder of the tests that has the tests of *path*: a variant's parts are tested in its folder."""
+    return Path(*path.parts[:2]) if path.parts[0] == "models" else path.parent
 
 
 def measured(root: Path, sources: Sequence[str], last: bool) -> Reach:

@@ -1,0 +1,285 @@
+"""The command line: what each command says of itself, hands on, prints, and returns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import experiments.calibrate
+import experiments.captures.record
+import experiments.reproduce
+import experiments.runner
+from experiments.calibrate import Fit
+from experiments.captures.record import Recorded
+from experiments.cli import _parser, main
+from experiments.reproduce import Reproduction
+from tests.harness import FIO, loop_config
+
+COMMITTED = Path(__file__).with_name("options.tsv")
+
+
+def helps() -> str:
+    """A line for each option of each command, whatever argparse makes of it.
+
+    ``python -m tests.experiments.test_cli`` writes it anew.
+    """
+    top: Any = _parser()
+    (commands,) = (action for action in top._actions if isinstance(action.choices, dict))
+    lines = [f"{top.prog}: {top.description} {top.epilog}\n"]
+    lines += [f"{about.dest}: {about.help}\n" for about in commands._choices_actions]
+    for name, parser in commands.choices.items():
+        for of in parser._actions:
+            says = of.help or "", of.metavar or "", of.default, of.nargs, of.required, of.choices
+            lines.append("\t".join(map(str, (name, "/".join(of.option_strings) or of.dest, *says))) + "\n")
+    return "".join(lines)
+
+
+def test_what_each_command_says_of_itself() -> None:
+    """Every option with its help, its default, and how many values it takes."""
+    assert helps() == COMMITTED.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "the following arguments are required: COMMAND; see wbsim --help"),
+        (
+            ["run", "x", "--seed", "-1"],
+            "argument --seed: invalid whole number value: '-1'; see wbsim run --help",
+        ),
+        (["reproduce", "--replications", "0"], "invalid number of one or more value: '0'"),
+        (["replay", "x", "--nomerges", "a"], "invalid whole number value: 'a'"),
+        (["run"], "wbsim: run: give either CONFIG.toml or --fs-mark LINE"),
+        (["run", "x.toml", "--fs-mark", "y"], "wbsim: run: give either CONFIG.toml or --fs-mark LINE"),
+        (
+            ["capture", "--out", "x", "--device", "7", "--", "true"],
+            "--device: 7 is no device; write it as 7:0",
+        ),
+        (["capture", "--out", "x", "--device", "a:0", "--", "true"], "a:0 is no device"),
+    ],
+)
+def test_what_it_cannot_be_asked(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 2, and the remedy."""
+    try:
+        status: Any = main(arguments)
+    except SystemExit as end:
+        status = end.code
+    assert status == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """An experiment of two small files."""
+    path = tmp_path / "x.toml"
+    path.write_text(loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2))
+    return path
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce", "layout", "replay"])
+def test_a_file_where_results_should_go_is_refused_before_anything_is_run(
+    command: str, config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--out is looked at first; nothing is simulated."""
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr(experiments.runner, "run_all", never)
+    monkeypatch.setattr(experiments.runner, "simulate", never)
+    monkeypatch.setattr(experiments.reproduce, "reproduce", never)
+    more = {"run": [str(config)], "reproduce": ["P13"], "layout": [str(config)]}
+    out = config / "there" / "deeper"
+    arguments = more.get(command, ["nowhere", "--kernel", "3.11"])
+    assert main([command, *arguments, "--out", str(out)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == f"wbsim: --out {out}: {config} is a file; give a directory\n"
+
+
+def test_reproduce_hands_everything_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reports, --quick, --replications, --seed; the title and the scenarios of what is written."""
+    asked: list[tuple[Any, ...]] = []
+    case = SimpleNamespace(label="a-1", scenario="of a")
+    found = Reproduction(
+        rows=[], constants={"assumed": 3}, cpu_s=1.234, peak_rss_mib=5.67, seed=7, interval="t", quick=True,
+        outcomes=["an outcome"], experiments=[SimpleNamespace(title="A title", cases=[case])],  # type: ignore[list-item]
+    )  # fmt: skip
+
+    def reproduce(reports: Any, **options: Any) -> Reproduction:
+        asked.append((reports, options))
+        return found
+
+    monkeypatch.setattr(experiments.reproduce, "reproduce", reproduce)
+    monkeypatch.setattr(experiments.runner, "write_outcomes", lambda *written: asked.append(written))
+    out = str(tmp_path / "out")
+    options = ["--quick", "--replications", "3", "--seed", "7", "--out", out]
+    assert main(["reproduce", "P13", "N10", *options, "--json"]) == 0
+    assert asked == [
+        (["P13", "N10"], {"quick": True, "replications": 3, "seed": 7, "progress": False}),
+        (Path(out), "A title", None, ["an outcome"], {"a-1": "of a"}),
+    ]
+    assert json.loads(capsys.readouterr().out) == {
+        "rows": [], "constants": {"assumed": 3}, "cpu_s": 1.23, "peak_rss_mib": 5.7, "seed": 7,
+        "interval": "t", "quick": True,
+    }  # fmt: skip
+    asked.clear()
+    assert main(["reproduce"]) == 0
+    assert asked == [([], {"quick": False, "replications": None, "seed": 1, "progress": False})]
+    assert "seed 7" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("agrees", "status"), [(True, 0), (False, 1)])
+def test_calibrate_tells_whether_the_fit_is_the_committed_one(
+    agrees: bool, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rounds on stderr, its table on stdout."""
+
+    def fit(seed: int, progress: bool, tell: Any) -> Fit:
+        assert (seed, progress) == (9, False)
+        tell("round 1")
+        return Fit({"link": 5.0}, {"link": 5.0 if agrees else 6.0}, {"a-row": 0.01}, 1)
+
+    monkeypatch.setitem(experiments.calibrate.CALIBRATIONS, "N10", fit)
+    assert main(["calibrate", "N10", "--seed", "9"]) == status
+    told = capsys.readouterr()
+    assert told.err == "round 1\n"
+    assert "link" in told.out
+
+
+def test_a_run_says_how_it_is_drawn(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One iteration has no picture over time: its files have a map."""
+    out = config.parent / "out"
+    assert main(["run", str(config), "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert told.err == f"wrote {out}; draw it with: wbsim layout {config} --out {out}\n"
+    title, header, *_ = told.out.splitlines()
+    assert title == "on the machine that was measured"
+    assert header.split("  ")[0] == "variant"
+    mark = "fs_mark -S0 -n 20 -s 4096 -L 2 -d a"
+    assert main(["run", "--fs-mark", mark, "--out", str(out), "--seed", "5", "--json"]) == 0
+    told = capsys.readouterr()
+    assert told.err == f"wrote {out}; draw it with: wbsim plot {out}\n"
+    document = json.loads(told.out)
+    assert (document["title"], document["axis"]) == ("fs_mark on P13's machine", None)
+    assert [outcome["seed"] for outcome in document["outcomes"]] == [5]
+
+
+def test_several_variants_have_their_parts_told_apart(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two programs: a table of them for each variant, with its name; for one, without."""
+    text = config.read_text().replace("workload.command =", "programs.two.command =")
+    other = f"{FIO} --rw=write --filesize=1m --name=b --directory=/b"
+    text += f'programs.one = {{ command = "{other}", start = "1 ms" }}\n'
+    config.write_text(text)
+    assert main(["run", str(config)]) == 0
+    assert "\nprogram  wall s" in capsys.readouterr().out
+    config.write_text(f'{text}[variants.a]\n[variants.b]\nkernel.writeback.interval = "1 s"\n')
+    assert main(["run", str(config)]) == 0
+    told = capsys.readouterr().out
+    assert "\na: program  wall s" in told
+    assert "\nb: program  wall s" in told
+
+
+def test_the_layout_of_a_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each file as the tool of its filesystem prints it; as filefrag, if asked; one of several variants."""
+    assert main(["layout", str(config)]) == 0
+    as_xfs = capsys.readouterr().out
+    assert " EXT: FILE-OFFSET" in as_xfs
+    assert main(["layout", str(config), "--filefrag"]) == 0
+    assert "logical_offset" in capsys.readouterr().out
+    config.write_text(f"{config.read_text()}[variants.a]\n[variants.b]\nworkload.nrfiles = 3\n")
+    assert main(["layout", str(config)]) == 2
+    assert "--variant: is missing: it names 2 runs; use one of a, b" in capsys.readouterr().err
+    assert main(["layout", str(config), "--variant", "c"]) == 2
+    assert "--variant: c names 0 runs; use one of a, b" in capsys.readouterr().err
+    assert main(["layout", str(config), "--variant", "b"]) == 0
+    assert capsys.readouterr().out.count(" EXT: FILE-OFFSET") == 3
+    assert main(["layout", str(config), "--variant", "a", "--mount", "x"]) == 2
+    assert "--mount: x names no single mount; use one of" in capsys.readouterr().err
+    out = config.parent / "drawn"
+    assert main(["layout", str(config), "--variant", "a", "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert told.out == as_xfs
+    assert told.err == f"wrote {out / 'disk.png'}\n"
+    assert (out / "disk.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_small_files_have_no_layout(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only their count is kept."""
+    config.write_text(loop_config("fs_mark -S0 -n 9 -s 4096 -L 2 -d a", dirty_mib=2))
+    assert main(["layout", str(config)]) == 2
+    assert "each of its files lies in one run, of which only the count is kept" in capsys.readouterr().err
+
+
+def test_the_numbers_of_an_experiment(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """P13's by default."""
+    assert main(["params", "--json"]) == 0
+    paths = [number["path"] for number in json.loads(capsys.readouterr().out)["numbers"]]
+    assert "machine.processors.exit_time" in paths
+    assert main(["params", str(config)]) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines()[0].split() == ["number", "value", "unit", "origin", "source"]
+    assert "x.toml:6" in told
+
+
+@pytest.mark.parametrize(
+    ("recorded", "said"),
+    [
+        (Recorded(0, "7,0", 12, 0, 0), "wrote there: 12 bios for 7,0\n"),
+        (
+            Recorded(3, "7,0", 12, 4, 5),
+            "wrote there: 12 bios for 7,0, 4 for other devices\n"
+            "wbsim: 5 events were lost; give more room with --buffer-mib\n",
+        ),
+    ],
+)
+def test_capture_returns_what_the_command_did(
+    recorded: Recorded, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its status; how many bios, of others, and what was lost."""
+    asked: list[tuple[Any, ...]] = []
+
+    def record(*parts: Any) -> Recorded:
+        asked.append(parts)
+        return recorded
+
+    monkeypatch.setattr(experiments.captures.record, "record", record)
+    options = ["--buffer-mib", "9", "--device", "7:0"]
+    assert main(["capture", "--out", "there", *options, "--", "sh", "-c", "true"]) == recorded.status
+    assert main(["capture", "--out", "there", "--", "true"]) == recorded.status
+    assert asked == [(Path("there"), ["sh", "-c", "true"], 9, "7,0"), (Path("there"), ["true"], 64, None)]
+    assert capsys.readouterr().err == 2 * said
+
+
+def test_a_pipe_that_is_closed_and_an_interrupt_have_their_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """130 with a word; 141 without."""
+
+    def ends_with(error: type[BaseException]) -> int:
+        def raises(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(experiments.reproduce, "reproduce", raises)
+        return main(["reproduce"])
+
+    assert ends_with(KeyboardInterrupt) == 130
+    assert capsys.readouterr().err == "wbsim: interrupted; nothing was written\n"
+    closed: list[bool] = []
+    monkeypatch.setattr(
+        "sys.stderr", SimpleNamespace(isatty=lambda: False, close=lambda: closed.append(True))
+    )
+    assert ends_with(BrokenPipeError) == 141
+    assert closed == [True]
+
+
+if __name__ == "__main__":
+    COMMITTED.write_text(helps())

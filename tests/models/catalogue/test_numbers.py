@@ -1,0 +1,53 @@
+"""Every number of the catalogue, beside the list that was committed: none changes without a line there.
+
+After a change that is meant: ``python -m tests.models.catalogue.test_numbers`` writes the list anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from models.catalogue.drives import DRIVES
+from models.catalogue.filesystems import FILESYSTEMS
+from models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
+from models.catalogue.machines import MACHINES
+from models.variants import variants
+from sim.param import Given, Spec
+
+COMMITTED = Path(__file__).with_name("numbers.tsv")
+
+
+def numbers() -> Iterator[str]:
+    """A line for each: whose, its path, value, unit, origin, range, targets and source."""
+    named: list[tuple[str, Spec]] = [
+        *((f"machine {name}", spec) for name, spec in MACHINES.items()),
+        *((f"drive {name}", spec) for name, spec in DRIVES.items()),
+        *((f"filesystem {name}", spec) for name, spec in FILESYSTEMS.items()),
+        *((f"kernel {name}", spec) for name, spec in KERNELS.items()),
+        *((f"plug {name}", spec) for name, spec in PLUG_RULES.items()),
+    ]
+    for name, spec in named:
+        for number in spec.numbers():
+            assert number.given is not None
+            yield _line(name, number.path, number.unit, number.given)
+    for kind, variant in variants("workloads").items():
+        for path, given in variant.spec.costs.items():
+            yield _line(f"program {kind}", path, "ns", given)
+    for kernel, missing in LACKING.items():
+        yield f"kernel {kernel}\tlacks\t{missing}"
+
+
+def _line(name: str, path: str, unit: str, given: Given) -> str:
+    span = "" if given.low is None else f"{given.low} .. {given.high}"
+    fields = name, path, given.value, unit, given.origin.value, span, " ".join(given.targets), given.source
+    return "\t".join(map(str, fields))
+
+
+def test_no_number_changes_unseen() -> None:
+    """Line by line."""
+    assert list(numbers()) == COMMITTED.read_text().splitlines()
+
+
+if __name__ == "__main__":
+    COMMITTED.write_text("".join(f"{line}\n" for line in numbers()))
