@@ -189,6 +189,15 @@ def test_a_broken_law_is_named(command: str, kind: str, spoil: Callable[[Machine
         machine.check()
 
 
+def test_a_law_of_a_filesystem_names_it() -> None:
+    """By its mount."""
+    machine = run(PAGED)
+    loses_a_dirty_page(machine)
+    (name,) = machine.mounts
+    with pytest.raises(LawBroken, match=f"^{name}: the dirty pages"):
+        machine.check()
+
+
 def test_free_blocks_are_disjoint_and_listed_by_their_largest_buddy() -> None:
     """ext4's own two: a run that touches another, and a group in a list where nobody looks for it."""
     machine = run(PAGED, "loop-ext4")

@@ -123,11 +123,13 @@ def _is_docstring(node: cst.CSTNode) -> bool:
 
 
 def _is_for_types(node: cst.CSTNode) -> bool:
-    """Whether it is ``if TYPE_CHECKING:``, ``__slots__`` or a Protocol."""
+    """Whether it is ``if TYPE_CHECKING:``, ``__slots__``, a type variable or a Protocol."""
     if isinstance(node, cst.If):
         return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
     if isinstance(node, cst.Assign):
-        target = node.targets[0].target
+        target, value = node.targets[0].target, node.value
+        if isinstance(value, cst.Call) and getattr(value.func, "value", None) == "TypeVar":
+            return True
         return isinstance(target, cst.Name) and target.value in ("__slots__", "__all__")
     if isinstance(node, cst.ClassDef):
         return any(getattr(base.value, "value", None) == "Protocol" for base in node.bases)

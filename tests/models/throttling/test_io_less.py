@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,16 @@ from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import P13_MACHINE
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
-from models.throttling.io_less import POLL_PAGES, Control, IoLessSpec, Limit, _poll_interval
+from models.seams import Signals
+from models.throttling.io_less import (
+    POLL_PAGES,
+    Control,
+    IoLessSpec,
+    IoLessThrottle,
+    Limit,
+    _poll_interval,
+)
+from sim.engine import Environment, Steps
 from sim.units import MIB, PAGE_BYTES, S
 from tests.harness import only, run_small
 
@@ -164,3 +174,40 @@ def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
 def test_who_is_far_from_the_limit_checks_seldom(nr_dirty: int, limit: int, interval: int) -> None:
     """dirty_poll_interval: the root of the distance, as a power of two."""
     assert _poll_interval(nr_dirty, limit) == interval
+
+
+def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
+    """balance_dirty_pages: at the setpoint the task's rate is the context's, 25 600 pages/s less what the
+    context's own line takes; 1 000 pages are 39 jiffies of it.
+    """
+    env, signals, told = Environment(), Signals(), []
+    counts: Any = Counts()
+    counts.nr_dirty = counts.dirty = 175_000
+    cache: Any = SimpleNamespace(wbs=[counts], nr_dirty=175_000, dirty=175_000, thresholds=lambda: LIMITS)
+    started: list[Any] = []
+    flushers: Any = SimpleNamespace(in_progress=lambda wb: bool(started), start_background=started.append)
+
+    def sleep(task: Any, ns: int) -> Steps:
+        yield ns
+
+    throttle = IoLessThrottle(
+        env=env, spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB), cache=cache,
+        processors=SimpleNamespace(sleep=sleep), signals=signals,  # type: ignore[arg-type]
+    )  # fmt: skip
+    throttle.start([counts], flushers, None)  # type: ignore[arg-type]
+    signals.balance_dirty_pages.observers.append(lambda _, **fields: told.append(fields))
+    task = env.task("writer")
+    dirtier = throttle.dirtier()
+    dirtier.nr_dirtied = 1_000
+    env.start(task, throttle.balance(SimpleNamespace(task=task), counts, dirtier))  # type: ignore[arg-type]
+    env.run()
+    ratelimit = 25_600 * throttle.controls[counts].position_ratio(LIMITS) >> 10
+    assert ratelimit == pytest.approx(25_600, rel=0.01)
+    assert told == [
+        {
+            "limit": 200_000, "dirty": 175_000, "dirty_ratelimit": 25_600, "task_ratelimit": ratelimit,
+            "dirtied": 1_000, "pause": 1_000 * 1_000 // ratelimit,
+        }
+    ]  # fmt: skip
+    assert env.now == told[0]["pause"] * 1_000_000
+    assert started == [counts]

@@ -21,13 +21,14 @@ class Wb(list[int]):
 
 
 def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
-    """Two filesystems; the second context of the first is clean, and is not started."""
+    """Two filesystems and three dirty pages; the second context of the first is clean, and is not started."""
     env, log = Environment(), []
 
     class Flushers:
         def queue(self, wb: Wb, work: Any) -> Completion:
             done = Completion(env)
-            log.append((env.now, work.reason, wb.name))
+            asks = work.nr_pages if work.reason == "start" else work.sb.name
+            log.append((env.now, work.reason, wb.name, asks))
             env.call_at(env.now + 10, 0, done.complete)
             return done
 
@@ -41,7 +42,7 @@ def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
             log.append((env.now, "sync_fs", name))
 
         return SimpleNamespace(
-            bdi=SimpleNamespace(wbs=wbs), wait_for_writeback=wait_for_writeback,
+            name=name, bdi=SimpleNamespace(wbs=wbs), wait_for_writeback=wait_for_writeback,
             filesystem=SimpleNamespace(sync_fs=sync_fs),
         )  # fmt: skip
 
@@ -57,8 +58,8 @@ def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
     env.start(task, sync(thread, superblocks, flushers, SimpleNamespace(dirty=3)))  # type: ignore[arg-type]
     env.run()
     assert log == [
-        (0, "start", "a"), (0, "start", "c"),
-        (0, "sync", "a"), (10, "sync", "b"), (25, "waited", "one"),
-        (25, "sync", "c"), (40, "waited", "two"),
+        (0, "start", "a", 3), (0, "start", "c", 3),
+        (0, "sync", "a", "one"), (10, "sync", "b", "one"), (25, "waited", "one"),
+        (25, "sync", "c", "two"), (40, "waited", "two"),
         (41, "sync_fs", "one"), (42, "sync_fs", "two"),
     ]  # fmt: skip
