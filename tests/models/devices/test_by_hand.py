@@ -189,6 +189,20 @@ def test_a_write_cache_drains_several_at_once() -> None:
     assert env.now == 2 * MS
 
 
+def test_what_drains_still_fills_a_write_cache() -> None:
+    """Room for 32 sectors, both halves draining at once: the next write waits until both pieces are behind it
+    at 1 ms, as one of 24 needs more than one of them leaves.
+    """
+    env = Environment()
+    behind = SlowDevice(env, MS)
+    fields = {
+        "size": 16 * KIB, "link": 10**9, "command_time": 0, "piece": 8 * KIB, "depth": 2,
+        "behind": {"kind": "null"},
+    }  # fmt: skip
+    cache = WriteCache(env=env, spec=WriteCacheSpec.model_validate(fields), name="c", behind=behind)
+    assert submit(env, cache, (0, 0, 32, "W"), (100_000, 500, 24, "W")) == [16_384, MS + 12_288]
+
+
 def test_an_array_splits_from_the_middle_of_a_chunk() -> None:
     """Three members, chunks of 8 sectors: 20 to 52 begins in the middle of the third chunk, and has pieces
     of one place each on members 2 and 0. It is done with the slowest.

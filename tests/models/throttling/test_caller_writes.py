@@ -107,6 +107,7 @@ def test_at_the_limit_nobody_writes_and_above_it_one_and_a_half_times_what_it_ma
     above = Writer(101, 101, wrote=(1,))
     assert (above.balance(), above.asked, above.pauses) == (1_000, [(0, 60)], [])
     assert above.wb.dirty_exceeded, "only below the limit it is over"
+    assert above.started == [1_000], "and the flusher goes on"
 
 
 def test_who_wrote_its_part_goes_on_above_the_limit() -> None:
@@ -114,6 +115,7 @@ def test_who_wrote_its_part_goes_on_above_the_limit() -> None:
     of = Writer(300, 300, wrote=(40, 20))
     assert of.balance() == MS + 1_000
     assert (of.asked, of.pauses) == ([(0, 60), (MS, 60)], [1])
+    assert of.started == [MS + 1_000]
     assert of.wb.dirty_exceeded
     assert of.throttle.poll_pages(of.wb, of.throttle.dirtier()) == EXCEEDED_POLL_PAGES
 
@@ -161,3 +163,19 @@ def test_the_bandwidth_is_looked_at_every_200_ms() -> None:
     of.env.now = 1_300 * MS
     of.throttle.wrote(of.wb, 250 * MS)
     assert (bandwidth.write, bandwidth.stamp) == (write, 1_300)
+
+
+@pytest.mark.parametrize(
+    ("pages", "nr_dirty", "own", "share"),
+    [(100, 0, 0, 90), (100, 70, 20, 50), (100, 120, 20, 20), (80, 70, 5, 15), (100, 70, 70, 90)],
+)
+def test_one_context_of_several_has_what_the_others_leave(
+    pages: int, nr_dirty: int, own: int, share: int
+) -> None:
+    """At most its own nine tenths; of what is not dirty, and what it has dirtied itself."""
+    of = Writer(0, 0)
+    of.throttle._shares = SimpleNamespace(share=lambda wb, pages: 9 * pages // 10)  # type: ignore[assignment]
+    assert of.throttle.share(of.wb, pages) == pages, "a sole context has all"
+    of.cache.wbs.append(object())
+    of.cache.nr_dirty, of.wb.nr_dirty = nr_dirty, own
+    assert of.throttle.share(of.wb, pages) == share
