@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.page_cache.shares import EventShares, FlexShares
+from models.page_cache.shares import EventShares, FlexShares, Member, Proportions
 from sim.engine import Environment
 from sim.units import S
 
@@ -56,3 +56,23 @@ def test_before_3_6_it_is_counted_in_events() -> None:
     assert shares.share(a, 140) == 130
     b.written = 18  # 32 in all: the third; a's 13 are 3, b's one of before is none
     assert shares.share(a, 210) == 210 * 3 // (3 + 18)
+
+
+def test_proportions_by_hand() -> None:
+    """A limit of 9 to 16 pages makes half periods of 16 events. The first member's 15 count half when five
+    more of it begin the second; 12 of another begin the third, and the first one's count half again.
+    """
+    of, first, second = Proportions(16), Member(), Member()
+    assert (of.half_period, of.whole) == (16, 16)
+    assert Proportions(17).half_period == 32
+    of.add(first, 15)
+    assert (of.whole, first.recent, first.period) == (31, 15, 0)
+    of.add(first, 5)
+    assert (of.whole, first.recent, first.period) == (20, 12, 1)
+    of.add(second, 12)
+    assert (of.whole, second.recent, second.period) == (16, 12, 2)
+    of.age(first)
+    assert (first.recent, first.period) == (6, 2)
+    of.add(second, 16 * 70)
+    of.age(first)
+    assert first.recent == 0

@@ -294,3 +294,19 @@ def test_each_visit_is_told() -> None:
     loop.dirty(("a", 0, 3), ("b", 0, 5))
     loop.perform(Work("background"))
     assert told == [("a", 3), ("b", 5)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "budgets"), [("periodic", [4, 1, 4, 4, 2]), ("background", [4, 1, 4, 1, 4, 2])]
+)
+def test_with_a_quota_only_periodic_work_empties_its_list_before_it_looks_again(
+    reason: Any, budgets: list[int]
+) -> None:
+    """Three inodes of three pages and a quota of four: one and a third are written, and two are left, one of
+    them in b_io. Periodic work takes that alone, and then the rest of the other with what has expired since;
+    other work looks for more at once, so that its second slice is of two inodes, too.
+    """
+    loop = Loop(quota_pages=4, used_up="more_io", expire=1_000)
+    loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3), ("late", 60, 3))
+    loop.perform(Work(reason), 1_050)
+    assert loop.budgets[: len(budgets)] == budgets
