@@ -60,7 +60,9 @@ def test_rates_are_sums_of_processes_rates_and_iterations_are_barriers() -> None
 def test_a_sub_directory_lasts_an_iteration_and_a_group() -> None:
     """The time hash: each process takes one directory per second of start, each in the next group."""
     machine = run_small(processes=4, files=50, loops=2, memory_mib=64)
-    assert len(only(machine.mounts)._directories) == 4, "both iterations began in the same second"
+    directories = only(machine.mounts)._directories.values()
+    groups = [directory.group.number for directory in directories]
+    assert groups == [0, 1, 2, 3], "both iterations began in the same second"
 
 
 def test_round_robin_uses_all_directories() -> None:

@@ -310,3 +310,12 @@ def test_with_a_quota_only_periodic_work_empties_its_list_before_it_looks_again(
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3), ("late", 60, 3))
     loop.perform(Work(reason), 1_050)
     assert loop.budgets[: len(budgets)] == budgets
+
+
+@pytest.mark.parametrize(("pages", "slices"), [(3, 1), (4, 2)])
+def test_a_quota_that_was_used_up_is_followed_by_another(pages: int, slices: int) -> None:
+    """To the last page: there may be more, which came meanwhile."""
+    loop = Loop(quota_pages=4)
+    loop.dirty(("a", 0, pages))
+    loop.perform(Work("start", 100), 50)
+    assert len(loop.slices) == slices

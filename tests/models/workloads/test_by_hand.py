@@ -1,0 +1,332 @@
+"""Programs on a filesystem that takes round times: every call, when, and whose time it is."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models.workloads.dd import DdSpec, dd
+from models.workloads.file_writers import BURST_PAGES, FileWriters, Job, _share, sequential
+from models.workloads.fio import FioSpec, fio
+from models.workloads.fs_mark import ROTATE_NS, FsMark, FsMarkSpec
+from sim.cpu import Processors
+from sim.engine import Environment, Steps, Task, Wait
+from sim.units import KIB, S
+
+PAGE = 4 * KIB
+
+
+class Stage:
+    """A mount whose directories take 100 ns and files 1 000, of which 40 are the caller's before it; a write
+    of a page takes 10, a close 5, a call 2; *room* pages may be dirtied between two calls of the throttle,
+    which holds for 500. Three processors with endless slices.
+    """
+
+    def __init__(self, room: int = 1_000, count: int = 3, stops_at: int | None = None) -> None:
+        self.env = Environment()
+        self.log: list[tuple[Any, ...]] = []
+        self.room, self.stops_at = room, stops_at
+        self.processors = Processors(self.env, count, 10**12, lambda: 0.0)
+        self.names: list[str] = []
+        self.factors: dict[str, float] = {}
+        self.ended: list[int] = []
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What a workload is made with."""
+        site = SimpleNamespace(
+            env=self.env, thread=self._thread, variation=lambda name: lambda: self.factors.get(name, 1.0),
+            dice=self._dice,
+        )  # fmt: skip
+        return {
+            "site": site, "mount_of": self._mount_of, "processors": self.processors, "writer": self._writer,
+            "on_end": lambda: self.ended.append(self.env.now),
+        }  # fmt: skip
+
+    def _thread(self, name: str) -> Any:
+        return SimpleNamespace(task=self.env.task(name))
+
+    def _dice(self, name: str) -> Any:
+        self.names.append(name)
+        return np.random.default_rng(len(self.names))
+
+    def _mount_of(self, path: str) -> Any:
+        mount = SimpleNamespace(directory=self._directory, filesystem=self)
+        self.log.append((self.env.now, "mount of", path))
+        return mount
+
+    def _directory(self, thread: Any, path: str) -> Generator[Wait, None, str]:
+        yield 100
+        self.log.append((self.env.now, thread.task.name, "directory", path))
+        return path
+
+    def _writer(self, thread: Any) -> Any:
+        def dirty(inode: Any, pages: int, then_ns: int) -> int:
+            self.log.append((self.env.now, thread.task.name, "dirty", inode.name, pages, then_ns))
+            inode.left -= pages
+            return then_ns
+
+        def balance(wb: Any) -> Steps:
+            self.log.append((self.env.now, thread.task.name, "balance"))
+            self.written = 0
+            yield 500
+
+        self.written = 0
+        return SimpleNamespace(
+            copy_ns=lambda pages: 2 + 10 * pages, close_ns=5, dirty=dirty, balance=balance,
+            room=lambda wb: self.room, due=lambda wb: self._due(),
+        )  # fmt: skip
+
+    def _due(self) -> bool:
+        self.written += 1
+        return self.room < 1_000
+
+    def create(
+        self, thread: Any, directory: str, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, Any]:
+        """The filesystem's."""
+        yield lead_ns + int(1_000 * factor) + then_ns
+        made = SimpleNamespace(name=f"{directory}:{self.env.now}", wb="wb", left=0)
+        made.sb = SimpleNamespace(filesystem=self)
+        self.log.append((self.env.now, thread.task.name, "create", directory, lead_ns, factor, then_ns))
+        return made
+
+    def append(self, inode: Any, pages: int) -> int:
+        """All were clean."""
+        return pages
+
+    def write(self, inode: Any, pages: Any, call_pages: int) -> tuple[int, int]:
+        """The filesystem's: it stops at a page once, if so asked."""
+        self.log.append((self.env.now, "write", pages.tolist(), call_pages))
+        if self.stops_at is not None and self.stops_at in pages.tolist():
+            done = pages.tolist().index(self.stops_at)
+            self.stops_at = None
+            return done, done
+        return len(pages), len(pages)
+
+    def zero_end(self, thread: Any, inode: Any) -> Steps:
+        """The filesystem's."""
+        self.log.append((self.env.now, "zero_end"))
+        yield 77
+
+    def close(self, inode: Any) -> None:
+        """The filesystem's."""
+        self.log.append((self.env.now, "close"))
+
+    def run(self) -> None:
+        """To the end."""
+        self.env.run()
+        assert self.env.live_tasks == 0
+
+
+def test_fio_s_process_by_hand() -> None:
+    """The parent makes the directory (100); the process is forked at 150 and finds it (250); its two files
+    take 1 000 each; five pages of 12 and 7 of the program's own take 95, a burst of three first, two more
+    after the throttle.
+    """
+    stage = Stage(room=3)
+    jobs = [Job("/d", [sequential(), sequential()], 5)]
+    writers = FileWriters(jobs=jobs, call_pages=1, app_ns=7, fork_ns=50, start_ns=0, **stage.parts)
+    lines: list[Any] = []
+    writers.on_iteration = lines.append
+    stage.run()
+    of = "process 0"
+    burst, rest = 3 * (12 + 7), 1 * (12 + 7)
+    begins = 150 + 100 + 2_000
+    assert [entry for entry in stage.log if entry[1] != "mount of"][:5] == [
+        (100, "parent", "directory", "/d"),
+        (250, of, "directory", "/d"),
+        (1_250, of, "create", "/d", 0, 1.0, 0),
+        (2_250, of, "create", "/d", 0, 1.0, 0),
+        (begins + burst, "write", [0, 1], 1),
+    ]
+    writes = [entry[2] for entry in stage.log if entry[1] == "write"]
+    assert writes == [[0, 1], [0], [2], [1, 2], [3, 4], [3], [4]], "a page of each file in turn"
+    assert [entry[0] for entry in stage.log if entry[-1] == "balance"] == [
+        begins + burst, begins + 2 * burst + 500, begins + 3 * burst + 1_000,
+        begins + 3 * burst + rest + 1_500,
+    ]  # fmt: skip
+    end = begins + 3 * burst + rest + 2_000
+    assert [entry for entry in stage.log if entry[1] == "close"] == 2 * [(end, "close")]
+    assert stage.ended == [end]
+    assert (writers.system_ns, writers.user_ns) == (10 * 12, 10 * 7)
+    assert (writers.written_pages, writers.share_done) == (10, 1.0)
+    (line,) = lines
+    assert (line.count, line.app_overhead_us, line.end_ns) == (2, 0, end)
+    assert line.files_per_sec == pytest.approx(2 * S / end)
+
+
+def test_processes_are_forked_one_after_another_and_wait_for_a_processor() -> None:
+    """Two of them on one processor: the second begins when the first has ended; both directories first."""
+    stage = Stage(count=1)
+    stage.factors["process 1"] = 2.0
+    jobs = [Job(f"/{name}", [sequential()], 10) for name in "ab"]
+    writers = FileWriters(jobs=jobs, call_pages=2, app_ns=8, fork_ns=50, start_ns=7, **stage.parts)
+    stage.run()
+    made = [entry for entry in stage.log if "directory" in entry]
+    assert made[:2] == [(107, "parent", "directory", "/a"), (207, "parent", "directory", "/b")]
+    first = 257 + 100 + 1_000 + 10 * (11 + 4)
+    second = first + 100 + 1_000 + 2 * 10 * (11 + 4)
+    assert [entry[0] for entry in stage.log if entry[1] == "close"] == [first, second]
+    assert (writers.system_ns, writers.user_ns) == (110 + 220, 40 + 80)
+    assert [entry[3] for entry in stage.log if entry[1] == "write"] == [2, 2]
+    assert stage.ended == [second]
+
+
+def test_a_burst_has_a_bound() -> None:
+    """However much may be dirtied."""
+    stage = Stage()
+    FileWriters(
+        jobs=[Job("/d", [sequential()], BURST_PAGES + 44)], call_pages=1, app_ns=0, fork_ns=0, start_ns=0,
+        **stage.parts,
+    )  # fmt: skip
+    stage.run()
+    assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [BURST_PAGES, 44]
+
+
+def test_a_write_that_has_to_wait_goes_on_behind_it() -> None:
+    """Pages 0 to 2 are dirty, the end of the file is zeroed (77), and then the rest."""
+    stage = Stage(stops_at=3)
+    FileWriters(
+        jobs=[Job("/d", [sequential()], 5)], call_pages=1, app_ns=0, fork_ns=0, start_ns=0, **stage.parts
+    )
+    stage.run()
+    events = [entry[1:] for entry in stage.log if entry[1] in ("write", "zero_end") or "dirty" in entry]
+    assert [entry for entry in events if entry[0] in ("write", "zero_end")] == [
+        ("write", [0, 1, 2, 3, 4], 1), ("zero_end",), ("write", [3, 4], 1),
+    ]  # fmt: skip
+    assert [entry[3] for entry in events if "dirty" in entry] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("writes", "shares"), [(0, [0, 0, 0]), (1, [1, 0, 0]), (5, [2, 2, 1]), (6, [2, 2, 2])]
+)
+def test_writes_are_dealt_out_in_turn(writes: int, shares: list[int]) -> None:
+    """To three files."""
+    assert [_share(writes, turn, 3) for turn in range(3)] == shares
+
+
+def test_what_fio_and_dd_start() -> None:
+    """fio: jobs in their directories in turn, dice of their own, times scaled; dd: whole calls."""
+    stage = Stage()
+    spec = FioSpec(
+        rw=("randwrite", "write", "randwrite"), numjobs=3, directories=("/a", "/b", "/c"), nrfiles=2,
+        filesize=8 * PAGE, app_time=10, fork_time=100,
+    )  # fmt: skip
+    writers = fio(spec=spec, program_scale=1.5, start_ns=3, **stage.parts)
+    assert stage.names == ["job 0", "job 1", "job 2"]
+    assert [(job.directory, len(job.orders), job.pages_each) for job in writers._jobs] == [
+        ("/a", 2, 8), ("/b", 2, 8), ("/c", 2, 8),
+    ]  # fmt: skip
+    orders = [job.orders[0](8).tolist() for job in writers._jobs]
+    assert orders[1] == list(range(8)) != orders[0]
+    assert sorted(orders[0]) == sorted(orders[2]) == list(range(8))
+    assert (writers._app_ns, writers._fork_ns, writers._call_pages) == (15, 150, 1)
+    dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7)
+    copies = dd(spec=dds, program_scale=2.0, start_ns=3, **stage.parts)
+    assert [(job.directory, len(job.orders), job.pages_each) for job in copies._jobs] == 2 * [("/d", 1, 12)]
+    assert (copies._app_ns, copies._fork_ns, copies._call_pages) == (80, 14, 4)
+    assert (dds.total_files, dds.bytes_each, spec.total_files, spec.bytes_each) == (2, 12 * PAGE, 6, 8 * PAGE)
+    apart = dds.model_copy(update={"directories": ("/a", "/b")})
+    assert [job.directory for job in dd(spec=apart, program_scale=1.0, start_ns=0, **stage.parts)._jobs] == [
+        "/a", "/b",
+    ]  # fmt: skip
+
+
+def fs_mark(stage: Stage, **changes: Any) -> FsMark:
+    """Two processes of two files of a page, in directories of their own; 40 and 60 ns a file of the program's
+    own, 50 a fork, 20 to start, 30 between two iterations.
+    """
+    fields = {
+        "processes": 2, "files": 2, "file_size": PAGE, "write_size": 4 * PAGE, "loops": 2, "subdirs": 0,
+        "per_subdir": 0, "directories": ("/a", "/b"), "app_user_time": 40, "app_system_time": 60,
+        "fork_time": 50, "start_time": 20, "report_time": 30,
+    }  # fmt: skip
+    spec = FsMarkSpec.model_validate({**fields, **changes})
+    return FsMark(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)
+
+
+def test_fs_mark_s_iterations_by_hand() -> None:
+    """The first process starts at 70 (50 + 20), the second at 120. Each finds its directory (100), and has
+    two files of 100 (its own) + 1 000 + 12 (the copy) + 5 (the close). The second one's varies: twice
+    as long but for its own 100.
+    """
+    stage = Stage()
+    stage.factors["process 1"] = 2.0
+    program = fs_mark(stage)
+    stage.run()
+    first, second = 70 + 100 + 2 * 1_117, 120 + 100 + 2 * (100 + 2_000 + 24 + 10)
+    again = second + 30
+    ends = [second, again + second]
+    assert [line.end_ns for line in program.iterations] == ends
+    assert [line.count for line in program.iterations] == [4, 8]
+    assert [line.app_overhead_us for line in program.iterations] == [0, 0]
+    rate = 2 * S / (first - 70) + 2 * S / (second - 120)
+    assert [line.files_per_sec for line in program.iterations] == 2 * [pytest.approx(rate)]
+    assert program.user_ns == 8 * 40
+    assert program.system_ns == 8 * 60
+    assert stage.ended == [ends[1]]
+    assert program.share_done == 1.0
+    assert {entry[3] for entry in stage.log if "create" in entry} == {"/a", "/b"}
+    assert next(entry for entry in stage.log if "dirty" in entry) == (
+        70 + 100 + 1_112, "process 0", "dirty", "/a:1282", 1, 5,
+    )  # fmt: skip
+
+
+def test_a_file_of_several_writes_asks_after_each() -> None:
+    """Ten pages in writes of four: 4, 4 and 2; the close comes with the first; the others are charged."""
+    stage = Stage(room=1)
+    program = fs_mark(
+        stage, processes=1, directories=("/a",), files=1, loops=1, file_size=10 * PAGE, write_size=4 * PAGE
+    )
+    stage.run()
+    assert [entry[4:] for entry in stage.log if "dirty" in entry] == [(4, 5), (4, 0), (2, 0)]
+    assert sum(entry[-1] == "balance" for entry in stage.log) == 3
+    assert program.system_ns == 60 + 42 + 22
+    assert program.iterations[0].end_ns == 70 + 100 + 100 + 1_000 + 42 + 5 + 42 + 22 + 3 * 500
+
+
+@pytest.mark.parametrize(
+    ("size", "step", "pages"),
+    [
+        (PAGE, 4 * PAGE, [1]), (10 * PAGE, 4 * PAGE, [4, 4, 2]), (8 * PAGE, 4 * PAGE, [4, 4]),
+        (3_000, 1_000, [1, 0, 0]), (9_000, 4_500, [2, 1]), (1, PAGE, [1]),
+    ],
+)  # fmt: skip
+def test_the_pages_of_each_write(size: int, step: int, pages: list[int]) -> None:
+    """A write that ends inside a page shares it with the next."""
+    assert fs_mark(Stage(), file_size=size, write_size=step)._write_pages() == pages
+
+
+def test_subdirectories_in_turn_or_by_the_clock() -> None:
+    """-N: the next after so many files, round; else the one of the second in which a process starts, and
+    another after 180 s.
+    """
+    stage = Stage()
+    fs_mark(stage, processes=1, directories=("/a",), files=5, loops=1, subdirs=2, per_subdir=2)
+    stage.run()
+    assert [entry[3] for entry in stage.log if "create" in entry] == [
+        "/a/0000", "/a/0000", "/a/0001", "/a/0001", "/a/0000",
+    ]  # fmt: skip
+    stage = Stage()
+    stage.factors["process 0"] = (ROTATE_NS - 100) / 1_000
+    fs_mark(stage, processes=1, directories=("/a",), files=4, loops=1, subdirs=200, start_time=31 * S)
+    stage.run()
+    assert [entry[3] for entry in stage.log if "create" in entry] == [
+        "/a/001f", "/a/0020", "/a/0021", "/a/0022",
+    ]  # fmt: skip
+
+
+def test_time_that_an_interrupt_took_is_worked_off() -> None:
+    """With the next file."""
+    stage = Stage()
+    program = fs_mark(stage, processes=1, directories=("/a",), loops=1)
+    task: Task = program._threads[0].task
+    stage.env.call_at(300, 0, lambda: setattr(task, "owed_ns", 333))
+    stage.run()
+    assert [entry[4] for entry in stage.log if "create" in entry] == [100, 433]
+    assert task.owed_ns == 0
