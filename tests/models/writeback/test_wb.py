@@ -9,6 +9,7 @@ import pytest
 
 from models.writeback.wb import WritebackContext
 from models.writeback.work import Work
+from sim.laws import LawBroken
 
 
 def context(*inodes: tuple[str, int]) -> Any:
@@ -78,5 +79,5 @@ def test_check_finds_an_inode_that_is_listed_twice_or_clean() -> None:
             inode.wb = context()
         else:
             inode.syncing = True
-        with pytest.raises(AssertionError):
+        with pytest.raises(LawBroken, match=r"^vda: "):
             wb.check()
