@@ -117,7 +117,7 @@ def over_time(title: str, iterations: pd.DataFrame) -> Figure:
     end to the next, over simulated time; one colour per variant.
     """
     figure, (rate, iops, bandwidth) = _panels(3, title)
-    for (variant, of), colour in zip(iterations.groupby("variant", sort=False), COLOURS, strict=False):
+    for (variant, of), colour in zip(iterations.groupby("variant", sort=False), cycle(COLOURS), strict=False):
         of = of[of["replication"] == of["replication"].min()].sort_values("end_ns", kind="stable")
         seconds = of["end_ns"] / S
         took = seconds.diff().fillna(seconds.iloc[0])
@@ -142,7 +142,7 @@ def _lines(outcomes: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, dict[str, Any
     configured.
     """
     for (variant, of), colour, marker in zip(
-        outcomes.groupby("variant", sort=False), COLOURS, MARKERS, strict=False
+        outcomes.groupby("variant", sort=False), cycle(COLOURS), cycle(MARKERS), strict=False
     ):
         style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
         if _are_numbers(of["point"]):

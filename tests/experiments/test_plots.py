@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from experiments.plots import against, extents_against, over_time, plot_directory
+from experiments.plots import COLOURS, MARKERS, against, extents_against, over_time, plot_directory
 from experiments.problems import BadInput
 
 
@@ -120,3 +121,127 @@ def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
             (tmp_path / "iterations.parquet").write_bytes(held)
         with pytest.raises(BadInput, match=r"holds no result .*make one with wbsim run"):
             plot_directory(tmp_path)
+
+
+def test_how_a_sweep_is_drawn() -> None:
+    """A colour and a marker a variant, joined; ticks at the swept numbers; the plug's limit in words."""
+    figure = against("threads", "A title that is long enough to be broken into two lines, " * 2, OUTCOMES, 16)
+    iops, rate, size = figure.axes
+    new, old, held = iops.get_lines()
+    assert [line.get_color() for line in (new, old, held)] == [COLOURS[0], COLOURS[1], "0.6"]
+    assert [line.get_marker() for line in (new, old)] == [MARKERS[0], MARKERS[1]]
+    assert [line.get_linestyle() for line in (new, old, held)] == ["-", "-", ":"]
+    assert [line.get_markersize() for line in (new, old)] == [5, 5]
+    (words,) = size.texts
+    assert words.get_text() == "a plug holds 16 requests"
+    assert words.xy == (16, 1)
+    assert not iops.texts
+    assert not rate.texts
+    assert figure.get_suptitle().count("\n") == 1
+    assert figure.get_size_inches().tolist() == [7.2, 3 * 2.3 + 0.7]
+    assert figure.get_layout_engine() is not None
+    for panel in (iops, rate, size):
+        assert panel.get_xgridlines()[0].get_color() == "0.9"
+        assert panel.get_xscale() == "log"
+        assert [panel.spines[side].get_visible() for side in ("top", "right", "left")] == [False, False, True]
+        assert list(panel.get_xticks(minor=True)) == []
+    assert size.xaxis.get_major_formatter()(4.0) == "4"
+    assert not iops.get_legend().get_frame_on()
+    assert iops.get_shared_x_axes().joined(iops, size)
+
+
+def points(*values: Any) -> pd.DataFrame:
+    """A variant at so many points."""
+    return pd.DataFrame(
+        {
+            "variant": "v", "point": values, "write_iops": 0.0, "files": 1, "wall_time": 1.0,
+            "write_bandwidth": 1.0, "file_bytes": 1 << 20, "extents": [(1,)] * len(values),
+            "extents_per_file": 1.0,
+        }
+    )  # fmt: skip
+
+
+def test_points_that_are_texts_stand_apart_in_their_order() -> None:
+    """Not joined, larger, evenly spaced; and there is no plug's limit among them."""
+    iops, *_ = against("scheduler", "A title", points("noop", "deadline"), 16).axes
+    (line,) = iops.get_lines()
+    assert list(line.get_xdata()) == ["noop", "deadline"]
+    assert (line.get_linestyle(), line.get_markersize()) == ("None", 7)
+    assert iops.margins()[0] == 0.25
+    assert iops.get_yscale() == "linear", "nothing was written"
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks", "scale"),
+    [
+        (range(1, 10), list(range(1, 10)), "log"),
+        (range(1, 33), [1, 2, 4, 8, 12, 16, 20, 24, 32], "log"),
+        ((0, 1, 2), [0, 1, 2], "linear"),
+        ((0.5, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), [2, 4, 8], "log"),
+    ],
+)
+def test_as_many_ticks_as_can_be_read(values: Any, ticks: list[float], scale: str) -> None:
+    """All of nine; of more, the powers of two and a few others; a zero has no logarithm."""
+    panel = against("n", "A title", points(*values), None).axes[0]
+    assert list(panel.get_xticks()) == ticks
+    assert panel.get_xscale() == scale
+
+
+@pytest.mark.parametrize(("low", "scale"), [(1.0, "linear"), (0.9, "log"), (0.0, "linear")])
+def test_figures_that_lie_far_apart_are_drawn_by_their_logarithm(low: float, scale: str) -> None:
+    """More than twenty times; none is 0."""
+    outcomes = points(1, 2).assign(extents_per_file=[low, 20.0])
+    extents, size, rate = extents_against("n", "A title", outcomes).axes
+    assert extents.get_yscale() == scale
+    assert scale == "log" or extents.get_ylim()[0] == 0
+    assert size.get_yscale() == "linear"
+    assert rate.get_ylim()[0] == 0
+    assert not extents.get_legend().get_frame_on()
+
+
+def test_each_variant_and_program_over_time_has_its_own_line() -> None:
+    """A colour a variant, a line style a program; a sixth variant has the first colour again."""
+    rows = [(v, p, 0, end, 1.0, end, end) for v in "abcdef" for p in ("p", "q") for end in (1, 2)]
+    rate, iops, bandwidth = over_time("A title", iterations(*rows)).axes
+    drawn = [(line.get_label(), line.get_color(), line.get_linestyle()) for line in rate.get_lines()]
+    assert drawn[:3] == [("a, p", COLOURS[0], "-"), ("a, q", COLOURS[0], "--"), ("b, p", COLOURS[1], "-")]
+    assert drawn[-2:] == [("f, p", COLOURS[0], "-"), ("f, q", COLOURS[0], "--")]
+    assert {line.get_linewidth() for line in rate.get_lines()} == {1.4}
+    assert (iops.get_yscale(), bandwidth.get_ylim()[0], rate.get_ylim()[0]) == ("log", 0, 0)
+    assert names(rate) == ("", "thousand files / s")
+    assert names(iops) == ("", "write requests / s")
+
+
+def test_a_sixth_variant_of_a_sweep_is_drawn_too() -> None:
+    """None is left out."""
+    outcomes = pd.concat([points(1, 2).assign(variant=name) for name in "abcdefg"])
+    assert len(against("n", "A title", outcomes, None).axes[0].get_lines()) == 7
+
+
+def result(directory: Path, axis: str | None, outcomes: pd.DataFrame, samples: int) -> Path:
+    """What a run leaves."""
+    directory.mkdir()
+    rows = [("v", "p", 0, end, 1.0, end, end) for end in range(1, samples + 1)]
+    iterations(*rows).assign(point=None).to_parquet(directory / "iterations.parquet")
+    document = {
+        "title": "A title", "axis": axis, "outcomes": json.loads(outcomes.to_json(orient="records")),
+        "scenarios": {"v": {"kernel": {"plug": {"max_requests": 16}}}},
+    }  # fmt: skip
+    (directory / "case.json").write_text(json.dumps(document))
+    return directory
+
+
+def test_which_pictures_a_result_has(tmp_path: Path) -> None:
+    """Iterations over time; a sweep against its number, by extents where it has any; else an error."""
+    none = points(1).assign(extents=[[]])
+
+    def drawn(name: str, *parts: Any) -> list[str]:
+        return [path.name for path in plot_directory(result(tmp_path / name, *parts))]
+
+    assert drawn("a", None, none, 2) == ["iterations.png"]
+    assert drawn("b", "n", none, 2) == ["n.png"]
+    assert drawn("c", "n", points(1, 2), 1) == ["n.png"]
+    assert drawn("d", "n", points(1, 2), 3) == ["iterations.png", "n.png"]
+    with pytest.raises(BadInput, match="has neither a sweep nor iterations to draw; the disk is drawn by"):
+        drawn("e", None, none, 1)
+    assert (tmp_path / "d" / "n.png").read_bytes().startswith(b"\x89PNG")
