@@ -137,7 +137,7 @@ class _Reader:
         variants = self._table(("variants",), document.get("variants", {})) or {"base": {}}
         sweep = self._table(("sweep",), document.get("sweep", {}))
         replications = document.get("replications", 1)
-        if not isinstance(replications, int) or replications < 1:
+        if type(replications) is not int or replications < 1:
             self._wrong(("replications",), f"is {replications!r}; a whole number of one or more was expected")
         cases = [
             case

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from experiments.cli import main
-from experiments.config import load, parse
+from experiments.config import from_command, load, parse
 from experiments.problems import BadInput
 from experiments.reproduce import config_path
 
@@ -142,6 +143,100 @@ def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str
     """file:line: key: what is wrong; what would be right."""
     found = problems(GOOD.replace(old, new))
     assert any(expected in problem for problem in found), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('title = "a small run"', "title = 3", ["x.toml:1: title: is missing; say in a sentence what the"
+         " experiment shows"]),
+        ('title = "a small run"', 'titel = "x"', ["x.toml:1: titel: unknown key; did you mean title?",
+         "x.toml: title: is missing; say in a sentence what the experiment shows"]),
+        ("[variants.unpatched]", "replications = 0\n[variants.unpatched]",
+         ["x.toml:9: replications: unknown key; known here: machine, kernel, filesystem, mounts, workload,"
+          " programs, give_up, sync_after"]),
+        ("[variants.unpatched]", "[variants.unpatched]\nrows = 'x'",
+         ["x.toml:10: variants.unpatched.rows: is 'x'; a list of texts was expected"]),
+        ("[variants.unpatched]", "[variants.unpatched]\nquick = [1]",
+         ["x.toml:10: variants.unpatched.quick: is [1]; a list of texts was expected"]),
+        ("[variants.unpatched]", "[sweep]\npoints = 3\n[variants.unpatched]",
+         ["x.toml:10: sweep.points: has to be a list of tables, each with a value and what it sets"]),
+        ("[variants.unpatched]", "[sweep]\npoints = [{ x = 1 }]\n[variants.unpatched]",
+         ["x.toml:10: sweep.points: has to be a list of tables, each with a value and what it sets"]),
+        ("[variants.unpatched]", "[sweep]\npionts = 3\npoints = [{ value = 1 }]\n[variants.unpatched]",
+         ["x.toml:10: sweep.pionts: unknown key; did you mean points?"]),
+        ('kernel.like = "3.11"', "kernel = 3", ["x.toml:6: kernel: is 3; a table was expected",
+         "x.toml:6: kernel.like: is missing; use one of "]),
+    ],
+)  # fmt: skip
+def test_a_configuration_of_another_shape(old: str, new: str, expected: list[str]) -> None:
+    """Each part has to be what it is."""
+    found = problems(GOOD.replace(old, new))
+    assert len(found) >= len(expected)
+    for problem in expected:
+        assert any(line.startswith(problem) for line in found), found
+
+
+@pytest.mark.parametrize(("text", "runs"), [("2", 2), ("0", 0), ("true", 0), ("'x'", 0)])
+def test_how_often_it_is_run(text: str, runs: int) -> None:
+    """A whole number of one or more."""
+    text = f"replications = {text}\n{GOOD}"
+    if runs:
+        assert parse(text, "x.toml").replications == runs
+    else:
+        assert "a whole number of one or more was expected" in problems(text)[0]
+
+
+def test_what_is_no_configuration(tmp_path: Path) -> None:
+    """No file, no text, no TOML."""
+    for content, message in (
+        (None, "No such file or directory; give the path of an experiment's .toml file"),
+        (b"\xff\xfe", "is not text; give the path of an experiment's .toml file"),
+        (b"a = = 1", "not TOML: Invalid value"),
+    ):
+        path = tmp_path / "x.toml"
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(BadInput) as caught:
+            load(path)
+        assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_rows_and_quick_are_a_variant_s() -> None:
+    """The experiment's own quick is for those that have none; a label has the point behind it."""
+    text = f"quick = ['a=1']\n{GOOD}rows = ['P-1', 'P-2']\nquick = ['b=2']\n"
+    first, second = parse(text, "x.toml").cases
+    assert (first.rows, first.quick) == ((), ("a=1",))
+    assert (second.rows, second.quick) == (("P-1", "P-2"), ("b=2",))
+    assert (first.label, replace(first, point=7).label) == ("unpatched", "unpatched-7")
+    assert parse(GOOD, "x.toml").axis is None
+    alone = GOOD.split("[variants")[0]
+    assert [case.variant for case in parse(alone, "x.toml").cases] == ["base"]
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [("workload.files=7", 7), ("scenario.workload.files=7", 7), (" workload.files =7", 7)],
+)
+def test_an_override_s_key_and_value(override: str, read: int) -> None:
+    """With or without scenario; TOML if it can be read as that, else a text."""
+    (case, _) = parse(GOOD, "x.toml", [override]).cases
+    assert case.scenario.programs["fs_mark"].workload.files == read  # type: ignore[attr-defined]
+    (case, _) = parse(GOOD, "x.toml", ["machine.memory.memory=65 MiB"]).cases
+    assert case.scenario.machine.memory.memory == 65 << 20
+    assert "has no value; write --set key.path=value" in problems(GOOD, "=3")[0]
+
+
+def test_an_fs_mark_line_runs_on_p13_s_machine() -> None:
+    """Whatever quotes it has."""
+    experiment = from_command('fs_mark -S0 -L 2 -n 3 -s 4096 -d "a b"', ["workload.loops=5"])
+    (case,) = experiment.cases
+    assert case.scenario.kernel.name == "3.11"
+    (program,) = case.scenario.programs.values()
+    assert program.workload.directories == ("a b",)
+    assert program.workload.loops == 5  # type: ignore[attr-defined]
+    with pytest.raises(BadInput, match=r"^--fs-mark:6: workload.command: -S 1"):
+        from_command("fs_mark -S1 -d a")
 
 
 def test_all_problems_come_at_once() -> None:
