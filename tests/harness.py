@@ -229,12 +229,14 @@ class BlockLayer:
         return Bio(start_sector, sectors, queue=self.queue, end_io=self.ended.append, context=start_sector)
 
     def run(self, *bodies: Callable[[Thread], Steps]) -> None:
-        """Run each body as a thread of its own, to the end."""
+        """Run each body as a thread of its own, to the end, when nobody has a request any more."""
         for body in bodies:
             thread = self._site.thread("writer")
             self.env.start(thread.task, body(thread))
         self.env.run()
         assert self.env.live_tasks == 0, "a thread never finished"
+        self.queue.check()
+        assert self.queue.pool(False).count == self.queue.pool(True).count == 0, "a request was never freed"
 
     def submit(self, thread: Thread, bio: Bio) -> Steps:
         """submit_bio."""
