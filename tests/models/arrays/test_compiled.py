@@ -1,0 +1,75 @@
+"""What compiles, and where it is kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from models.arrays.compiled import compiled, portable
+
+MODELS = Path(__file__).parents[3] / "models"
+
+
+@portable
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+@compiled
+def sum_of_doubled(numbers: np.ndarray) -> int:  # type: ignore[type-arg]
+    total = 0
+    for number in numbers:
+        total += doubled(number)
+    return total
+
+
+def test_a_function_is_compiled_and_keeps_its_parts() -> None:
+    """By Numba, without its runtime, and kept; what is portable is a plain function, too."""
+    assert sum_of_doubled(np.arange(4)) == 12
+    assert sum_of_doubled.py_func(np.arange(4)) == 12  # type: ignore[attr-defined]
+    assert sum_of_doubled.targetoptions["nopython"]  # type: ignore[attr-defined]
+    assert not sum_of_doubled.targetoptions["_nrt"]  # type: ignore[attr-defined]
+    assert sum_of_doubled._cache.cache_path  # type: ignore[attr-defined]
+    assert doubled(21) == 42
+    assert not hasattr(doubled, "py_func")
+
+
+CACHE = "import models.arrays.compiled, numba; print(numba.config.CACHE_DIR)"
+
+
+def kept(root: Path, home: Path) -> Path:
+    """Where a process that imports the models of *root* keeps what it compiles."""
+    told = subprocess.run(
+        [sys.executable, "-c", CACHE], cwd=root, capture_output=True, text=True, check=True,
+        env={**os.environ, "HOME": str(home), "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    return Path(told.stdout.strip())
+
+
+def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(tmp_path: Path) -> None:
+    """A change in any file that uses it makes another place; one elsewhere does not."""
+    root = tmp_path / "tree"
+    for name in ("arrays", "block"):
+        (root / "models" / name).mkdir(parents=True)
+    for place in ("__init__.py", "arrays/__init__.py", "arrays/compiled.py", "block/__init__.py"):
+        shutil.copy(MODELS / place, root / "models" / place)
+    user, other = root / "models" / "block" / "user.py", root / "models" / "block" / "other.py"
+    user.write_text("from models.arrays.compiled import compiled\n")
+    other.write_text("x = 1\n")
+    first = kept(root, tmp_path)
+    assert first.parent == root / "models" / "__pycache__"
+    assert first.name.startswith("numba-")
+    assert len(first.name) == len("numba-") + 16
+    other.write_text("x = 2\n")
+    assert kept(root, tmp_path) == first
+    user.write_text("from models.arrays.compiled import compiled, portable\n")
+    assert kept(root, tmp_path) != first
+    assert Path(numba.config.CACHE_DIR).parent in (  # type: ignore[attr-defined]
+        MODELS / "__pycache__", Path.home() / ".cache" / "wbsim",
+    )  # fmt: skip
