@@ -15,6 +15,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from multiprocessing import Pool, current_process
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -34,6 +35,12 @@ _COPIED: Final = (
     "constraints.txt",
     "Makefile",
 )
+
+
+_IMPORTED_ONCE: Final = (
+    "hypothesis.stateful", "matplotlib.figure", "numba", "pandas", "pyarrow.parquet", "pydantic", "pytest",
+    "scipy.stats", "simpy", "sortedcontainers",
+)  # fmt: skip
 
 
 class Verdict(NamedTuple):
@@ -146,17 +153,14 @@ def _run(copy: Path, tests: Sequence[Sequence[str]]) -> None:
     sys.dont_write_bytecode = True
     import pytest
 
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     os._exit(int(any(pytest.main([*options, *chosen]) for chosen in tests if chosen)))
 
 
 def verdicts(jobs: Sequence[Job], processes: int) -> Iterator[Verdict]:
     """Of each job, as they come."""
-    import matplotlib.pyplot  # noqa: F401  # before the fork, so that it costs once
-    import numba  # noqa: F401
-    import pandas  # noqa: F401
-    import pydantic  # noqa: F401
-    import scipy.stats  # noqa: F401
+    for name in _IMPORTED_ONCE:  # before the fork
+        import_module(name)
 
     with Pool(processes) as pool:
         yield from pool.imap_unordered(_judge, jobs)
