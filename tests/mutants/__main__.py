@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from multiprocessing import Pool, current_process
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tests.mutants.operators import Mutant, count, mutants
 from tests.mutants.reach import measured
@@ -38,17 +38,20 @@ _COPIED: Final = (
 
 
 _IMPORTED_ONCE: Final = (
-    "hypothesis.stateful", "matplotlib.figure", "numba", "pandas", "pyarrow.parquet", "pydantic", "pytest",
-    "scipy.stats", "simpy", "sortedcontainers",
+    "matplotlib.figure", "numba", "pandas", "pyarrow.parquet", "pydantic", "pytest", "scipy.stats", "simpy",
+    "sortedcontainers",
 )  # fmt: skip
 
 
 class Verdict(NamedTuple):
-    """What the tests say of a mutant: killed, survived or, where they never ended, hung."""
+    """What the tests say of a mutant: killed, survived or, where they never ended, hung; how many there were,
+    and which of them killed it (the first, where it could not even be imported).
+    """
 
     mutant: Mutant
     fate: str
     tests: int
+    killer: str
 
 
 class Job(NamedTuple):
@@ -88,7 +91,10 @@ def _judge(job: Job) -> Verdict:
     original = target.read_bytes()
     try:
         target.write_text(mutant.code)
-        return Verdict(mutant, _fate(copy, tests, limit_s), sum(map(len, tests)))
+        killer = copy / ".killer"
+        killer.write_text(next(iter([*tests[0], *tests[1]]), ""))
+        fate = _fate(copy, tests, limit_s)
+        return Verdict(mutant, fate, sum(map(len, tests)), killer.read_text() if fate == "killed" else "")
     finally:
         target.write_bytes(original)
         source = (ROOT / mutant.path).stat()
@@ -154,7 +160,15 @@ def _run(copy: Path, tests: Sequence[Sequence[str]]) -> None:
     import pytest
 
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
-    os._exit(int(any(pytest.main([*options, *chosen]) for chosen in tests if chosen)))
+    os._exit(int(any(pytest.main([*options, *chosen], [_Witness()]) for chosen in tests if chosen)))
+
+
+class _Witness:
+    """Notes which test failed."""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            Path(".killer").write_text(report.nodeid)
 
 
 def verdicts(jobs: Sequence[Job], processes: int) -> Iterator[Verdict]:
@@ -184,12 +198,16 @@ def main() -> None:
         compiles = "models.arrays.compiled" in mutant.code
         seconds = sum(map(reach.seconds, tests))
         jobs.append(Job(mutant, tests, 30 + 5 * seconds + (300 if compiles else 0)))
-    report(verdicts(jobs, given.processes), given.part)
+    killers = report(verdicts(jobs, given.processes), given.part)
+    whole = jobs[0].mutant._replace(code=(ROOT / jobs[0].mutant.path).read_text())
+    if _judge(Job(whole, (sorted(killers), []), 60 + 5 * reach.seconds(sorted(killers)))).fate != "survived":
+        sys.exit("these tests fail without any mutant, too, so that the figures say nothing")
 
 
-def report(found: Iterator[Verdict], part: str) -> None:
-    """Print each survivor as it is found, and the score."""
+def report(found: Iterator[Verdict], part: str) -> set[str]:
+    """Print each survivor as it is found, and the score; which tests killed the others."""
     equivalent = judged_equivalent()
+    killers: set[str] = set()
     tally = {"killed": 0, "hung": 0, "survived": 0, "equivalent": 0}
     for verdict in found:
         mutant = verdict.mutant
@@ -197,6 +215,7 @@ def report(found: Iterator[Verdict], part: str) -> None:
         if fate == "survived" and (str(mutant.path), mutant.before, mutant.after) in equivalent:
             fate = "equivalent"
         tally[fate] += 1
+        killers.add(verdict.killer)
         if fate == "survived":
             print(f"{mutant}  [{verdict.tests} tests]", flush=True)
     seen, judged = tally["killed"] + tally["hung"], sum(tally.values()) - tally["equivalent"]
@@ -204,6 +223,7 @@ def report(found: Iterator[Verdict], part: str) -> None:
         f"{part}: {seen} of {judged} killed ({100 * seen / max(judged, 1):.0f} %), {tally['hung']} of them"
         f" hung; {tally['equivalent']} judged equivalent"
     )
+    return killers - {""}
 
 
 if __name__ == "__main__":
