@@ -84,3 +84,20 @@ def test_intervals_and_batches() -> None:
     assert batch_means([1, 1, 2, 2, 9], 2) == [1, 2]
     with pytest.raises(ValueError, match="at least two"):
         confidence_95([1.0])
+
+
+def test_batches_of_one_and_none() -> None:
+    """As many values as batches are their own means; one less is refused, with both numbers."""
+    assert batch_means([3.0, 5.0], 2) == [3.0, 5.0]
+    assert batch_means([1.0, 2.0, 3.0, 4.0, 99.0], 2) == [1.5, 3.5]
+    with pytest.raises(ValueError, match="2 values do not fill 3 batches"):
+        batch_means([1.0, 2.0], 3)
+
+
+def test_an_interval_by_hand() -> None:
+    """1 and 3: a mean of 2, a standard error of 1, and t of one degree of freedom, 12.706."""
+    mean, low, high = confidence_95([1.0, 3.0])
+    assert mean == 2.0
+    assert (low, high) == (pytest.approx(2 - 12.7062, abs=1e-4), pytest.approx(2 + 12.7062, abs=1e-4))
+    with pytest.raises(ValueError, match="at least two values"):
+        confidence_95([1.0])

@@ -20,11 +20,11 @@ from sim.sync import HandOff, SpinLock
 from sim.units import MIB
 from tests.harness import run_for
 
-INODES, CONTEXTS = 6, 2
+INODES, CONTEXTS = 12, 2
 
 
 class Lists(RuleBasedStateMachine):
-    """Six inodes of three superblocks on two contexts; pages are counted in dictionaries."""
+    """Twelve inodes of three superblocks on two contexts; pages are counted in dictionaries."""
 
     @initialize()
     def begin(self) -> None:

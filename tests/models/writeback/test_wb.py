@@ -44,6 +44,9 @@ def test_inodes_of_each_superblock_come_together() -> None:
     wb = context(("b", 1), ("a", 2), ("b", 3), ("a", 4))
     wb.queue_io(9)
     assert listed(wb.b_io) == [("b", 1), ("b", 3), ("a", 2), ("a", 4)]
+    wb = context(("b", 1), ("a", 2), ("c", 3), ("a", 4), ("b", 5))
+    wb.queue_io(9)
+    assert listed(wb.b_io) == [("b", 1), ("b", 5), ("a", 2), ("a", 4), ("c", 3)]
 
 
 @pytest.mark.parametrize(
