@@ -153,8 +153,9 @@ class DelallocFilesystem(ABC):
 
     def _run_bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
         """The *pages* of a file of one run lie from *block* on, and go under writeback with these bios."""
-        queue, flight, end_io = self._queue, self._sb.flight, self._ioends.end_io
-        at_most = queue.bio_pages
+        queue, flight, ends = self._queue, self._sb.flight, self._ioends
+        at_most, ioend = queue.bio_pages, (inode, flight, pages)
+        end_io = ends.end_io if pages <= at_most else ends.end_io_of(-(-pages // at_most))
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
         if inode.file is not CLOSED:
@@ -163,11 +164,8 @@ class DelallocFilesystem(ABC):
         while pages > 0:
             size = pages if pages < at_most else at_most
             bios.append(
-                Bio(
-                    start, size * PAGE_SECTORS, segments=size, queue=queue, end_io=end_io,
-                    context=(inode, flight, size),
-                )
-            )  # fmt: skip
+                Bio(start, size * PAGE_SECTORS, segments=size, queue=queue, end_io=end_io, context=ioend)
+            )
             start += size * PAGE_SECTORS
             pages -= size
         return bios

@@ -43,7 +43,7 @@ class IoEnds:
         env.start(self._task, self._run())
 
     def end_io(self, ioend: IoEnd) -> None:
-        """A bio of a file of one run is on the device."""
+        """A file of one run is on the device."""
         if not self._unwritten:
             inode, flight, pages = ioend
             flight.end(inode.wb, pages)
@@ -51,6 +51,18 @@ class IoEnds:
         if self._asleep:
             self._asleep = False
             self._env.wake(self._task)
+
+    def end_io_of(self, bios: int) -> Callable[[IoEnd], None]:
+        """The end_io of each of so many *bios* of one ioend, which ends with the last."""
+        left = bios
+
+        def end_io(ioend: IoEnd) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                self.end_io(ioend)
+
+        return end_io
 
     def _run(self) -> Steps:
         queue, unwritten, work, done = self._queue, self._unwritten, self._work, self._done

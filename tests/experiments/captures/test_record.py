@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import os
+import platform
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
 
@@ -18,6 +24,7 @@ from experiments.captures.reader import open_capture
 from experiments.captures.replay import replay
 from experiments.captures.story import story_of
 from experiments.cli import main
+from experiments.problems import BadInput
 from models.catalogue.kernels import PLUG_RULES
 
 NEEDED = ("mkfs.xfs", "fs_mark", "losetup", "mount", "umount")
@@ -53,6 +60,8 @@ def disk(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """A small XFS on a loop device: its number, and where it is mounted."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
+    if "tracefs" not in Path("/proc/filesystems").read_text():
+        pytest.skip("needs a kernel with tracefs")
     missing = [name for name in NEEDED if which(name) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
@@ -87,10 +96,7 @@ def test_this_machines_kernel_is_replayed_equal(
     before = _mounted()
     monkeypatch.chdir(there)  # fs_mark takes no long paths
     fs_mark = shlex.split("fs_mark -S0 -n 200 -s 4096 -L 2 -D 100 -d 0 -d 1 -d 2 -d 3")
-    try:
-        assert main(["capture", "--out", str(out), "--device", device, "--", *fs_mark]) == 0
-    except recorder.BadInput as error:
-        pytest.skip(str(error))
+    assert main(["capture", "--out", str(out), "--device", device, "--", *fs_mark]) == 0
     assert _mounted() == before
     capture = open_capture(out)
     of = conditions_of(capture, Options())
@@ -118,3 +124,119 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
     assert not list(out.parent.iterdir())
     assert not list(recorder.TRACEFS.glob("instances/wbsim-*"))
     assert _mounted() == before
+
+
+# -- piece by piece, on a tracefs of plain files ---------------------------------------------------------
+
+
+@pytest.fixture
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tracefs whose instances have the files that the kernel gives them; all events but one exist."""
+    root = tmp_path / "tracing"
+    (root / "instances").mkdir(parents=True)
+    for event in recorder.EVENTS[:-1]:
+        (root / "events" / event).mkdir(parents=True)
+    mkdir = Path.mkdir
+
+    def made(path: Path, *parts: Any, **options: Any) -> None:
+        mkdir(path, *parts, **options)
+        if path.parent == root / "instances":
+            for event in recorder.EVENTS:
+                (path / "events" / event).mkdir(parents=True)
+
+    monkeypatch.setattr(Path, "mkdir", made)
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)
+    monkeypatch.setattr(recorder, "TRACEFS", root)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return root
+
+
+def test_an_instance_records_what_there_is(plain: Path) -> None:
+    """So much room a processor, each event of the kernel's, and it is gone afterwards, whatever happened."""
+    with recorder._instance(plain, 3) as instance:
+        assert instance.parent == plain / "instances"
+        assert (instance / "buffer_size_kb").read_text() == "3072"
+        assert (instance / "tracing_on").read_text() == "1"
+        enabled = [event for event in recorder.EVENTS if (instance / "events" / event / "enable").exists()]
+        assert enabled == list(recorder.EVENTS[:-1])
+        assert (instance / "events" / enabled[0] / "enable").read_text() == "1"
+    assert not instance.exists()
+    with pytest.raises(RuntimeError), recorder._instance(plain, 3):
+        raise RuntimeError
+    assert list((plain / "instances").iterdir()) == []
+    shutil.rmtree(plain / "events" / "block" / "block_bio_queue")
+    with pytest.raises(BadInput, match="has no block events; the kernel needs CONFIG_BLK_DEV_IO_TRACE"):
+        recorder._instance(plain, 3).__enter__()
+
+
+TRACE = """\
+# tracer: nop
+  x-1 [000] ..... 1.0: block_bio_queue: 8,0 W 0 + 8 [x]
+  x-1 [000] ..... 1.0: block_bio_queue: 7,0 W 0 + 8 [x]
+CPU:1 [LOST 5 EVENTS]
+CPU:0 [LOST EVENTS]
+CPU:0 [LOST 2 EVENTS]
+  x-1 [000] ..... 1.0: block_bio_queue: 7,0 W 8 + 8 [\udcff]
+"""
+
+
+def test_bios_and_losses_are_counted(tmp_path: Path) -> None:
+    """By device; a capture without any is refused."""
+    trace = tmp_path / "trace"
+    trace.write_text(TRACE, errors="surrogateescape")
+    assert recorder._counted(trace) == ({"7,0": 2, "8,0": 1}, 7)
+    trace.write_text("# tracer: nop\n")
+    with pytest.raises(BadInput, match="made no bio; capture something that writes"):
+        recorder._counted(trace)
+
+
+def test_the_first_line_has_the_queue_s_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler in brackets is the one in use; memory in whole GiB."""
+    for number, name in enumerate(recorder.LIMITS):
+        (tmp_path / name).write_text(f"{number}\n")
+    (tmp_path / "scheduler").write_text("none [mq-deadline] kyber\n")
+    monkeypatch.setattr(recorder, "_queue_of", lambda device: tmp_path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 3 << 18, "SC_PAGE_SIZE": 4_096}.__getitem__)
+    assert recorder._limits("7,0") == (
+        f"kernel {platform.release()} scheduler mq-deadline nomerges 1 max_sectors_kb 2 max_segments 3"
+        " max_segment_size 4 discard_max_bytes 5 nr_requests 6 cpus 6 mem 3GiB device 7,0"
+    )
+    (tmp_path / "scheduler").write_text("none\n")
+    assert " scheduler none nomerges" in recorder._limits("7,0")
+
+
+def test_a_device_that_is_not_there() -> None:
+    """Its queue is that of the disk, of a partition, too."""
+    with pytest.raises(BadInput, match="there is no queue of a device 999,999; name a disk that"):
+        recorder._queue_of("999,999")
+
+
+@pytest.mark.parametrize(("name", "opened"), [("a.gz", gzip.open), ("a.xz", lzma.open), ("a.trace", open)])
+def test_what_is_recorded_is_written_whole(
+    name: str, opened: Any, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits, command, and the trace byte by byte; the status of the command; the device of most bios."""
+    monkeypatch.setattr(recorder, "_limits", lambda device: f"limits of {device}")
+    monkeypatch.setattr(os, "sync", lambda: None)
+    instances: list[Path] = []
+    instance_of = recorder._instance
+
+    @contextmanager
+    def recorded(root: Path, buffer_mib: int) -> Iterator[Path]:
+        with instance_of(root, buffer_mib) as instance:
+            instances.append(instance)
+            (instance / "trace").write_text(TRACE, errors="surrogateescape")
+            yield instance
+            assert (instance / "tracing_on").read_text() == "0"
+
+    monkeypatch.setattr(recorder, "_instance", recorded)
+    out = tmp_path / name
+    found = recorder.record(out, ["sh", "-c", "exit 3"], 5)
+    assert found == recorder.Recorded(3, "7,0", 2, 1, 7)
+    with opened(out, "rt", errors="surrogateescape") as file:
+        assert file.read() == f"# limits of 7,0\n# command: sh -c exit 3\n{TRACE}"
+    monkeypatch.setattr(recorder, "_queue_of", lambda device: None)
+    assert recorder.record(out, ["true"], 5, "8,0") == recorder.Recorded(0, "8,0", 1, 2, 7)
+    with pytest.raises(BadInput, match="there is no command no-such-command"):
+        recorder.record(out, ["no-such-command"], 5)

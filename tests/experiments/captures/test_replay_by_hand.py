@@ -203,3 +203,20 @@ def test_what_other_eras_would_have_issued() -> None:
     assert (found["3.11"].requests, found["6.1"].requests) == (4, 6)
     full = [step for i in range(17) for step in new(2 * i + 2, 1_000 * i)]
     assert what_if([*full, piece(99, 8, BACK)], PLUG_RULES, limits(), DISK)["3.11"].requests == 18
+
+
+def test_another_device_s_request_grows_as_the_kernel_says() -> None:
+    """Its limits are not known. 120 KiB, and 4 KiB in front of it, twice: 128 KiB in the oldest request flush
+    the plug; once, or one of them a request of its own, they do not.
+    """
+
+    def of(line: int, sector: int, merge: Merge, sectors: int = 8) -> list[Step]:
+        other = piece(line, sector, merge, sectors, device=OTHER)
+        return [other] if merge is not NEW else [other, Placed(other, True, None)]
+
+    grown = [*of(2, 1_000, NEW, 240), *of(4, 992, FRONT), *of(6, 984, FRONT)]
+    assert judged(*grown, *new(8, 8, True)).full_flush_equal == 1
+    assert judged(*grown[:-1], *new(8, 8, True)).full_flush_equal == 0
+    behind = [*of(2, 1_000, NEW, 240), *of(4, 1_240, BACK), *of(6, 1_248, BACK)]
+    assert judged(*behind, *new(8, 8, True)).full_flush_equal == 1
+    assert judged(*grown[:-1], *of(6, 984, NEW), *new(8, 8, False)).full_flush_equal == 1

@@ -122,7 +122,11 @@ def test_the_picture() -> None:
     assert [colour for *_, colour in bars(counts)] == ["#cccccc", asked, own]
     assert [length for _, length, _ in bars(counts)] == [4, 4, 13]
     assert [text.get_text() for text in counts.get_yticklabels()] == ["2.6.39", "3.11", "6.17"]
-    assert [text.get_text() for text in counts.texts] == ["4", "4", "13"]
+    assert [(text.get_text(), text.get_fontsize()) for text in counts.texts] == [
+        ("4", 8),
+        ("4", 8),
+        ("13", 8),
+    ]
     assert counts.yaxis_inverted()
     assert (counts.get_xlabel(), counts.get_ylabel()) == ("requests issued", "plug rules of Linux")
     kib = 1 / 1_024
@@ -132,6 +136,7 @@ def test_the_picture() -> None:
     ]  # fmt: skip
     assert [text.get_text() for text in sizes.get_xticklabels()] == ["≤ 4K", "≤ 8K", "≤ 32K", ">1024K"]
     assert [text.get_text() for text in sizes.get_legend().get_texts()] == ["6.17, this capture's", "3.11"]
+    assert not sizes.get_legend().get_frame_on()
     assert (sizes.get_xlabel(), sizes.get_ylabel()) == (
         "request size, bytes", "MiB written in such requests",
     )  # fmt: skip

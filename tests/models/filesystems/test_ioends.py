@@ -35,3 +35,18 @@ def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[in
     assert [(when_ns, name, pages) for when_ns, name, _, pages in ended] == [
         (when_ns, name, pages) for pages, (when_ns, name) in enumerate(zip(clean, "abcd", strict=True), 1)
     ]
+
+
+def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
+    """Three of them, at 0, 50 and 70: its pages are clean, and it is completed, once."""
+    env = Environment()
+    done: list[int] = []
+    ended: list[tuple[int, int]] = []
+    flight: Any = SimpleNamespace(end=lambda wb, pages: ended.append((env.now, pages)))
+    worker: Any = SimpleNamespace(task=env.task("kworker"))
+    ioends = IoEnds(env, worker, False, lambda inode: done.append(env.now), lambda: 100)
+    end_io, inode = ioends.end_io_of(3), SimpleNamespace(wb="wb")
+    for when_ns in (0, 50, 70):
+        env.call_at(when_ns, 9, lambda: end_io((inode, flight, 20)))
+    env.run()
+    assert (ended, done) == ([(70, 20)], [170])

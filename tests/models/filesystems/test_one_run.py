@@ -61,7 +61,7 @@ class OneRun:
         if closed:
             filesystem.close(inode)
         began_ns = self.env.now
-        self.wrote = yield from filesystem.write_pages(thread, inode, 1_000)
+        self.wrote = yield from filesystem.write_pages(thread, inode, pages)
         self.took_ns = self.env.now - began_ns
         assert self.inode.dirty_pages == self.wb.dirty == 0
 
@@ -84,6 +84,7 @@ def test_xfs_takes_an_extent_and_each_page_its_time(pages: int) -> None:
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert of.queue.stat.sectors == 8 * pages
     assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+    assert not fs.layouts(), "a budget of just its pages leaves it one run"
     assert fs.groups[0].free.extents()[0].first == first + pages
 
 
@@ -98,6 +99,8 @@ def test_ext4_takes_of_its_processor_s_run(pages: int, kernel: str) -> None:
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+    assert not fs.layouts(), "a budget of just its pages leaves it one run"
+    assert (fs._journal._credits, fs._journal._reserved) == (0, 0), "no handle is left open"
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
