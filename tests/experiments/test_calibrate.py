@@ -104,3 +104,28 @@ def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {variant for variant, _ in replications} == {"one", "two-same"}
     assert len({replication for _, replication in replications}) > 1
     assert len(said) == fit.rounds
+
+
+def test_the_flusher_s_time_on_the_reference_machine() -> None:
+    """An inode: 150 + 300 + 150 of lists, 9 600 to map, 3 040 for its page, 150 to commit; a request: 1 130 to
+    make, 440 to insert, 1 790 to issue.
+    """
+    assert calibrate._flusher_ns(MACHINES["p13-vm"].processors.paths) == (13_390, 3_360)
+
+
+def test_a_round_of_p13_s_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both variants in full, once, with the constants to be tried; nothing else differs."""
+    asked: list[tuple[Any, ...]] = []
+
+    def run_all(jobs: Any, seed: int, progress: bool) -> list[str]:
+        for case, replication in jobs:
+            cpu = case.scenario.machine.processors
+            asked.append((case.variant, replication, cpu.writer_scale, cpu.flusher_scale, cpu.exit_time))
+        asked.append((seed, progress))
+        return [case.variant for case, _ in jobs]
+
+    monkeypatch.setattr(calibrate, "run_all", run_all)
+    constants = {"writer_scale": 2.25, "flusher_scale": 1.5, "exit_time": 7_000.0}
+    assert calibrate._run(constants, 5, True) == ("unpatched", "patched")
+    tried = (0, 2.25, 1.5, 7_000)
+    assert asked == [("unpatched", *tried), ("patched", *tried), (5, True)]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.filesystems.ext4.ext4 import _group_in_front, _is_delayed
 from models.filesystems.ext4.layout import MAX_REQUEST_PAGES, Terms, placed_in, walk, window, write_all
 from models.filesystems.page_walk import (
     BIOS,
@@ -133,3 +134,17 @@ def test_windows_at_their_bounds(page: int, count: int, size: int, expected: tup
 def test_where_fewer_blocks_than_the_window_are_held(page: int, count: int, got: int, placed: int) -> None:
     """Of pages 100 to 199: its first if they cover the request, its last if that is among them."""
     assert placed_in(100, 200, page, count, got) == placed
+
+
+@pytest.mark.parametrize(("page", "group"), [(0, 77), (1, 5), (2, 77), (3, 77), (4, 9)])
+def test_the_group_of_the_block_in_front(page: int, group: int) -> None:
+    """Or another, where there is none: what is delayed or held has none yet."""
+    of = file("mdhm.", {0: 5 * 32_768 + 7, 2: 3 * 32_768, 3: 9 * 32_768})
+    assert _group_in_front(of, page, 77) == group  # type: ignore[arg-type]
+
+
+def test_which_pages_wait_for_a_block() -> None:
+    """Held for them or not."""
+    assert _is_delayed(file(".drmDHh").pages.states).tolist() == [
+        letter in "dh" for letter in ".drmDHh"
+    ]  # fmt: skip
