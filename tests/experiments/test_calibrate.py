@@ -107,8 +107,8 @@ def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_flusher_s_time_on_the_reference_machine() -> None:
-    """An inode: 150 + 300 + 150 of lists, 9 600 to map, 3 040 for its page, 150 to commit; a request: 1 130 to
-    make, 440 to insert, 1 790 to issue.
+    """An inode: 150 + 300 + 150 of lists, 9 600 to map, 3 040 for its page, 150 to commit; a request: 1 130
+    to make, 440 to insert, 1 790 to issue.
     """
     assert calibrate._flusher_ns(MACHINES["p13-vm"].processors.paths) == (13_390, 3_360)
 

@@ -204,7 +204,6 @@ class Journal:
         self._committed.append((self._env.now, blocks, logged))
         self._env.call_at(self._env.now + self._spec.expire, self._urgent, self._want)
         commit.complete()
-        self._wake_waiters()
 
     def _next_block(self) -> int:
         block = self._start_block + self._head

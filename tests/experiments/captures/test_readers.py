@@ -155,7 +155,7 @@ def test_what_is_no_such_line_is_refused(parse: Parse, line: str, message: str) 
         ("R", "R", True, False), ("RA", "R", True, False), ("W", "W", False, False),
         ("WS", "W", True, False), ("WSM", "W", True, False), ("WFS", "W", True, True),
         ("FWFS", "W", True, True), ("FWS", "W", True, True), ("F", "F", True, True),
-        ("FF", "F", True, True), ("D", "D", False, False), ("DS", "D", True, False),
+        ("FF", "F", True, True), ("FW", "W", False, True), ("D", "D", False, False), ("DS", "D", True, False),
         ("DE", "DE", False, False), ("DES", "DE", True, False), ("ZE", "ZE", False, False),
         ("RM", "R", True, False), ("N", "N", False, False),
     ],

@@ -151,6 +151,17 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+def test_what_is_recorded() -> None:
+    """The block layer's life of a bio, and the flusher's turns."""
+    block = "bio_queue split getrq bio_backmerge bio_frontmerge plug unplug rq_insert rq_issue rq_merge"
+    block += " rq_complete"
+    turns = "start written single_inode"
+    assert list(recorder.EVENTS) == [
+        *(f"block/block_{name}" for name in block.split()),
+        *(f"writeback/writeback_{name}" for name in turns.split()),
+    ]
+
+
 def test_an_instance_records_what_there_is(plain: Path) -> None:
     """So much room a processor, each event of the kernel's, and it is gone afterwards, whatever happened."""
     with recorder._instance(plain, 3) as instance:
