@@ -116,6 +116,7 @@ def test_pages_that_are_written_to() -> None:
         (0, 1, 257, (0, 512)),
         (600, 1, 1_024, (512, 1_024)), (600, 1, 1_025, (0, 1_024)), (1_500, 1, 2_048, (1_024, 2_048)),
         (1_500, 1, 2_049, (0, 2_048)), (3_000, 2, 3_002, (2_048, 4_096)),
+        (250, 10, 255, (0, 512)),
     ],
 )  # fmt: skip
 def test_windows_at_their_bounds(page: int, count: int, size: int, expected: tuple[int, int]) -> None:
