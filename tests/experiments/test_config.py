@@ -167,7 +167,8 @@ def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str
          ["x.toml:10: sweep.pionts: unknown key; did you mean points?"]),
         ('kernel.like = "3.11"', "kernel = 3", ["x.toml:6: kernel: is 3; a table was expected",
          "x.toml:6: kernel.like: is missing; use one of "]),
-        ('filesystem.like = "p13-xfs"', "filesystem = 3", ["x.toml:7: filesystem: is 3; a table was expected"]),
+        ('filesystem.like = "p13-xfs"', "filesystem = 3",
+         ["x.toml:7: filesystem: is 3; a table was expected"]),
         ('filesystem.like = "p13-xfs"', "mounts = 3", ["x.toml:7: mounts: is 3; a table was expected"]),
     ],
 )  # fmt: skip
