@@ -187,7 +187,9 @@ def test_how_often_it_is_run(text: str, runs: int) -> None:
     if runs:
         assert parse(text, "x.toml").replications == runs
     else:
-        assert "a whole number of one or more was expected" in problems(text)[0]
+        (problem,) = problems(text)
+        assert problem.startswith("x.toml:1: replications: is ")
+        assert problem.endswith("; a whole number of one or more was expected")
 
 
 def test_what_is_no_configuration(tmp_path: Path) -> None:

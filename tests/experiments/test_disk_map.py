@@ -67,6 +67,10 @@ def test_the_picture_of_a_disk() -> None:
     assert (data[0] == 0).sum() == (data[0] == 1).sum() == (data[1] == 0).sum() == 500
     assert len(axes.lines) == 1
     assert image.get_clim() == (-1, 1)
+    assert image.get_interpolation() == "nearest"
+    assert axes.get_aspect() == "auto"
+    assert image.get_cmap()(0)[:3] == (1, 1, 1), "nobody's is white"
+    assert (axes.lines[0].get_color(), axes.lines[0].get_ydata()[0]) == ("white", 0.5)
 
 
 def test_many_groups_have_no_names() -> None:

@@ -146,6 +146,7 @@ def test_how_a_sweep_is_drawn() -> None:
         assert [panel.spines[side].get_visible() for side in ("top", "right", "left")] == [False, False, True]
         assert list(panel.get_xticks(minor=True)) == []
     assert size.xaxis.get_major_formatter()(4.0) == "4"
+    assert size.xaxis.get_transform().base == 2
     assert not iops.get_legend().get_frame_on()
     assert iops.get_shared_x_axes().joined(iops, size)
 

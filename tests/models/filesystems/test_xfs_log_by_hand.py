@@ -108,21 +108,35 @@ def test_the_sync_interval_comes_again_and_again() -> None:
     assert forced == [1_000, 2_000, 3_000, 4_000]
 
 
-def test_who_waits_for_space_is_served_in_order() -> None:
-    """Three writers find the log full; when its tail has moved, they go on first come, first served."""
-    of = Log(checkpoint_bytes=512 * KIB)
-    of.log.commit(1_024 * KIB, MetaBuffer(0, 8))
-    over: list[str] = []
+def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
+    """A small checkpoint holds the tail, and a large one behind it fills the log, while xfsaild pauses until
+    100 ms. Three writers wait for it, and go on together once the oldest items are written.
+    """
+    of = Log(checkpoint_bytes=512 * KIB, ail_pause=100_000_000)
+    of.at(0, of.log._want_ail, 0)
+    came: list[tuple[int, str]] = []
+    over: list[tuple[int, str]] = []
 
     def wait(name: str, thread: Thread) -> Steps:
+        while not of.log.full:
+            yield 1_000
+        came.append((of.env.now, name))
         yield from of.log.wait_for_space(thread)
-        over.append(name)
+        over.append((of.env.now, name))
 
+    of.log.commit(1 * KIB, MetaBuffer(0, 8))
+    of.at(1, of.log._want_push)
+    of.at(10_000_000, of.log.commit, 1_023 * KIB, MetaBuffer(80, 8))
     threads = {name: of.layer._site.thread(name) for name in "abc"}
-    for at_ns, name in enumerate("cab"):
-        of.env.start(threads[name].task, wait(name, threads[name]), at_ns)
-    of.run()
-    assert over == ["c", "a", "b"]
+    for number, name in enumerate("cab"):
+        of.env.start(threads[name].task, wait(name, threads[name]), 10_000_100 + number)
+    requests = of.run()
+    times = [when for when, request in zip(of.layer.device.times, requests, strict=True) if request[2] == "W"]
+    assert len(came) == 3
+    assert [name for _, name in over] == ["a", "b", "c"]
+    assert {when for when, _ in over} == {over[0][0]}
+    assert max(when for when, _ in came) < 100_000_000 < times[0] <= over[0][0] < 101_000_000
+    assert not of.log.full
 
 
 @pytest.mark.parametrize(("used_kib", "full"), [(1_023, False), (1_024, True)])
