@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import experiments.runner
 from experiments.config import Case, Experiment, parse
 from experiments.problems import BadInput
 from experiments.runner import Outcome, run_all, run_case, write_outcomes
@@ -102,3 +103,49 @@ def test_what_is_written_is_what_was_run(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="give a directory"):
         write_outcomes(tmp_path / "out" / "case.json", "a title", None, outcomes, scenarios)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["case.json", "iterations.parquet"]
+
+
+def test_progress_is_told_by_each_run_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every iteration of each replication under a name of its own; the line is shown, and taken away."""
+    heard: list[tuple[str, Any]] = []
+    shown: list[str] = []
+
+    class Meter:
+        def __init__(self, runs: int) -> None:
+            shown.append(f"of {runs}")
+
+        def note(self, key: str, report: Any) -> None:
+            heard.append((key, report))
+
+        def show(self) -> None:
+            shown.append("shown")
+
+        def clear(self) -> None:
+            shown.append("cleared")
+
+    monkeypatch.setattr(experiments.runner, "Meter", Meter)
+    text = loop_config("fs_mark -S0 -n 2500 -s 4096 -L 8 -d a -d b", dirty_mib=2)
+    of = case(text)
+    told = run_all([(of, 0), (of, 1)], 1, True)
+    assert {key for key, _ in heard} == {"base 0", "base 1"}
+    for key in ("base 0", "base 1"):
+        reports = [report for name, report in heard if name == key]
+        shares = [report.share for report in reports]
+        assert shares == sorted(shares)
+        assert {8 * share for share in shares} <= set(range(9))
+        assert {report.label for report in reports} == {"base"}
+        assert reports[0].simulated_s > 0
+    assert (shown[0], shown[-1]) == ("of 2", "cleared")
+    assert set(shown[1:-1]) == {"shown"}
+    assert [outcome.replication for outcome in told] == [0, 1]
+    run_all([(case(), 0)], 1, False)
+    assert shown[-1] == "of 1", "nothing is cleared where nothing was shown"
+
+
+def test_a_long_iteration_tells_how_far_it_is() -> None:
+    """Every ten simulated seconds, and at its end."""
+    heard: list[Any] = []
+    text = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2, more='workload.fork_time = "25 s"')
+    run_case(case(text), 1, tell=heard.append)
+    assert [int(report.simulated_s) for report in heard] == [10, 20, 25, 30, 40, 50, 50]
+    assert [report.share for report in heard] == [0, 0, 0.5, 0.5, 0.5, 0.5, 1]
