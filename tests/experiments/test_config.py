@@ -232,6 +232,14 @@ def test_an_override_s_key_and_value(override: str, read: int) -> None:
     assert "has no value; write --set key.path=value" in problems(GOOD, "=3")[0]
 
 
+def test_when_it_is_given_up_and_whether_a_sync_follows() -> None:
+    """Keys of the scenario itself; nothing is given up before a day is over, if nothing is said."""
+    of = parse(GOOD, "x.toml").cases[0].scenario
+    assert (of.give_up, of.sync_after) == (100_000 * 10**9, False)
+    of = parse(GOOD, "x.toml", ['give_up="9 s"', "sync_after=true"]).cases[0].scenario
+    assert (of.give_up, of.sync_after) == (9 * 10**9, True)
+
+
 def test_an_fs_mark_line_runs_on_p13_s_machine() -> None:
     """Whatever quotes it has."""
     experiment = from_command('fs_mark -S0 -L 2 -n 3 -s 4096 -d "a b"', ["workload.loops=5"])
