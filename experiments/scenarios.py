@@ -115,9 +115,7 @@ def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, 
                 continue
             drive = based
         if count is None:
-            machine["disks"][name] = (
-                merged(machine["disks"].get(name, {}), drive) if "kind" not in drive else drive
-            )
+            machine["disks"][name] = merged(machine["disks"].get(name, {}), drive)
         elif not isinstance(count, int) or count < 1:
             of.wrong(
                 ("machine", "disks", name, "count"),
