@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.workloads import dd, fio
+from models.workloads import dd, fio, fs_mark
 from models.workloads.command_line import CommandError
 from sim.units import MIB
 
@@ -65,3 +65,76 @@ def test_bad_fio_lines_name_the_remedy(change: str, hint: str) -> None:
     """What is missing, unknown or not modelled is named."""
     with pytest.raises(CommandError, match=hint):
         fio.parse_command(FIO + change)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4096", 4_096), ("1k", 1_024), ("1K", 1_024), ("3M", 3 << 20), ("2G", 2 << 30), ("1kB", 1_000),
+        ("1MB", 10**6), ("1GB", 10**9),
+    ],
+)  # fmt: skip
+def test_dd_s_suffixes(text: str, size: int) -> None:
+    """Powers of 1024; with a B, of 1000."""
+    assert dd.parse_commands([f"dd if=/dev/zero of=a bs={text} count={text}"])["bs"] == size
+    assert dd.parse_commands([f"dd if=/dev/zero of=a count={text}"])["count"] == size
+    assert dd.parse_commands(["dd if=/dev/zero of=a count=1"])["bs"] == 512
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4096", 4_096), ("4k", 4_096), ("2M", 2 << 20), ("1g", 1 << 30), ("1T", 1 << 40), ("1kb", 1_024)],
+)
+def test_fio_s_suffixes(text: str, size: int) -> None:
+    """Powers of 1024, whatever their case."""
+    assert fio.parse_command(f"{FIO} --filesize={text} --name=a")["filesize"] == size
+
+
+def test_streams_of_several_dds() -> None:
+    """A directory each, or one for all; each a file of its own; alike in all else."""
+    line = "dd if=/dev/zero of=/{}/t bs=4k count={}"
+    assert dd.parse_commands([line.format("a", 1), line.format("b", 1)])["directories"] == ["/a", "/b"]
+    with pytest.raises(CommandError, match="two streams write to the same file; give each an of= of its own"):
+        dd.parse_commands([line.format("a", 1), line.format("a", 1)])
+    with pytest.raises(CommandError, match="all streams have to have the same bs and count"):
+        dd.parse_commands([line.format("a", 1), line.format("b", 2)])
+    with pytest.raises(ValueError, match="4000 B is no whole number of 4 KiB pages"):
+        dd.DdSpec(directories=("/a",), streams=1, bs=4_000, count=1, zero_page_time=0, fork_time=0)
+    with pytest.raises(ValueError, match="3 streams in 2 directories: give one, or one for each"):
+        dd.DdSpec(directories=("/a", "/b"), streams=3, bs=4_096, count=1, zero_page_time=0, fork_time=0)
+
+
+def test_what_fio_s_jobs_share_and_what_they_do_not() -> None:
+    """Options before the first --name are everybody's; the others a job's; a job may run several times."""
+    line = f"{FIO} --filesize=1m --numjobs=2 --name=a --directory=/a --name=b --directory=/b --rw=write"
+    fields = fio.parse_command(line)
+    assert fields["rw"] == ["randwrite", "randwrite", "write", "write"]
+    assert fields["directories"] == ["/a", "/a", "/b", "/b"]
+    assert (fields["numjobs"], fields["nrfiles"]) == (4, 1)
+    assert fio.parse_command(f"{FIO} --filesize=1m --size=2m --nrfiles=2 --name=a")["filesize"] == 1 << 20
+    assert fio.parse_command(f"{FIO} --readwrite=write --filesize=1m --name=a")["rw"] == "write"
+    with pytest.raises(CommandError, match="'cp a b' is not a fio command; it starts with fio"):
+        fio.parse_command("cp a b")
+    with pytest.raises(ValueError, match="is no whole number of 4 KiB blocks"):
+        fio.FioSpec(
+            rw="write", numjobs=1, directories=("/a",), nrfiles=1, filesize=5_000, app_time=0, fork_time=0
+        )
+
+
+def test_fs_mark_s_defaults_are_the_tool_s() -> None:
+    """1000 files of 51 200 bytes in writes of 16 384, once; -t where it is more than the directories."""
+    fields = fs_mark.parse_command("fs_mark -S0 -k -d a -d b -t 4")
+    assert fields == {
+        "kind": "fs_mark", "processes": 4, "directories": ["a", "b"], "files": 1_000, "file_size": 51_200,
+        "write_size": 16_384, "loops": 1, "subdirs": 0, "per_subdir": 0,
+    }  # fmt: skip
+    every = fs_mark.parse_command("fs_mark -S0 -L 2 -n 3 -s 4 -w 5 -D 6 -N 7 -p 8 -r 9 -l log -v -d a")
+    names = ("loops", "files", "file_size", "write_size", "subdirs", "per_subdir")
+    assert [every[name] for name in names] == [2, 3, 4, 5, 6, 7]
+    with pytest.raises(CommandError, match="-F: filling the file system is not modelled"):
+        fs_mark.parse_command("fs_mark -S0 -L 2 -F -d a")
+    for processes, hint in ((3, "3 processes are not a multiple of 2 directories"), (66, "fs_mark runs 64")):
+        with pytest.raises(ValueError, match=hint):
+            fs_mark.FsMarkSpec.model_validate({**fields, "processes": processes, **fs_mark.FsMarkSpec.costs})
+    spec = fs_mark.FsMarkSpec.model_validate({**fields, "processes": 64, **fs_mark.FsMarkSpec.costs})
+    assert (spec.total_files, spec.bytes_each) == (64_000, 51_200)
