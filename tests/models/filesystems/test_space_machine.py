@@ -41,7 +41,32 @@ def runs_of(blocks: Iterable[int]) -> list[Free]:
     return runs
 
 
-class Group(RuleBasedStateMachine):
+class Blocks(RuleBasedStateMachine):
+    """What both have: blocks that are free, runs that were given, and parts of these that come back."""
+
+    of: Any
+    free: set[int]
+    used: list[tuple[int, int]]
+
+    def _take(self, block: int, length: int) -> None:
+        taken = set(range(block, block + length))
+        assert taken <= self.free, "a block is given that is not free"
+        self.free -= taken
+        self.used.append((block, length))
+
+    @precondition(lambda self: getattr(self, "used", None))
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        """A part of what was given."""
+        block, length = self.used.pop(data.draw(st.integers(0, len(self.used) - 1)))
+        first = data.draw(st.integers(0, length - 1))
+        if first:
+            self.used.append((block, first))
+        self.of.give_back(block + first, length - first)
+        self.free |= set(range(block + first, block + length))
+
+
+class Group(Blocks):
     """An XFS group's free space, cut into hundreds of pieces, so that its trees are split and joined."""
 
     @initialize(holes=st.integers(0, 400))
@@ -52,12 +77,6 @@ class Group(RuleBasedStateMachine):
         for hole in range(holes):
             assert take_exactly(self.of.with_room(1), HEAD + 7 * hole + 3, 1)
             self._take(HEAD + 7 * hole + 3, 1)
-
-    def _take(self, block: int, length: int) -> None:
-        taken = set(range(block, block + length))
-        assert taken <= self.free, "a block is given that is not free"
-        self.free -= taken
-        self.used.append((block, length))
 
     @rule(goal=st.integers(0, BLOCKS), length=st.integers(1, 60))
     def near(self, goal: int, length: int) -> None:
@@ -95,17 +114,6 @@ class Group(RuleBasedStateMachine):
         if wanted <= self.free:
             self._take(block, length)
 
-    @precondition(lambda self: getattr(self, "used", None))
-    @rule(data=st.data())
-    def give_back(self, data: st.DataObject) -> None:
-        """A part of what was given."""
-        block, length = self.used.pop(data.draw(st.integers(0, len(self.used) - 1)))
-        first = data.draw(st.integers(0, length - 1))
-        if first:
-            self.used.append((block, first))
-        self.of.give_back(block + first, length - first)
-        self.free |= set(range(block + first, block + length))
-
     @invariant()
     def free_is_what_was_not_taken(self) -> None:
         if hasattr(self, "of"):
@@ -116,7 +124,7 @@ class Group(RuleBasedStateMachine):
             self.of.check()
 
 
-class Groups(RuleBasedStateMachine):
+class Groups(Blocks):
     """An ext4 of six groups, of which a sixteenth is left; the search goes in line."""
 
     @initialize()
@@ -130,12 +138,6 @@ class Groups(RuleBasedStateMachine):
             assert self.of.take_exactly(number * GROUP_BLOCKS + head, cut - head)
             self.free |= set(range(number * GROUP_BLOCKS + cut, (number + 1) * GROUP_BLOCKS))
         self.used: list[tuple[int, int]] = []
-
-    def _take(self, block: int, length: int) -> None:
-        taken = set(range(block, block + length))
-        assert taken <= self.free, "a block is given that is not free"
-        self.free -= taken
-        self.used.append((block, length))
 
     @rule(group=st.integers(0, 5), length=st.sampled_from([1, 2, 3, 8, 63, 64, 256, 300, 512, 1_024]))
     def find(self, group: int, length: int) -> None:
@@ -176,16 +178,6 @@ class Groups(RuleBasedStateMachine):
     @rule(group=st.integers(0, 5), at=st.integers(32_000, GROUP_BLOCKS - 1), length=st.integers(1, 300))
     def exactly_there(self, group: int, at: int, length: int) -> None:
         self.exactly(group * GROUP_BLOCKS + at, length)
-
-    @precondition(lambda self: getattr(self, "used", None))
-    @rule(data=st.data())
-    def give_back(self, data: st.DataObject) -> None:
-        block, length = self.used.pop(data.draw(st.integers(0, len(self.used) - 1)))
-        first = data.draw(st.integers(0, length - 1))
-        if first:
-            self.used.append((block, first))
-        self.of.give_back(block + first, length - first)
-        self.free |= set(range(block + first, block + length))
 
     @invariant()
     def free_is_what_was_not_taken(self) -> None:
