@@ -68,6 +68,15 @@ def test_too_long_a_wish_gets_the_longest() -> None:
     assert space.take_near(0, 1) is None
 
 
+def test_free_neighbours_are_joined_on_both_sides() -> None:
+    """Those that begin with block 0, too."""
+    space = FreeSpace(0, 0)
+    for block, length in ((0, 3), (7, 2), (3, 4)):
+        space.give_back(block, length)
+    assert space.extents() == [(0, 9)]
+    space.check()
+
+
 def test_a_group_may_have_a_tebibyte() -> None:
     """XFS_AG_MAX_BYTES: 2^28 blocks, found by size and by place."""
     space = FreeSpace(16, (1 << 28) - 16)
