@@ -68,6 +68,35 @@ def test_too_long_a_wish_gets_the_longest() -> None:
     assert space.take_near(0, 1) is None
 
 
+@pytest.mark.parametrize(
+    ("extents", "found"),
+    [
+        ([(200, 5), (2_500, 5)], 200),  # of one size, the nearer on the other side
+        ([(100, 5), (1_500, 5)], 1_500),
+        ([(3_000, 7), (1_100, 12)], 1_100),  # in doubling sizes: from 5 to 7, and then from 10 on
+        ([(3_000, 7), (1_100, 9)], 3_000),  # which skips what lies in between
+        ([(400, 30), (2_400, 5)], 400),
+        ([(2_400, 40), (300, 5)], 2_400),  # the sizes are looked at from five blocks at 1 000 on
+        ([(1_050, 6)], 1_050),
+        ([(940, 70)], 1_000),  # in an extent around it, just there
+        ([(940, 62)], 940),  # or at its beginning, where it is too short from there on
+    ],
+)
+def test_the_search_by_size_beside_the_search_by_block(extents: list[tuple[int, int]], found: int) -> None:
+    """Five blocks near 1 000, where the neighbours have one each: xfs_alloc_ag_vextent_near looks at them one
+    by one, and at the sizes meanwhile.
+    """
+    space = FreeSpace(0, 0)
+    for first, size in extents:
+        space.give_back(first, size)
+    around = [block for first, size in extents for block in range(first - 1, first + size + 1)]
+    for single in (910, 920, 930, 1_010, 1_020, 1_030):
+        if single not in around:
+            space.give_back(single, 1)
+    assert space.take_near(1_000, 5) == (found, 5)
+    space.check()
+
+
 def test_free_neighbours_are_joined_on_both_sides() -> None:
     """Those that begin with block 0, too."""
     space = FreeSpace(0, 0)

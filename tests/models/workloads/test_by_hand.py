@@ -330,3 +330,18 @@ def test_time_that_an_interrupt_took_is_worked_off() -> None:
     stage.run()
     assert [entry[4] for entry in stage.log if "create" in entry] == [100, 433]
     assert task.owed_ns == 0
+
+
+def test_a_slower_machine_makes_the_program_s_own_time_longer() -> None:
+    """Twice, for all that fs_mark does itself."""
+    fields = {
+        "processes": 1, "files": 1, "file_size": PAGE, "write_size": PAGE, "loops": 2, "subdirs": 0,
+        "per_subdir": 0, "directories": ("/a",), "app_user_time": 40, "app_system_time": 60, "fork_time": 50,
+        "start_time": 20, "report_time": 30,
+    }  # fmt: skip
+    stage = Stage()
+    program = FsMark(spec=FsMarkSpec.model_validate(fields), program_scale=2.0, start_ns=1_000, **stage.parts)
+    stage.run()
+    each = 100 + 40 + 100 + (80 + 120) + 1_000 + 12 + 5
+    assert [line.end_ns for line in program.iterations] == [1_000 + each, 1_000 + each + 60 + each]
+    assert (program.user_ns, program.system_ns) == (2 * 80, 2 * 120)
