@@ -321,6 +321,14 @@ def test_subdirectories_in_turn_or_by_the_clock() -> None:
     ]  # fmt: skip
 
 
+def test_the_clock_of_the_subdirectories_begins_with_the_process() -> None:
+    """One that starts after 100 s is in the hundredth, and stays there for 180 s."""
+    stage = Stage()
+    fs_mark(stage, processes=1, directories=("/a",), files=2, loops=1, subdirs=200, start_time=100 * S)
+    stage.run()
+    assert [entry[3] for entry in stage.log if "create" in entry] == ["/a/0064", "/a/0064"]
+
+
 def test_time_that_an_interrupt_took_is_worked_off() -> None:
     """With the next file."""
     stage = Stage()
