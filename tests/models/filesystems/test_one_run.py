@@ -119,3 +119,24 @@ def test_a_bio_has_no_more_pages_than_a_request_has_segments() -> None:
     of = OneRun("loop-xfs", 12, more="machine.queue.limits.max_segments = 5")
     (first, _), *_ = of.bios
     assert of.bios == [(first, 5), (first + 5, 5), (first + 10, 2)]
+
+
+def test_a_group_with_just_as_many_blocks_is_enough() -> None:
+    """Its longest run is as long as the file: it lies there, in one piece."""
+    of = OneRun("loop-xfs", 1)
+    fs = of.filesystem
+    (run,) = fs.groups[0].free.extents()
+    taken = fs.groups[0].free.take_near(0, run.size - 6)
+    assert taken is not None
+    inode = of.inode
+    inode.dirty_pages = 6
+    of.wb.dirty, of.wb.nr_dirty = 6, 6
+    thread = fs._site.thread("again")
+    of.env.start(thread.task, _written(fs, thread, inode))
+    run_for(of.env, S)
+    assert of.bios[-1] == (run.first + run.size - 6, 6)
+    assert fs.groups[0].free.blocks == 0
+
+
+def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:
+    yield from filesystem.write_pages(thread, inode, 1_000)
