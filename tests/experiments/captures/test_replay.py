@@ -360,6 +360,11 @@ def test_the_command_draws_and_prints_one_document(
         ("6.12.5", "6.1"),
         ("6.18.44-fc", "6.17"),
         ("5.4.0", "5.4"),
+        ("6.12.116", "6.1"),
+        ("6.12.117", "6.17"),
+        ("6.13.0", "6.14"),
+        ("6.16", "6.14"),
+        ("6.17.0", "6.17"),
     ],
 )
 def test_a_release_belongs_to_an_era(release: str, era: str) -> None:
