@@ -304,7 +304,7 @@ class File(RuleBasedStateMachine):
             assert self.of.dirty == sum(state & DELAYED for state in self.states)
 
 
-Group.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
+Group.TestCase.settings = settings(max_examples=20, stateful_step_count=30)
 Groups.TestCase.settings = settings(max_examples=15, stateful_step_count=25)
 File.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
 TestGroup: Any = Group.TestCase
