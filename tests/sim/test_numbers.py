@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.param import Bytes, BytesPerS, Ns, Spec, assumed
 from sim.stats import batch_means, confidence_95
 from sim.streams import Streams
-from sim.units import GIB, format_quantity, pages, parse, sectors
+from sim.units import GIB, PAGE_SECTORS, SCALES, format_quantity, pages, parse, sectors
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,53 @@ def test_bad_quantities_name_the_remedy(text: str, kind: str, hint: str) -> None
     """Ambiguous, negative or broken amounts raise, and say what would be right."""
     with pytest.raises(ValueError, match=hint.replace("(", r"\(")):
         parse(text, kind)
+
+
+def test_the_units_and_what_each_is_worth() -> None:
+    """Powers of two with an i, powers of ten without; a rate is a size per second."""
+    sizes = {
+        "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+        "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    }  # fmt: skip
+    assert SCALES["time"] == {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+    assert SCALES["size"] == sizes
+    assert SCALES["rate"] == {f"{unit}/s": size for unit, size in sizes.items()}
+    assert (PAGE_SECTORS, type(PAGE_SECTORS)) == (8, int)
+
+
+class Quantities(Spec):
+    """One of each."""
+
+    time: Ns
+    size: Bytes
+    rate: BytesPerS
+
+
+def test_a_field_reads_the_text_of_its_own_kind() -> None:
+    """Time, size and rate; a bare text is answered with an example of the kind."""
+    given = {"time": "2 us", "size": "1 KiB", "rate": "3 kB/s"}
+    read = Quantities.model_validate(given)
+    assert (read.time, read.size, read.rate) == (2_000, 1_024, 3_000)
+    for name, example in (("time", '"5 ms"'), ("size", '"4 KiB"'), ("rate", '"500 MB/s"')):
+        with pytest.raises(ValueError, match=f"such as {example}"):
+            Quantities.model_validate({**given, name: "much"})
+
+
+def test_what_was_assumed_stays_with_its_range() -> None:
+    """A spec that is built again from its inputs knows origin, source, low, high and targets."""
+    number = assumed(5, "a guess", 1, 9, ("P13-1",))
+    spec = Quantities.model_validate({"time": number, "size": 1, "rate": 1})
+    assert Quantities.model_validate(spec.inputs()).given("time") == number
+
+
+@pytest.mark.parametrize(
+    ("amount", "kind", "text"),
+    [(600 * 10**9, "time", "600 s"), (5_000, "time", "5 us"), (2**30, "size", "1 GiB"),
+     (4_000, "size", "4 kB"), (7, "rate", "7 B/s"), (0, "size", "0 B")],
+)  # fmt: skip
+def test_the_shortest_text_of_a_quantity(amount: int, kind: str, text: str) -> None:
+    """As a person would write it."""
+    assert format_quantity(amount, kind) == text
 
 
 @given(st.integers(0, 10**15), st.sampled_from(["time", "size", "rate"]))

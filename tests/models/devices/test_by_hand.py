@@ -12,7 +12,7 @@ from models.devices.raid0 import Raid0, Raid0Spec
 from models.devices.ssd import Ssd, SsdSpec
 from models.devices.write_cache import WriteCache, WriteCacheSpec
 from models.seams import Bio, Request
-from sim.engine import Environment
+from sim.engine import Environment, Steps
 from sim.units import KIB, MIB, MS, US
 from tests.harness import SlowDevice
 
@@ -201,6 +201,42 @@ def test_what_drains_still_fills_a_write_cache() -> None:
     }  # fmt: skip
     cache = WriteCache(env=env, spec=WriteCacheSpec.model_validate(fields), name="c", behind=behind)
     assert submit(env, cache, (0, 0, 32, "W"), (100_000, 500, 24, "W")) == [16_384, MS + 12_288]
+
+
+def write_cache(env: Environment, behind: SlowDevice, **fields: Any) -> WriteCache:
+    """Commands take no time, the link is 1 GB/s."""
+    given = {"link": 10**9, "command_time": 0, "behind": {"kind": "null"}, **fields}
+    return WriteCache(env=env, spec=WriteCacheSpec.model_validate(given), name="c", behind=behind)
+
+
+def test_all_that_drains_fills_a_write_cache() -> None:
+    """Room for 48 sectors, three pieces of 16 draining: a write of 24 more has to wait for them."""
+    env = Environment()
+    cache = write_cache(env, SlowDevice(env, MS), size=24 * KIB, piece=8 * KIB, depth=3)
+    assert submit(env, cache, (0, 0, 48, "W"), (100_000, 500, 24, "W")) == [24_576, MS + 12_288]
+
+
+def test_a_full_write_cache_takes_who_came_first() -> None:
+    """Room for one of three writes; each of the others comes in when what was there has drained."""
+    env = Environment()
+    cache = write_cache(env, SlowDevice(env, MS), size=8 * KIB, piece=8 * KIB, depth=1)
+    ends = submit(env, cache, *((0, place, 16, "W") for place in (0, 160, 320)))
+    assert ends == [8_192, MS + 8_192, 2 * MS + 8_192]
+
+
+def test_a_device_s_completions_have_its_rank() -> None:
+    """At one instant, they come before a task that was made after the device."""
+    env, order = Environment(), list[str]()
+    cache = write_cache(env, SlowDevice(env, MS), size=MIB, piece=8 * KIB, depth=1)
+    cache.submit(Request(Bio(0, 16)), lambda: order.append("completion"))
+
+    def late() -> Steps:
+        yield 8_192
+        order.append("task")
+
+    env.start(env.task("late"), late())
+    env.run()
+    assert order == ["completion", "task"]
 
 
 def test_an_array_splits_from_the_middle_of_a_chunk() -> None:
