@@ -84,6 +84,24 @@ def test_insertion_appends_whole_requests() -> None:
     assert [(r.start_sector, r.end_sector) for r in drain(of)] == [(0, 16)]
 
 
+@pytest.mark.parametrize(
+    ("nomerges", "ends"),
+    [
+        (0, {0: 24, 400: 416}),
+        (1, {0: 8, 8: 16, 16: 24, 400: 416}),
+        (2, {0: 8, 8: 16, 16: 24, 400: 408, 408: 416}),
+    ],
+)
+def test_an_insertion_that_closes_a_gap(nomerges: int, ends: dict[int, int]) -> None:
+    """What came behind its follower was joined to nothing; the next one that follows has that looked at
+    again. With nomerges 1 only the request that merged last is tried; with 2 none is.
+    """
+    of = elevator("deadline", limits(nomerges=nomerges))
+    for start in (400, 8, 0, 16, 408):
+        of.insert(Request(Bio(start, 8)))
+    assert {request.start_sector: request.end_sector for request in drain(of)} == ends
+
+
 @given(
     starts=st.lists(st.integers(0, 60), min_size=1, max_size=60, unique=True),
     scheduler=st.sampled_from(["noop", "deadline"]),
