@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from models.catalogue.kernels import PLUG_RULES
-from models.seams import Bio, Thread
-from sim.engine import Steps
+from models.seams import Bio, Request, Thread
+from sim.engine import Steps, Task
 from tests.harness import BlockLayer
 
 
@@ -217,3 +217,39 @@ def test_a_plug_holds_arrays_and_single_bios_together() -> None:
     assert block.device.writes == [(0, 24), (800, 840), (4_000, 4_016)]  # type: ignore[union-attr]
     assert sorted(block.ended) == [0, 8 * 104, 8 * 500]
     assert sum(heard) == 7
+
+
+def test_a_watcher_sees_each_bio_of_an_array() -> None:
+    """Three runs, the second behind the first: where each lies, what became of it, who submitted it; and both
+    requests as they leave the plug.
+    """
+    block, log = BlockLayer(batches=True), list[str]()
+
+    def bio_seen(name: str, bio: Bio, task: Task) -> None:
+        log.append(f"{name} {bio.start_sector} + {bio.sectors} by {task.name}")
+
+    def unplugged(name: str, requests: list[Request], task: Task) -> None:
+        log.append(f"{name} {[(r.start_sector, r.end_sector) for r in requests]} by {task.name}")
+
+    signals = block.queue.signals
+    for signal in (signals.block_bio_queue, signals.block_getrq, signals.block_bio_backmerge):
+        signal.observers.append(bio_seen)
+    signals.block_unplug.observers.append(unplugged)
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        yield from thread.submit_runs(
+            block.queue, np.array([[1, 2], [3, 4], [9, 1]], np.int64), lambda _: None
+        )
+        yield from thread.finish_plug()
+
+    block.run(body)
+    assert log == [
+        "block_bio_queue 8 + 16 by writer",
+        "block_getrq 8 + 16 by writer",
+        "block_bio_queue 24 + 32 by writer",
+        "block_bio_backmerge 24 + 32 by writer",
+        "block_bio_queue 72 + 8 by writer",
+        "block_getrq 72 + 8 by writer",
+        "block_unplug [(8, 56), (72, 80)] by writer",
+    ]
