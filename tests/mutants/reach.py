@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from coverage import CoverageData
 
 _KEPT: Final = Path(".mutants")
-BUDGET_S: Final = 30.0
+BUDGET_S: Final = 60.0
 """How many seconds of tests are run for one mutant at most, the quickest first."""
 
 
