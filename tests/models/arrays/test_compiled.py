@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
+import pytest
 
 from models.arrays.compiled import compiled, portable
 
@@ -29,6 +30,7 @@ def sum_of_doubled(numbers: np.ndarray) -> int:  # type: ignore[type-arg]
     return total
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
 def test_a_function_is_compiled_and_keeps_its_parts() -> None:
     """By Numba, without its runtime, and kept; what is portable is a plain function, too."""
     assert sum_of_doubled(np.arange(4)) == 12
