@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from fcntl import LOCK_EX, flock
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import numba
 from numba.extending import register_jitable
@@ -32,14 +33,51 @@ def _keep_under_digest() -> None:
 _keep_under_digest()
 
 
+class _OneAtATime:
+    """A lock among processes, for the length of a ``with``; whoever has it may take it again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._depth = 0
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            os.makedirs(self._path.parent, exist_ok=True)
+            self._file = self._path.open("w")
+            flock(self._file, LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth and self._file is not None:
+            self._file.close()
+
+
+_compiling = _OneAtATime(Path(numba.config.CACHE_DIR) / "lock")  # type: ignore[attr-defined]
+
+
 def compiled(function: FunctionT) -> FunctionT:
     """*function*, compiled in Numba's nopython mode; NUMBA_DISABLE_JIT=1 leaves it as it is.
 
     It may change arrays and not make any: without Numba's own runtime no references to arrays are counted,
-    which took two thirds of the time of a page walk.
+    which took two thirds of the time of a page walk.  Of several processes that want it, one compiles it.
     """
     options: dict[str, Any] = {"cache": True, "_nrt": False}
-    return cast(FunctionT, numba.njit(**options)(function))
+    dispatcher: Any = numba.njit(**options)(function)
+    if hasattr(dispatcher, "compile"):
+        dispatcher.compile = _under_lock(dispatcher.compile)
+    return cast(FunctionT, dispatcher)
+
+
+def _under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The second to come finds what the first has kept."""
+
+    def compile_or_load(signature: Any) -> Any:
+        with _compiling:
+            return compile_for(signature)
+
+    return compile_or_load
 
 
 def portable(function: FunctionT) -> FunctionT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import numba
 import numpy as np
 import pytest
 
+from models.arrays import compiled as module
 from models.arrays.compiled import compiled, portable
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -75,3 +77,45 @@ def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(tmp_path: Pat
     assert Path(numba.config.CACHE_DIR).parent in (  # type: ignore[attr-defined]
         MODELS / "__pycache__", Path.home() / ".cache" / "wbsim",
     )  # fmt: skip
+
+
+def is_held(lock: Path) -> bool:
+    """Whether another process would have to wait for *lock*."""
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_one_process_compiles_at_a_time(tmp_path: Path) -> None:
+    """The lock is made with its folder, may be taken again by who has it, and is free after the last."""
+    path = tmp_path / "new" / "lock"
+    lock = module._OneAtATime(path)
+    with lock:
+        assert is_held(path)
+        with lock:
+            assert is_held(path)
+        assert is_held(path)
+    assert not is_held(path)
+    with pytest.raises(ZeroDivisionError), lock:
+        raise ZeroDivisionError
+    assert not is_held(path)
+
+
+def test_it_is_compiled_under_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever asks for it; and what was compiled is handed on."""
+    path = tmp_path / "lock"
+    monkeypatch.setattr(module, "_compiling", module._OneAtATime(path))
+    assert module._under_lock(lambda signature: (signature, is_held(path)))("a signature") == (
+        "a signature", True,
+    )  # fmt: skip
+    assert not is_held(path)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
+def test_every_compiled_function_goes_through_the_lock() -> None:
+    """So that what lies beside what is kept keeps others waiting."""
+    assert sum_of_doubled.compile.__qualname__.startswith("_under_lock")  # type: ignore[attr-defined]
+    assert module._compiling._path == Path(numba.config.CACHE_DIR) / "lock"  # type: ignore[attr-defined]

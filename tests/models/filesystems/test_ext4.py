@@ -331,7 +331,7 @@ def test_the_quota_bump_writes_128_mib_at_once() -> None:
     """
     largest = {}
     for bump, dirty in ((32_768, None), (32_768, 64), (0, None)):
-        inputs = scenario(dd(1, 512, 1), dirty, "2.6.34").inputs()
+        inputs = scenario(dd(1, 320, 1), dirty, "2.6.34").inputs()
         inputs["kernel"]["filesystems"]["ext4"]["bump_pages"] = bump
         machine, wrote = build(Scenario.model_validate(inputs), 1), [0]
         machine.signals.writeback_single_inode.observers.append(
