@@ -18,7 +18,7 @@ from models.seams import Bio, Request
 from sim.units import KIB
 
 ERAS = st.sampled_from(list(PLUG_RULES))
-THOROUGH = settings(max_examples=130)
+THOROUGH = settings(max_examples=100)
 """Over all eras together."""
 
 
