@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fcntl import LOCK_EX, flock
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, Final, TypeVar, cast
 
 import numba
 from numba.extending import register_jitable
@@ -19,18 +19,19 @@ from numba.extending import register_jitable
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
-def _keep_under_digest() -> None:
-    here = Path(__file__).parent.parent
+def _kept_in(models: Path) -> Path:
+    """Where what is compiled of *models* is kept: beside them or, if nobody may write there, at home."""
     digest = blake2b(digest_size=8)
-    for source in sorted(here.rglob("*.py")):
+    for source in sorted(models.rglob("*.py")):
         text = source.read_bytes()
         if b"models.arrays.compiled" in text:
             digest.update(text)
-    parent = here / "__pycache__" if os.access(here, os.W_OK) else Path.home() / ".cache" / "wbsim"
-    numba.config.CACHE_DIR = str(parent / f"numba-{digest.hexdigest()}")  # type: ignore[attr-defined]
+    parent = models / "__pycache__" if os.access(models, os.W_OK) else Path.home() / ".cache" / "wbsim"
+    return parent / f"numba-{digest.hexdigest()}"
 
 
-_keep_under_digest()
+_KEPT_IN: Final = _kept_in(Path(__file__).parent.parent)
+numba.config.CACHE_DIR = str(_KEPT_IN)  # type: ignore[attr-defined]
 
 
 class _OneAtATime:
@@ -54,7 +55,7 @@ class _OneAtATime:
             self._file.close()
 
 
-_compiling = _OneAtATime(Path(numba.config.CACHE_DIR) / "lock")  # type: ignore[attr-defined]
+_compiling = _OneAtATime(_KEPT_IN / "lock")
 
 
 def compiled(function: FunctionT) -> FunctionT:
