@@ -1,7 +1,8 @@
 # Everything sets itself up: a virtual environment in .venv, from the pinned versions.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# What is never imported is never compiled.
+# What is imported is compiled once and kept, whatever the caller's environment says; the rest never is.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 .PHONY: test reproduce bench check mutants lint clean
