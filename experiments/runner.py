@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from experiments.config import Case
 from experiments.problems import bad
 from experiments.progress import Meter, Progress
 from models.block.queue import Queue
-from models.machine import PRIMITIVES, Machine, build
+from models.machine import LIGHT, Machine, Primitives, build
 from models.scenario import Scenario
 from models.seams import Filesystem, NoSpace
 from models.workloads.spec import Iteration
@@ -124,7 +124,7 @@ def run_case(
     case: Case,
     seed: int,
     replication: int = 0,
-    primitives: Literal["light", "stock"] = "light",
+    primitives: Primitives = LIGHT,
     tell: Tell | None = None,
 ) -> Outcome:
     """Simulate *case* to its end, and *tell* of each iteration.
@@ -132,7 +132,7 @@ def run_case(
     Raises:
         BadInput: the workload does not end within the scenario's ``give_up``.
     """
-    machine = build(case.scenario, seed, replication, PRIMITIVES[primitives])
+    machine = build(case.scenario, seed, replication, primitives)
     samples: list[Sample] = []
     disks: dict[str, DiskResult] = {}
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from models.block.queue import BlockCosts, Queue
+import simpy
+
+from models.block.queue import Queue
+from models.block.spec import BlockCosts
 from models.block.thread import BlockThread
 from models.devices.spec import DeviceSpec
 from models.page_cache.accounting import PageCache
@@ -22,7 +25,7 @@ from models.workloads.spec import Workload
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice
 from sim.cpu import Processors
-from sim.engine import URGENT, Environment, Steps
+from sim.engine import URGENT, Environment
 from sim.laws import require
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock
@@ -43,7 +46,6 @@ class Primitives(NamedTuple):
 
 LIGHT = Primitives(Environment, SpinLock, Mutex)
 STOCK = Primitives(StockEnvironment, StockSpinLock, StockMutex)
-PRIMITIVES: dict[Literal["light", "stock"], Primitives] = {"light": LIGHT, "stock": STOCK}
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Machine:
     cache: PageCache
     signals: Signals
     processors: Processors
+    thread: Callable[[str], Thread]
     give_up_ns: int
     locks: list[SpinLock]
     throttle: Throttle
@@ -71,6 +74,20 @@ class Machine:
         """
         self.env.run(self.give_up_ns)
         self.check()
+
+    def start_sync(self, on_end: Callable[[], object]) -> None:
+        """sync(2) by a thread of its own; *on_end* is told."""
+        thread = self.thread("sync")
+        thread.task.on_exit = on_end
+        self.env.start(thread.task, sync(thread, list(self.mounts.values()), self.flushers, self.cache))
+
+    def sync(self) -> simpy.Event:
+        """The same for processes of ``env.simpy``: an event that comes when all that is dirty now is on
+        disk.
+        """
+        done = self.env.simpy.event()
+        self.start_sync(done.succeed)
+        return done
 
     def check(self) -> None:
         """Pages, requests, blocks, log bytes and processor time are conserved.
@@ -140,6 +157,7 @@ class _Builder:
         self._running = len(scenario.programs)
         self.machine = Machine(
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
+            thread=self._site.thread,
             give_up_ns=scenario.give_up, locks=self._locks, throttle=self._throttle, flushers=self._flushers,
             queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
         )  # fmt: skip
@@ -281,12 +299,7 @@ class _Builder:
         if not self._scenario.sync_after:
             self._env.halt()
             return
-        thread = self._site.thread("sync")
-        self._env.start(thread.task, self._sync_and_halt(thread))
-
-    def _sync_and_halt(self, thread: Thread) -> Steps:
-        yield from sync(thread, list(self._superblocks.values()), self._flushers, self._cache)
-        self._env.halt()
+        self.machine.start_sync(self._env.halt)
 
 
 def scaled(costs: SpecT, factor: float) -> SpecT:

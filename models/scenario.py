@@ -8,16 +8,15 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from models.block.plug import PlugRules
-from models.block.queue import BlockCosts, QueueSpec
+from models.block.spec import BlockCosts, PlugRules, QueueSpec
 from models.devices.spec import AnyDevice
 from models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
 from models.flushers.spec import AnyFlusher
-from models.page_cache.accounting import DirtyLimits, MemorySpec
+from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.throttling.spec import AnyThrottling
-from models.vfs.write import WriteCosts
+from models.vfs.spec import WriteCosts
 from models.workloads.spec import AnyWorkload
-from models.writeback.work import WritebackCosts, WritebackRules
+from models.writeback.spec import WritebackCosts, WritebackRules
 from sim.param import Count, Named, Ns, Spec
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -397,11 +397,14 @@ class Write(Protocol):
 class BlockDevice(Protocol):
     """Takes requests in its own time."""
 
+    @property
+    def batches(self) -> BatchDevice | None:
+        """Itself, if it is a `BatchDevice`, too."""
+
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
 
 
-@runtime_checkable
 class BatchDevice(Protocol):
     """A device that serves writes in the order in which they come, so that many can be given at once."""
 

@@ -78,7 +78,7 @@ figure
 
 # %%
 from models.seams import Bio
-from models.block.merge import QueueLimits
+from models.block.spec import QueueLimits
 from models.block.plug import plug_decisions
 from models.catalogue.kernels import PLUG_RULES
 
@@ -102,3 +102,30 @@ pd.Series(
     {era: sum(map(len, plug_decisions(bios(8, 64), rules, limits)[1])) for era, rules in PLUG_RULES.items()},
     name="requests for 512 bios in 8 streams",
 )
+
+# %% [markdown]
+# ## A process of your own
+# `machine.env.simpy` is a SimPy environment on the model's clock (ns): processes, resources and timeouts run
+# beside the model. Here an administrator calls `sync` again and again, and looks at how long each takes.
+
+# %%
+import simpy
+
+from models.machine import build
+from sim.units import MS
+
+machine = build(wanted[0].scenario, seed=1)
+took = []
+
+
+def administrator(env: simpy.Environment):
+    while True:
+        yield env.timeout(50 * MS)
+        called = env.now
+        yield machine.sync()
+        took.append((env.now - called) / MS)
+
+
+machine.env.simpy.process(administrator(machine.env.simpy))
+machine.run()
+print(f"{len(took)} syncs of {min(took):.0f} to {max(took):.0f} ms")

@@ -1,16 +1,16 @@
-"""The SimPy environment on an integer-nanosecond clock, and its two light waits.
+"""The environment of a run: an integer-nanosecond clock, and two light waits.
 
 A *task* is a generator that the environment resumes.  It may yield
 
-* a bare ``int``: let that many nanoseconds pass.  The task itself waits on SimPy's own queue, so
-  no event object is made;
+* a bare ``int``: let that many nanoseconds pass.  The task itself stands on the agenda, so no event object is
+  made;
 * ``PARK``: sleep until somebody calls ``env.wake(task)``;
 * a generator: run it first, as ``yield from`` would, but resume it directly: for a callee that waits
   often, since each ``yield from`` in between costs on every wait;
-* any SimPy event, as an ordinary SimPy process would.
+* any SimPy event of ``env.simpy``, as an ordinary SimPy process would.
 
-Ties are broken by rank and never by the history of scheduling: the queue's key is ``(time, rank,
-sequence)``, every task has a rank of its own, and what ends at an instant (a lock's release, rank
+Ties are broken by rank and never by the history of scheduling: the agenda's key is ``(time, rank,
+number)``, every task has a rank of its own, and what ends at an instant (a lock's release, rank
 ``URGENT`` or below) comes before what starts at it.  `sim.stock` offers the same interface on stock
 SimPy events, and gives bit-identical results.
 """
@@ -18,16 +18,16 @@ SimPy events, and gives bit-identical results.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator
-from heapq import heappop, heappush, heappushpop
-from types import GeneratorType
 from typing import Any, Final
 
 import simpy
 from simpy.events import Event
 
+from sim.agenda import Agenda
+from sim.beside import Beside
+from sim.entry import FAR_NS, Entry
+
 URGENT: Final = 0
-FAR_NS: Final = 1 << 62
-"""Later than any run."""
 _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
 
 
@@ -49,60 +49,54 @@ class GiveUp(Exception):
     """A run still had events to come at its give-up time."""
 
 
-class Task:
+class Task(Entry):
     """One thread of execution and the processor time it has used (ns)."""
 
     __slots__ = (
-        "advance",
-        "callers",
-        "name",
-        "on_exit",
-        "owed_ns",
-        "rank",
-        "spin_ns",
-        "system_ns",
-        "user_ns",
-        "wakeup",
-    )
+        "callers", "name", "on_exit", "owed_ns", "spin_ns", "steps", "system_ns", "user_ns", "wakeup",
+    )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
+        super().__init__(0, rank, 0)  # its rank is its own: the number decides nothing
         self.name = name
-        self.rank = rank
-        self.advance: Callable[[], Wait] = _unstarted
-        self.callers: list[Callable[[], Wait]] = []
+        self.steps: Steps = _unstarted()
+        self.callers: list[Steps] = []
         self.user_ns = 0
         self.system_ns = 0
         self.spin_ns = 0
         self.owed_ns = 0  # taken by interrupts; the task adds it to its next work
-        self.on_exit: Callable[[], None] | None = None
+        self.on_exit: Callable[[], object] | None = None
         self.wakeup: Any = None
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
 
 
-def _unstarted() -> Wait:
+def _unstarted() -> Steps:
     raise RuntimeError("the task has no body yet: env.start(task, steps)")
+    yield
 
 
-class Environment(simpy.Environment):
-    """SimPy's environment with an ``int`` clock in nanoseconds and light tasks."""
+class Call(Entry):
+    """Something that is called when it is due."""
 
-    now: int = 0  # a plain attribute: SimPy's property costs a call on every read
+    __slots__ = ("act",)
 
-    @property
-    def _now(self) -> int:
-        """What SimPy itself reads and, once, writes."""
-        return self.now
+    def __init__(self, when: int, rank: int, number: int, act: Callable[[], object]) -> None:
+        super().__init__(when, rank, number)
+        self.act = act
 
-    @_now.setter
-    def _now(self, now_ns: int) -> None:
-        self.now = now_ns
+
+class Environment:
+    """The clock (``now``, ns), what is to come, and the tasks."""
 
     def __init__(self) -> None:
-        super().__init__(0)
-        self._entries: list[Any] = self._queue  # SimPy's own list, open to tasks and calls
+        self.now = 0
+        self.agenda = Agenda()
         self._ranks = _FIRST_RANK
+        self._calls = 0
+        self.simpy: simpy.Environment = Beside(self)
+        """For processes, resources and timeouts of one's own, on the same clock."""
         self.live_tasks = 0
 
     def next_rank(self) -> int:
@@ -117,7 +111,7 @@ class Environment(simpy.Environment):
 
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
         """Let *task* run *steps*, first resumed *delay_ns* from now."""
-        task.advance = steps.__next__
+        task.steps = steps
         self.live_tasks += 1
         self.wake(task, delay_ns)
         return task
@@ -127,33 +121,23 @@ class Environment(simpy.Environment):
 
         Until then, nothing else changes what the owners of those ranks leave alone.
         """
-        entries = self._entries
-        if not entries or not but:
-            return int(entries[0][0]) if entries else FAR_NS
-        # Down the heap, in order of time, and no farther than the first that counts.
-        ahead = [(entries[0][0], 0)]
-        while ahead:
-            when, at = heappop(ahead)
-            if entries[at][1] not in but:
-                return int(when)
-            for below in (2 * at + 1, 2 * at + 2):
-                if below < len(entries):
-                    heappush(ahead, (entries[below][0], below))
-        return FAR_NS
+        return self.agenda.next_ns(but)
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """Resume a parked task *delay_ns* from now.  A task is woken once per park."""
-        heappush(self._entries, (self.now + delay_ns, task.rank, next(self._eid), task))
+        task.when = self.now + delay_ns
+        self.agenda.push(task)
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
         """Call *act* at *when_ns*."""
-        heappush(self._entries, (when_ns, rank, next(self._eid), act))
+        self._calls += 1
+        self.agenda.push(Call(when_ns, rank, self._calls, act))
 
     def halt(self) -> None:
         """Forget all that is to come, so that `run` returns: what was measured is over."""
-        self._queue.clear()
+        self.agenda.clear()
 
-    def run(self, until: Any = None) -> None:
+    def run(self, until: int | None = None) -> None:
         """Run until nothing is left to do.
 
         *until* (ns) is the give-up time: the run is refused there, since a deadlocked model's
@@ -164,66 +148,71 @@ class Environment(simpy.Environment):
             TypeError: a task yielded something that is no wait (a float, None).
         """
         give_up_ns = until if until is not None else FAR_NS
-        queue, task_class = self._entries, Task
+        agenda = self.agenda
+        if not len(agenda):
+            return
         # A task that goes on waiting is pushed and the next entry popped in one step.
-        entry = heappop(queue) if queue else None
-        while entry is not None:
-            when, rank, number, item = entry
+        entry = agenda.pop()
+        while True:
+            when: int = entry.when
             if when > give_up_ns:
-                raise GiveUp(f"still {len(queue) + 1} events to come at {give_up_ns / 1e9:g} s")
+                raise GiveUp(f"still {len(agenda) + 1} events to come at {give_up_ns / 1e9:g} s")
             self.now = when
-            if item.__class__ is task_class:
-                try:
-                    wait = item.advance()
-                except StopIteration:
-                    wait = self._return(item)
-                if wait.__class__ is int or (wait := self._settle(item, wait)) is not PARK:
-                    # Its rank is its own: the number decides nothing, and serves again.
-                    entry = heappushpop(queue, (when + wait, rank, number, item))
+            if isinstance(entry, Task):
+                wait: Wait
+                # The next one: a loop costs no call, and no exception where the steps end.
+                for wait in entry.steps:  # noqa: B007
+                    break
+                else:
+                    wait = self._return(entry)
+                if not isinstance(wait, int):
+                    wait = self._settle(entry, wait)
+                if isinstance(wait, int):
+                    entry.when = when + wait
+                    entry = agenda.pushpop(entry)
                     continue
-            elif isinstance(item, Event):
-                self._fire(item)
-            else:
-                item()
-            entry = heappop(queue) if queue else None
+            elif isinstance(entry, Call):
+                entry.act()
+            if not len(agenda):
+                return
+            entry = agenda.pop()
 
     def _settle(self, task: Task, wait: Wait) -> int | Park:
         """What *task* has to do before it can wait for it: a time, or PARK."""
-        if wait.__class__ is GeneratorType:
+        if wait is PARK:
+            return PARK
+        if isinstance(wait, Generator):
             wait = self._call(task, wait)
-        if wait.__class__ is int or wait is PARK:
+        if isinstance(wait, int | Park):
             return wait
         self._await(task, wait)
         return PARK
 
-    def _call(self, task: Task, callee: Any) -> Wait:
+    def _call(self, task: Task, callee: Steps) -> Wait:
         """Go down into *callee*, and on until something is to be waited for."""
         while True:
-            task.callers.append(task.advance)
-            task.advance = callee.__next__
-            try:
-                wait = task.advance()
-            except StopIteration:
+            task.callers.append(task.steps)
+            task.steps = callee
+            for wait in callee:  # noqa: B007
+                break
+            else:
                 return self._return(task)
-            if wait.__class__ is not GeneratorType:
+            if not isinstance(wait, Generator):
                 return wait
             callee = wait
 
     def _return(self, task: Task) -> Wait:
         """The innermost part of *task* has ended: go on with its caller, if it has one."""
         while task.callers:
-            task.advance = task.callers.pop()
-            try:
-                wait = task.advance()
-            except StopIteration:
-                continue
-            return self._call(task, wait) if wait.__class__ is GeneratorType else wait
+            task.steps = task.callers.pop()
+            for wait in task.steps:
+                return self._call(task, wait) if isinstance(wait, Generator) else wait
         self.live_tasks -= 1
         if task.on_exit is not None:
             task.on_exit()
         return PARK
 
-    def _await(self, task: Task, wait: Wait) -> None:
+    def _await(self, task: Task, wait: object) -> None:
         if not isinstance(wait, Event):
             raise TypeError(
                 f"{task.name} yielded {wait!r}: yield a whole number of ns, PARK, an event or a generator"
@@ -232,11 +221,3 @@ class Environment(simpy.Environment):
             self.wake(task)
         else:
             wait.callbacks.append(lambda _: self.wake(task))
-
-    @staticmethod
-    def _fire(event: Event) -> None:
-        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
-        for callback in callbacks:
-            callback(event)
-        if not event._ok and not event._defused:
-            raise event._value

@@ -16,7 +16,9 @@ from typing import Any
 
 import simpy
 
-from sim.engine import FAR_NS, PARK, URGENT, GiveUp, Park, Steps, Task
+from sim.beside import Beside
+from sim.engine import PARK, URGENT, GiveUp, Park, Steps, Task
+from sim.entry import FAR_NS
 from sim.sync import HandOff, LockStat
 
 
@@ -31,6 +33,7 @@ class StockEnvironment:
         ] = []  # what the light engine would have queued: when, number, rank
         self._over: set[int] = set()
         self._numbers = count()
+        self.simpy = Beside(self)
         self.live_tasks = 0
 
     @property

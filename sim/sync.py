@@ -31,7 +31,7 @@ class HandOff:
         return self.line_ns + self.per_waiter_ns * waiters // 2
 
 
-@dataclass(slots=True)
+@dataclass
 class LockStat:
     """The counters of /proc/lock_stat; times in ns."""
 

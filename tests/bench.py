@@ -20,6 +20,7 @@ from experiments.captures.reader import open_capture
 from experiments.config import Case, load
 from experiments.reproduce import config_path
 from experiments.runner import Outcome, run_all, run_case
+from models.machine import LIGHT, STOCK
 from sim.units import GIB
 
 PAIRS = 3
@@ -89,7 +90,7 @@ def against_stock(case: Case) -> tuple[float, float]:
     """The median ratio of CPU times, interleaved, and the light one's time per file (us)."""
     ratios, times = [], []
     for _ in range(PAIRS):
-        light, stock = (run_case(case, 1, primitives=primitives) for primitives in ("light", "stock"))
+        light, stock = (run_case(case, 1, primitives=primitives) for primitives in (LIGHT, STOCK))
         assert figures(light) == figures(stock), "light and stock primitives disagree"
         ratios.append(stock.cpu_s / light.cpu_s)
         times.append(light.cpu_s / light.samples[-1].count * 1e6)

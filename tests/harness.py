@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from models.block.elevator import ElevatorRules
-from models.block.merge import QueueLimits
-from models.block.queue import BlockCosts, Queue, QueueSpec
+from models.block.queue import Queue
+from models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
 from models.block.thread import BlockThread
 from models.catalogue.filesystems import P13_XFS
 from models.catalogue.kernels import KERNELS, PLUG_RULES
@@ -155,6 +154,7 @@ class SlowDevice:
 
     def __init__(self, env: Environment, latency_ns: int) -> None:
         self._env = env
+        self.batches: Any = None
         self._latency_ns = latency_ns
         self.rank = env.next_rank()
         self.requests: list[Any] = []
@@ -171,6 +171,7 @@ class SlowBatchDevice(SlowDevice):
 
     def __init__(self, env: Environment, latency_ns: int) -> None:
         super().__init__(env, latency_ns)
+        self.batches = self
         self.writes: list[tuple[int, int]] = []
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from experiments.captures.events import QUEUE, Capture, Header
 from experiments.captures.waiting import SCHEDULERS
 from experiments.problems import BadInput, Problem, bad
-from models.block.merge import QueueLimits
+from models.block.spec import QueueLimits
 from models.catalogue.kernels import era_of
 from sim.units import KIB
 

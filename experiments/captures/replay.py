@@ -24,8 +24,9 @@ from typing import Final, NamedTuple
 from experiments.captures.events import rwbs_of
 from experiments.captures.story import Emptied, Left, Moved, Piece, Placed, Step
 from experiments.captures.waiting import Waiting
-from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits, bounds_of, would_join, would_merge
-from models.block.plug import Plug, PlugRules
+from models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, would_join, would_merge
+from models.block.plug import Plug
+from models.block.spec import PlugRules, QueueLimits
 from models.seams import Bio, Request
 from sim.units import PAGE_BYTES, SECTOR_BYTES
 

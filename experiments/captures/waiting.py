@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from models.block.elevator import Elevator, ElevatorRules, SoftwareQueue
-from models.block.merge import FRONT, NEW, Merge, QueueLimits
+from models.block.elevator import Elevator, SoftwareQueue
+from models.block.merge import FRONT, NEW, Merge
+from models.block.spec import ElevatorRules, QueueLimits
 from models.seams import Bio, Request
 
 SCHEDULERS: Final = ("none", "kyber", "mq-deadline", "bfq")

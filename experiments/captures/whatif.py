@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from experiments.captures.replay import bio_of
 from experiments.captures.story import Emptied, Piece, Placed, Step
-from models.block.merge import NEW, QueueLimits, bounds_of
-from models.block.plug import Plug, PlugRules
+from models.block.merge import NEW, bounds_of
+from models.block.plug import Plug
+from models.block.spec import PlugRules, QueueLimits
 from models.seams import Request
 
 

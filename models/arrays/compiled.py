@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from fcntl import LOCK_EX, flock
+from functools import cache
 from hashlib import blake2b
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import IO, Any, Final, TypeVar, cast
 
 import numba
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -81,8 +84,37 @@ def _under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return compile_or_load
 
 
-def portable(function: FunctionT) -> FunctionT:
-    """*function* as it is, which compiled code may call, too: one rule for objects and for the rows of an
-    array.
+def portable(*functions: Callable[..., Any]) -> None:
+    """Compiled code may call *functions*, too: one rule for objects and for the rows of an array.
+
+    Those that mypyc has compiled are compiled a second time, from their source.
     """
-    return register_jitable(function)
+    for function in functions:
+        if isinstance(function, FunctionType):
+            register_jitable(function)
+        else:
+            overload(function, strict=False)(_always(_from_source(function)))
+
+
+def _always(function: Callable[..., Any]) -> Callable[..., Any]:
+    def choose(*_: Any) -> Callable[..., Any]:
+        return function
+
+    return choose
+
+
+def _from_source(function: Callable[..., Any]) -> Callable[..., Any]:
+    module = _interpreted(function.__module__)
+    return cast(Callable[..., Any], getattr(module, function.__name__))
+
+
+@cache
+def _interpreted(name: str) -> ModuleType:
+    """The module *name* once more, as its source says."""
+    source = Path(__file__).parents[2].joinpath(*name.split(".")).with_suffix(".py")
+    spec = spec_from_file_location(f"{name} interpreted", source)
+    assert spec is not None, f"{source} is a module"
+    assert spec.loader is not None, f"{source} can be loaded"
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -11,22 +11,15 @@ from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
-from typing import Final, Literal
+from typing import Final
 
-from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits, bounds_of, try_join, try_merge
+from models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, try_join, try_merge
+from models.block.spec import ElevatorRules, QueueLimits
 from models.seams import Bio, Request
 from sim.laws import require
-from sim.param import Count, Spec
 
 SOFTWARE_QUEUE_TRIED: Final = 8
 """How many requests of a software queue a bio is tried against (mechanisms.md 1.3 [V 6.1, 6.12])."""
-
-
-class ElevatorRules(Spec):
-    """``scheduler`` as in sysfs; deadline dispatches by sector in batches of ``fifo_batch``."""
-
-    scheduler: Literal["noop", "deadline"]
-    fifo_batch: Count
 
 
 class Elevator:

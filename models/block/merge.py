@@ -2,44 +2,22 @@
 
 Stands for blk_try_merge, ll_back_merge_fn, ll_front_merge_fn, ll_merge_requests_fn (block/blk-merge.c).
 Pure: no clock, no dice.  One rule serves requests and bios that are objects (`models.seams`) and those that
-are rows of an array (`models.block.runs`).  Left out: discards of several ranges, integrity, write hints,
-priorities.
+are rows of an array (`models.block.runs`, by `models.arrays.compiled`).  Left out: discards of several
+ranges, integrity, write hints, priorities.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Final
 
-from models.arrays.compiled import portable
+from models.block.spec import QueueLimits
 from models.seams import Bio, Request
-from sim.param import Bytes, Count, Spec
-from sim.units import PAGE_BYTES, SECTOR_BYTES
-
-MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
-"""What a bio can hold, and hence a discard on a device that does not say."""
+from sim.units import SECTOR_BYTES
 
 
-class QueueLimits(Spec):
-    """The limits in /sys/block/*/queue; ``nomerges`` 0 merges all, 1 only cheap ones, 2 none.
-
-    Discards have a limit of their own (discard_max_bytes) and no segments.
-    """
-
-    max_sectors_bytes: Bytes
-    max_segments: Count
-    max_segment_bytes: Bytes
-    nomerges: Literal[0, 1, 2]
-    max_discard_bytes: Bytes = MAX_DISCARD_BYTES
-
-    def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
-        """Physical segments of *size_bytes* in memory whose runs are *page_bytes* long."""
-        run = min(self.max_segment_bytes, page_bytes)
-        return -(-size_bytes // run)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bounds:
     """What the merge rule reads of a queue's limits; ``merges``: whether it merges bios into plugged
     requests.
@@ -77,8 +55,7 @@ IS_BACK: Final = 1
 IS_FRONT: Final = 2
 
 
-@portable
-def fits(request: Any, sectors: int, segments: int, bounds: Bounds) -> bool:
+def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
     """Whether *request* may become so much longer."""
     most = bounds.max_discard_sectors if request.discard else bounds.max_sectors
     return bool(
@@ -87,8 +64,7 @@ def fits(request: Any, sectors: int, segments: int, bounds: Bounds) -> bool:
     )
 
 
-@portable
-def grow(request: Any, bio: Any, bounds: Bounds) -> int:
+def grow(request: Request, bio: Bio, bounds: Bounds) -> int:
     """Let *request* take *bio* if they touch; if only a limit forbids, flag it NOMERGE.
 
     Returns `IS_BACK`, `IS_FRONT` or `IS_NEW`.

@@ -3,19 +3,18 @@
 Stands for struct blk_plug, attempt_plug_merge / blk_attempt_plug_merge and blk_flush_plug_list
 (block/blk-core.c, later blk-merge.c and blk-mq.c).  Pure.  A plug holds its requests as objects or, while
 bios come by the thousand, as rows (`models.block.runs`); the walk over them and the rule that empties a full
-plug are written once, for both.
+plug are written once, for both (by `models.arrays.compiled`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from models.arrays.compiled import portable
-from models.block.merge import FATES, IS_NEW, NEW, Bounds, Merge, QueueLimits, bounds_of, grow, keep_bio
+from models.block.merge import FATES, IS_NEW, NEW, Bounds, Merge, bounds_of, grow, keep_bio
+from models.block.spec import PlugRules, QueueLimits
 from models.seams import Bio, Request
-from sim.param import Bytes, Count, Spec
 from sim.units import SECTOR_BYTES
 
 ALL: Final = 0
@@ -25,29 +24,7 @@ TAIL: Final = 3
 _UNBOUNDED: Final = 1 << 40
 
 
-class PlugRules(Spec):
-    """The rules of a plug in one era (mechanisms.md 1.2, 1.3).
-
-    ``tried``: which plugged requests of its queue a bio is tried against (tail: the newest of all or, where
-    that is another queue's, the oldest of its own); ``max_requests`` and
-    ``max_requests_mixed``: how many requests a plug holds at most (a plug of several queues may
-    hold more); ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has
-    this size and the queue merges at all; ``order``: in which order a flush issues; ``order_mixed``: the same
-    for a plug of several queues that holds more than ``mixed_above`` requests (queue: as they came, queue by
-    queue).
-    """
-
-    tried: Literal["all", "newest", "oldest", "tail"]
-    max_requests: Count | None
-    max_requests_mixed: Count | None
-    flush_bytes: Bytes | None
-    flush_of: Literal["newest", "oldest"]
-    order: Literal["sector", "fifo", "lifo"]
-    order_mixed: Literal["sector", "fifo", "lifo", "queue"]
-    mixed_above: Count
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rules:
     """`PlugRules` as the walk reads them: numbers alone."""
 
@@ -71,8 +48,7 @@ def rules_of(spec: PlugRules) -> Rules:
     )
 
 
-@portable
-def walk(requests: Any, held: int, bio: Any, rules: Rules, bounds: Bounds) -> tuple[int, int]:
+def walk(requests: list[Request], held: int, bio: Bio, rules: Rules, bounds: Bounds) -> tuple[int, int]:
     """Try *bio* against the *held* plugged *requests*, oldest first in the list.
 
     Returns what became of it (`models.block.merge.FATES`), and the place of the request that it joined.
@@ -97,8 +73,7 @@ def walk(requests: Any, held: int, bio: Any, rules: Rules, bounds: Bounds) -> tu
     return IS_NEW, 0
 
 
-@portable
-def is_full(requests: Any, held: int, queue: Any, rules: Rules, bounds: Bounds) -> bool:
+def is_full(requests: list[Request], held: int, queue: Any, rules: Rules, bounds: Bounds) -> bool:
     """Whether the plug has to be flushed before one more request of *queue* is added."""
     if held == 0:
         return False

@@ -11,38 +11,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from models.block.elevator import Elevator, ElevatorRules
-from models.block.merge import QueueLimits, bounds_of
+from models.block.elevator import Elevator
+from models.block.merge import bounds_of
 from models.block.pool import POOLS, Pool
 from models.block.runs import Batch
-from models.seams import BatchDevice, BlockDevice, Request, Site
+from models.block.spec import BlockCosts, QueueSpec
+from models.seams import BlockDevice, Request, Site
 from sim.cpu import Processors
 from sim.laws import require
-from sim.param import Count, Ns, Spec
 from sim.units import PAGE_BYTES
 
 
-class QueueSpec(Spec):
-    """One request queue: its limits, its scheduler, its pool and the driver's depth."""
-
-    limits: QueueLimits
-    elevator: ElevatorRules
-    nr_requests: Count
-    driver_depth: Count
-
-
-class BlockCosts(Spec):
-    """Processor time per request: of the submitter to make, to insert (under the queue lock) and to issue
-    it, and of the interrupt that completes it, whoever is interrupted.
-    """
-
-    request_ns: Ns
-    insert_ns: Ns
-    dispatch_ns: Ns
-    complete_ns: Ns
-
-
-@dataclass(slots=True)
+@dataclass
 class DiskStats:
     """The write half of /proc/diskstats, with exact times: ``wait_ns`` is summed over the requests.
 
@@ -74,7 +54,7 @@ class Queue:
         self._device = device
         self._processors = processors
         self._depth = spec.driver_depth
-        self._batches = device if isinstance(device, BatchDevice) else None
+        self._batches = device.batches
         self._async, self._sync = (POOLS[pool](site.env, spec.nr_requests) for _ in range(2))
         self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns

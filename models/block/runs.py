@@ -15,11 +15,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
-from models.block.merge import IS_NEW, Bounds
-from models.block.plug import PlugRules, Rules, is_full, issue_order, rules_of, walk
+from models.arrays.compiled import compiled, portable
+from models.block.merge import IS_NEW, Bounds, fits, grow
+from models.block.plug import Rules, is_full, issue_order, rules_of, walk
+from models.block.spec import PlugRules
 from models.seams import Bio, Request
 from sim.units import PAGE_SECTORS
+
+portable(fits, grow, walk, is_full)
 
 EndIo = Callable[[int], None]
 """Is told how many of its pages are done."""
@@ -247,7 +250,7 @@ def _request(row: Any, queue: Any, ends: list[tuple[EndIo, int]]) -> Request:
 
 @compiled
 def _submit(
-    rows: NDArray[Any], parts: NDArray[np.int64], told: NDArray[np.int64], bios: NDArray[np.int64],
+    rows: Any, parts: NDArray[np.int64], told: NDArray[np.int64], bios: NDArray[np.int64],
     terms: NDArray[Any], half: int, held: int, held_parts: int, queue: int, end: int, allowance: int,
 ) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
     """Returns rows and parts held, requests made, bios done; rows, parts and flushes issued."""

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.block.merge import FATES, IS_NEW, NEW, keep_bio
-from models.block.plug import Plug, PlugRules, walk
+from models.block.plug import Plug, walk
 from models.block.pool import Pool
 from models.block.queue import Queue
 from models.block.runs import FLUSHED, Batch, EndIo, PluggedRuns
+from models.block.spec import PlugRules
 from models.seams import Bio, Request, Signals
 from sim.engine import PARK, Steps, Task, Wait
 from sim.units import PAGE_SECTORS

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from models.block.plug import PlugRules
+from models.block.spec import PlugRules
 from models.scenario import KernelSpec
 from models.variants import variants
 from sim.param import Given, assumed, measured, specified

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from models.block.merge import MAX_DISCARD_BYTES
+from models.block.spec import MAX_DISCARD_BYTES
 from models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_2013
 from models.catalogue.paths import REFERENCE_PATHS
 from models.scenario import MachineSpec

@@ -12,39 +12,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from math import sqrt
-from typing import Final, Literal
+from typing import Final
 
 from models.devices.cached_runs import CachedRuns
-from models.devices.spec import DeviceSpec
+from models.devices.spec import DiskSpec
 from models.seams import Write
 from sim.engine import Environment
-from sim.param import Bytes, BytesPerS, Ns
 from sim.units import MIB, SECTOR_BYTES, S
 
 SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
 """The most that goes to the platters before what came meanwhile is looked at."""
-
-
-class DiskSpec(DeviceSpec):
-    """``outer`` and ``inner``: the rates of the first and the last zone; ``turn_time``: of one rotation;
-    ``track_seek`` and ``full_seek``: to the next track and across the whole disk; ``link``: how fast the
-    ``cache`` is filled.
-    """
-
-    kind: Literal["disk"] = "disk"
-    size: Bytes
-    outer: BytesPerS
-    inner: BytesPerS
-    turn_time: Ns
-    track_seek: Ns
-    full_seek: Ns
-    cache: Bytes
-    link: BytesPerS
-
-    @property
-    def capacity(self) -> int:
-        """What it holds (bytes)."""
-        return self.size
 
 
 class Disk:
@@ -52,6 +29,7 @@ class Disk:
 
     def __init__(self, *, env: Environment, spec: DiskSpec, name: str) -> None:
         self._env = env
+        self.batches = None
         self._spec = spec
         self._rank = env.next_rank()
         self._room_sectors = spec.cache // SECTOR_BYTES

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.devices.spec import DeviceSpec
+from models.devices.spec import NullSpec
 from models.seams import Write
 from sim.engine import Environment
-
-
-class NullSpec(DeviceSpec):
-    """The null device (null_blk without delays)."""
-
-    kind: Literal["null"] = "null"
 
 
 class NullDevice:
@@ -24,6 +17,7 @@ class NullDevice:
 
     def __init__(self, *, env: Environment, spec: NullSpec, name: str) -> None:
         self._env = env
+        self.batches = self
         self.rank = env.next_rank()
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:

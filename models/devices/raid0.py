@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
-from models.devices.spec import AnyDevice, DeviceSpec, Piece
+from models.devices.piece import Piece
+from models.devices.spec import Raid0Spec
 from models.seams import BlockDevice, Write
 from sim.engine import Environment
-from sim.param import Bytes
 from sim.units import SECTOR_BYTES
-
-
-class Raid0Spec(DeviceSpec):
-    """``chunk``: what one member holds before the next takes over; the members are device specs."""
-
-    kind: Literal["raid0"] = "raid0"
-    chunk: Bytes
-    members: tuple[AnyDevice, ...]
-
-    @property
-    def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`; every member has a share of the same size."""
-        shares = [member.capacity for member in self.members if member.capacity is not None]
-        return min(shares) * len(self.members) if shares else None
-
-    def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
-        """See `DeviceSpec.parts`."""
-        return {"members": self.members}
 
 
 class Raid0:
@@ -38,6 +19,7 @@ class Raid0:
     ) -> None:
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
         self._members = members
+        self.batches = None
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""

@@ -1,28 +1,15 @@
-"""What the spec of every device says: what it holds, and which devices it is made of."""
+"""What is configured of devices: what each holds, how fast it is, and which devices it is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
+
+from pydantic import model_validator
 
 from models.variants import variant_field
-from sim.param import Spec
-
-
-class Piece:
-    """A part of a request, for one of the devices that another is made of (`models.seams.Write`)."""
-
-    __slots__ = ("end_sector", "op", "start_sector")
-
-    def __init__(self, start_sector: int, end_sector: int, op: str) -> None:
-        self.start_sector = start_sector
-        self.end_sector = end_sector
-        self.op = op
-
-    @property
-    def sectors(self) -> int:
-        """The length (sectors)."""
-        return self.end_sector - self.start_sector
+from sim.param import Bytes, BytesPerS, Count, Ns, Spec
+from sim.units import PAGE_BYTES, SECTOR_BYTES
 
 
 class DeviceSpec(Spec):
@@ -42,3 +29,112 @@ class DeviceSpec(Spec):
 
 AnyDevice = Annotated[DeviceSpec, variant_field("devices")]
 """Any variant of this folder, told apart by its ``kind``."""
+
+
+class SsdSpec(DeviceSpec):
+    """A flash drive.
+
+    ``command_time`` occupies the link, ``latency`` does not; ``units`` are the planes that program at
+    once (channels x dies x planes), each ``flash_page`` bytes in ``program_time``;
+    ``indirection_unit``: what one entry of the map covers, if a write can be smaller;
+    ``protected``: the cache survives a power cut, so a flush needs no programming.
+    """
+
+    kind: Literal["ssd"] = "ssd"
+    link: BytesPerS
+    command_time: Ns
+    latency: Ns
+    cache: Bytes
+    units: Count
+    flash_page: Bytes
+    program_time: Ns
+    protected: bool
+    indirection_unit: Bytes | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> SsdSpec:
+        if self.cache < self.flash_page:
+            raise ValueError(f"cache {self.cache} B has to hold a flash_page of {self.flash_page} B")
+        unit = self.indirection_unit
+        if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
+            raise ValueError(
+                f"indirection_unit {unit} B has to divide flash_page {self.flash_page} B, and be a page"
+            )
+        return self
+
+
+class DiskSpec(DeviceSpec):
+    """``outer`` and ``inner``: the rates of the first and the last zone; ``turn_time``: of one rotation;
+    ``track_seek`` and ``full_seek``: to the next track and across the whole disk; ``link``: how fast the
+    ``cache`` is filled.
+    """
+
+    kind: Literal["disk"] = "disk"
+    size: Bytes
+    outer: BytesPerS
+    inner: BytesPerS
+    turn_time: Ns
+    track_seek: Ns
+    full_seek: Ns
+    cache: Bytes
+    link: BytesPerS
+
+    @property
+    def capacity(self) -> int:
+        """What it holds (bytes)."""
+        return self.size
+
+
+class Raid0Spec(DeviceSpec):
+    """``chunk``: what one member holds before the next takes over; the members are device specs."""
+
+    kind: Literal["raid0"] = "raid0"
+    chunk: Bytes
+    members: tuple[AnyDevice, ...]
+
+    @property
+    def capacity(self) -> int | None:
+        """See `DeviceSpec.capacity`; every member has a share of the same size."""
+        shares = [member.capacity for member in self.members if member.capacity is not None]
+        return min(shares) * len(self.members) if shares else None
+
+    def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
+        """See `DeviceSpec.parts`."""
+        return {"members": self.members}
+
+
+class WriteCacheSpec(DeviceSpec):
+    """``link`` and ``command_time``: how fast writes come in; ``piece``: the most that drains as one;
+    ``depth``: how many pieces drain at once; ``behind``: the device that they drain to.
+    """
+
+    kind: Literal["write_cache"] = "write_cache"
+    size: Bytes
+    link: BytesPerS
+    command_time: Ns
+    piece: Bytes
+    depth: Count
+    behind: AnyDevice
+
+    @model_validator(mode="after")
+    def _check(self) -> WriteCacheSpec:
+        if not self.piece or self.piece % SECTOR_BYTES:
+            raise ValueError(
+                f"piece {self.piece} B has to be whole sectors of {SECTOR_BYTES} B, one at least"
+            )
+        return self
+
+    @property
+    def capacity(self) -> int | None:
+        """See `DeviceSpec.capacity`: that of the device behind it."""
+        return self.behind.capacity
+
+    def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
+        """See `DeviceSpec.parts`."""
+        return {"behind": self.behind}
+
+
+class NullSpec(DeviceSpec):
+    """The null device (null_blk without delays)."""
+
+    kind: Literal["null"] = "null"

@@ -12,49 +12,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import model_validator
 
-from models.devices.spec import DeviceSpec
+from models.devices.spec import SsdSpec
 from models.seams import Write
 from sim.engine import Environment
-from sim.param import Bytes, BytesPerS, Count, Ns
-from sim.units import PAGE_BYTES, SECTOR_BYTES, S
-
-
-class SsdSpec(DeviceSpec):
-    """A flash drive.
-
-    ``command_time`` occupies the link, ``latency`` does not; ``units`` are the planes that program at
-    once (channels x dies x planes), each ``flash_page`` bytes in ``program_time``;
-    ``indirection_unit``: what one entry of the map covers, if a write can be smaller;
-    ``protected``: the cache survives a power cut, so a flush needs no programming.
-    """
-
-    kind: Literal["ssd"] = "ssd"
-    link: BytesPerS
-    command_time: Ns
-    latency: Ns
-    cache: Bytes
-    units: Count
-    flash_page: Bytes
-    program_time: Ns
-    protected: bool
-    indirection_unit: Bytes | None = None
-
-    @model_validator(mode="after")
-    def _check(self) -> SsdSpec:
-        if self.cache < self.flash_page:
-            raise ValueError(f"cache {self.cache} B has to hold a flash_page of {self.flash_page} B")
-        unit = self.indirection_unit
-        if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
-            raise ValueError(
-                f"indirection_unit {unit} B has to divide flash_page {self.flash_page} B, and be a page"
-            )
-        return self
+from sim.units import SECTOR_BYTES, S
 
 
 class Ssd:
@@ -62,6 +27,7 @@ class Ssd:
 
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
         self._env = env
+        self.batches = self
         self.rank = env.next_rank()
         self._link = spec.link
         self._command_ns = spec.command_time
@@ -69,7 +35,7 @@ class Ssd:
         self._flash_page = spec.flash_page
         self._cache_pages = spec.cache // spec.flash_page
         self._program_ns = spec.program_time
-        self._volatile = not spec.protected
+        self._loses_cache = not spec.protected
         self._link_free_ns = 0
         self._units_free_ns: deque[int] = deque([0] * spec.units)
         self._programming: deque[int] = deque()  # when each flash page in the cache is programmed
@@ -83,7 +49,7 @@ class Ssd:
         if self._unit_sectors:
             programmed = self._whole_units(np.array([request.start_sector]), np.array([request.end_sector]))
         cached = self._take(1, size, programmed)
-        if self._volatile and "F" in request.op and self._programming:
+        if self._loses_cache and "F" in request.op and self._programming:
             cached = max(cached, self._programming[-1])
         self._env.call_at(cached + self._latency_ns, self.rank, done)
 

@@ -9,47 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
-
-from pydantic import model_validator
 
 from models.devices.cached_runs import CachedRuns
-from models.devices.spec import AnyDevice, DeviceSpec, Piece
+from models.devices.piece import Piece
+from models.devices.spec import WriteCacheSpec
 from models.seams import BlockDevice, Write
 from sim.engine import Environment
-from sim.param import Bytes, BytesPerS, Count, Ns
 from sim.units import SECTOR_BYTES, S
-
-
-class WriteCacheSpec(DeviceSpec):
-    """``link`` and ``command_time``: how fast writes come in; ``piece``: the most that drains as one;
-    ``depth``: how many pieces drain at once; ``behind``: the device that they drain to.
-    """
-
-    kind: Literal["write_cache"] = "write_cache"
-    size: Bytes
-    link: BytesPerS
-    command_time: Ns
-    piece: Bytes
-    depth: Count
-    behind: AnyDevice
-
-    @model_validator(mode="after")
-    def _check(self) -> WriteCacheSpec:
-        if not self.piece or self.piece % SECTOR_BYTES:
-            raise ValueError(
-                f"piece {self.piece} B has to be whole sectors of {SECTOR_BYTES} B, one at least"
-            )
-        return self
-
-    @property
-    def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`: that of the device behind it."""
-        return self.behind.capacity
-
-    def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
-        """See `DeviceSpec.parts`."""
-        return {"behind": self.behind}
 
 
 class WriteCache:
@@ -57,6 +23,7 @@ class WriteCache:
 
     def __init__(self, *, env: Environment, spec: WriteCacheSpec, name: str, behind: BlockDevice) -> None:
         self._env = env
+        self.batches = None
         self._behind = behind
         self._rank = env.next_rank()
         self._link = spec.link

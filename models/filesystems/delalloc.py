@@ -37,7 +37,7 @@ from models.filesystems.page_walk import (
     new_walk,
 )
 from models.filesystems.spec import FlusherCosts
-from models.page_cache.file_pages import DELAYED, RESERVED, map_blocks
+from models.page_cache.pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
 from sim.engine import Steps, Wait

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
-from models.page_cache.file_pages import Pages, next_dirty, run_alike, start_writeback
+from models.page_cache.pages import Pages, next_dirty, run_alike, start_writeback
 
 # A walk's state: the next page; pages left of wbc->nr_to_write; with "calls_x4", calls left; factors used;
 # pages written.  START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents

@@ -1,29 +1,16 @@
 """The pages of one file: which are dirty, and which blocks they have.
 
-Stands for the page cache's dirty tags and the in-core extent list (xfs_iext) together.  A page is a hole,
-delayed (dirty, no block yet), reserved (delayed but never written: preallocation), mapped (a block, clean) or
-dirty with a block; a hole or a delayed page may have a block held for it (ext4's preallocation of an inode).
-Pure; the functions are compiled by Numba.
+Stands for the page cache's dirty tags and the in-core extent list (xfs_iext) together.  Pure.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
-
-HOLE: Final = 0
-DELAYED: Final = 1
-MAPPED: Final = 2
-DIRTY: Final = 3
-RESERVED: Final = 4
-HELD: Final = 8
-"""The bit of a hole or a delayed page that has a block held for it."""
-_DIRTY_BIT: Final = 1
-_MAPPED_BIT: Final = 2
+from models.page_cache.pages import DIRTY_BIT, HELD, HOLE, Pages, count_extents, fill_extents, last_used
 
 
 class FileExtent(NamedTuple):
@@ -32,16 +19,6 @@ class FileExtent(NamedTuple):
     page: int
     block: int
     pages: int
-
-
-class Pages(NamedTuple):
-    """``states`` and ``blocks`` of each page, the latter where it is mapped or has one held for it, counted
-    from the file's base; ``size``: [where the file ends (pages)].
-    """
-
-    states: NDArray[np.uint8]
-    blocks: NDArray[np.int32] | NDArray[np.int64]
-    size: NDArray[np.int64]
 
 
 class FilePages:
@@ -86,7 +63,7 @@ class FilePages:
     @property
     def dirty(self) -> int:
         """How many of its pages are dirty."""
-        return int(np.count_nonzero(self.pages.states[: self.size] & _DIRTY_BIT))
+        return int(np.count_nonzero(self.pages.states[: self.size] & DIRTY_BIT))
 
     def trim(self) -> list[tuple[int, int]]:
         """Unmap what lies behind the file's end; the runs of blocks that are free again."""
@@ -124,162 +101,3 @@ class FilePages:
     def extents(self) -> list[FileExtent]:
         """`extent_table` as tuples."""
         return [FileExtent(*row) for row in self.extent_table().tolist()]
-
-
-@compiled
-def next_dirty(pages: Pages, page: int) -> int:
-    """The first dirty page from *page* on; -1 if there is none."""
-    states = pages.states
-    for i in range(page, pages.size[0]):
-        if states[i] & _DIRTY_BIT:
-            return i
-    return -1
-
-
-@compiled
-def is_delayed(state: int) -> bool:
-    """Whether a page in *state* belongs to a delayed extent."""
-    return state in (DELAYED, RESERVED)
-
-
-@compiled
-def delayed_extent(pages: Pages, page: int) -> tuple[int, int]:
-    """First page and length of the delayed extent that holds *page*."""
-    states = pages.states
-    start = end = page
-    while start > 0 and is_delayed(states[start - 1]):
-        start -= 1
-    while end < len(states) and is_delayed(states[end]):
-        end += 1
-    return start, end - start
-
-
-@compiled
-def extent_before(pages: Pages, page: int) -> int:
-    """The last page in front of *page* that is no hole; -1 if there is none."""
-    for i in range(page - 1, -1, -1):
-        if pages.states[i] != HOLE:
-            return i
-    return -1
-
-
-@compiled
-def map_blocks(pages: Pages, page: int, block: int, count: int) -> None:
-    """*count* pages of a delayed extent from *page* on get the blocks from *block* on."""
-    states, blocks = pages.states, pages.blocks
-    for i in range(count):
-        assert is_delayed(states[page + i])
-        states[page + i] = DIRTY if states[page + i] == DELAYED else MAPPED
-        blocks[page + i] = block + i
-
-
-@compiled
-def hold_blocks(pages: Pages, page: int, block: int, count: int) -> None:
-    """The blocks from *block* on are held for *count* holes or delayed pages from *page* on."""
-    states, blocks = pages.states, pages.blocks
-    for i in range(count):
-        assert not states[page + i] & (_MAPPED_BIT | HELD)
-        states[page + i] |= HELD
-        blocks[page + i] = block + i
-
-
-@compiled
-def use_held(pages: Pages, page: int, count: int) -> int:
-    """*count* delayed pages get the blocks held for them, which lie together; how many more extents that
-    makes.
-    """
-    states, blocks = pages.states, pages.blocks
-    for i in range(page, page + count):
-        assert states[i] == DELAYED | HELD
-        states[i] = DIRTY
-    end = page + count
-    joins_front = page > 0 and states[page - 1] & _MAPPED_BIT and blocks[page - 1] == blocks[page] - 1
-    joins_back = end < len(states) and states[end] & _MAPPED_BIT and blocks[end] == blocks[end - 1] + 1
-    return 1 - (1 if joins_front else 0) - (1 if joins_back else 0)
-
-
-@compiled
-def run_alike(pages: Pages, page: int, at_most: int) -> int:
-    """How many pages from dirty *page* on are in the same state, with blocks that lie together if they have
-    any.
-    """
-    states, blocks = pages.states, pages.blocks
-    run = 1
-    while (
-        run < at_most
-        and page + run < len(states)
-        and states[page + run] == states[page]
-        and (states[page] == DELAYED or blocks[page + run] == blocks[page] + run)
-    ):
-        run += 1
-    return run
-
-
-@compiled
-def awaiting_run(pages: Pages, page: int, at_most: int) -> int:
-    """How many delayed pages follow from *page* on, whether blocks are held for them or not."""
-    run = 0
-    while run < at_most and page + run < len(pages.states):
-        if pages.states[page + run] & (DELAYED | MAPPED) != DELAYED:
-            break
-        run += 1
-    return run
-
-
-@compiled
-def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int, int]:
-    """The part of pages *start* to *end* around *page* of which none has a block, or has one held for it."""
-    states = pages.states
-    first, behind = page, page + 1
-    while first > start and not states[first - 1] & (_MAPPED_BIT | HELD):
-        first -= 1
-    while behind < min(end, len(states)) and not states[behind] & (_MAPPED_BIT | HELD):
-        behind += 1
-    return first, behind
-
-
-@compiled
-def start_writeback(pages: Pages, page: int, count: int) -> None:
-    """Dirty, mapped pages go under writeback."""
-    for i in range(page, page + count):
-        pages.states[i] = MAPPED
-
-
-@compiled
-def last_used(pages: Pages) -> int:
-    """The last page that is no hole; -1 if all are."""
-    return extent_before(pages, len(pages.states))
-
-
-@compiled
-def _starts_extent(pages: Pages, page: int) -> bool:
-    states, blocks = pages.states, pages.blocks
-    if not states[page] & _MAPPED_BIT:
-        return False
-    return (
-        page == 0
-        or not states[page - 1] & _MAPPED_BIT
-        or blocks[page] != blocks[page - 1] + 1
-        or page == pages.size[0]
-    )
-
-
-@compiled
-def count_extents(pages: Pages, first: int, end: int) -> int:
-    """How many extents start from page *first* on and before page *end*."""
-    count = 0
-    for page in range(first, end):
-        count += _starts_extent(pages, page)
-    return count
-
-
-@compiled
-def fill_extents(pages: Pages, first: int, end: int, table: NDArray[np.int64]) -> None:
-    """These extents, into the rows of *table*."""
-    row = -1
-    for page in range(first, end):
-        if _starts_extent(pages, page):
-            row += 1
-            table[row, 0], table[row, 1], table[row, 2] = page, pages.blocks[page], 0
-        if pages.states[page] & _MAPPED_BIT:
-            table[row, 2] += 1

@@ -10,32 +10,18 @@ real-time tasks, laptop mode, and that the pages between two checks are counted 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 from models.page_cache.accounting import PageCache
 from models.page_cache.shares import EventShares, Member, Proportions
 from models.seams import Flushers, Signals, Thread, Wb, WriteBack
-from models.throttling.spec import ThrottlingSpec
+from models.throttling.spec import CallerWritesSpec
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
-from sim.param import BytesPerS, Count
 from sim.units import PAGE_BYTES, S
 
 EXCEEDED_POLL_PAGES: Final = 8
 MAX_RATELIMIT_PAGES: Final = 1024  # 4 MiB
-
-
-class CallerWritesSpec(ThrottlingSpec):
-    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW where the write bandwidth is estimated (3.1)."""
-
-    kind: Literal["caller_writes"] = "caller_writes"
-    hz: Count
-    initial_bandwidth: BytesPerS | None = None
-
-    @property
-    def needs_quota(self) -> bool:
-        """See `ThrottlingSpec.needs_quota`."""
-        return self.initial_bandwidth is None
 
 
 class Dirtier(Member):

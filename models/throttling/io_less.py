@@ -9,29 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import roundup_pow2
 from models.page_cache.shares import FlexShares
 from models.seams import Flushers, Signals, Thread, Wb, WriteBack
-from models.throttling.spec import ThrottlingSpec
+from models.throttling.spec import IoLessSpec
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
-from sim.param import BytesPerS, Count
 from sim.units import PAGE_BYTES, S
 
 POLL_PAGES: Final = 32  # DIRTY_POLL_THRESH, 128 KiB
 EXCEEDED_POLL_PAGES: Final = 8  # 32 KiB
 FIXED: Final = 10  # RATELIMIT_CALC_SHIFT
-
-
-class IoLessSpec(ThrottlingSpec):
-    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW, 100 MiB/s."""
-
-    kind: Literal["io_less"] = "io_less"
-    hz: Count
-    initial_bandwidth: BytesPerS
 
 
 class Dirtier:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from models.variants import variant_field
-from sim.param import Spec
+from sim.param import BytesPerS, Count, Spec
 
 
 class ThrottlingSpec(Spec):
@@ -21,3 +21,24 @@ class ThrottlingSpec(Spec):
 
 AnyThrottling = Annotated[ThrottlingSpec, variant_field("throttling")]
 """Any variant of this folder, told apart by its ``kind``."""
+
+
+class CallerWritesSpec(ThrottlingSpec):
+    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW where the write bandwidth is estimated (3.1)."""
+
+    kind: Literal["caller_writes"] = "caller_writes"
+    hz: Count
+    initial_bandwidth: BytesPerS | None = None
+
+    @property
+    def needs_quota(self) -> bool:
+        """See `ThrottlingSpec.needs_quota`."""
+        return self.initial_bandwidth is None
+
+
+class IoLessSpec(ThrottlingSpec):
+    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW, 100 MiB/s."""
+
+    kind: Literal["io_less"] = "io_less"
+    hz: Count
+    initial_bandwidth: BytesPerS

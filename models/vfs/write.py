@@ -7,20 +7,8 @@ balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIREC
 from __future__ import annotations
 
 from models.seams import Inode, Thread, Throttle, Wb
+from models.vfs.spec import WriteCosts
 from sim.engine import Environment, Steps, Wait
-from sim.param import Ns, Spec
-
-
-class WriteCosts(Spec):
-    """Processor time of a write(2) call, of each page of it, and of the close(2) after it.
-
-    ``mark_ns`` is spent under the flusher's list lock when a clean inode becomes dirty.
-    """
-
-    call_ns: Ns
-    page_ns: Ns
-    close_ns: Ns
-    mark_ns: Ns
 
 
 class BufferedWriter:
@@ -28,19 +16,19 @@ class BufferedWriter:
 
     __slots__ = (
         "_call_ns",
+        "_current",
         "_dirtier",
         "_env",
         "_mark_ns",
         "_page_ns",
         "_task",
-        "_thread",
         "_throttle",
         "close_ns",
     )
 
     def __init__(self, *, env: Environment, thread: Thread, costs: WriteCosts, throttle: Throttle) -> None:
         self._env = env
-        self._thread = thread
+        self._current = thread
         self._task = thread.task
         self._call_ns = costs.call_ns
         self._page_ns = costs.page_ns
@@ -83,4 +71,4 @@ class BufferedWriter:
 
     def balance(self, wb: Wb) -> Steps:
         """Let the throttle hold this writer back for *wb*'s sake."""
-        return self._throttle.balance(self._thread, wb, self._dirtier)
+        return self._throttle.balance(self._current, wb, self._dirtier)

@@ -9,8 +9,7 @@ barrier's wait, fork and exit are in nobody's loop.  Left out: the sync methods 
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Generator, Sequence
-from math import fsum
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
@@ -19,13 +18,12 @@ from models.seams import Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from models.workloads.spec import Iteration, WorkloadSpec
+from models.workloads.fs_mark_processes import FsMark, Plan, Times
+from models.workloads.spec import WorkloadSpec
 from sim.cpu import Processors
-from sim.engine import PARK, Steps, Wait
 from sim.param import Bytes, Count, Ns, assumed, measured
-from sim.units import MS, PAGE_BYTES, US, S
+from sim.units import MS, PAGE_BYTES, US
 
-ROTATE_NS: Final = 180 * S  # secs_per_directory
 MAX_PROCESSES: Final = 64  # MAX_THREADS
 _MEASURED: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 
@@ -159,146 +157,43 @@ def _number(flag: str) -> Callable[[str], int]:
     return read
 
 
-class FsMark:
-    """A running fs_mark; `iterations` grows as it prints; `on_iteration` is told of each line, `on_end` of
-    the end.
-    """
-
-    def __init__(
-        self,
-        *,
-        site: Site,
-        spec: FsMarkSpec,
-        program_scale: float,
-        start_ns: int,
-        mount_of: Callable[[str], MountedSuperblock],
-        processors: Processors,
-        writer: Callable[[Thread], BufferedWriter],
-        on_end: Callable[[], None],
-    ) -> None:
-        self._env = env = site.env
-        self._spec = spec
-        self._app_user_ns = round(spec.app_user_time * program_scale)
-        self._app_system_ns = round(spec.app_system_time * program_scale)
-        self._fork_ns = round(spec.fork_time * program_scale)
-        self._start_ns = round(spec.start_time * program_scale)
-        self._report_ns = round(spec.report_time * program_scale)
-        self._mount_of = mount_of
-        self._processors = processors
-        self._writer = writer
-        self._variations = [site.variation(f"process {i}") for i in range(spec.processes)]
-        self.on_end = on_end
-        self._running = 0
-        self._rates: list[float] = []
-        self._app_ns = 0
-        self._parent = env.task("fs_mark")
-        self._threads = [site.thread(f"process {i}") for i in range(spec.processes)]
-        self.iterations: list[Iteration] = []
-        self.on_iteration: Callable[[Iteration], None] = lambda _: None
-        env.start(self._parent, self._iterate(), start_ns)
-
-    @property
-    def share_done(self) -> float:
-        """How much of the run is over."""
-        return len(self.iterations) / self._spec.loops
-
-    @property
-    def system_ns(self) -> int:
-        """System time of all processes: work and spinning, as time(1) sees it."""
-        return sum(s.task.system_ns + s.task.spin_ns for s in self._threads)
-
-    @property
-    def user_ns(self) -> int:
-        """User time of all processes."""
-        return sum(s.task.user_ns for s in self._threads)
-
-    def _iterate(self) -> Steps:
-        """The parent: fork all, wait for all, print a line."""
-        spec = self._spec
-        for loop in range(spec.loops):
-            self._rates, self._app_ns = [], 0
-            self._running = spec.processes
-            for index in range(spec.processes):
-                yield self._fork_ns
-                task = self._threads[index].task
-                task.on_exit = self._exited
-                self._env.start(task, self._process(index), self._start_ns)
-            yield from self._wait_for_all()
-            count = (loop + 1) * spec.processes * spec.files
-            iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
-            self.iterations.append(iteration)
-            self.on_iteration(iteration)
-            if loop + 1 < spec.loops:
-                yield self._report_ns
-        self.on_end()
-
-    def _wait_for_all(self) -> Steps:
-        while self._running:
-            yield PARK
-
-    def _exited(self) -> None:
-        self._running -= 1
-        if self._running == 0:
-            self._env.wake(self._parent)
-
-    def _process(self, index: int) -> Steps:
-        """A child: create, write and close its files."""
-        spec, env = self._spec, self._env
-        thread = self._threads[index]
-        task = thread.task
-        top = spec.directories[index % len(spec.directories)]
-        mount = self._mount_of(top)
-        fs = mount.filesystem
-        processors, variation, writer = self._processors, self._variations[index], self._writer(thread)
-        first, *others = self._write_pages()
-        lead_ns = self._app_user_ns + self._app_system_ns
-        began_ns = env.now
-        subdir, rotated_ns = (env.now // S) % max(spec.subdirs, 1), env.now
-        if spec.per_subdir:
-            subdir = 0
-        ready = processors.enter(task)
-        if ready is not None:
-            yield ready
-        directory = yield from self._directory(thread, mount, top, subdir)
-        copy_ns, close_ns, per_subdir = writer.copy_ns(first), writer.close_ns, spec.per_subdir
-        create, append, close = fs.create, fs.append, fs.close
-        for number in range(spec.files):
-            if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
-                subdir, rotated_ns = (subdir + 1) % max(spec.subdirs, 1), env.now
-                directory = yield from self._directory(thread, mount, top, subdir)
-            factor = variation()
-            owed_ns, task.owed_ns = task.owed_ns, 0
-            inode = yield from create(thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor))
-            yield writer.dirty(inode, append(inode, first), int(close_ns * factor))
-            if writer.due(inode.wb):
-                yield from writer.balance(inode.wb)
-            for pages in others:
-                more_ns = int(writer.copy_ns(pages) * factor)
-                task.system_ns += more_ns
-                yield more_ns
-                yield writer.dirty(inode, append(inode, pages), 0)
-                if writer.due(inode.wb):
-                    yield from writer.balance(inode.wb)
-            close(inode)
-            if (ready := processors.reschedule(task)) is not None:
-                yield ready
-        processors.leave(task)
-        task.user_ns += spec.files * self._app_user_ns
-        task.system_ns += spec.files * self._app_system_ns
-        self._app_ns += spec.files * lead_ns
-        self._rates.append(spec.files * S / (env.now - began_ns))
-
-    def _write_pages(self) -> list[int]:
-        """Pages that each write(2) of a file dirties; a write that ends inside a page shares it."""
-        size, step = self._spec.file_size, self._spec.write_size
-        ends = [*range(step, size, step), size]
-        pages = [-(-end // PAGE_BYTES) for end in ends]
-        return [end - start for start, end in zip([0, *pages], pages, strict=False)]
-
-    def _directory(
-        self, thread: Thread, mount: MountedSuperblock, top: str, subdir: int
-    ) -> Generator[Wait, None, Any]:
-        return (yield from mount.directory(thread, f"{top}/{subdir:04x}" if self._spec.subdirs else top))
+def fs_mark(
+    *,
+    site: Site,
+    spec: FsMarkSpec,
+    program_scale: float,
+    start_ns: int,
+    mount_of: Callable[[str], MountedSuperblock],
+    processors: Processors,
+    writer: Callable[[Thread], BufferedWriter],
+    on_end: Callable[[], None],
+) -> FsMark:
+    """A running fs_mark."""
+    plan = Plan(
+        spec.processes, spec.loops, spec.files, _write_pages(spec), spec.directories, spec.subdirs,
+        spec.per_subdir,
+    )  # fmt: skip
+    times = (
+        spec.app_user_time, spec.app_system_time, spec.fork_time, spec.start_time, spec.report_time,
+    )  # fmt: skip
+    return FsMark(
+        site=site,
+        plan=plan,
+        times=Times(*(round(time * program_scale) for time in times)),
+        start_ns=start_ns,
+        mount_of=mount_of,
+        processors=processors,
+        writer=writer,
+        on_end=on_end,
+    )
 
 
-SPEC, COMPONENT = FsMarkSpec, FsMark
+def _write_pages(spec: FsMarkSpec) -> list[int]:
+    """Pages that each write(2) of a file dirties; a write that ends inside a page shares it."""
+    size, step = spec.file_size, spec.write_size
+    ends = [*range(step, size, step), size]
+    pages = [-(-end // PAGE_BYTES) for end in ends]
+    return [end - start for start, end in zip([0, *pages], pages, strict=False)]
+
+
+SPEC, COMPONENT = FsMarkSpec, fs_mark

@@ -11,8 +11,10 @@ from typing import Final
 
 from models.page_cache.accounting import PageCache
 from models.seams import UNLIMITED_PAGES, Signals, Thread, Throttle, Wb
-from models.writeback.work import Work, WritebackCosts, WritebackRules
-from sim.engine import FAR_NS, Environment, Steps, Wait
+from models.writeback.spec import WritebackCosts, WritebackRules
+from models.writeback.work import Work
+from sim.engine import Environment, Steps, Wait
+from sim.entry import FAR_NS
 from sim.units import MIB, PAGE_BYTES
 
 MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES

@@ -11,7 +11,8 @@ from typing import Any
 from models.page_cache.accounting import PageCache
 from models.page_cache.bandwidth import WriteBandwidth
 from models.seams import Inode, Site, Wb
-from models.writeback.work import Work, WritebackRules
+from models.writeback.spec import WritebackRules
+from models.writeback.work import Work
 from sim.laws import require
 from sim.sync import SpinLock
 

@@ -14,7 +14,7 @@ from models.filesystems.ext4.ext4 import Ext4
 from models.filesystems.free_run import Free
 from models.filesystems.xfs.log import MetaBuffer
 from models.machine import Machine, build
-from models.page_cache.file_pages import DELAYED, DIRTY, MAPPED
+from models.page_cache.pages import DELAYED, DIRTY, MAPPED
 from sim.laws import LawBroken
 from tests.harness import FIO, loop_config, only
 

@@ -142,7 +142,7 @@ def test_all_that_happens_belongs_to_one_disk() -> None:
     assert two.ranks <= one.elsewhere
     assert not one.ranks & one.elsewhere
     env = machine.env
-    begun = {rank for _, rank, *_ in env._queue}
+    begun = {entry.rank for entry in env.agenda.entries()}
     assert begun <= one.ranks | one.elsewhere
     assert {one.site.urgent, two.site.urgent} <= begun, "each has a timer"
     task = env.task("somebody")
@@ -153,7 +153,7 @@ def test_all_that_happens_belongs_to_one_disk() -> None:
             env.halt()
             for _ in range(2):
                 lock.section(task, 1)
-            ((_, rank, *_),) = env._queue
+            (rank,) = (entry.rank for entry in env.agenda.entries())
             assert rank in owner.ranks, lock.name
     assert not owners.keys() - {"e"}, "each has a lock, but ext4"
 
@@ -163,7 +163,7 @@ def test_a_program_on_two_disks_belongs_to_neither() -> None:
     both = {"a": "fs_mark -S0 -n 900 -s 8192 -L 3 -D 9 -d /x/a -d /e/b", "b": SMALL["b"]}
     machine = build(scenario(TWO.format(kernel="3.11", **both)), 1)
     one, two = machine.mounts["x"].bdi, machine.mounts["e"].bdi
-    starts = [rank for _, rank, *_ in machine.env._queue if rank not in one.ranks | one.elsewhere]
+    starts = [e.rank for e in machine.env.agenda.entries() if e.rank not in one.ranks | one.elsewhere]
     assert len(starts) == 1
     assert not {*starts} & two.elsewhere
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.machine import LIGHT, STOCK, Primitives
-from sim.engine import FAR_NS, PARK, URGENT, Environment, GiveUp, Steps, Task
+from sim.engine import PARK, URGENT, Environment, GiveUp, Steps, Task
+from sim.entry import FAR_NS
 from sim.sync import HandOff
 
 Log = list[tuple[int, str]]
@@ -82,18 +83,18 @@ def test_stock_simpy_processes_run_beside_tasks() -> None:
     """A task may wait for a SimPy event, and SimPy's own processes share the clock."""
     env = Environment()
     log: Log = []
-    bell = env.event()
+    bell = env.simpy.event()
 
     def listener() -> Steps:
         yield bell
         log.append((env.now, "heard"))
 
     def ringer() -> Any:
-        yield env.timeout(7)
+        yield env.simpy.timeout(7)
         bell.succeed()
 
     env.start(env.task("listener"), listener())
-    env.process(ringer())
+    env.simpy.process(ringer())
     env.run()
     assert log == [(7, "heard")]
 

@@ -23,7 +23,6 @@ from models.filesystems.ext4.layout import (
     MAX_REQUEST_PAGES,
     ROOT_EXTENTS,
     STREAM_REQUEST_PAGES,
-    Ext4Rules,
     Terms,
     placed_in,
     walk,
@@ -32,20 +31,12 @@ from models.filesystems.ext4.layout import (
 )
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
 from models.filesystems.ext4.names import Ext4Names
-from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Spec, Ext4WriterCosts
+from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
 from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import LEFT, PAGE, ROOM
 from models.page_cache.accounting import PageCache
-from models.page_cache.file_pages import (
-    DELAYED,
-    HELD,
-    MAPPED,
-    awaiting_run,
-    hold_blocks,
-    run_alike,
-    use_held,
-)
+from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike, use_held
 from models.seams import UNLIMITED_PAGES, NoSpace, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Task, Wait

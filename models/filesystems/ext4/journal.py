@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
 
+from models.filesystems.ext4.spec import JournalSpec
 from models.seams import Bio, Site, Thread
 from sim.engine import PARK, Steps, Task
 from sim.laws import require
-from sim.param import Bytes, Count, Ns, Spec
 from sim.sync import Completion
 from sim.units import PAGE_BYTES, PAGE_SECTORS, S
 
@@ -25,28 +25,6 @@ _TAGS: Final = 254
 _BATCH: Final = 64  # JBD2_NR_BATCH
 _OVERHEAD: Final = 22
 """Descriptors and the commit block, for which a transaction leaves room."""
-
-
-class JournalSpec(Spec):
-    """The journal: its size, the age at which a transaction is committed and at which its blocks are written
-    in place.
-
-    ``create_credits``, ``map_credits`` and ``convert_credits``: the blocks that a handle asks for (the last
-    is reserved while an extent is under writeback); ``names_per_leaf``: of a directory's blocks.
-    """
-
-    size: Bytes
-    commit_interval: Ns
-    expire: Ns
-    create_credits: Count
-    map_credits: Count
-    convert_credits: Count
-    names_per_leaf: Count
-
-    @property
-    def blocks(self) -> int:
-        """Its size."""
-        return self.size // PAGE_BYTES
 
 
 class Journal:
@@ -62,7 +40,7 @@ class Journal:
         self._block_ns = block_ns
         self._start_block = start_block
         self._first_block = first_block
-        self._thread = site.thread("jbd2")
+        self._kthread = site.thread("jbd2")
         self._head = self._used = 0
         self._wanted = self._asleep = False
         self._waiters: deque[Task] = deque()
@@ -75,7 +53,7 @@ class Journal:
         self._most = spec.blocks // 3  # j_max_transaction_buffers
         self._credits = self._reserved = 0
         self.written_bytes = 0
-        site.env.start(self._thread.task, self._run())
+        site.env.start(self._kthread.task, self._run())
 
     @property
     def is_full(self) -> bool:
@@ -165,7 +143,7 @@ class Journal:
         self._wanted = True
         if self._asleep:
             self._asleep = False
-            self._env.wake(self._thread.task)
+            self._env.wake(self._kthread.task)
 
     def _wait(self, task: Task) -> Steps:
         """Until something has changed: a transaction, or what is reserved."""
@@ -187,7 +165,7 @@ class Journal:
             if self._running:
                 yield from self._commit_running()
             while self._committed and self._env.now - self._committed[0][0] >= self._spec.expire:
-                yield from self._write_oldest(self._thread)
+                yield from self._write_oldest(self._kthread)
 
     def _commit_running(self) -> Steps:
         """jbd2_journal_commit_transaction."""
@@ -198,8 +176,8 @@ class Journal:
         self._used += logged
         self._wake_waiters()
         yield len(blocks) * self._block_ns
-        yield from self._write(self._thread, (self._next_block() for _ in range(logged - 1)), sync=True)
-        yield from self._write(self._thread, [self._next_block()], sync=True, op="FW")
+        yield from self._write(self._kthread, (self._next_block() for _ in range(logged - 1)), sync=True)
+        yield from self._write(self._kthread, [self._next_block()], sync=True, op="FW")
         self.written_bytes += logged * PAGE_BYTES
         self._committed.append((self._env.now, blocks, logged))
         self._env.call_at(self._env.now + self._spec.expire, self._urgent, self._want)

@@ -7,11 +7,10 @@ no clock of its own (times are given and summed), no dice; the walk is compiled 
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from models.arrays.compiled import compiled
 from models.filesystems.page_walk import (
@@ -28,8 +27,7 @@ from models.filesystems.page_walk import (
     next_page,
     write_out,
 )
-from models.page_cache.file_pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
-from sim.param import Spec
+from models.page_cache.pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
 
 MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
 STREAM_REQUEST_PAGES: Final = 16  # MB_DEFAULT_STREAM_THRESHOLD
@@ -43,26 +41,6 @@ _LARGE_WINDOWS: Final = (
     (1_024, 2_048),
 )  # 2 MiB in files up to 4 MiB, 4 MiB up to 8 MiB; in pages
 LARGEST_WINDOW: Final = 2_048
-
-
-class Ext4Rules(Spec):
-    """What an era's fs/ext4 decides about where file pages lie.
-
-    ``bump_pages``: the quota of a visit is raised to the dirty pages that follow each other at the cursor, up
-    to so many (to 3.10; then 0); ``page_bios``: each page is a bio of its own (to 2.6.36); ``by_order``: the
-    search for free space prefers the group that is used most (5.13 and later); ``packs_closed``: small files
-    that are closed are packed into a locality group's run like open ones (6.0 and later); ``goals``: how many
-    places large files go on from, for each processor one and at most one for four groups (6.17 and later), or
-    just one; ``unwritten``: blocks are given as unwritten ones, which are converted once they were written
-    (dioread_nolock, 5.6 and later).
-    """
-
-    bump_pages: int = Field(ge=0)
-    page_bios: bool
-    by_order: bool
-    packs_closed: bool
-    goals: Literal["one", "per_processor"]
-    unwritten: bool
 
 
 class Terms(NamedTuple):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from models.filesystems.ext4.eras import EXT4_ERAS
-from models.filesystems.ext4.journal import JournalSpec
-from models.filesystems.ext4.layout import Ext4Rules
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
 from models.filesystems.spec import FilesystemSpec, FlusherCosts
 from sim.param import Bytes, Count, Ns, Spec, assumed, measured
@@ -16,6 +14,48 @@ from sim.units import PAGE_BYTES
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
 _EXT4: Final = "docs/measurements.md F"
+
+
+class Ext4Rules(Spec):
+    """What an era's fs/ext4 decides about where file pages lie.
+
+    ``bump_pages``: the quota of a visit is raised to the dirty pages that follow each other at the cursor, up
+    to so many (to 3.10; then 0); ``page_bios``: each page is a bio of its own (to 2.6.36); ``by_order``: the
+    search for free space prefers the group that is used most (5.13 and later); ``packs_closed``: small files
+    that are closed are packed into a locality group's run like open ones (6.0 and later); ``goals``: how many
+    places large files go on from, for each processor one and at most one for four groups (6.17 and later), or
+    just one; ``unwritten``: blocks are given as unwritten ones, which are converted once they were written
+    (dioread_nolock, 5.6 and later).
+    """
+
+    bump_pages: int = Field(ge=0)
+    page_bios: bool
+    by_order: bool
+    packs_closed: bool
+    goals: Literal["one", "per_processor"]
+    unwritten: bool
+
+
+class JournalSpec(Spec):
+    """The journal: its size, the age at which a transaction is committed and at which its blocks are written
+    in place.
+
+    ``create_credits``, ``map_credits`` and ``convert_credits``: the blocks that a handle asks for (the last
+    is reserved while an extent is under writeback); ``names_per_leaf``: of a directory's blocks.
+    """
+
+    size: Bytes
+    commit_interval: Ns
+    expire: Ns
+    create_credits: Count
+    map_credits: Count
+    convert_credits: Count
+    names_per_leaf: Count
+
+    @property
+    def blocks(self) -> int:
+        """Its size."""
+        return self.size // PAGE_BYTES
 
 
 class Ext4WriterCosts(Spec):

@@ -1,51 +1,21 @@
-"""The free space of one XFS allocation group, and where an allocation goes in it.
+"""The free space of one XFS allocation group: one extent, or `models.filesystems.xfs.free_extents`.
 
-Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_alloc_ag_vextent_locality
-(fs/xfs/libxfs/xfs_alloc.c).  Blocks are those of the group.  Pure: no clock, no dice; compiled by Numba.
 Left out: busy extents (freed and not yet committed), the group's free list, reservations.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
-from models.arrays.sorted_table import (
-    Table,
-    after,
-    before,
-    entries,
-    find,
-    insert,
-    is_in,
-    key_at,
-    new_table,
-    remove_at,
-    replace_key,
-    value_at,
-    with_room,
-)
+from models.arrays.sorted_table import entries, new_table, with_room
 from models.filesystems.free_run import Free
+from models.filesystems.xfs.free_extents import BLOCK_MASK, SIZE_SHIFT, Space, give_back, longest, take_near
 from sim.laws import require
 
-_SIZE_SHIFT: Final = 30  # a group has 2^28 blocks at most
-_BLOCK_MASK: Final = (1 << _SIZE_SHIFT) - 1
-_FAR: Final = 1 << 62
 _AHEAD: Final = 8
 """For how many calls room is made at once."""
-
-
-class Space(NamedTuple):
-    """Free extents by block (first block -> size) and by size (size, first block); ``blocks``: [how many are
-    free].
-    """
-
-    by_block: Table
-    by_size: Table
-    blocks: NDArray[np.int64]
 
 
 class FreeSpace:
@@ -95,7 +65,7 @@ class FreeSpace:
             f"free space: {self.blocks} blocks are those of its extents",
         )
         if self._space is not None:
-            by_size = [Free(key & _BLOCK_MASK, key >> _SIZE_SHIFT) for key, _ in entries(self._space.by_size)]
+            by_size = [Free(key & BLOCK_MASK, key >> SIZE_SHIFT) for key, _ in entries(self._space.by_size)]
             require(
                 by_size == sorted(found, key=lambda free: (free.size, free.first)),
                 "free space: both trees hold the same extents",
@@ -137,184 +107,3 @@ class FreeSpace:
         """
         if not give_back(self.with_room(1), block, length):
             raise ValueError(f"blocks {block} to {block + length - 1} are partly free already")
-
-
-@compiled
-def longest(space: Space) -> int:
-    """The longest free extent (blocks); 0 if there is none."""
-    position, index = before(space.by_size, space.by_size.sizes[0], 0)
-    return key_at(space.by_size, position, index) >> _SIZE_SHIFT if position >= 0 else 0
-
-
-@compiled
-def take_near(space: Space, target: int, length: int) -> tuple[int, int]:
-    """See `FreeSpace.take_near`; nothing free gives 0 blocks."""
-    return take_aligned(space, target, length, 1)
-
-
-@compiled
-def take_aligned(space: Space, target: int, length: int, unit: int) -> tuple[int, int]:
-    """As `take_near`, at a multiple of *unit* where a free extent has room for that."""
-    length = min(length, longest(space))
-    if length == 0:
-        return 0, 0
-    slop = unit - 1 if longest(space) >= length + unit - 1 else 0
-    first, size = _nearest(space, target, length + slop)
-    block = _place_in(first, size, target, length + slop)
-    if slop:
-        block = (block + slop) // unit * unit
-    _cut(space, first, size, block, length)
-    return block, length
-
-
-@compiled
-def take_exactly(space: Space, block: int, length: int) -> bool:
-    """Take just these blocks, if all of them are free (xfs_alloc_ag_vextent_exact)."""
-    table = space.by_block
-    position, index = find(table, block + 1)
-    position, index = before(table, position, index)
-    if not is_in(table, position, index):
-        return False
-    first, size = key_at(table, position, index), value_at(table, position, index)
-    if first + size < block + length:
-        return False
-    _cut(space, first, size, block, length)
-    return True
-
-
-@compiled
-def give_back(space: Space, block: int, length: int) -> bool:
-    """See `FreeSpace.give_back`; False, and nothing done, if some are free already."""
-    table, end = space.by_block, block + length
-    position, index = find(table, block)
-    first_after, size_after = _FAR, 0
-    if is_in(table, position, index):
-        first_after, size_after = key_at(table, position, index), value_at(table, position, index)
-    first_before, size_before = -1, 0
-    position, index = before(table, position, index)
-    if is_in(table, position, index):
-        first_before, size_before = key_at(table, position, index), value_at(table, position, index)
-    if first_before + size_before > block or first_after < end:
-        return False
-    if first_before >= 0 and first_before + size_before == block:
-        _drop(space, first_before, size_before)
-        block = first_before
-    if first_after == end:
-        _drop(space, first_after, size_after)
-        end += size_after
-    _add(space, block, end - block)
-    return True
-
-
-@compiled
-def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
-    """The free extent of at least *length* that the parallel search ends with.
-
-    It goes outward from *target* in the tree by block and, one record for each step of that, up the tree by
-    size in doubling sizes.  A hit by block ends it, after a look at the other side for a nearer one; so
-    does the end of the sizes, with the nearest that they gave.
-    """
-    table, by_size = space.by_block, space.by_size
-    right, right_index = find(table, target + 1)
-    left, left_index = before(table, right, right_index)
-    wanted = length
-    best_first, best_size, best_distance = -1, 0, _FAR
-    while True:
-        for rightward in (False, True):
-            position, index = (right, right_index) if rightward else (left, left_index)
-            if not is_in(table, position, index) or value_at(table, position, index) < length:
-                continue
-            first, size = key_at(table, position, index), value_at(table, position, index)
-            if _distance(first, size, target, length) < best_distance:
-                best_first, best_size = first, size
-                best_distance = _distance(first, size, target, length)
-            position, index = (left, left_index) if rightward else (right, right_index)
-            while is_in(table, position, index):
-                first, size = key_at(table, position, index), value_at(table, position, index)
-                if (target - first - size if rightward else first - target) >= best_distance:
-                    break
-                if size >= length:
-                    if _distance(first, size, target, length) < best_distance:
-                        best_first, best_size = first, size
-                    break
-                position, index = (
-                    before(table, position, index) if rightward else after(table, position, index)
-                )
-            return best_first, best_size
-        if is_in(table, left, left_index):
-            left, left_index = before(table, left, left_index)
-        if is_in(table, right, right_index):
-            right, right_index = after(table, right, right_index)
-        position, index = find(by_size, (wanted << _SIZE_SHIFT) + target)
-        if not is_in(by_size, position, index):
-            if best_first < 0:
-                position, index = find(by_size, length << _SIZE_SHIFT)
-                key = key_at(by_size, position, index)
-                return key & _BLOCK_MASK, key >> _SIZE_SHIFT
-            return best_first, best_size
-        key = key_at(by_size, position, index)
-        first, size = key & _BLOCK_MASK, key >> _SIZE_SHIFT
-        if _distance(first, size, target, length) < best_distance:
-            best_first, best_size, best_distance = first, size, _distance(first, size, target, length)
-        if first > target:
-            position, index = before(by_size, position, index)
-            if is_in(by_size, position, index) and key_at(by_size, position, index) >> _SIZE_SHIFT == size:
-                first = key_at(by_size, position, index) & _BLOCK_MASK
-                if _distance(first, size, target, length) < best_distance:
-                    best_first, best_size, best_distance = first, size, _distance(first, size, target, length)
-        wanted = max(size + 1, 2 * wanted)
-
-
-@compiled
-def _place_in(first: int, size: int, target: int, length: int) -> int:
-    """Where *length* blocks go in an extent that has room for them (xfs_alloc_compute_diff, user data)."""
-    if first >= target or first + size < target + length:
-        return first
-    return target
-
-
-@compiled
-def _distance(first: int, size: int, target: int, length: int) -> int:
-    return abs(_place_in(first, size, target, length) - target)
-
-
-@compiled
-def _cut(space: Space, first: int, size: int, block: int, length: int) -> None:
-    """Take *length* blocks from *block* on out of a free extent."""
-    table, by_size = space.by_block, space.by_size
-    head, tail = block - first, first + size - block - length
-    position, index = find(table, first)
-    row = table.order[position]
-    if head:
-        table.values[row, index] = head
-        if tail:
-            insert(table, block + length, tail)
-    elif tail:
-        replace_key(table, position, index, block + length)
-        table.values[row, index] = tail
-    else:
-        remove_at(table, position, index)
-    position, index = find(by_size, (size << _SIZE_SHIFT) + first)
-    remove_at(by_size, position, index)
-    if head:
-        insert(by_size, (head << _SIZE_SHIFT) + first, 0)
-    if tail:
-        insert(by_size, (tail << _SIZE_SHIFT) + block + length, 0)
-    space.blocks[0] -= length
-
-
-@compiled
-def _add(space: Space, first: int, size: int) -> None:
-    if size:
-        insert(space.by_block, first, size)
-        insert(space.by_size, (size << _SIZE_SHIFT) + first, 0)
-        space.blocks[0] += size
-
-
-@compiled
-def _drop(space: Space, first: int, size: int) -> None:
-    position, index = find(space.by_block, first)
-    remove_at(space.by_block, position, index)
-    position, index = find(space.by_size, (size << _SIZE_SHIFT) + first)
-    remove_at(space.by_size, position, index)
-    space.blocks[0] -= size

@@ -7,7 +7,7 @@ own (times are given and summed), no dice; compiled by Numba.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,9 @@ from models.filesystems.page_walk import (
     next_page,
     write_out,
 )
-from models.filesystems.xfs.free_space import Space, longest, take_aligned, take_exactly
-from models.page_cache.file_pages import (
+from models.filesystems.xfs.free_extents import Space, longest, take_aligned, take_exactly
+from models.filesystems.xfs.spec import XfsRules
+from models.page_cache.pages import (
     DELAYED,
     DIRTY,
     HOLE,
@@ -42,32 +43,10 @@ from models.page_cache.file_pages import (
     is_delayed,
     map_blocks,
 )
-from sim.param import Spec
 
 GAP_UNITS: Final = 4  # XFS_ALLOC_GAP_UNITS
 MAX_EXTENT_PAGES: Final = (1 << 21) - 1  # XFS_MAX_BMBT_EXTLEN
 NOWHERE: Final = -(1 << 62)
-
-
-class XfsRules(Spec):
-    """What an era's fs/xfs decides about where file pages lie.
-
-    ``prealloc``: behind the end of a growing file comes always the same ("fixed", to 2.6.37), a power of two
-    up to the file's size ("size", to 3.8), or twice what lies in front ("preceding"); ``zeroing_converts``: a
-    write that leaves a gap behind the old end has the delayed extent there converted at once (6.10 and
-    later); ``quota``: a page walk counts what it writes ("pages"), or its own calls while XFS multiplies the
-    quota by four ("calls_x4", 2.6.34); ``whole_calls``: a reservation is counted from the end of the
-    write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the file goes
-    on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which are
-    converted once they were written (5.10 and later).
-    """
-
-    prealloc: Literal["fixed", "size", "preceding"]
-    zeroing_converts: bool
-    quota: Literal["pages", "calls_x4"]
-    whole_calls: bool
-    wraps: bool
-    unwritten: bool
 
 
 class Prealloc(NamedTuple):

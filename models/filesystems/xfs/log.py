@@ -12,52 +12,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from pydantic import model_validator
-
+from models.filesystems.xfs.spec import LogCosts, LogSpec
 from models.page_cache.accounting import PageCache
 from models.seams import Bio, Site, Thread
 from sim.engine import PARK, Steps, Task
 from sim.laws import require
-from sim.param import Bytes, Count, Ns, Spec
 from sim.units import SECTOR_BYTES
-
-
-class LogSpec(Spec):
-    """The log: its size, its in-core buffers, and when it is pushed.
-
-    ``checkpoint_bytes``: the background push of the CIL (XLOG_CIL_SPACE_LIMIT); ``sync_interval``:
-    fs.xfs.xfssyncd_centisecs, when the log is forced and the AIL is pushed as a whole;
-    ``ail_pause``: between two passes of xfsaild; ``record_header``: bytes of each log record that hold
-    no items.
-    """
-
-    size: Bytes
-    iclog_bytes: Bytes
-    iclogs: Count
-    record_header: Bytes
-    checkpoint_bytes: Bytes
-    sync_interval: Ns
-    ail_pause: Ns
-
-    @model_validator(mode="after")
-    def _check(self) -> LogSpec:
-        if not self.record_header < self.iclog_bytes <= self.checkpoint_bytes <= self.size // 2:
-            raise ValueError(
-                "sizes have to grow: record_header < iclog_bytes <= checkpoint_bytes <= half of size; the"
-                " kernel"
-                " pushes a checkpoint at an eighth of size"
-            )
-        return self
-
-
-class LogCosts(Spec):
-    """Processor time: ``commit_ns`` under xc_cil_lock; of the CIL worker per log record; of xfsaild per
-    buffer.
-    """
-
-    commit_ns: Ns
-    record_ns: Ns
-    buffer_ns: Ns
 
 
 class MetaBuffer:

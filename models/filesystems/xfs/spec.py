@@ -8,8 +8,6 @@ from pydantic import model_validator
 
 from models.filesystems.spec import FilesystemSpec, FlusherCosts
 from models.filesystems.xfs.eras import XFS_ERAS
-from models.filesystems.xfs.layout import XfsRules
-from models.filesystems.xfs.log import LogCosts, LogSpec
 from sim.param import Bytes, Count, Ns, Spec, assumed, measured
 from sim.units import GIB, PAGE_BYTES
 
@@ -17,6 +15,65 @@ CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
 MAX_GROUP_BYTES: Final = GIB << 10  # XFS_AG_MAX_BYTES
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
 _FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
+
+
+class XfsRules(Spec):
+    """What an era's fs/xfs decides about where file pages lie.
+
+    ``prealloc``: behind the end of a growing file comes always the same ("fixed", to 2.6.37), a power of two
+    up to the file's size ("size", to 3.8), or twice what lies in front ("preceding"); ``zeroing_converts``: a
+    write that leaves a gap behind the old end has the delayed extent there converted at once (6.10 and
+    later); ``quota``: a page walk counts what it writes ("pages"), or its own calls while XFS multiplies the
+    quota by four ("calls_x4", 2.6.34); ``whole_calls``: a reservation is counted from the end of the
+    write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the file goes
+    on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which are
+    converted once they were written (5.10 and later).
+    """
+
+    prealloc: Literal["fixed", "size", "preceding"]
+    zeroing_converts: bool
+    quota: Literal["pages", "calls_x4"]
+    whole_calls: bool
+    wraps: bool
+    unwritten: bool
+
+
+class LogSpec(Spec):
+    """The log: its size, its in-core buffers, and when it is pushed.
+
+    ``checkpoint_bytes``: the background push of the CIL (XLOG_CIL_SPACE_LIMIT); ``sync_interval``:
+    fs.xfs.xfssyncd_centisecs, when the log is forced and the AIL is pushed as a whole;
+    ``ail_pause``: between two passes of xfsaild; ``record_header``: bytes of each log record that hold
+    no items.
+    """
+
+    size: Bytes
+    iclog_bytes: Bytes
+    iclogs: Count
+    record_header: Bytes
+    checkpoint_bytes: Bytes
+    sync_interval: Ns
+    ail_pause: Ns
+
+    @model_validator(mode="after")
+    def _check(self) -> LogSpec:
+        if not self.record_header < self.iclog_bytes <= self.checkpoint_bytes <= self.size // 2:
+            raise ValueError(
+                "sizes have to grow: record_header < iclog_bytes <= checkpoint_bytes <= half of size; the"
+                " kernel"
+                " pushes a checkpoint at an eighth of size"
+            )
+        return self
+
+
+class LogCosts(Spec):
+    """Processor time: ``commit_ns`` under xc_cil_lock; of the CIL worker per log record; of xfsaild per
+    buffer.
+    """
+
+    commit_ns: Ns
+    record_ns: Ns
+    buffer_ns: Ns
 
 
 class XfsWriterCosts(Spec):

@@ -26,7 +26,6 @@ from models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
     Terms,
-    XfsRules,
     convert,
     prealloc,
     target_of,
@@ -35,9 +34,9 @@ from models.filesystems.xfs.layout import (
 )
 from models.filesystems.xfs.log import XfsLog
 from models.filesystems.xfs.names import XfsNames
-from models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec, XfsWriterCosts
+from models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
 from models.page_cache.accounting import PageCache
-from models.page_cache.file_pages import delayed_extent, is_delayed
+from models.page_cache.pages import delayed_extent, is_delayed
 from models.seams import UNLIMITED_PAGES, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Wait

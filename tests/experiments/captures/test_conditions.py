@@ -10,7 +10,7 @@ import pytest
 from experiments.captures.conditions import Conditions, Options, conditions_of
 from experiments.captures.events import Capture, Event, Header
 from experiments.problems import BadInput
-from models.block.merge import QueueLimits
+from models.block.spec import QueueLimits
 
 FULL = Header("6.18.44", "mq-deadline", 1, 64, 7, 4_096, "7,0")
 

@@ -20,7 +20,7 @@ from experiments.captures.story import Emptied, Piece, Placed, story_of
 from experiments.captures.whatif import Issued, what_if
 from experiments.cli import main
 from experiments.problems import BadInput
-from models.block.plug import PlugRules
+from models.block.spec import PlugRules
 from models.catalogue.kernels import PLUG_RULES, era_of
 
 CAPTURES = Path(__file__).parents[2] / "captures"

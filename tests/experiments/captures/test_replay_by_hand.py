@@ -9,7 +9,8 @@ import pytest
 from experiments.captures.replay import SHOWN, Mismatch, Verdict, bio_of, replay
 from experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step
 from experiments.captures.whatif import what_if
-from models.block.merge import BACK, FRONT, NEW, Merge, QueueLimits
+from models.block.merge import BACK, FRONT, NEW, Merge
+from models.block.spec import QueueLimits
 from models.catalogue.kernels import PLUG_RULES
 from sim.units import KIB
 

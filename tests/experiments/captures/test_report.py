@@ -14,7 +14,7 @@ from experiments.captures.replay import Mismatch, Verdict
 from experiments.captures.report import figure, replay_document, replay_text
 from experiments.captures.whatif import Issued
 from experiments.plots import COLOURS
-from models.block.merge import QueueLimits
+from models.block.spec import QueueLimits
 from sim.units import KIB
 
 LIMITS = QueueLimits(max_sectors_bytes=64 * KIB, max_segments=7, max_segment_bytes=64 * KIB, nomerges=1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from experiments.captures.waiting import Waiting
-from models.block.merge import BACK, FRONT, NEW, QueueLimits
+from models.block.merge import BACK, FRONT, NEW
+from models.block.spec import QueueLimits
 from models.seams import Bio, Request
 from sim.units import KIB
 

@@ -16,9 +16,11 @@ from models.arrays.compiled import compiled, portable
 MODELS = Path(__file__).parents[3] / "models"
 
 
-@portable
 def doubled(number: int) -> int:
     return 2 * number
+
+
+portable(doubled)
 
 
 @compiled

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.block.elevator import Elevator, ElevatorRules, SoftwareQueue
-from models.block.merge import Merge, QueueLimits
+from models.block.elevator import Elevator, SoftwareQueue
+from models.block.merge import Merge
+from models.block.spec import ElevatorRules, QueueLimits
 from models.catalogue.kernels import PLUG_RULES
 from models.seams import Bio, Request
 from sim.units import KIB

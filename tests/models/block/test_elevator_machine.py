@@ -8,8 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from models.block.elevator import Elevator, ElevatorRules
-from models.block.merge import Merge, QueueLimits
+from models.block.elevator import Elevator
+from models.block.merge import Merge
+from models.block.spec import ElevatorRules, QueueLimits
 from models.seams import Bio, Request
 from sim.units import KIB
 

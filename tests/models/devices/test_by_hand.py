@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from models.devices.disk import Disk, DiskSpec
-from models.devices.null import NullDevice, NullSpec
-from models.devices.raid0 import Raid0, Raid0Spec
-from models.devices.ssd import Ssd, SsdSpec
-from models.devices.write_cache import WriteCache, WriteCacheSpec
+from models.devices.disk import Disk
+from models.devices.null import NullDevice
+from models.devices.raid0 import Raid0
+from models.devices.spec import DiskSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
+from models.devices.ssd import Ssd
+from models.devices.write_cache import WriteCache
 from models.seams import Bio, Request
 from sim.engine import Environment, Steps
 from sim.units import KIB, MIB, MS, US

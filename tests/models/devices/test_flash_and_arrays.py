@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from models.catalogue.devices import SATA_SSD_2013
-from models.devices.raid0 import Raid0, Raid0Spec
-from models.devices.ssd import Ssd, SsdSpec
+from models.devices.raid0 import Raid0
+from models.devices.spec import Raid0Spec, SsdSpec
+from models.devices.ssd import Ssd
 from models.seams import Bio, Request
 from sim.engine import Environment
 from sim.units import KIB, MS, US, S

@@ -16,7 +16,8 @@ from models.catalogue.machines import LOOP_MACHINE
 from models.filesystems.ext4.layout import placed_in, window, write_all
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc
 from models.machine import Machine, build
-from models.page_cache.file_pages import FilePages, hold_blocks, use_held
+from models.page_cache.file_pages import FilePages
+from models.page_cache.pages import hold_blocks, use_held
 from models.scenario import Scenario
 from models.seams import NoSpace
 from sim.units import KIB, MIB

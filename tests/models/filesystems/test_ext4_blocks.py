@@ -11,7 +11,7 @@ from experiments.config import parse
 from models.filesystems.ext4.inodes import Ext4File
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS
 from models.machine import build
-from models.page_cache.file_pages import DELAYED, HELD, MAPPED
+from models.page_cache.pages import DELAYED, HELD, MAPPED
 from models.seams import NoSpace
 from tests.harness import loop_config, only
 

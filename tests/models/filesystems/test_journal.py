@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from models.catalogue.filesystems import LOOP_EXT4
-from models.filesystems.ext4.journal import Journal, JournalSpec
+from models.filesystems.ext4.journal import Journal
+from models.filesystems.ext4.spec import JournalSpec
 from models.seams import Thread
 from sim.engine import Steps
 from sim.units import KIB, S

@@ -11,14 +11,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry, Mballoc
 from models.filesystems.free_run import Free
-from models.filesystems.xfs.free_space import FreeSpace, take_aligned, take_exactly
-from models.page_cache.file_pages import (
+from models.filesystems.xfs.free_extents import take_aligned, take_exactly
+from models.filesystems.xfs.free_space import FreeSpace
+from models.page_cache.file_pages import FilePages
+from models.page_cache.pages import (
     DELAYED,
     DIRTY,
     HELD,
     HOLE,
     MAPPED,
-    FilePages,
     hold_blocks,
     map_blocks,
     run_alike,

@@ -17,7 +17,8 @@ from models.filesystems.page_walk import BIOS, CALLS, CONVERT, DICE, DONE, PAGE,
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.machine import Machine, Scenario, build
-from models.page_cache.file_pages import FileExtent, FilePages, delayed_extent, next_dirty
+from models.page_cache.file_pages import FileExtent, FilePages
+from models.page_cache.pages import delayed_extent, next_dirty
 from sim.units import GIB, KIB, MIB
 from tests.harness import change, one_of_each, only
 

@@ -31,7 +31,6 @@ from models.filesystems.xfs.layout import (
     NOWHERE,
     Prealloc,
     Terms,
-    XfsRules,
     convert,
     prealloc,
     target_of,
@@ -39,6 +38,7 @@ from models.filesystems.xfs.layout import (
     write_all,
     write_page,
 )
+from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.file_pages import FilePages
 from tests.models.page_cache.lettered import file, letters
 

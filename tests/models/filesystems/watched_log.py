@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.xfs.log import LogCosts, LogSpec, XfsLog
+from models.filesystems.xfs.log import XfsLog
+from models.filesystems.xfs.spec import LogCosts, LogSpec
 from sim.units import KIB, MIB, S
 from tests.harness import BlockLayer
 

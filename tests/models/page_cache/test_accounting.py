@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from models.page_cache.accounting import DirtyLimits, MemorySpec, PageCache, Thresholds
+from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
+from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.writeback.wb import WritebackContext
 from sim.units import MIB
 

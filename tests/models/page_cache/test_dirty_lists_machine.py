@@ -9,10 +9,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from models.page_cache.accounting import DirtyLimits, MemorySpec, PageCache
+from models.page_cache.accounting import PageCache
+from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.seams import Inode
+from models.vfs.spec import WriteCosts
 from models.vfs.superblock import Flight, MountedSuperblock
-from models.vfs.write import BufferedWriter, WriteCosts
+from models.vfs.write import BufferedWriter
 from models.writeback.wb import WritebackContext
 from models.writeback.work import Work
 from sim.engine import Environment, Steps

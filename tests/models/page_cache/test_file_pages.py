@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.page_cache.file_pages import (
-    FilePages,
+from models.page_cache.file_pages import FilePages
+from models.page_cache.pages import (
     awaiting_run,
     count_extents,
     delayed_extent,

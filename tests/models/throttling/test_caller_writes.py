@@ -12,13 +12,8 @@ from models.page_cache.accounting import Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
 from models.page_cache.shares import Proportions
 from models.seams import Signals
-from models.throttling.caller_writes import (
-    EXCEEDED_POLL_PAGES,
-    CallerWrites,
-    CallerWritesSpec,
-    Dirtier,
-    lowered,
-)
+from models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, Dirtier, lowered
+from models.throttling.spec import CallerWritesSpec
 from sim.engine import Environment, Steps, Wait
 from sim.units import MIB, MS
 

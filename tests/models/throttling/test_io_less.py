@@ -14,14 +14,8 @@ from models.catalogue.machines import P13_MACHINE
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
 from models.seams import Signals
-from models.throttling.io_less import (
-    POLL_PAGES,
-    Control,
-    IoLessSpec,
-    IoLessThrottle,
-    Limit,
-    _poll_interval,
-)
+from models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
+from models.throttling.spec import IoLessSpec
 from sim.engine import Environment, Steps
 from sim.units import MIB, PAGE_BYTES, S
 from tests.harness import only, run_small

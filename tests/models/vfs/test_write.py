@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.vfs.write import BufferedWriter, WriteCosts
+from models.vfs.spec import WriteCosts
+from models.vfs.write import BufferedWriter
 from models.writeback.wb import WritebackContext
 from sim.engine import PARK, Environment
 from sim.sync import HandOff, SpinLock

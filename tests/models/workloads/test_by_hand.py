@@ -12,7 +12,8 @@ import pytest
 from models.workloads.dd import DdSpec, dd
 from models.workloads.file_writers import BURST_PAGES, FileWriters, Job, _share, sequential
 from models.workloads.fio import FioSpec, fio
-from models.workloads.fs_mark import ROTATE_NS, FsMark, FsMarkSpec
+from models.workloads.fs_mark import FsMarkSpec, fs_mark
+from models.workloads.fs_mark_processes import ROTATE_NS, FsMark
 from sim.cpu import Processors
 from sim.engine import Environment, Steps, Task, Wait
 from sim.units import KIB, S
@@ -237,7 +238,7 @@ def test_what_fio_and_dd_start() -> None:
     ]  # fmt: skip
 
 
-def fs_mark(stage: Stage, **changes: Any) -> FsMark:
+def run_fs_mark(stage: Stage, **changes: Any) -> FsMark:
     """Two processes of two files of a page, in directories of their own; 40 and 60 ns a file of the program's
     own, 50 a fork, 20 to start, 30 between two iterations.
     """
@@ -247,7 +248,7 @@ def fs_mark(stage: Stage, **changes: Any) -> FsMark:
         "fork_time": 50, "start_time": 20, "report_time": 30,
     }  # fmt: skip
     spec = FsMarkSpec.model_validate({**fields, **changes})
-    return FsMark(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)
+    return fs_mark(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)
 
 
 def test_fs_mark_s_iterations_by_hand() -> None:
@@ -257,7 +258,7 @@ def test_fs_mark_s_iterations_by_hand() -> None:
     """
     stage = Stage()
     stage.factors["process 1"] = 2.0
-    program = fs_mark(stage)
+    program = run_fs_mark(stage)
     stage.run()
     first, second = 70 + 100 + 2 * 1_117, 120 + 100 + 2 * (100 + 2_000 + 24 + 10)
     again = second + 30
@@ -280,7 +281,7 @@ def test_fs_mark_s_iterations_by_hand() -> None:
 def test_a_file_of_several_writes_asks_after_each() -> None:
     """Ten pages in writes of four: 4, 4 and 2; the close comes with the first; the others are charged."""
     stage = Stage(room=1)
-    program = fs_mark(
+    program = run_fs_mark(
         stage, processes=1, directories=("/a",), files=1, loops=1, file_size=10 * PAGE, write_size=4 * PAGE
     )
     stage.run()
@@ -299,7 +300,7 @@ def test_a_file_of_several_writes_asks_after_each() -> None:
 )  # fmt: skip
 def test_the_pages_of_each_write(size: int, step: int, pages: list[int]) -> None:
     """A write that ends inside a page shares it with the next."""
-    assert fs_mark(Stage(), file_size=size, write_size=step)._write_pages() == pages
+    assert run_fs_mark(Stage(), file_size=size, write_size=step)._plan.write_pages == pages
 
 
 def test_subdirectories_in_turn_or_by_the_clock() -> None:
@@ -307,14 +308,14 @@ def test_subdirectories_in_turn_or_by_the_clock() -> None:
     another after 180 s.
     """
     stage = Stage()
-    fs_mark(stage, processes=1, directories=("/a",), files=5, loops=1, subdirs=2, per_subdir=2)
+    run_fs_mark(stage, processes=1, directories=("/a",), files=5, loops=1, subdirs=2, per_subdir=2)
     stage.run()
     assert [entry[3] for entry in stage.log if "create" in entry] == [
         "/a/0000", "/a/0000", "/a/0001", "/a/0001", "/a/0000",
     ]  # fmt: skip
     stage = Stage()
     stage.factors["process 0"] = (ROTATE_NS - 100) / 1_000
-    fs_mark(stage, processes=1, directories=("/a",), files=4, loops=1, subdirs=200, start_time=31 * S)
+    run_fs_mark(stage, processes=1, directories=("/a",), files=4, loops=1, subdirs=200, start_time=31 * S)
     stage.run()
     assert [entry[3] for entry in stage.log if "create" in entry] == [
         "/a/001f", "/a/0020", "/a/0021", "/a/0022",
@@ -324,7 +325,7 @@ def test_subdirectories_in_turn_or_by_the_clock() -> None:
 def test_the_clock_of_the_subdirectories_begins_with_the_process() -> None:
     """One that starts after 100 s is in the hundredth, and stays there for 180 s."""
     stage = Stage()
-    fs_mark(stage, processes=1, directories=("/a",), files=2, loops=1, subdirs=200, start_time=100 * S)
+    run_fs_mark(stage, processes=1, directories=("/a",), files=2, loops=1, subdirs=200, start_time=100 * S)
     stage.run()
     assert [entry[3] for entry in stage.log if "create" in entry] == ["/a/0064", "/a/0064"]
 
@@ -332,7 +333,7 @@ def test_the_clock_of_the_subdirectories_begins_with_the_process() -> None:
 def test_time_that_an_interrupt_took_is_worked_off() -> None:
     """With the next file."""
     stage = Stage()
-    program = fs_mark(stage, processes=1, directories=("/a",), loops=1)
+    program = run_fs_mark(stage, processes=1, directories=("/a",), loops=1)
     task: Task = program._threads[0].task
     stage.env.call_at(300, 0, lambda: setattr(task, "owed_ns", 333))
     stage.run()
@@ -348,7 +349,9 @@ def test_a_slower_machine_makes_the_program_s_own_time_longer() -> None:
         "start_time": 20, "report_time": 30,
     }  # fmt: skip
     stage = Stage()
-    program = FsMark(spec=FsMarkSpec.model_validate(fields), program_scale=2.0, start_ns=1_000, **stage.parts)
+    program = fs_mark(
+        spec=FsMarkSpec.model_validate(fields), program_scale=2.0, start_ns=1_000, **stage.parts
+    )
     stage.run()
     each = 100 + 40 + 100 + (80 + 120) + 1_000 + 12 + 5
     assert [line.end_ns for line in program.iterations] == [1_000 + each, 1_000 + each + 60 + each]

@@ -44,8 +44,8 @@ def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: 
         ),
         seed=1,
     )  # fmt: skip
-    cache, spec, env = machine.cache, only(machine.programs)._spec, machine.env
-    pages = 2 * spec.processes * spec.files * -(-size // 4096)
+    cache, plan, env = machine.cache, only(machine.programs)._plan, machine.env
+    pages = 2 * plan.processes * plan.files * -(-size // 4096)
 
     def ended() -> None:
         assert cache.dirtied == pages == cache.dirty + cache.writeback + cache.written
@@ -57,7 +57,7 @@ def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: 
     assert (cache.written, cache.dirty, cache.writeback) == (pages, 0, 0)
     assert len(machine.cache.wbs[0]) == 0
     assert only(machine.queues).stat.in_flight == 0
-    assert iterations(machine)[-1].count == 2 * spec.processes * spec.files
+    assert iterations(machine)[-1].count == 2 * plan.processes * plan.files
 
 
 def data_requests(machine_of: dict[str, Any]) -> list[int]:

@@ -1,0 +1,78 @@
+"""What is configured of the block layer: limits, the elevator, the plug, and what a request costs."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from sim.param import Bytes, Count, Ns, Spec
+from sim.units import PAGE_BYTES, SECTOR_BYTES
+
+MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
+"""What a bio can hold, and hence a discard on a device that does not say."""
+
+
+class QueueLimits(Spec):
+    """The limits in /sys/block/*/queue; ``nomerges`` 0 merges all, 1 only cheap ones, 2 none.
+
+    Discards have a limit of their own (discard_max_bytes) and no segments.
+    """
+
+    max_sectors_bytes: Bytes
+    max_segments: Count
+    max_segment_bytes: Bytes
+    nomerges: Literal[0, 1, 2]
+    max_discard_bytes: Bytes = MAX_DISCARD_BYTES
+
+    def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
+        """Physical segments of *size_bytes* in memory whose runs are *page_bytes* long."""
+        run = min(self.max_segment_bytes, page_bytes)
+        return -(-size_bytes // run)
+
+
+class PlugRules(Spec):
+    """The rules of a plug in one era (mechanisms.md 1.2, 1.3).
+
+    ``tried``: which plugged requests of its queue a bio is tried against (tail: the newest of all or, where
+    that is another queue's, the oldest of its own); ``max_requests`` and
+    ``max_requests_mixed``: how many requests a plug holds at most (a plug of several queues may
+    hold more); ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has
+    this size and the queue merges at all; ``order``: in which order a flush issues; ``order_mixed``: the same
+    for a plug of several queues that holds more than ``mixed_above`` requests (queue: as they came, queue by
+    queue).
+    """
+
+    tried: Literal["all", "newest", "oldest", "tail"]
+    max_requests: Count | None
+    max_requests_mixed: Count | None
+    flush_bytes: Bytes | None
+    flush_of: Literal["newest", "oldest"]
+    order: Literal["sector", "fifo", "lifo"]
+    order_mixed: Literal["sector", "fifo", "lifo", "queue"]
+    mixed_above: Count
+
+
+class ElevatorRules(Spec):
+    """``scheduler`` as in sysfs; deadline dispatches by sector in batches of ``fifo_batch``."""
+
+    scheduler: Literal["noop", "deadline"]
+    fifo_batch: Count
+
+
+class QueueSpec(Spec):
+    """One request queue: its limits, its scheduler, its pool and the driver's depth."""
+
+    limits: QueueLimits
+    elevator: ElevatorRules
+    nr_requests: Count
+    driver_depth: Count
+
+
+class BlockCosts(Spec):
+    """Processor time per request: of the submitter to make, to insert (under the queue lock) and to issue
+    it, and of the interrupt that completes it, whoever is interrupted.
+    """
+
+    request_ns: Ns
+    insert_ns: Ns
+    dispatch_ns: Ns
+    complete_ns: Ns

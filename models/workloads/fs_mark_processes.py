@@ -1,0 +1,174 @@
+"""The processes of fs_mark: a parent, and children that create, write and close small files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from math import fsum
+from typing import Any, Final, NamedTuple
+
+from models.seams import Site, Thread
+from models.vfs.superblock import MountedSuperblock
+from models.vfs.write import BufferedWriter
+from models.workloads.spec import Iteration
+from sim.cpu import Processors
+from sim.engine import PARK, Steps, Wait
+from sim.units import S
+
+ROTATE_NS: Final = 180 * S  # secs_per_directory
+
+
+class Plan(NamedTuple):
+    """What is made: *loops* times, each of so many *processes* makes so many *files*, whose calls of write(2)
+    dirty *write_pages*; *subdirs* and *per_subdir* are fs_mark's -D and -N.
+    """
+
+    processes: int
+    loops: int
+    files: int
+    write_pages: Sequence[int]
+    directories: Sequence[str]
+    subdirs: int
+    per_subdir: int
+
+
+class Times(NamedTuple):
+    """Processor time (ns) of the program itself: for each file as user and as system, for each process, and
+    for each line that it prints.
+    """
+
+    app_user_ns: int
+    app_system_ns: int
+    fork_ns: int
+    start_ns: int
+    report_ns: int
+
+
+class FsMark:
+    """A running fs_mark; `iterations` grows as it prints; `on_iteration` is told of each line, *on_end* of
+    the end.
+    """
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        plan: Plan,
+        times: Times,
+        start_ns: int,
+        mount_of: Callable[[str], MountedSuperblock],
+        processors: Processors,
+        writer: Callable[[Thread], BufferedWriter],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._env = env = site.env
+        self._plan = plan
+        self._times = times
+        self._mount_of = mount_of
+        self._processors = processors
+        self._writer = writer
+        self._variations = [site.variation(f"process {i}") for i in range(plan.processes)]
+        self.on_end = on_end
+        self._running = 0
+        self._rates: list[float] = []
+        self._app_ns = 0
+        self._parent = env.task("fs_mark")
+        self._threads = [site.thread(f"process {i}") for i in range(plan.processes)]
+        self.iterations: list[Iteration] = []
+        self.on_iteration: Callable[[Iteration], None] = lambda _: None
+        env.start(self._parent, self._iterate(), start_ns)
+
+    @property
+    def share_done(self) -> float:
+        """How much of the run is over."""
+        return len(self.iterations) / self._plan.loops
+
+    @property
+    def system_ns(self) -> int:
+        """System time of all processes: work and spinning, as time(1) sees it."""
+        return sum(s.task.system_ns + s.task.spin_ns for s in self._threads)
+
+    @property
+    def user_ns(self) -> int:
+        """User time of all processes."""
+        return sum(s.task.user_ns for s in self._threads)
+
+    def _iterate(self) -> Steps:
+        """The parent: fork all, wait for all, print a line."""
+        plan, times = self._plan, self._times
+        for loop in range(plan.loops):
+            self._rates, self._app_ns = [], 0
+            self._running = plan.processes
+            for index in range(plan.processes):
+                yield times.fork_ns
+                task = self._threads[index].task
+                task.on_exit = self._exited
+                self._env.start(task, self._process(index), times.start_ns)
+            yield from self._wait_for_all()
+            count = (loop + 1) * plan.processes * plan.files
+            iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
+            self.iterations.append(iteration)
+            self.on_iteration(iteration)
+            if loop + 1 < plan.loops:
+                yield times.report_ns
+        self.on_end()
+
+    def _wait_for_all(self) -> Steps:
+        while self._running:
+            yield PARK
+
+    def _exited(self) -> None:
+        self._running -= 1
+        if self._running == 0:
+            self._env.wake(self._parent)
+
+    def _process(self, index: int) -> Steps:
+        """A child: create, write and close its files."""
+        plan, times, env = self._plan, self._times, self._env
+        thread = self._threads[index]
+        task = thread.task
+        top = plan.directories[index % len(plan.directories)]
+        mount = self._mount_of(top)
+        fs = mount.filesystem
+        processors, variation, writer = self._processors, self._variations[index], self._writer(thread)
+        first, *others = plan.write_pages
+        lead_ns = times.app_user_ns + times.app_system_ns
+        began_ns = env.now
+        subdir, rotated_ns = (env.now // S) % max(plan.subdirs, 1), env.now
+        if plan.per_subdir:
+            subdir = 0
+        ready = processors.enter(task)
+        if ready is not None:
+            yield ready
+        directory = yield from self._directory(thread, mount, top, subdir)
+        copy_ns, close_ns, per_subdir = writer.copy_ns(first), writer.close_ns, plan.per_subdir
+        create, append, close = fs.create, fs.append, fs.close
+        for number in range(plan.files):
+            if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
+                subdir, rotated_ns = (subdir + 1) % max(plan.subdirs, 1), env.now
+                directory = yield from self._directory(thread, mount, top, subdir)
+            factor = variation()
+            owed_ns, task.owed_ns = task.owed_ns, 0
+            inode = yield from create(thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor))
+            yield writer.dirty(inode, append(inode, first), int(close_ns * factor))
+            if writer.due(inode.wb):
+                yield from writer.balance(inode.wb)
+            for pages in others:
+                more_ns = int(writer.copy_ns(pages) * factor)
+                task.system_ns += more_ns
+                yield more_ns
+                yield writer.dirty(inode, append(inode, pages), 0)
+                if writer.due(inode.wb):
+                    yield from writer.balance(inode.wb)
+            close(inode)
+            if (ready := processors.reschedule(task)) is not None:
+                yield ready
+        processors.leave(task)
+        task.user_ns += plan.files * times.app_user_ns
+        task.system_ns += plan.files * times.app_system_ns
+        self._app_ns += plan.files * lead_ns
+        self._rates.append(plan.files * S / (env.now - began_ns))
+
+    def _directory(
+        self, thread: Thread, mount: MountedSuperblock, top: str, subdir: int
+    ) -> Generator[Wait, None, Any]:
+        return (yield from mount.directory(thread, f"{top}/{subdir:04x}" if self._plan.subdirs else top))

@@ -1,0 +1,77 @@
+"""SimPy beside the model: processes, resources and timeouts of a user's own on the model's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import simpy
+from simpy.events import NORMAL, Event
+
+
+class Clock(Protocol):
+    """What of the model's environment is wanted, whichever engine it is of."""
+
+    @property
+    def now(self) -> int:
+        """The clock (ns)."""
+
+    def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
+        """Call *act* at *when_ns*."""
+
+    def next_event_ns(self) -> int:
+        """When the next thing happens (ns)."""
+
+
+class Beside(simpy.Environment):
+    """A `simpy.Environment` whose clock and queue are those of *env*, in ns; only *env* is run."""
+
+    def __init__(self, env: Clock) -> None:
+        self._env = env
+        super().__init__(0)
+
+    @property
+    def now(self) -> int:
+        """The clock (ns)."""
+        return self._env.now
+
+    @property
+    def _now(self) -> int:
+        """What SimPy itself reads and, once, writes."""
+        return self._env.now
+
+    @_now.setter
+    def _now(self, now_ns: int) -> None:
+        assert now_ns == 0, "the model's clock is the only one"
+
+    def schedule(self, event: Event, priority: Any = NORMAL, delay: Any = 0) -> None:
+        """See `simpy.Environment.schedule`; *delay* is whole ns.
+
+        Raises:
+            TypeError: *delay* is no whole number.
+        """
+        if not isinstance(delay, int):
+            raise TypeError(f"a delay of {delay!r}: the clock counts whole ns")
+        self._env.call_at(self._env.now + delay, priority, partial(_fire, event))
+
+    def run(self, until: Any = None) -> Any:
+        """The model's environment runs: env.run()."""
+        raise RuntimeError("run the model's environment: SimPy's processes run beside it")
+
+    def step(self) -> None:
+        """See `run`."""
+        self.run()
+
+    def peek(self) -> int:
+        """When the next thing happens (ns), the model's or one's own."""
+        return self._env.next_event_ns()
+
+
+def _fire(event: Event) -> None:
+    """What `simpy.Environment.step` does with an event that is due."""
+    callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+    for callback in callbacks:
+        callback(event)
+    if not event._ok and not event.defused:
+        raise event._value

@@ -1,0 +1,76 @@
+"""What is to come, against a sorted list."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from sim.agenda import Agenda
+from sim.entry import FAR_NS, Entry
+
+Times = st.integers(0, 6)
+Ranks = st.integers(-2, 3)
+
+
+def key(entry: Entry) -> tuple[int, int, int]:
+    return entry.when, entry.rank, entry.number
+
+
+class AgendaMachine(RuleBasedStateMachine):
+    """Few times and few ranks, so that most entries tie; each has a number of its own."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.agenda = Agenda()
+        self.expected: list[Entry] = []
+        self.made = 0
+
+    def entry(self, when: int, rank: int) -> Entry:
+        self.made += 1
+        return Entry(when, rank, self.made)
+
+    @rule(when=Times, rank=Ranks)
+    def push(self, when: int, rank: int) -> None:
+        entry = self.entry(when, rank)
+        self.agenda.push(entry)
+        self.expected = sorted([*self.expected, entry], key=key)
+
+    @precondition(lambda self: self.expected)
+    @rule()
+    def pop(self) -> None:
+        assert self.agenda.pop() is self.expected.pop(0)
+
+    @rule(when=Times, rank=Ranks)
+    def pushpop(self, when: int, rank: int) -> None:
+        entry = self.entry(when, rank)
+        first, *self.expected = sorted([*self.expected, entry], key=key)
+        assert self.agenda.pushpop(entry) is first
+
+    @rule()
+    def clear(self) -> None:
+        self.agenda.clear()
+        self.expected = []
+
+    @rule(but=st.sets(Ranks))
+    def next_but_some(self, but: set[int]) -> None:
+        counted = (entry.when for entry in self.expected if entry.rank not in but)
+        assert self.agenda.next_ns(but) == next(counted, FAR_NS)
+
+    @invariant()
+    def all_are_there(self) -> None:
+        assert len(self.agenda) == len(self.expected)
+        assert sorted(self.agenda.entries(), key=key) == self.expected
+
+
+TestAgenda = AgendaMachine.TestCase
+
+
+def test_nothing_comes_from_an_empty_one() -> None:
+    """To pop is an error; to push and pop gives the entry back."""
+    empty = Agenda()
+    with pytest.raises(IndexError):
+        empty.pop()
+    entry = Entry(5, 2, 0)
+    assert empty.pushpop(entry) is entry
+    assert empty.next_ns(()) == FAR_NS
