@@ -1,0 +1,78 @@
+"""Interrupts from the keyboard."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from models.machine import LIGHT, STOCK, Primitives
+from sim.engine import Steps
+from sim.interrupts import between_events
+
+pytestmark = pytest.mark.usefixtures("python_s_own_handler")
+
+
+@pytest.fixture
+def python_s_own_handler() -> Iterator[None]:
+    """Who runs the tests in the background has interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+BOTH = pytest.mark.parametrize("primitives", [LIGHT, pytest.param(STOCK, marks=pytest.mark.stock)])
+
+
+@BOTH
+def test_an_interrupt_comes_before_all_else_that_is_due(primitives: Primitives) -> None:
+    """What is being done is done to its end, and nothing after it."""
+    env = primitives.environment()
+    done: list[str] = []
+
+    def steps() -> Steps:
+        yield 5
+        signal.raise_signal(signal.SIGINT)
+        done.append("this")
+        yield 0
+        done.append("the next")
+
+    env.start(env.task("one"), steps())
+    env.call_at(5, -10, lambda: done.append("earlier"))
+    env.call_at(5, 1_000, lambda: done.append("later"))
+    with between_events(env), pytest.raises(KeyboardInterrupt):
+        env.run()
+    assert done == ["earlier", "this"]
+    assert env.now == 5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_handler_is_put_back_after_a_quiet_run() -> None:
+    """And stands while it runs."""
+    with between_events(LIGHT.environment()):
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_who_handles_interrupts_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler of one's own stays, and no thread but the main one sets any."""
+    own: Any = lambda *_: None  # noqa: E731
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        with between_events(LIGHT.environment()):
+            assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+    seen: list[Any] = []
+
+    def elsewhere() -> None:
+        with between_events(LIGHT.environment()):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
