@@ -13,39 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
+from models.signals import Signals
 from sim.engine import Environment, Steps, Task, Wait
-from sim.probe import Signal
 from sim.sync import Completion, Mutex, SpinLock
 
-UNLIMITED_PAGES: Final = (1 << 63) - 1
-"""LONG_MAX: the budget of a sync(2), which goes over whole files."""
-
-
-class Signals:
-    """What can be watched; the names are those of the kernel's tracepoints.  Watching changes nothing."""
-
-    __slots__ = (
-        "balance_dirty_pages", "block_bio_backmerge", "block_bio_frontmerge", "block_bio_queue",
-        "block_getrq", "block_plug", "block_rq_complete", "block_rq_issue", "block_unplug",
-        "writeback_single_inode",
-    )  # fmt: skip
-
-    balance_dirty_pages: Signal
-    block_bio_backmerge: Signal
-    block_bio_frontmerge: Signal
-    block_bio_queue: Signal
-    block_getrq: Signal
-    block_plug: Signal
-    block_rq_complete: Signal
-    block_rq_issue: Signal
-    block_unplug: Signal
-    writeback_single_inode: Signal
-
-    def __init__(self) -> None:
-        for name in self.__slots__:
-            setattr(self, name, Signal(name))
+UNLIMITED_PAGES: Final = (1 << 62) - 1
+"""The budget of a sync(2), which goes over whole files (LONG_MAX): a machine word with a bit for a tag."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +41,7 @@ class Site:
     dice: Callable[[str], np.random.Generator]
 
     def of(self, owner: str) -> Site:
-        """The same for parts that belong to *owner*, whose name their locks, threads and dice bear in
-        front.
-        """
+        """The same for parts that belong to *owner*: their locks, threads and dice bear its name in front."""
         if not owner:
             return self
 
@@ -108,6 +82,26 @@ class Superblock(Protocol):
     filesystem: Filesystem
 
 
+class Bandwidth(Protocol):
+    """How fast a context's pages reach the device, and what its writers are held to (pages per s); with what
+    was counted when that was last worked out, and when (jiffies).
+    """
+
+    write: int
+    avg_write: int
+    dirty_ratelimit: int
+    balanced_ratelimit: int
+    stamp: int
+    dirtied_stamp: int
+    written_stamp: int
+
+    def start(self, pages_per_s: int) -> None:
+        """Nothing was measured yet."""
+
+    def update_write(self, elapsed: int, written: int, hz: int) -> None:
+        """*written* pages were completed in the last *elapsed* jiffies."""
+
+
 class Wb(Protocol):
     """struct bdi_writeback: the lists of one writeback context, and how much of what is dirty is its own
     (pages).
@@ -120,7 +114,7 @@ class Wb(Protocol):
     b_dirty: deque[Inode]
     b_io: deque[Inode]
     b_more_io: deque[Inode]
-    bandwidth: Any  # its estimates: `models.page_cache.bandwidth.WriteBandwidth`
+    bandwidth: Bandwidth
     dirty: int
     nr_dirty: int
     written: int
@@ -129,6 +123,15 @@ class Wb(Protocol):
     @property
     def dirtied(self) -> int:
         """Pages that ever became dirty."""
+
+    def account_dirtied(self, pages: int) -> None:
+        """*pages* became dirty (account_page_dirtied)."""
+
+    def account_writeback(self, pages: int) -> None:
+        """*pages* went under writeback (set_page_writeback)."""
+
+    def account_clean(self, pages: int) -> None:
+        """*pages* were written (end_page_writeback)."""
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """A clean inode became dirty (__mark_inode_dirty)."""
@@ -153,6 +156,9 @@ class Dirtier(Protocol):
 
     nr_dirtied: int
 
+    def dirtied(self, pages: int) -> None:
+        """It dirtied *pages* more."""
+
 
 class Throttle(Protocol):
     """Holds writers back.  One for all contexts."""
@@ -163,10 +169,10 @@ class Throttle(Protocol):
     def dirtier(self) -> Dirtier:
         """The account of a new writer."""
 
-    def poll_pages(self, wb: Wb, dirtier: Dirtier) -> int:
+    def poll_pages(self, wb: Wb, dirtier: Any) -> int:
         """How many pages *dirtier* may have dirtied, the last in *wb*, before it has to call `balance`."""
 
-    def balance(self, thread: Thread, wb: Wb, dirtier: Dirtier) -> Steps:
+    def balance(self, thread: Thread, wb: Wb, dirtier: Any) -> Steps:
         """balance_dirty_pages; may sleep, and starts background writeback."""
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
@@ -183,6 +189,7 @@ class WriteBack(Protocol):
         """Write back up to *pages* of any dirty files of *wb*; returns what it took off this budget."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Flushers(Protocol):
     """The threads that write back: how others see them."""
 
@@ -210,16 +217,15 @@ class NoSpace(Exception):
     """ENOSPC: nothing is left for delayed pages, whose place the model does not reserve."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Filesystem(Protocol):
-    """Gives file pages their place on disk."""
+    """Gives file pages their place on disk.
 
-    @property
-    def group_label(self) -> str:
-        """What its tools call one of its groups."""
+    ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
+    """
 
-    @property
-    def group_blocks(self) -> int:
-        """How many blocks each of its groups has."""
+    group_blocks: int
+    group_label: str
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """A new directory; returns what `create` takes for it."""
@@ -328,7 +334,15 @@ class Bio:
         return f"<Bio {self.op} {self.start_sector} + {self.sectors}>"
 
 
-class Request:
+class Write(Protocol):
+    """What a device sees of a request."""
+
+    start_sector: int
+    end_sector: int
+    op: str
+
+
+class Request(Write):
     """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
 
     __slots__ = (
@@ -386,20 +400,10 @@ class Thread(Protocol):
         """
 
 
-class Write(Protocol):
-    """What a device sees of a request."""
-
-    start_sector: int
-    end_sector: int
-    op: str
-
-
 class BlockDevice(Protocol):
-    """Takes requests in its own time."""
+    """Takes requests in its own time; ``batches`` is the device itself, if it is a `BatchDevice`, too."""
 
-    @property
-    def batches(self) -> BatchDevice | None:
-        """Itself, if it is a `BatchDevice`, too."""
+    batches: BatchDevice | None
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
@@ -413,6 +417,4 @@ class BatchDevice(Protocol):
     def submit_batch(
         self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
     ) -> None:
-        """Start writes of the sectors from *starts* to *ends*, in this order; call *done* when the last
-        completes.
-        """
+        """Start writes of the sectors from *starts* to *ends*, in order; call *done* when the last ends."""

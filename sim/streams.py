@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import blake2b
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class Streams:
         if cv == 0:
             return lambda: 1.0
         factors = self.service_time_arrays(name, cv)
-        return _in_blocks(lambda: factors(_BLOCK).tolist())
+        return one_by_one(lambda: factors(_BLOCK).tolist())
 
     def service_time_arrays(self, name: str, cv: float) -> Callable[[int], NDArray[np.float64]]:
         """The same factors as arrays, so many at a time."""
@@ -57,12 +58,9 @@ class Streams:
     def uniforms(self, name: str) -> Callable[[], float]:
         """Numbers uniform in [0, 1), drawn in blocks."""
         generator = self.generator(name)
-        return _in_blocks(lambda: generator.random(_BLOCK).tolist())
+        return one_by_one(lambda: generator.random(_BLOCK).tolist())
 
 
-def _in_blocks(draw: Callable[[], list[float]]) -> Callable[[], float]:
-    def draws() -> Iterator[float]:
-        while True:
-            yield from draw()
-
-    return draws().__next__
+def one_by_one(draw: Callable[[], list[float]]) -> Callable[[], float]:
+    """The numbers of one drawn block after the other."""
+    return chain.from_iterable(iter(draw, None)).__next__

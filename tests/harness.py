@@ -15,9 +15,13 @@ from models.catalogue.filesystems import P13_XFS
 from models.catalogue.kernels import KERNELS, PLUG_RULES
 from models.catalogue.machines import P13_MACHINE
 from models.machine import LIGHT, Machine, Primitives, build
+from models.page_cache.accounting import PageCache
+from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.scenario import Scenario
-from models.seams import Bio, Signals, Site, Thread, Write
+from models.seams import Bio, Site, Thread, Write
+from models.signals import Signals
 from models.workloads.fs_mark import FsMarkSpec, parse_command
+from models.writeback.wb import WritebackContext
 from sim.cpu import Processors
 from sim.engine import URGENT, Environment, Steps
 from sim.streams import Streams
@@ -25,6 +29,18 @@ from sim.sync import HandOff, Mutex, SpinLock
 from sim.units import KIB, MIB
 
 ValueT = TypeVar("ValueT")
+
+
+def attributes_of(thing: object) -> list[str]:
+    """The names of what it holds, whichever build its class is of."""
+    return [name for name in dir(thing) if not name.startswith("_") and not callable(getattr(thing, name))]
+
+
+def context(env: Environment) -> WritebackContext:
+    """A writeback context of a memory of 64 MiB; its list lock takes no time to hand on."""
+    memory = MemorySpec(memory=64 * MIB, kernel_reserve=0, inode_slab_bytes=0)
+    cache = PageCache(memory, DirtyLimits(dirty_background_ratio=10, dirty_ratio=20))
+    return WritebackContext("vda", SpinLock(env, "list_lock", HandOff(0, 0)), cache)
 
 
 def only(named: Mapping[str, ValueT]) -> ValueT:
@@ -185,14 +201,16 @@ class SlowBatchDevice(SlowDevice):
 
 
 class BlockLayer:
-    """A request queue over a `SlowDevice`, with round costs; `bios` that completed."""
+    """A request queue over a `SlowDevice`, or another, with round costs; `bios` that completed."""
 
     def __init__(
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
         scheduler: str = "noop", pool: Any = "request_list", batches: bool = False,
+        device: Callable[[Environment], Any] | None = None,
     ) -> None:  # fmt: skip
         self.env = Environment()
-        self.device = (SlowBatchDevice if batches else SlowDevice)(self.env, latency_ns)
+        slow = SlowBatchDevice if batches else SlowDevice
+        self.device: Any = slow(self.env, latency_ns) if device is None else device(self.env)
         self.ended: list[Any] = []
         self._signals = Signals()
         costs = BlockCosts(request_ns=100, insert_ns=10, dispatch_ns=1_000, complete_ns=0)

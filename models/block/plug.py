@@ -60,16 +60,16 @@ def walk(requests: list[Request], held: int, bio: Bio, rules: Rules, bounds: Bou
     first, behind, step = held - 1, -1, -1
     if tried == OLDEST or (tried == TAIL and requests[first].queue != queue):
         first, behind, step = 0, held, 1
-    for at in range(first, behind, step):
+    at = first
+    while at != behind:
         request = requests[at]
         # Most requests touch nowhere: that is seen first, and spares the calls.
-        if request.end_sector != start and request.start_sector != end and tries_all:
-            continue
-        if request.queue != queue:
-            continue
-        fate = grow(request, bio, bounds)
-        if fate != IS_NEW or not tries_all:
-            return fate, at
+        touches = request.end_sector == start or request.start_sector == end
+        if (touches or not tries_all) and request.queue == queue:
+            fate = grow(request, bio, bounds)
+            if fate != IS_NEW or not tries_all:
+                return fate, at
+        at += step
     return IS_NEW, 0
 
 

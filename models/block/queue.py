@@ -6,7 +6,6 @@ lock's use by completions, several hardware queues and their software contexts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -93,7 +92,7 @@ class Queue:
         require(min(self._async.count, self._sync.count) >= 0, f"{self.name}: no request is freed twice")
         self.elevator.check()
 
-    def insert(self, requests: Sequence[Request]) -> None:
+    def insert(self, requests: list[Request]) -> None:
         """Put *requests* into the elevator and run the queue."""
         stat, elevator = self.stat, self.elevator
         for request in requests:

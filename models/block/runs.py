@@ -26,10 +26,11 @@ portable(fits, grow, walk, is_full)
 
 EndIo = Callable[[int], None]
 """Is told how many of its pages are done."""
-_ROW: Final = np.dtype(
-    [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i8"), ("merges", "i8"), ("queue", "i8"),
-     ("op", "i8"), ("part", "i8"), ("nomerge", "?"), ("discard", "?")]
+_ROW: Final = np.dtype(  # half a cache line
+    [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i4"), ("merges", "i4"), ("part", "i4"),
+     ("queue", "u1"), ("op", "u1"), ("nomerge", "?"), ("discard", "?")]
 )  # fmt: skip
+_ROW_BYTES: Final = np.dtype((np.void, _ROW.itemsize))
 _TERMS: Final = np.dtype([(term.name, "i8") for term in (*fields(Rules), *fields(Bounds))])
 """`Rules` and `Bounds` as one row: quicker to hand to compiled code than objects."""
 _OP: Final = "W"
@@ -135,7 +136,7 @@ class PluggedRuns:
             half = self._half
             flush_ends = self._told[:flushes, _FLUSH_END].tolist()
             batches = self._batches(
-                self._rows[half : half + out].copy(), flush_ends, self._parts[half : half + out_parts]
+                _copy(self._rows[half : half + out]), flush_ends, self._parts[half : half + out_parts]
             )
             self._ends = [end_io]
             self._parts[: self._held_parts, _PART_END] = 0
@@ -144,7 +145,7 @@ class PluggedRuns:
     def take(self) -> list[Batch]:
         """Empty the plug: its requests in the order in which they are issued, queue by queue."""
         held = self.held
-        batches = self._batches(self._rows[:held].copy(), [held], self._parts[: self._held_parts])
+        batches = self._batches(_copy(self._rows[:held]), [held], self._parts[: self._held_parts])
         self._clear()
         return batches
 
@@ -219,6 +220,11 @@ class PluggedRuns:
             return [(self._ends[0], int(parts[:, _PART_PAGES].sum()))]
         pages = np.bincount(parts[:, _PART_END], parts[:, _PART_PAGES], len(self._ends))
         return [(end, int(count)) for end, count in zip(self._ends, pages.tolist(), strict=True) if count]
+
+
+def _copy(rows: NDArray[Any]) -> NDArray[Any]:
+    """A copy of *rows*, whole: NumPy would copy them field by field, in fifteen times the time."""
+    return rows.view(_ROW_BYTES).copy().view(_ROW)
 
 
 def _end_bios(request: Request, _: int) -> None:

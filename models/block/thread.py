@@ -20,18 +20,20 @@ from models.block.pool import Pool
 from models.block.queue import Queue
 from models.block.runs import FLUSHED, Batch, EndIo, PluggedRuns
 from models.block.spec import PlugRules
-from models.seams import Bio, Request, Signals
+from models.seams import Bio, Request, Thread
+from models.signals import Signals
 from sim.engine import PARK, Steps, Task, Wait
 from sim.units import PAGE_SECTORS
 
 _queue_of = attrgetter("queue")
 
 
-class BlockThread:
+class BlockThread(Thread):
     """See `models.seams.Thread`."""
 
     __slots__ = (
         "_fates",
+        "_in_rows",
         "_on_fate",
         "_on_plug",
         "_on_queue",
@@ -55,6 +57,7 @@ class BlockThread:
         self._on_fate = tuple(signal.observers for signal in self._fates)
         self._own_plug = Plug(rules)
         self._runs = PluggedRuns(rules)
+        self._in_rows = False  # whether it is these that hold what is plugged
         self._plug: Plug | None = None  # the plug while it is open
 
     def start_plug(self) -> bool:
@@ -70,7 +73,7 @@ class BlockThread:
         """See `Thread.finish_plug`."""
         plug, self._plug = self._plug, None
         assert plug is not None, "finish_plug without start_plug"
-        if self._runs.held:
+        if self._in_rows:
             return self._issue_batches(self._taken_runs())
         return self._issue(self._taken(plug)) if plug.requests else ()
 
@@ -78,7 +81,7 @@ class BlockThread:
         """See `Thread.before_sleep`."""
         if self._plug is None:
             return
-        if self._runs.held:
+        if self._in_rows:
             for batch in self._taken_runs():
                 batch.queue.insert_batch(batch)
         elif self._plug.requests:
@@ -92,12 +95,14 @@ class BlockThread:
         plug = self._plug
         if plug is None:
             return False
-        if self._runs.held:
+        if self._in_rows:
             plug.requests = self._runs.requests()
+            self._in_rows = False
         requests = plug.requests
         if not requests:
             return False
-        fate, at = walk(requests, len(requests), bio, plug.rules, bio.queue.bounds)
+        queue: Queue = bio.queue
+        fate, at = walk(requests, len(requests), bio, plug.rules, queue.bounds)
         if fate == IS_NEW:
             return False
         keep_bio(requests[at], bio, fate)
@@ -107,7 +112,7 @@ class BlockThread:
 
     def make_request(self, bio: Bio) -> Steps:
         """See `Thread.make_request`."""
-        queue = bio.queue
+        queue: Queue = bio.queue
         if queue.elevator.waiting:
             merge = queue.elevator.attempt_merge(bio)
             if merge is not NEW:
@@ -144,6 +149,7 @@ class BlockThread:
                 runs.load(self._plug.requests)
                 self._plug.requests = []
             made, done, batches = runs.add(queue, bios, end_io, queue.bounds, pool.room + in_hand)
+            self._in_rows = runs.held > 0
             pool.count += made - in_hand
             if self._watched():
                 self._tell_runs(queue, bios[:done], runs.fates)
@@ -176,6 +182,7 @@ class BlockThread:
 
     def _taken_runs(self) -> list[Batch]:
         batches = self._runs.take()
+        self._in_rows = False
         self._tell_unplugged(batches)
         return batches
 
@@ -190,7 +197,8 @@ class BlockThread:
             for _, mine in groupby(requests, _queue_of):
                 yield from self._issue(list(mine))
             return
-        queue, count = requests[0].queue, len(requests)
+        queue: Queue = requests[0].queue
+        count = len(requests)
         yield queue.lock.section(self.task, count * queue.insert_ns)
         queue.insert(requests)
         yield count * queue.dispatch_ns

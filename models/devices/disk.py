@@ -16,7 +16,7 @@ from typing import Final
 
 from models.devices.cached_runs import CachedRuns
 from models.devices.spec import DiskSpec
-from models.seams import Write
+from models.seams import BatchDevice, BlockDevice, Write
 from sim.engine import Environment
 from sim.units import MIB, SECTOR_BYTES, S
 
@@ -24,12 +24,12 @@ SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
 """The most that goes to the platters before what came meanwhile is looked at."""
 
 
-class Disk:
+class Disk(BlockDevice):
     """One spindle."""
 
     def __init__(self, *, env: Environment, spec: DiskSpec, name: str) -> None:
         self._env = env
-        self.batches = None
+        self.batches: BatchDevice | None = None
         self._spec = spec
         self._rank = env.next_rank()
         self._room_sectors = spec.cache // SECTOR_BYTES

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.devices.spec import NullSpec
-from models.seams import Write
+from models.seams import BatchDevice, BlockDevice, Write
 from sim.engine import Environment
 
 
-class NullDevice:
+class NullDevice(BlockDevice, BatchDevice):
     """Completes each request at the instant at which it comes."""
 
     def __init__(self, *, env: Environment, spec: NullSpec, name: str) -> None:
         self._env = env
-        self.batches = self
+        self.batches: BatchDevice | None = self
         self.rank = env.next_rank()
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:

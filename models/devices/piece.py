@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from models.seams import Write
 
-class Piece:
+
+class Piece(Write):
     """A part of a request, for one of the devices that another is made of (`models.seams.Write`)."""
 
     __slots__ = ("end_sector", "op", "start_sector")

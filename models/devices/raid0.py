@@ -6,36 +6,36 @@ from collections.abc import Callable, Sequence
 
 from models.devices.piece import Piece
 from models.devices.spec import Raid0Spec
-from models.seams import BlockDevice, Write
+from models.seams import BatchDevice, BlockDevice, Write
 from sim.engine import Environment
 from sim.units import SECTOR_BYTES
 
 
-class Raid0:
+class Raid0(BlockDevice):
     """Splits each request at the chunks; the pieces for one member go as one."""
 
     def __init__(
         self, *, env: Environment, spec: Raid0Spec, name: str, members: Sequence[BlockDevice]
     ) -> None:
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
-        self._members = members
-        self.batches = None
+        self._members = list(members)
+        self.batches: BatchDevice | None = None
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         chunk, members = self._chunk_sectors, self._members
-        first, last = request.start_sector // chunk, (request.end_sector - 1) // chunk
+        begin, end = request.start_sector, request.end_sector
+        first, last = begin // chunk, (end - 1) // chunk
         if first == last:  # the common case, without the bookkeeping
-            row, member = divmod(first, len(members))
-            start = request.start_sector - (first - row) * chunk
-            members[member].submit(
-                Piece(start, start + request.end_sector - request.start_sector, request.op), done
-            )
+            row, member = first // len(members), first % len(members)
+            start = begin - (first - row) * chunk
+            device = members[member]
+            device.submit(Piece(start, start + end - begin, request.op), done)
             return
         pieces: dict[int, tuple[int, int]] = {}
         for index in range(first, last + 1):
-            start = max(request.start_sector, index * chunk)
-            sectors = min(request.end_sector, (index + 1) * chunk) - start
+            start = max(begin, index * chunk)
+            sectors = min(end, (index + 1) * chunk) - start
             row, member = divmod(index, len(members))
             place, so_far = pieces.get(member, (start - (index - row) * chunk, 0))
             pieces[member] = (place, so_far + sectors)

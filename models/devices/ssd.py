@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.devices.spec import SsdSpec
-from models.seams import Write
+from models.seams import BatchDevice, BlockDevice, Write
 from sim.engine import Environment
 from sim.units import SECTOR_BYTES, S
 
 
-class Ssd:
+class Ssd(BlockDevice, BatchDevice):
     """One drive.  Everything is first come, first served, so a request's end is known when it comes."""
 
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
         self._env = env
-        self.batches = self
+        self.batches: BatchDevice | None = self
         self.rank = env.next_rank()
         self._link = spec.link
         self._command_ns = spec.command_time

@@ -13,17 +13,17 @@ from collections.abc import Callable
 from models.devices.cached_runs import CachedRuns
 from models.devices.piece import Piece
 from models.devices.spec import WriteCacheSpec
-from models.seams import BlockDevice, Write
+from models.seams import BatchDevice, BlockDevice, Write
 from sim.engine import Environment
 from sim.units import SECTOR_BYTES, S
 
 
-class WriteCache:
+class WriteCache(BlockDevice):
     """The cache and what it still holds."""
 
     def __init__(self, *, env: Environment, spec: WriteCacheSpec, name: str, behind: BlockDevice) -> None:
         self._env = env
-        self.batches = None
+        self.batches: BatchDevice | None = None
         self._behind = behind
         self._rank = env.next_rank()
         self._link = spec.link

@@ -7,11 +7,12 @@ maps what the walk could not.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from models.filesystems.conversions import Conversions, Submission, Workers
@@ -38,7 +39,7 @@ from models.filesystems.page_walk import (
 )
 from models.filesystems.spec import FlusherCosts
 from models.page_cache.pages import DELAYED, RESERVED, map_blocks
-from models.seams import UNLIMITED_PAGES, Bio, Site, Thread
+from models.seams import UNLIMITED_PAGES, Bio, Filesystem, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
 from sim.engine import Steps, Wait
 from sim.laws import require
@@ -47,14 +48,10 @@ from sim.units import PAGE_SECTORS
 _BIOS: Final = 1_024
 
 
-class DelallocFilesystem(ABC):
-    """One mounted filesystem; blocks are given as *unwritten* ones or not.
+@mypyc_attr(allow_interpreted_subclasses=True)
+class DelallocFilesystem(Filesystem):
+    """One mounted filesystem; blocks are given as *unwritten* ones or not."""
 
-    ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
-    """
-
-    group_blocks: int
-    group_label: str
     one_run_pages: int
     """How long a file may become and still be one run."""
     _blocks: int
@@ -133,23 +130,25 @@ class DelallocFilesystem(ABC):
         """See `Filesystem.zero_end`."""
         raise AssertionError(f"{type(self).__name__} never stops in the middle of writes")
 
-    def close(self, inode: Any) -> None:
+    def close(self, inode: FileInode) -> None:
         """See `Filesystem.close`."""
-        if inode.file is OPEN:
+        file = inode.file
+        if file is OPEN:
             inode.file = CLOSED
-        elif isinstance(inode.file, PagedFile):
-            inode.file.open = False
+        elif isinstance(file, PagedFile):
+            file.open = False
             self._released(inode)
 
-    def write_pages(self, thread: Thread, inode: Any, budget_pages: int) -> Generator[Wait, None, int]:
+    def write_pages(self, thread: Thread, inode: FileInode, budget_pages: int) -> Generator[Wait, None, int]:
         """See `Filesystem.write_pages`: from the writeback index on, or, with a sync's unlimited budget, the
         whole file (range_cyclic 0).
         """
-        if isinstance(inode.file, OneRun):
+        file = inode.file
+        if isinstance(file, OneRun):
             if inode.dirty_pages <= budget_pages:
                 return self._write_run(thread, inode)
-            self._page(inode)
-        return self._write_paged(thread, inode, inode.file, budget_pages)
+            file = self._page(inode)
+        return self._write_paged(thread, inode, file, budget_pages)
 
     def _run_bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
         """The *pages* of a file of one run lie from *block* on, and go under writeback with these bios."""
@@ -238,10 +237,10 @@ class DelallocFilesystem(ABC):
     def _mapped(self, inode: Any, extents: int) -> None:
         """So many *extents* of *inode* were given blocks, each in a transaction of its own."""
 
-    def _released(self, inode: Any) -> None:  # noqa: B027
+    def _released(self, inode: Any) -> None:
         """What the last close does to a file that is kept page by page."""
 
-    def _converted(self, inode: Any, ranges: int) -> None:  # noqa: B027
+    def _converted(self, inode: Any, ranges: int) -> None:
         """So many *ranges* of *inode* became written extents."""
 
     @abstractmethod
@@ -262,10 +261,10 @@ class DelallocFilesystem(ABC):
         (`models.filesystems.page_walk`).
         """
 
-    def _lock(self, thread: Thread, inode: Any) -> None:  # noqa: B027
+    def _lock(self, thread: Thread, inode: Any) -> None:
         """Take the locks of an allocation, which the walk found to be free."""
 
-    def _unlock(self, inode: Any) -> None:  # noqa: B027
+    def _unlock(self, inode: Any) -> None:
         """Release them."""
 
     @abstractmethod

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.seams import Site
+from sim.streams import one_by_one
 
 _DICE: Final = 4_096
 
@@ -22,7 +22,7 @@ class Dice:
 
     def __init__(self, site: Site, name: str) -> None:
         self._draw = draw = site.variations(name)
-        self.throw = chain.from_iterable(iter(lambda: draw(_DICE).tolist(), None)).__next__
+        self.throw = one_by_one(lambda: draw(_DICE).tolist())
         self.array: NDArray[np.float64] = np.empty(0)
         self.at = 0
 

@@ -6,7 +6,7 @@ mapping.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from models.page_cache.file_pages import FilePages
 from models.seams import Inode, Superblock, Wb
@@ -24,8 +24,10 @@ class OneRun:
         self.open = is_open
 
 
-OPEN, CLOSED = OneRun(True), OneRun(False)
-"""The two of them there are: a process has the file open, or none has."""
+OPEN: Final = OneRun(True)
+"""A process has the file open."""
+CLOSED: Final = OneRun(False)
+"""None has; there are no more than these two."""
 
 
 class PagedFile(FilePages):

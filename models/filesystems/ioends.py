@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from models.seams import Thread
+from models.seams import Inode, Thread
 from models.vfs.superblock import Flight
 from sim.engine import PARK, Environment, Steps, Wait
 
-IoEnd = tuple[Any, Flight, int]
+IoEnd = tuple[Inode, Flight, int]
 """An inode, under which flight it went, and how many pages."""
 
 

@@ -18,11 +18,9 @@ class ParallelSpec(FlusherSpec):
     contexts: Count
 
 
-class Parallel(ContextFlushers):
+def parallel(*, spec: ParallelSpec, **parts: Any) -> ContextFlushers:
     """Several contexts, and as many threads, for each device."""
-
-    def __init__(self, *, spec: ParallelSpec, **parts: Any) -> None:
-        super().__init__(contexts=spec.contexts, **parts)
+    return ContextFlushers(contexts=spec.contexts, **parts)
 
 
-SPEC, COMPONENT = ParallelSpec, Parallel
+SPEC, COMPONENT = ParallelSpec, parallel

@@ -14,11 +14,9 @@ class PerBdiSpec(FlusherSpec):
     kind: Literal["per_bdi"] = "per_bdi"
 
 
-class PerBdi(ContextFlushers):
+def per_bdi(*, spec: PerBdiSpec, **parts: Any) -> ContextFlushers:
     """One context, and one thread, for each device."""
-
-    def __init__(self, *, spec: PerBdiSpec, **parts: Any) -> None:
-        super().__init__(contexts=1, **parts)
+    return ContextFlushers(contexts=1, **parts)
 
 
-SPEC, COMPONENT = PerBdiSpec, PerBdi
+SPEC, COMPONENT = PerBdiSpec, per_bdi

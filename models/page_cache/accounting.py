@@ -7,14 +7,15 @@ consumers of memory, zones.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.seams import Wb
 from sim.units import PAGE_BYTES
 
 
-class Thresholds(NamedTuple):
+@dataclass(frozen=True)
+class Thresholds:
     """Pages: where background writeback starts, and where writers stop."""
 
     background: int
@@ -32,9 +33,10 @@ class PageCache:
     """
 
     __slots__ = (
+        "_background_ratio",
         "_fixed",
-        "_limits",
         "_memory_bytes",
+        "_ratio",
         "_room",
         "_slab_bytes",
         "cached_inodes",
@@ -45,7 +47,8 @@ class PageCache:
         self._memory_bytes = memory.memory - memory.kernel_reserve
         self._slab_bytes = memory.inode_slab_bytes
         self._room = self._memory_bytes // (PAGE_BYTES + memory.inode_slab_bytes)
-        self._limits = limits
+        # Copies: a spec's own attributes are slow to read.
+        self._background_ratio, self._ratio = limits.dirty_background_ratio, limits.dirty_ratio
         self._fixed: Thresholds | None = None
         if limits.dirty_bytes is not None and limits.dirty_background_bytes is not None:
             self._fixed = Thresholds(
@@ -62,12 +65,18 @@ class PageCache:
     @property
     def dirty(self) -> int:
         """Pages that are dirty and not yet under writeback."""
-        return sum([wb.dirty for wb in self.wbs])
+        pages = 0
+        for wb in self.wbs:
+            pages += wb.dirty
+        return pages
 
     @property
     def nr_dirty(self) -> int:
         """The same with those under writeback: by these, writers are judged."""
-        return sum([wb.nr_dirty for wb in self.wbs])
+        pages = 0
+        for wb in self.wbs:
+            pages += wb.nr_dirty
+        return pages
 
     @property
     def writeback(self) -> int:
@@ -103,8 +112,4 @@ class PageCache:
         if self._fixed is not None:
             return self._fixed
         dirtyable = self.dirtyable_pages()
-        limits = self._limits
-        return Thresholds(
-            dirtyable * limits.dirty_background_ratio // 100,
-            dirtyable * limits.dirty_ratio // 100,
-        )
+        return Thresholds(dirtyable * self._background_ratio // 100, dirtyable * self._ratio // 100)

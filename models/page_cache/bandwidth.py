@@ -5,8 +5,10 @@ In the kernel's integer arithmetic: times are jiffies, rates pages per second.
 
 from __future__ import annotations
 
+from models.seams import Bandwidth
 
-class WriteBandwidth:
+
+class WriteBandwidth(Bandwidth):
     """The estimates in struct bdi_writeback; whoever throttles says from where they start, and moves them."""
 
     __slots__ = (
@@ -23,12 +25,12 @@ class WriteBandwidth:
         self.start(0)
 
     def start(self, pages_per_s: int) -> None:
-        """Nothing was measured yet: INIT_BW."""
+        """See `Bandwidth.start`: INIT_BW."""
         self.write = self.avg_write = self.dirty_ratelimit = self.balanced_ratelimit = pages_per_s
         self.stamp = self.dirtied_stamp = self.written_stamp = 0
 
     def update_write(self, elapsed: int, written: int, hz: int) -> None:
-        """*written* pages were completed in the last *elapsed* jiffies."""
+        """See `Bandwidth.update_write`."""
         period = roundup_pow2(3 * hz)
         bandwidth = written * hz
         if elapsed > period:

@@ -14,7 +14,8 @@ from typing import Final
 
 from models.page_cache.accounting import PageCache
 from models.page_cache.shares import EventShares, Member, Proportions
-from models.seams import Flushers, Signals, Thread, Wb, WriteBack
+from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
+from models.signals import Signals
 from models.throttling.spec import CallerWritesSpec
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
@@ -24,7 +25,7 @@ EXCEEDED_POLL_PAGES: Final = 8
 MAX_RATELIMIT_PAGES: Final = 1024  # 4 MiB
 
 
-class Dirtier(Member):
+class RecentDirtier(Member, Dirtier):
     """One writer: the pages since its last check, and what of its dirtying counts as recent."""
 
     __slots__ = ("nr_dirtied",)
@@ -33,8 +34,12 @@ class Dirtier(Member):
         super().__init__()
         self.nr_dirtied = 0
 
+    def dirtied(self, pages: int) -> None:
+        """See `Dirtier.dirtied`."""
+        self.nr_dirtied += pages
 
-def lowered(limit: int, dirtiers: Proportions, dirtier: Dirtier) -> int:
+
+def lowered(limit: int, dirtiers: Proportions, dirtier: RecentDirtier) -> int:
     """task_dirty_limit: the *limit* less up to an eighth, as *dirtier* did more or less of the recent
     dirtying.
     """
@@ -42,7 +47,7 @@ def lowered(limit: int, dirtiers: Proportions, dirtier: Dirtier) -> int:
     return limit - limit // 8 * dirtier.recent // dirtiers.whole
 
 
-class CallerWrites:
+class CallerWrites(Throttle):
     """balance_dirty_pages for the writers of all contexts."""
 
     _flushers: Flushers
@@ -77,9 +82,9 @@ class CallerWrites:
         for wb in wbs:
             wb.bandwidth.start((self._initial_bandwidth or 0) // PAGE_BYTES)
 
-    def dirtier(self) -> Dirtier:
+    def dirtier(self) -> RecentDirtier:
         """See `Throttle`."""
-        return Dirtier()
+        return RecentDirtier()
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
         """See `Throttle`: bdi_update_bandwidth, at most every 200 ms, where there is one."""
@@ -97,11 +102,11 @@ class CallerWrites:
         left = max(pages - self._cache.nr_dirty, 0) + wb.nr_dirty
         return min(self._shares.share(wb, pages), max(left, 0)) if len(self._cache.wbs) > 1 else pages
 
-    def poll_pages(self, wb: Wb, dirtier: Dirtier) -> int:
+    def poll_pages(self, wb: Wb, dirtier: RecentDirtier) -> int:
         """See `Throttle`."""
         return EXCEEDED_POLL_PAGES if wb.dirty_exceeded else self._ratelimit_pages
 
-    def balance(self, thread: Thread, wb: Wb, dirtier: Dirtier) -> Steps:
+    def balance(self, thread: Thread, wb: Wb, dirtier: RecentDirtier) -> Steps:
         """balance_dirty_pages: write back one and a half times what was dirtied, or wait until others
         have.
         """

@@ -14,7 +14,8 @@ from typing import Final
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import roundup_pow2
 from models.page_cache.shares import FlexShares
-from models.seams import Flushers, Signals, Thread, Wb, WriteBack
+from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
+from models.signals import Signals
 from models.throttling.spec import IoLessSpec
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
@@ -25,7 +26,7 @@ EXCEEDED_POLL_PAGES: Final = 8  # 32 KiB
 FIXED: Final = 10  # RATELIMIT_CALC_SHIFT
 
 
-class Dirtier:
+class PausedDirtier(Dirtier):
     """One writer: what current->nr_dirtied and its companions hold; pauses are in jiffies."""
 
     __slots__ = ("nr_dirtied", "nr_dirtied_pause", "paused_when")
@@ -34,6 +35,10 @@ class Dirtier:
         self.nr_dirtied = 0
         self.nr_dirtied_pause = POLL_PAGES
         self.paused_when = 0
+
+    def dirtied(self, pages: int) -> None:
+        """See `Dirtier.dirtied`."""
+        self.nr_dirtied += pages
 
 
 class Limit:
@@ -167,7 +172,7 @@ class Control:
         bandwidth.balanced_ratelimit = balanced
 
 
-class IoLessThrottle:
+class IoLessThrottle(Throttle):
     """balance_dirty_pages for the writers of all contexts."""
 
     _flushers: Flushers
@@ -192,9 +197,9 @@ class IoLessThrottle:
         self._shares = FlexShares(env, cache.wbs)
         self.controls: dict[Wb, Control] = {}
 
-    def dirtier(self) -> Dirtier:
+    def dirtier(self) -> PausedDirtier:
         """See `Throttle`."""
-        return Dirtier()
+        return PausedDirtier()
 
     def share(self, wb: Wb, pages: int) -> int:
         """See `Throttle`."""
@@ -211,13 +216,13 @@ class IoLessThrottle:
         """See `Throttle`: wb_update_bandwidth."""
         self.controls[wb].update(self._env.now // self._jiffy_ns, since_ns // self._jiffy_ns, None)
 
-    def poll_pages(self, wb: Wb, dirtier: Dirtier) -> int:
+    def poll_pages(self, wb: Wb, dirtier: PausedDirtier) -> int:
         """See `Throttle`."""
         if wb.dirty_exceeded:
             return min(dirtier.nr_dirtied_pause, EXCEEDED_POLL_PAGES)
         return dirtier.nr_dirtied_pause
 
-    def balance(self, thread: Thread, wb: Wb, dirtier: Dirtier) -> Steps:
+    def balance(self, thread: Thread, wb: Wb, dirtier: PausedDirtier) -> Steps:
         """balance_dirty_pages: sleep as long as this task's share of the bandwidth demands."""
         cache, control, flushers, jiffy_ns = self._cache, self.controls[wb], self._flushers, self._jiffy_ns
         start = self._env.now // jiffy_ns
@@ -267,7 +272,7 @@ class IoLessThrottle:
         if not flushers.in_progress(wb) and cache.dirty > cache.thresholds().background:
             flushers.start_background(wb)
 
-    def _carry(self, dirtier: Dirtier, pause: int, period: int, now: int, pages: int) -> None:
+    def _carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
         """Too short a pause is not taken but credited, unless the task thought for over a second."""
         if pause < -self._hz:
             dirtier.paused_when = now

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from models.seams import Filesystem, Thread, Wb
+from models.seams import Filesystem, Superblock, Thread, Wb
 from models.writeback.wb import BackingDevice
 from sim.engine import Environment, Steps, Wait
 from sim.sync import Completion
@@ -26,12 +26,11 @@ class Flight:
     def add(self, wb: Wb, pages: int) -> None:
         """*pages* of inodes of *wb* go under writeback."""
         self.pages += pages
-        wb.dirty -= pages
+        wb.account_writeback(pages)
 
     def end(self, wb: Wb, pages: int) -> None:
         """They are clean."""
-        wb.nr_dirty -= pages
-        wb.written += pages
+        wb.account_clean(pages)
         self.pages -= pages
         if not self.pages and self._closed:
             self.landed.complete()
@@ -43,7 +42,7 @@ class Flight:
             self.landed.complete()
 
 
-class MountedSuperblock:
+class MountedSuperblock(Superblock):
     """See `models.seams.Superblock`; *first_block* is where its part of the disk begins."""
 
     filesystem: Filesystem

@@ -47,9 +47,8 @@ class BufferedWriter:
         After it, the caller asks `due`.
         """
         task, wb = self._task, inode.wb
-        wb.dirty += pages
-        wb.nr_dirty += pages
-        self._dirtier.nr_dirtied += pages
+        wb.account_dirtied(pages)
+        self._dirtier.dirtied(pages)
         clean = inode.dirty_pages == 0 and not inode.syncing
         inode.dirty_pages += pages
         if clean:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
 
-from models.seams import Site, Thread
+from models.seams import Inode, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
@@ -141,25 +141,26 @@ class FsMark:
             yield ready
         directory = yield from self._directory(thread, mount, top, subdir)
         copy_ns, close_ns, per_subdir = writer.copy_ns(first), writer.close_ns, plan.per_subdir
-        create, append, close = fs.create, fs.append, fs.close
         for number in range(plan.files):
             if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
                 subdir, rotated_ns = (subdir + 1) % max(plan.subdirs, 1), env.now
                 directory = yield from self._directory(thread, mount, top, subdir)
             factor = variation()
             owed_ns, task.owed_ns = task.owed_ns, 0
-            inode = yield from create(thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor))
-            yield writer.dirty(inode, append(inode, first), int(close_ns * factor))
+            inode: Inode = yield from fs.create(
+                thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor)
+            )
+            yield writer.dirty(inode, fs.append(inode, first), int(close_ns * factor))
             if writer.due(inode.wb):
                 yield from writer.balance(inode.wb)
             for pages in others:
                 more_ns = int(writer.copy_ns(pages) * factor)
                 task.system_ns += more_ns
                 yield more_ns
-                yield writer.dirty(inode, append(inode, pages), 0)
+                yield writer.dirty(inode, fs.append(inode, pages), 0)
                 if writer.due(inode.wb):
                     yield from writer.balance(inode.wb)
-            close(inode)
+            fs.close(inode)
             if (ready := processors.reschedule(task)) is not None:
                 yield ready
         processors.leave(task)

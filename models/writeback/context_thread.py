@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import deque
 from itertools import cycle
 
+from mypy_extensions import mypyc_attr
+
 from models.page_cache.accounting import PageCache
-from models.seams import Site, Thread, Wb
+from models.seams import Flushers, Site, Thread, Wb
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice, WritebackContext
 from models.writeback.work import Work
@@ -72,7 +74,8 @@ class ContextThread:
                 yield PARK
 
 
-class ContextFlushers:
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ContextFlushers(Flushers):
     """See `models.seams.Flushers`: *contexts* of each device, each with a thread of its own.
 
     New inodes get one of the contexts in turn.

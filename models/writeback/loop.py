@@ -10,7 +10,8 @@ from collections.abc import Generator
 from typing import Final
 
 from models.page_cache.accounting import PageCache
-from models.seams import UNLIMITED_PAGES, Signals, Thread, Throttle, Wb
+from models.seams import UNLIMITED_PAGES, Thread, Throttle, Wb
+from models.signals import Signals
 from models.writeback.spec import WritebackCosts, WritebackRules
 from models.writeback.work import Work
 from sim.engine import Environment, Steps, Wait

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
+from models.block.queue import Queue
 from models.page_cache.accounting import PageCache
 from models.page_cache.bandwidth import WriteBandwidth
-from models.seams import Inode, Site, Wb
+from models.seams import Bandwidth, Inode, Site, Wb
 from models.writeback.spec import WritebackRules
 from models.writeback.work import Work
 from sim.laws import require
 from sim.sync import SpinLock
 
 
-class WritebackContext:
+class WritebackContext(Wb):
     """See `models.seams.Wb`: b_dirty, b_io and b_more_io, oldest first, under one list_lock; and its page
     counts.
     """
@@ -41,7 +41,7 @@ class WritebackContext:
         self.b_dirty: deque[Inode] = deque()
         self.b_io: deque[Inode] = deque()
         self.b_more_io: deque[Inode] = deque()
-        self.bandwidth = WriteBandwidth()
+        self.bandwidth: Bandwidth = WriteBandwidth()
         self.dirty = 0
         self.nr_dirty = 0
         self.written = 0
@@ -52,6 +52,20 @@ class WritebackContext:
     def dirtied(self) -> int:
         """Pages that ever became dirty."""
         return self.nr_dirty + self.written
+
+    def account_dirtied(self, pages: int) -> None:
+        """See `Wb.account_dirtied`."""
+        self.dirty += pages
+        self.nr_dirty += pages
+
+    def account_writeback(self, pages: int) -> None:
+        """See `Wb.account_writeback`."""
+        self.dirty -= pages
+
+    def account_clean(self, pages: int) -> None:
+        """See `Wb.account_clean`."""
+        self.nr_dirty -= pages
+        self.written += pages
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """See `Wb.add`; also redirty_tail."""
@@ -121,7 +135,7 @@ class BackingDevice:
 
     next_wb: Callable[[], Wb]
 
-    def __init__(self, name: str, queue: Any, site: Site, ranks: set[int]) -> None:
+    def __init__(self, name: str, queue: Queue, site: Site, ranks: set[int]) -> None:
         self.name = name
         self.queue = queue
         self.site = site

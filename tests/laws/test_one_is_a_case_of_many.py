@@ -9,11 +9,12 @@ import pytest
 from experiments.config import parse
 from models.machine import Machine, build
 from models.scenario import Scenario
-from models.seams import Signals, Thread
+from models.seams import Thread
+from models.signals import Signals
 from models.vfs.sync import sync
 from sim.engine import Steps
 from sim.units import MS, S
-from tests.harness import FIO, loop_config, only
+from tests.harness import FIO, attributes_of, loop_config, only
 
 RANDOM = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m"
 ONE = loop_config(f"{RANDOM} --name=a --directory=/a --name=b --directory=/b", dirty_mib=8)
@@ -54,7 +55,7 @@ def test_watching_changes_nothing(overrides: tuple[str, ...]) -> None:
     what = scenario(ONE, *overrides)
     unwatched = measured(run(what))
     heard = {}
-    for name in Signals.__slots__:
+    for name in attributes_of(Signals()):
         signals, told = Signals(), [0]
 
         def count(_: str, told: list[int] = told, **__: object) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.filesystems.delalloc import DelallocFilesystem
-from models.filesystems.ext4.inodes import Ext4File, Ext4Inode, group_of
+from models.filesystems.ext4.inodes import Directory, Ext4File, Ext4Inode, group_of
 from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.layout import (
     GROUP_PREALLOC_PAGES,
@@ -84,7 +84,6 @@ class Ext4(DelallocFilesystem):
             site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=self._mballoc, journal=self._journal,
             cache=cache,
         )  # fmt: skip
-        self.mkdir, self.create = self._names.mkdir, self._names.create
 
     @property
     def log_bytes(self) -> int:
@@ -96,6 +95,16 @@ class Ext4(DelallocFilesystem):
         super().check()
         self._mballoc.check()
         self._journal.check()
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
+        """See `Filesystem.mkdir`."""
+        return self._names.mkdir(thread)
+
+    def create(
+        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, Ext4Inode]:
+        """See `Filesystem.create`."""
+        return self._names.create(thread, directory, lead_ns, factor, then_ns)
 
     def _free_extents(self) -> Iterable[Free]:
         yield from self._mballoc.extents()

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from models.block.queue import Queue
 from models.filesystems.ext4.spec import JournalSpec
 from models.seams import Bio, Site, Thread
 from sim.engine import PARK, Steps, Task
@@ -31,7 +32,14 @@ class Journal:
     """One journal, and its thread."""
 
     def __init__(
-        self, *, site: Site, queue: Any, spec: JournalSpec, block_ns: int, start_block: int, first_block: int
+        self,
+        *,
+        site: Site,
+        queue: Queue,
+        spec: JournalSpec,
+        block_ns: int,
+        start_block: int,
+        first_block: int,
     ) -> None:
         self._env = site.env
         self._urgent = site.urgent

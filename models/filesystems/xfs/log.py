@@ -10,8 +10,9 @@ idle log.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Final
 
+from models.block.queue import Queue
 from models.filesystems.xfs.spec import LogCosts, LogSpec
 from models.page_cache.accounting import PageCache
 from models.seams import Bio, Site, Thread
@@ -31,7 +32,7 @@ class MetaBuffer:
         self.checkpoint = 0
 
 
-NO_BUFFER = MetaBuffer(0, 0)
+NO_BUFFER: Final = MetaBuffer(0, 0)
 """The buffer of nothing."""
 
 
@@ -42,7 +43,7 @@ class XfsLog:
         self,
         *,
         site: Site,
-        queue: Any,
+        queue: Queue,
         spec: LogSpec,
         costs: LogCosts,
         start_sector: int,

@@ -21,7 +21,7 @@ from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import CALLS, LEFT, PAGE, UNCOUNTED
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
-from models.filesystems.xfs.inodes import XfsInode
+from models.filesystems.xfs.inodes import Directory, XfsInode
 from models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
@@ -101,11 +101,10 @@ class Xfs(DelallocFilesystem):
             site.env, ioend_worker, rules.unwritten, self._log_inode,
             partial(self._log.lock.section, ioend_worker.task, self._commit_ns, flusher_costs.ioend_ns),
         )  # fmt: skip
-        names = XfsNames(
+        self._names = XfsNames(
             site=site, sb=sb, spec=spec, costs=writer_costs, commit_ns=self._commit_ns, groups=self.groups,
             log=self._log, cache=cache,
         )  # fmt: skip
-        self.mkdir, self.create = names.mkdir, names.create
 
     def _new_log(self, spec: XfsSpec, costs: XfsFlusherCosts, cache: PageCache) -> XfsLog:
         """The log, in the middle group, where mkfs puts it."""
@@ -128,6 +127,16 @@ class Xfs(DelallocFilesystem):
         for group in self.groups:
             group.free.check()
         self._log.check()
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
+        """See `Filesystem.mkdir`."""
+        return self._names.mkdir(thread)
+
+    def create(
+        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, XfsInode]:
+        """See `Filesystem.create`."""
+        return self._names.create(thread, directory, lead_ns, factor, then_ns)
 
     def _free_extents(self) -> Iterable[Free]:
         for group in self.groups:

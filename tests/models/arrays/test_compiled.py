@@ -12,6 +12,7 @@ import pytest
 
 from models.arrays import compiled as module
 from models.arrays.compiled import compiled, portable
+from sim import COMPILED
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -53,17 +54,18 @@ def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
     user, other = tmp_path / "block" / "user.py", tmp_path / "block" / "other.py"
     user.write_text("from models.arrays.compiled import compiled\n")
     other.write_text("x = 1\n")
-    first = module._kept_in(tmp_path)
+    first = module._kept_in(tmp_path, "light")
     assert first.parent == tmp_path / "__pycache__"
-    assert first.name.startswith("numba-")
-    assert len(first.name) == len("numba-") + 16
+    assert first.name.startswith("numba-light-")
+    assert len(first.name) == len("numba-light-") + 16
+    assert module._kept_in(tmp_path, "compiled").name == first.name.replace("light", "compiled")
     other.write_text("x = 2\n")
-    assert module._kept_in(tmp_path) == first
+    assert module._kept_in(tmp_path, "light") == first
     user.write_text("from models.arrays.compiled import compiled, portable\n")
-    assert module._kept_in(tmp_path) != first
+    assert module._kept_in(tmp_path, "light") != first
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
-    assert module._kept_in(tmp_path).parent == Path.home() / ".cache" / "wbsim"
-    assert str(module._kept_in(MODELS)) == numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    assert module._kept_in(tmp_path, "light").parent == Path.home() / ".cache" / "wbsim"
+    assert str(module._kept_in(MODELS, "compiled" if COMPILED else "light")) == numba.config.CACHE_DIR  # type: ignore[attr-defined]
 
 
 def is_held(lock: Path) -> bool:

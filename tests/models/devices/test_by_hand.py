@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from models.devices.disk import Disk
 from models.devices.null import NullDevice
@@ -123,6 +124,7 @@ def test_a_disk_s_service_over_its_whole_curve() -> None:
     assert device.service_ns(640_000, 640_001) == 512 * 10**9 // 136_000_000
 
 
+@pytest.mark.source
 def test_a_disk_sweeps_upwards_and_begins_anew() -> None:
     """The first goes alone; what came meanwhile follows in the order of place from the head on, then from the
     lowest; adjacent writes go as one. In the cache, each takes 512 ns a sector on the link.

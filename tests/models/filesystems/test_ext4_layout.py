@@ -138,6 +138,7 @@ def test_where_fewer_blocks_than_the_window_are_held(page: int, count: int, got:
 
 
 @pytest.mark.parametrize(("page", "group"), [(0, 77), (1, 5), (2, 77), (3, 77), (4, 9)])
+@pytest.mark.source
 def test_the_group_of_the_block_in_front(page: int, group: int) -> None:
     """Or another, where there is none: what is delayed or held has none yet."""
     of = file("mdhm.", {0: 5 * 32_768 + 7, 2: 3 * 32_768, 3: 9 * 32_768})

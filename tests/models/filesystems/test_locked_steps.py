@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from experiments.config import parse
 from models.filesystems.page_walk import ALLOCATING, ELAPSED, MAPPED_EXTENTS
 from models.machine import build
@@ -16,6 +18,7 @@ TEXT = loop_config(
 """Two contexts and six files."""
 
 
+@pytest.mark.source
 def test_a_step_that_gives_no_blocks_takes_no_locks() -> None:
     """Though others' events come before its end; one that gives blocks takes them there, and one that ends in
     the middle of an allocation takes them anyhow.

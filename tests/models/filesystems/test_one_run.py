@@ -10,7 +10,8 @@ from experiments.config import parse
 from models.block.queue import Queue
 from models.filesystems.delalloc import DelallocFilesystem
 from models.machine import build
-from models.seams import Signals, Thread
+from models.seams import Thread
+from models.signals import Signals
 from sim.engine import Environment, Steps
 from sim.units import S
 from tests.harness import loop_config, only, run_for

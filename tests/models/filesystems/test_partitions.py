@@ -9,7 +9,7 @@ import pytest
 from experiments.config import parse
 from models.filesystems.xfs.free_space import FreeSpace
 from models.machine import build
-from models.seams import Signals
+from models.signals import Signals
 
 TEXT = """\
 title = "two filesystems on one disk"

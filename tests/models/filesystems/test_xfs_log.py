@@ -79,6 +79,7 @@ def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
     assert only(narrow.programs).iterations[-1].end_ns >= only(wide.programs).iterations[-1].end_ns
 
 
+@pytest.mark.source
 def test_large_files_wait_for_log_space_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flusher finds the log full three times, for a second each: nothing is on the disk before."""
     size = {"workload.file_size": 64 * MIB}

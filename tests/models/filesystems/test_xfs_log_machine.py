@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -148,4 +149,4 @@ class XfsLogs(RuleBasedStateMachine):
 
 
 XfsLogs.TestCase.settings = settings(max_examples=50, stateful_step_count=40)
-TestXfsLogs: Any = XfsLogs.TestCase
+TestXfsLogs: Any = pytest.mark.source(XfsLogs.TestCase)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -12,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from models.page_cache.accounting import PageCache
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.seams import Inode
+from models.throttling.io_less import PausedDirtier
 from models.vfs.spec import WriteCosts
 from models.vfs.superblock import Flight, MountedSuperblock
 from models.vfs.write import BufferedWriter
@@ -35,7 +37,7 @@ class Lists(RuleBasedStateMachine):
             MemorySpec(memory=64 * MIB, kernel_reserve=0, inode_slab_bytes=0),
             DirtyLimits(dirty_background_ratio=10, dirty_ratio=20),
         )
-        throttle: Any = SimpleNamespace(dirtier=lambda: SimpleNamespace(nr_dirtied=0))
+        throttle: Any = SimpleNamespace(dirtier=PausedDirtier)
         thread: Any = SimpleNamespace(task=env.task("writer"))
         costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
         self.writer = BufferedWriter(env=env, thread=thread, costs=costs, throttle=throttle)
@@ -182,4 +184,4 @@ class Lists(RuleBasedStateMachine):
 
 
 Lists.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
-TestLists: Any = Lists.TestCase
+TestLists: Any = pytest.mark.source(Lists.TestCase)

@@ -11,8 +11,8 @@ import pytest
 from models.page_cache.accounting import Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
 from models.page_cache.shares import Proportions
-from models.seams import Signals
-from models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, Dirtier, lowered
+from models.signals import Signals
+from models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
 from models.throttling.spec import CallerWritesSpec
 from sim.engine import Environment, Steps, Wait
 from sim.units import MIB, MS
@@ -20,7 +20,7 @@ from sim.units import MIB, MS
 
 def test_a_task_s_own_limit_falls_with_its_share() -> None:
     """A sole writer ends up near seven eighths; one that stopped gets its limit back within a few periods."""
-    proportions, busy, idle = Proportions(1_000), Dirtier(), Dirtier()
+    proportions, busy, idle = Proportions(1_000), RecentDirtier(), RecentDirtier()
     assert lowered(1_000, proportions, busy) == 1_000
     proportions.add(idle, 4_096)
     for _ in range(200):

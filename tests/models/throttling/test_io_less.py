@@ -13,7 +13,7 @@ from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import P13_MACHINE
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
-from models.seams import Signals
+from models.signals import Signals
 from models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
 from models.throttling.spec import IoLessSpec
 from sim.engine import Environment, Steps
@@ -95,7 +95,7 @@ def test_inode_caches_shrink_what_may_be_dirty() -> None:
     cache = PageCache(memory, KERNELS["3.11"].dirty)
     empty = cache.dirtyable_pages()
     assert empty == (memory.memory - memory.kernel_reserve) // PAGE_BYTES
-    assert cache.thresholds() == (empty // 10, empty // 5)
+    assert cache.thresholds() == Thresholds(empty // 10, empty // 5)
     cache.cached_inodes = 10**8
     assert cache.reclaiming
     share = PAGE_BYTES / (PAGE_BYTES + memory.inode_slab_bytes)

@@ -9,6 +9,7 @@ from typing import Any
 from models.seams import Thread
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Environment, Steps, Task, Wait
+from tests.harness import context
 
 
 def mounted(env: Environment) -> MountedSuperblock:
@@ -23,11 +24,6 @@ def mounted(env: Environment) -> MountedSuperblock:
     sb = MountedSuperblock(env, "mnt", SimpleNamespace(), 0)  # type: ignore[arg-type]
     sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
     return sb
-
-
-def context() -> Any:
-    """A writeback context with 100 dirty pages."""
-    return SimpleNamespace(dirty=100, nr_dirty=100, written=0)
 
 
 def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
@@ -52,7 +48,8 @@ def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
 def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
     """60 pages end at 30 and at 70; 10 that came at 20 end at 500. Two who wait go on at 70."""
     env = Environment()
-    sb, wb = mounted(env), context()
+    sb, wb = mounted(env), context(env)
+    wb.account_dirtied(100)
     first = sb.flight
     first.add(wb, 60)
     woken: list[int] = []

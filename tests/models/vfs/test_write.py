@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from models.throttling.io_less import PausedDirtier
 from models.vfs.spec import WriteCosts
 from models.vfs.write import BufferedWriter
-from models.writeback.wb import WritebackContext
 from sim.engine import PARK, Environment
-from sim.sync import HandOff, SpinLock
+from tests.harness import context
 
 
 class Writer:
@@ -19,9 +19,8 @@ class Writer:
         self.env = Environment()
         self.env.now = 1_000
         self.asked: list[Any] = []
-        cache: Any = SimpleNamespace(wbs=[])
-        self.wb = WritebackContext("vda", SpinLock(self.env, "list_lock", HandOff(0, 0)), cache)
-        self.dirtier: Any = SimpleNamespace(nr_dirtied=0)
+        self.wb = context(self.env)
+        self.dirtier = PausedDirtier()
         throttle: Any = SimpleNamespace(
             dirtier=lambda: self.dirtier, poll_pages=lambda wb, dirtier: poll,
             balance=lambda *parts: self.asked.append(parts),

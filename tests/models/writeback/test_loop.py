@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from models.seams import UNLIMITED_PAGES, Signals
+from models.seams import UNLIMITED_PAGES
+from models.signals import Signals
 from models.writeback.loop import Writeback
 from models.writeback.wb import WritebackContext
 from models.writeback.work import Work

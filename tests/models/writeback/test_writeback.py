@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from experiments.config import parse
 from models.machine import LIGHT, STOCK, Machine, build
-from models.seams import Signals
+from models.signals import Signals
 from models.writeback.work import Work
 from sim.units import MIB, S
-from tests.harness import FIO, loop_config, only, run_small, small_scenario
+from tests.harness import FIO, attributes_of, loop_config, only, run_small, small_scenario
 
 
 def iterations(machine: Machine) -> list[Any]:
@@ -111,6 +111,7 @@ def test_more_streams_than_the_plug_holds_do_not_merge() -> None:
 
 
 @pytest.mark.parametrize("patched", [False, True])
+@pytest.mark.stock
 def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> None:
     """Same seed, same results to the last ns, on the light waits and on stock SimPy."""
 
@@ -120,7 +121,7 @@ def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> N
         return (
             iterations(machine), only(machine.queues).stat, [lock.stat for lock in machine.locks],
             only(machine.programs).system_ns, only(machine.mounts).filesystem.log_bytes,
-            [getattr(wb.bandwidth, name) for name in wb.bandwidth.__slots__],
+            [getattr(wb.bandwidth, name) for name in attributes_of(wb.bandwidth)],
         )  # fmt: skip
 
     assert trace(LIGHT) == trace(STOCK)
@@ -135,6 +136,7 @@ def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> N
         ("2.6.34", "n10-xfs", "--rw=randwrite --nrfiles=2 --filesize=6m --name=a --name=b --directory=/b"),
     ],
 )
+@pytest.mark.stock
 def test_large_files_run_on_stock_simpy(kernel: str, filesystem: str, command: str) -> None:
     """Compiled walks end where the light engine would have had an event: the same results to the last ns."""
     text = loop_config(f"{FIO} {command}", dirty_mib=4, kernel=kernel, filesystem=filesystem)
