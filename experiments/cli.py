@@ -8,6 +8,7 @@ Results go to stdout, everything else to stderr.  Exit status: 0 done; 1 a claim
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -18,11 +19,18 @@ from typing import Any, NoReturn
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     arguments = _parser().parse_args(argv)
-    from experiments.problems import BadInput
-    from sim.laws import LawBroken
-
+    if getattr(arguments, "engine", None) is not None:
+        os.environ["WBSIM_ENGINE"] = arguments.engine
     try:
+        from experiments.problems import BadInput
+        from sim.laws import LawBroken
+
         status: int = arguments.command(arguments)
+    except ImportError as error:
+        if error.name != "wbsim_compiled":
+            raise
+        print(f"wbsim: {error}", file=sys.stderr)
+        return 2
     except BadInput as error:
         for problem in error.problems:
             print(f"wbsim: {problem}", file=sys.stderr)
@@ -164,6 +172,11 @@ def _common(parser: ArgumentParser) -> None:
     parser.add_argument("--seed", type=_natural, default=1)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the results there")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument(
+        "--engine",
+        choices=["simpy", "light", "compiled"],
+        help="all give the same results; compiled by default where it was built, else light",
+    )
 
 
 def _natural(text: str) -> int:

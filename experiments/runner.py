@@ -21,7 +21,7 @@ from experiments.config import Case
 from experiments.problems import bad
 from experiments.progress import Meter, Progress
 from models.block.queue import Queue
-from models.machine import LIGHT, Machine, Primitives, build
+from models.machine import Machine, Primitives, build
 from models.scenario import Scenario
 from models.seams import Filesystem, NoSpace
 from models.workloads.spec import Iteration
@@ -124,7 +124,7 @@ def run_case(
     case: Case,
     seed: int,
     replication: int = 0,
-    primitives: Primitives = LIGHT,
+    primitives: Primitives | None = None,
     tell: Tell | None = None,
 ) -> Outcome:
     """Simulate *case* to its end, and *tell* of each iteration.
@@ -279,7 +279,9 @@ def run_all(jobs: Sequence[tuple[Case, int]], seed: int, progress: bool) -> list
     ) as pool:
         futures = [pool.submit(_run_job, case, seed, replication) for case, replication in jobs]
         try:
-            while progress and wait(futures, timeout=0.5, return_when=FIRST_EXCEPTION).not_done:
+            running = progress
+            while running:
+                running = bool(wait(futures, timeout=0.5, return_when=FIRST_EXCEPTION).not_done)
                 while not told.empty():
                     meter.note(*told.get())
                 meter.show()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import simpy
 
@@ -16,7 +16,8 @@ from models.block.thread import BlockThread
 from models.devices.spec import DeviceSpec
 from models.page_cache.accounting import PageCache
 from models.scenario import ProgramSpec, Scenario
-from models.seams import BlockDevice, Flushers, Signals, Site, Thread, Throttle
+from models.seams import BlockDevice, Flushers, Site, Thread, Throttle
+from models.signals import Signals
 from models.variants import component_of
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.sync import sync
@@ -24,8 +25,11 @@ from models.vfs.write import BufferedWriter
 from models.workloads.spec import Workload
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice
+from sim import COMPILED
+from sim.build import engine
 from sim.cpu import Processors
 from sim.engine import URGENT, Environment
+from sim.interrupts import between_events
 from sim.laws import require
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock
@@ -46,6 +50,8 @@ class Primitives(NamedTuple):
 
 LIGHT = Primitives(Environment, SpinLock, Mutex)
 STOCK = Primitives(StockEnvironment, StockSpinLock, StockMutex)
+PRIMITIVES: Final = {"simpy": STOCK, "light": LIGHT, "compiled": LIGHT}
+"""By the name of an engine (`sim.build`)."""
 
 
 @dataclass
@@ -72,7 +78,8 @@ class Machine:
             GiveUp: it did not end by the scenario's ``give_up``.
             LawBroken: see `check`.
         """
-        self.env.run(self.give_up_ns)
+        with between_events(self.env):
+            self.env.run(self.give_up_ns)
         self.check()
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
@@ -126,10 +133,13 @@ def build(
     scenario: Scenario,
     seed: int,
     replication: int = 0,
-    primitives: Primitives = LIGHT,
+    primitives: Primitives | None = None,
     signals: Signals | None = None,
 ) -> Machine:
-    """The machine of *scenario* with the dice of *seed* and *replication*."""
+    """The machine of *scenario* with the dice of *seed* and *replication*; of the chosen engine's
+    *primitives* by default.
+    """
+    primitives = primitives or PRIMITIVES[engine(COMPILED)]
     return _Builder(scenario, Streams(seed, replication), primitives, signals or Signals()).machine
 
 

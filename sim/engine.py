@@ -21,11 +21,17 @@ from collections.abc import Callable, Container, Generator
 from typing import Any, Final
 
 import simpy
+from mypy_extensions import i64
 from simpy.events import Event
 
-from sim.agenda import Agenda
+from sim import COMPILED
 from sim.beside import Beside
 from sim.entry import FAR_NS, Entry
+
+if COMPILED:
+    from sim.heap import Agenda
+else:
+    from sim.agenda import Agenda
 
 URGENT: Final = 0
 _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
@@ -147,16 +153,16 @@ class Environment:
             GiveUp: work was left at *until*.
             TypeError: a task yielded something that is no wait (a float, None).
         """
-        give_up_ns = until if until is not None else FAR_NS
+        give_up_ns: i64 = until if until is not None else FAR_NS
         agenda = self.agenda
         if not len(agenda):
             return
         # A task that goes on waiting is pushed and the next entry popped in one step.
         entry = agenda.pop()
         while True:
-            when: int = entry.when
+            when: i64 = entry.when
             if when > give_up_ns:
-                raise GiveUp(f"still {len(agenda) + 1} events to come at {give_up_ns / 1e9:g} s")
+                raise GiveUp(f"still {len(agenda) + 1} events to come at {int(give_up_ns) / 1e9:g} s")
             self.now = when
             if isinstance(entry, Task):
                 wait: Wait

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-FAR_NS: Final = 1 << 62
-"""Later than any run."""
+from mypy_extensions import i64
+
+FAR_NS: Final = (1 << 62) - 1
+"""Later than any run, and still a machine word with a bit for a tag."""
 
 
 class Entry:
@@ -16,6 +18,6 @@ class Entry:
     __slots__ = ("number", "rank", "when")
 
     def __init__(self, when: int, rank: int, number: int) -> None:
-        self.when = when
-        self.rank = rank
-        self.number = number
+        self.when: i64 = when
+        self.rank: i64 = rank
+        self.number: i64 = number

@@ -7,6 +7,7 @@ file and changes there.  So what is kept stands under the digest of all files th
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from fcntl import LOCK_EX, flock
 from functools import cache
@@ -19,21 +20,26 @@ from typing import IO, Any, Final, TypeVar, cast
 import numba
 from numba.extending import overload, register_jitable
 
+from sim import COMPILED
+
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
-def _kept_in(models: Path) -> Path:
-    """Where what is compiled of *models* is kept: beside them or, if nobody may write there, at home."""
+def _kept_in(models: Path, engine: str) -> Path:
+    """Where what is compiled of *models* is kept: next to them or, if nobody may write there, at home.
+
+    *engine* is which runs, since what is kept names the rules that it calls where that engine has them.
+    """
     digest = blake2b(digest_size=8)
     for source in sorted(models.rglob("*.py")):
         text = source.read_bytes()
         if b"models.arrays.compiled" in text:
             digest.update(text)
     parent = models / "__pycache__" if os.access(models, os.W_OK) else Path.home() / ".cache" / "wbsim"
-    return parent / f"numba-{digest.hexdigest()}"
+    return parent / f"numba-{engine}-{digest.hexdigest()}"
 
 
-_KEPT_IN: Final = _kept_in(Path(__file__).parent.parent)
+_KEPT_IN: Final = _kept_in(Path(__file__).parent.parent, "compiled" if COMPILED else "light")
 numba.config.CACHE_DIR = str(_KEPT_IN)  # type: ignore[attr-defined]
 
 
@@ -93,7 +99,8 @@ def portable(*functions: Callable[..., Any]) -> None:
         if isinstance(function, FunctionType):
             register_jitable(function)
         else:
-            overload(function, strict=False)(_always(_from_source(function)))
+            interpreted = register_jitable(_from_source(function))  # it calls others of its own module
+            overload(function, strict=False)(_always(interpreted))
 
 
 def _always(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,5 +123,6 @@ def _interpreted(name: str) -> ModuleType:
     assert spec is not None, f"{source} is a module"
     assert spec.loader is not None, f"{source} can be loaded"
     module = module_from_spec(spec)
+    sys.modules[module.__name__] = module  # its dataclasses look for it there
     spec.loader.exec_module(module)
     return module

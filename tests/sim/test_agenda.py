@@ -1,4 +1,4 @@
-"""What is to come, against a sorted list."""
+"""What is to come, against a sorted list: on `heapq`, and as the compiled build has it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sim.agenda import Agenda
+from sim import agenda, heap
 from sim.entry import FAR_NS, Entry
 
 Times = st.integers(0, 6)
@@ -17,12 +17,14 @@ def key(entry: Entry) -> tuple[int, int, int]:
     return entry.when, entry.rank, entry.number
 
 
-class AgendaMachine(RuleBasedStateMachine):
+class OnHeapq(RuleBasedStateMachine):
     """Few times and few ranks, so that most entries tie; each has a number of its own."""
+
+    kind: type[agenda.Agenda] | type[heap.Agenda] = agenda.Agenda
 
     @initialize()
     def begin(self) -> None:
-        self.agenda = Agenda()
+        self.agenda = self.kind()
         self.expected: list[Entry] = []
         self.made = 0
 
@@ -63,12 +65,18 @@ class AgendaMachine(RuleBasedStateMachine):
         assert sorted(self.agenda.entries(), key=key) == self.expected
 
 
-TestAgenda = AgendaMachine.TestCase
+class OnMachineIntegers(OnHeapq):
+    kind = heap.Agenda
 
 
-def test_nothing_comes_from_an_empty_one() -> None:
+TestOnHeapq = OnHeapq.TestCase
+TestOnMachineIntegers = OnMachineIntegers.TestCase
+
+
+@pytest.mark.parametrize("kind", [agenda.Agenda, heap.Agenda])
+def test_nothing_comes_from_an_empty_one(kind: type[agenda.Agenda] | type[heap.Agenda]) -> None:
     """To pop is an error; to push and pop gives the entry back."""
-    empty = Agenda()
+    empty = kind()
     with pytest.raises(IndexError):
         empty.pop()
     entry = Entry(5, 2, 0)

@@ -85,6 +85,7 @@ def administered(path: Path, primitives: Primitives) -> tuple[list[int], Machine
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
+@pytest.mark.stock
 def test_an_administrator_s_syncs(filesystem: str, tmp_path: Path) -> None:
     """A plain SimPy process runs sync(2) beside a fio of large files: the same on both engines, and the run
     ends with fio although the process never does.

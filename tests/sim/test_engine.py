@@ -159,6 +159,7 @@ def contention(primitives: Primitives, per_waiter_ns: int) -> tuple[Log, Any, in
 
 
 @pytest.mark.parametrize("per_waiter_ns", [0, 110])
+@pytest.mark.stock
 def test_light_primitives_equal_stock_simpy(per_waiter_ns: int) -> None:
     """The same model on Resource and events gives the same log, counters and spin times, ties included; and
     the same answers to what comes next.

@@ -1,0 +1,84 @@
+"""The optional build: the modules that a run spends its time in, compiled by mypyc from their own source.
+
+Only where WBSIM_COMPILE is set, as `make compiled` and `make wheel` do: otherwise no compiler is needed.
+"""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT))
+os.environ["WBSIM_ENGINE"] = "light"  # an older build need not fit
+from sim.build import PACKAGE, digest  # noqa: E402
+
+# What a run does once, or never: what pydantic and SimPy look into, and what only reads and writes.
+INTERPRETED = {
+    "__init__", "agenda", "beside", "build", "command_line", "eras", "interrupts", "laws", "machine", "param",
+    "scenario", "spec", "stats", "stock", "units", "variants",
+}  # fmt: skip
+INTERPRETED_FOLDERS = {"arrays", "catalogue"}
+
+
+def timed_modules() -> list[str]:
+    """The sources that are compiled, relative to the root: none with a spec, or with functions of Numba's."""
+    return [
+        str(path.relative_to(ROOT))
+        for folder in ("sim", "models")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.stem not in INTERPRETED
+        and path.parent.name not in INTERPRETED_FOLDERS
+        and "import compiled" not in (text := path.read_text())
+        and "Spec):" not in text
+    ]
+
+
+class BuildEngine(build_ext):
+    """Puts the libraries into a package of their own, beside the digest of their sources."""
+
+    def get_ext_fullpath(self, ext_name: str) -> str:
+        """Where the library of a module lies: in the package, below the module's own."""
+        *folders, last = self.get_ext_fullname(ext_name).split(".")
+        return str(Path(self.build_lib, PACKAGE, *folders, self.get_ext_filename(last)))
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile on all processors."""
+
+        def compile_one(source: str) -> list[str]:
+            return self.compiler.compile(
+                [source], output_dir=self.build_temp, include_dirs=ext.include_dirs, depends=ext.depends,
+                extra_postargs=ext.extra_compile_args,
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for objects in pool.map(compile_one, ext.sources):
+                ext.extra_objects += objects
+        ext.sources = []
+        super().build_extension(ext)
+
+    def run(self) -> None:
+        """Build, and say of which sources."""
+        super().run()
+        package = Path(self.build_lib, PACKAGE)
+        (package / "digest").write_text(digest(ROOT))
+        (package / "__init__.py").write_text('"""What `make compiled` has made: see `sim.build`."""\n')
+
+
+def extensions() -> list[Extension]:
+    """One library, and a stub for each module."""
+    if "WBSIM_COMPILE" not in os.environ:
+        return []
+    from mypyc.build import mypycify
+
+    options = ["--config-file=", "--ignore-missing-imports", "--always-true=COMPILED", *timed_modules()]
+    # Many files at -O1: half the time to build, and no slower than one at -O2.
+    return mypycify(
+        options, opt_level="1", debug_level="0", multi_file=True, group_name="wbsim", target_dir="build"
+    )
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildEngine})

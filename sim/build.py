@@ -1,0 +1,91 @@
+"""Which build of the timed modules runs: their source, or what `make compiled` has made of it.
+
+The compiled ones lie in the package `wbsim_compiled` beside a digest of the sources that they were made of.
+They are imported under the names of their sources, and not at all once a source is another.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from hashlib import blake2b
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+PACKAGE: Final = "wbsim_compiled"
+VARIABLE: Final = "WBSIM_ENGINE"
+ENGINES: Final = ("simpy", "light", "compiled")
+_SOURCES: Final = ("sim", "models")
+
+
+def digest(root: Path) -> str:
+    """Of all sources below *root* that a compiled module may rest on."""
+    of = blake2b(digest_size=16)
+    for folder in _SOURCES:
+        for source in sorted((root / folder).rglob("*.py")):
+            of.update(str(source.relative_to(root)).encode())
+            of.update(source.read_bytes())
+    return of.hexdigest()
+
+
+def choose(root: Path = Path(__file__).parent.parent) -> bool:
+    """Whether the timed modules below *root* are the compiled ones, which are then what is imported.
+
+    Raises:
+        ImportError: named `PACKAGE`: those that are wanted are missing, or were made of other sources.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", *ENGINES):
+        raise _refusal(f"{VARIABLE}={wanted}: there is no such engine; use one of {', '.join(ENGINES)}")
+    built = PathFinder.find_spec(PACKAGE) if wanted in ("", "compiled") else None
+    if built is None or built.origin is None:
+        if wanted == "compiled":
+            raise _refusal("the compiled engine was not built; build it with make compiled, or use light")
+        return False
+    folder = Path(built.origin).parent
+    if (folder / "digest").read_text() != digest(root):
+        raise _refusal(
+            f"the compiled engine in {folder} was made of other sources than those in {root}; build it anew"
+            f" with make compiled, or do without it: {VARIABLE}=light"
+        )
+    sys.meta_path.insert(0, _Libraries(folder))
+    return True
+
+
+def engine(compiled: bool) -> str:
+    """Which engine runs the models, where *compiled* says what `choose` chose.
+
+    Raises:
+        ImportError: see `choose`; the variable has changed since.
+    """
+    wanted = os.environ.get(VARIABLE) or ("compiled" if compiled else "light")
+    if compiled != (wanted == "compiled"):
+        raise _refusal(f"{VARIABLE}={wanted}: too late, the models are loaded; set it before")
+    return wanted
+
+
+def _refusal(why: str) -> ImportError:
+    return ImportError(why, name=PACKAGE)
+
+
+class _Libraries:
+    """Finds the shared libraries below *folder* under the names of the modules that they are."""
+
+    def __init__(self, folder: Path) -> None:
+        found = {path.relative_to(folder): path for path in folder.rglob("*.so")}
+        self._libraries = {
+            ".".join((*path.parent.parts, path.name.partition(".")[0])): str(at) for path, at in found.items()
+        }
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder`."""
+        library = self._libraries.get(name)
+        if library is None:
+            return None
+        return spec_from_file_location(name, library, loader=ExtensionFileLoader(name, library))

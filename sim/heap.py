@@ -1,0 +1,118 @@
+"""What is to come, in order, for the compiled build: a binary heap of entries that hold machine integers.
+
+`sim.agenda` is the same for the interpreted one, on `heapq`, whose tuples cost a compiled model more than all
+else that its engine does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from mypy_extensions import i64
+
+from sim.entry import FAR_NS, Entry
+
+
+class Agenda:
+    """Entries by when they are due, by rank and by number; an entry stands here once."""
+
+    def __init__(self) -> None:
+        self._heap: list[Entry] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def entries(self) -> list[Entry]:
+        """All of them, in no order."""
+        return list(self._heap)
+
+    def push(self, entry: Entry) -> None:
+        """*entry* is to come."""
+        self._heap.append(entry)
+        self._up(len(self._heap) - 1)
+
+    def pop(self) -> Entry:
+        """Take the first one.
+
+        Raises:
+            IndexError: nothing is to come.
+        """
+        last = self._heap.pop()
+        if not self._heap:
+            return last
+        first = self._heap[0]
+        self._down(last)
+        return first
+
+    def pushpop(self, entry: Entry) -> Entry:
+        """`push`, then `pop`."""
+        if not self._heap:
+            return entry
+        first = self._heap[0]
+        if entry.when < first.when or (entry.when == first.when and _first_of_a_tie(entry, first)):
+            return entry
+        self._down(entry)
+        return first
+
+    def clear(self) -> None:
+        """Nothing is to come."""
+        self._heap.clear()
+
+    def next_ns(self, but: Container[int]) -> int:
+        """When the first is due whose rank is not in *but*; `FAR_NS` if there is none."""
+        if not self._heap or not but:
+            return self._heap[0].when if self._heap else FAR_NS
+        return self._earliest(0, FAR_NS, but)
+
+    def _earliest(self, at: i64, bound_ns: i64, but: Container[int]) -> i64:
+        """When the first from *at* down is due that counts, or *bound_ns* if that is sooner."""
+        if at >= len(self._heap):
+            return bound_ns
+        entry = self._heap[at]
+        if entry.when >= bound_ns:
+            return bound_ns
+        if entry.rank not in but:
+            return entry.when
+        bound_ns = self._earliest(2 * at + 1, bound_ns, but)
+        return self._earliest(2 * at + 2, bound_ns, but)
+
+    def _up(self, at: i64) -> None:
+        """The entry at *at*, the last, goes up to where it belongs."""
+        heap = self._heap
+        entry = heap[at]
+        when: i64 = entry.when
+        while at > 0:
+            above: i64 = (at - 1) >> 1
+            due: i64 = heap[above].when
+            if due < when or (due == when and not _first_of_a_tie(entry, heap[above])):
+                break
+            heap[at] = heap[above]
+            at = above
+        heap[at] = entry
+
+    def _down(self, entry: Entry) -> None:
+        """*entry* takes the first place, and goes down to where it belongs."""
+        heap = self._heap
+        size: i64 = len(heap)
+        at: i64 = 0
+        below: i64 = 1
+        when: i64 = entry.when
+        while below < size:
+            due: i64 = heap[below].when
+            if below + 1 < size:
+                other: i64 = heap[below + 1].when
+                if other < due or (other == due and _first_of_a_tie(heap[below + 1], heap[below])):
+                    below += 1
+                    due = other
+            if when < due or (when == due and _first_of_a_tie(entry, heap[below])):
+                break
+            heap[at] = heap[below]
+            at = below
+            below = 2 * at + 1
+        heap[at] = entry
+
+
+def _first_of_a_tie(one: Entry, other: Entry) -> bool:
+    if one.rank != other.rank:
+        return one.rank < other.rank
+    return one.number < other.number
