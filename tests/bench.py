@@ -1,9 +1,9 @@
 """Speed and memory, as ratios in one run: make bench.
 
-Never part of the tests: the machine may be shared.  Prints, for both of P13's variants, what a file
-costs with the light primitives and with stock SimPy's; then time per file at full size against a
-tenth, and the largest resident set; then the same for the pages of W25's large files, from 1 GiB to 120 and
-144.
+Never part of the tests: the machine may be shared.  Prints what a file, a page and a request cost on each
+engine, in turns, and that their results are the same; then how many writes of 4 KiB the block layer passes,
+and what exact merging costs; then time per file at full size against a tenth, and the largest resident set;
+then the same for the pages of W25's large files, from 1 GiB to 120 and 144.
 """
 
 from __future__ import annotations
@@ -14,29 +14,20 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from statistics import median
 
 from experiments.captures.reader import open_capture
-from experiments.config import Case, load
+from experiments.config import load
 from experiments.reproduce import config_path
 from experiments.runner import Outcome, run_all, run_case
-from models.machine import LIGHT, STOCK
+from sim import COMPILED
 from sim.units import GIB
-
-PAIRS = 3
-SMALL = ["workload.files=2500", "workload.loops=12", 'machine.memory.memory="256 MiB"',
-         'machine.memory.kernel_reserve="0 B"']  # fmt: skip
+from tests.bench_engines import compare
 
 
 def main() -> None:
     """All measurements, the short ones first."""
     print(f"wbsim --help: {help_s():.2f} s of CPU")
-    for case in load(config_path("plug.toml"), SMALL).cases:
-        ratio, light_us = against_stock(case)
-        print(
-            f"{case.variant:>10}: {light_us:5.1f} us a file; stock SimPy takes {ratio:.2f} times as long,"
-            " same results"
-        )
+    print(compare(["simpy", "light", *(["compiled"] if COMPILED else [])]))
     print(f"replay: {replay_us():.1f} us to read an event of a capture (1 M in as many s)")
     if "--short" not in sys.argv:
         full_size()
@@ -84,22 +75,6 @@ def replay_us() -> float:
     before = time.process_time()
     events = sum(1 for _ in capture.events())
     return (time.process_time() - before) / events * 1e6
-
-
-def against_stock(case: Case) -> tuple[float, float]:
-    """The median ratio of CPU times, interleaved, and the light one's time per file (us)."""
-    ratios, times = [], []
-    for _ in range(PAIRS):
-        light, stock = (run_case(case, 1, primitives=primitives) for primitives in (LIGHT, STOCK))
-        assert figures(light) == figures(stock), "light and stock primitives disagree"
-        ratios.append(stock.cpu_s / light.cpu_s)
-        times.append(light.cpu_s / light.samples[-1].count * 1e6)
-    return median(ratios), median(times)
-
-
-def figures(outcome: Outcome) -> tuple[object, ...]:
-    """All that was measured in the simulation."""
-    return outcome.samples, outcome.locks, outcome.merges, outcome.log_bytes
 
 
 def full_size() -> None:

@@ -1,0 +1,162 @@
+"""What the engines cost, in turns: a part of make bench.
+
+Run as a program, it measures the engine that WBSIM_ENGINE names, and prints one JSON document.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from hashlib import blake2b
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.config import load
+from experiments.reproduce import config_path
+from experiments.runner import run_case
+from models.block.merge import bounds_of
+from models.block.plug import plug_decisions
+from models.block.runs import PluggedRuns
+from models.catalogue.devices import PM9A3
+from models.catalogue.kernels import PLUG_RULES
+from models.devices.spec import SsdSpec
+from models.devices.ssd import Ssd
+from models.seams import Bio, Thread
+from sim.engine import Steps
+from sim.units import PAGE_BYTES, PAGE_SECTORS
+from tests.harness import LIMITS, BlockLayer
+
+TURNS: Final = 3
+FILES: Final = ["workload.files=2500", "workload.loops=12", 'machine.memory.memory="256 MiB"',
+                'machine.memory.kernel_reserve="0 B"']  # fmt: skip
+PAGES: Final = ['workload.filesize="2 MiB"', 'machine.memory.memory="320 MiB"',
+                'machine.memory.kernel_reserve="25 MiB"']  # fmt: skip
+BATCH: Final = 1_024
+WRITES: Final = 300_000
+BIOS: Final = 1_000_000
+STREAMS: Final = 8
+
+
+class Cost(NamedTuple):
+    """What was measured: CPU time of one *of* it (us), and a digest of the results."""
+
+    name: str
+    us: float
+    results: str
+
+
+def compare(engines: list[str]) -> str:
+    """A table of what each of *engines* takes, and how many times the last of them; in one run, in turns."""
+    measured: dict[str, dict[str, list[float]]] = {}
+    results: dict[str, str] = {}
+    for _ in range(TURNS):
+        for engine in engines:
+            for name, us, digest in _measure(engine):
+                measured.setdefault(name, {}).setdefault(engine, []).append(us)
+                assert results.setdefault(name, digest) == digest, f"{name}: {engine} has other results"
+    heads = [f"us of CPU, the least of {TURNS}", *engines, "times"]
+    table = [heads] + [_line(name, [of.get(engine) for engine in engines]) for name, of in measured.items()]
+    lines = [f"{row[0]:<38}" + "".join(f"{cell:>10}" for cell in row[1:]) for row in table]
+    lines.append(f"times: {engines[-2]} to {engines[-1]}, in the median; the results are the same")
+    return "\n".join(lines)
+
+
+def _line(name: str, us: list[list[float] | None]) -> list[str]:
+    cells = ["" if of is None else f"{min(of):.3f}" if min(of) < 1 else f"{min(of):.2f}" for of in us]
+    slower, faster = us[-2] or [], us[-1] or []
+    ratios = [a / b for a, b in zip(slower, faster, strict=False)]
+    return [name, *cells, f"{median(ratios):.1f}" if ratios else ""]
+
+
+def _measure(engine: str) -> Iterator[Cost]:
+    command = [sys.executable, "-m", "tests.bench_engines"]
+    environment = {**os.environ, "WBSIM_ENGINE": engine}
+    run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    return (Cost(*row) for row in json.loads(run.stdout))
+
+
+def costs() -> Iterator[Cost]:
+    """Everything, on the engine that runs here; what stands alone beside it only where it is no SimPy."""
+    for case in load(config_path("plug.toml"), FILES).cases:
+        outcome = run_case(case, 1)
+        yield _cost(f"P13 {case.variant}: a file", outcome.cpu_s, outcome.samples[-1].count, outcome)
+    cases = load(config_path("fragmentation.toml"), PAGES).cases
+    case = next(case for case in cases if case.variant == "B")
+    run_case(case, 1)  # compile, or load, first
+    outcome = run_case(case, 1)
+    yield _cost("W25 B: a page", outcome.cpu_s, outcome.file_bytes // PAGE_BYTES, outcome)
+    if os.environ.get("WBSIM_ENGINE") == "simpy":
+        return
+    for order in ("sequential", "random"):
+        for batches in (False, True):
+            _writes(order, batches, BATCH)
+            yield _writes(order, batches, WRITES)
+    for era in ("3.11", "6.17"):
+        yield from _merging(era)
+
+
+def _cost(name: str, cpu_s: float, of: int, results: Any) -> Cost:
+    if hasattr(results, "samples"):
+        results = (results.samples, results.locks, results.merges, results.log_bytes, results.extents)
+    return Cost(name, cpu_s / of * 1e6, blake2b(repr(results).encode(), digest_size=8).hexdigest())
+
+
+def _writes(order: str, batches: bool, count: int) -> Cost:
+    """*count* writes of 4 KiB through plug and queue to a PM9A3, bio by bio or as arrays."""
+    spec = SsdSpec.model_validate(PM9A3)
+    layer = BlockLayer(
+        era="6.17", pool="tags", nr_requests=1_023, depth=1_023 if batches else 1_022,
+        device=lambda env: Ssd(env=env, spec=spec, name="nvme0n1"),
+    )  # fmt: skip
+    blocks = np.arange(count) if order == "sequential" else 2 * np.random.default_rng(1).permutation(count)
+    rows = np.stack([blocks, np.ones(count, np.int64)], 1)
+    ended: list[int] = []
+
+    def body(thread: Thread) -> Steps:
+        for at in range(0, count, BATCH):
+            thread.start_plug()
+            yield from thread.submit_runs(layer.queue, rows[at : at + BATCH].copy(), ended.append)
+            yield from thread.finish_plug()
+
+    started = time.process_time()
+    layer.run(body)
+    cpu_s = time.process_time() - started
+    assert sum(ended) == count, "each write ends once"
+    how = "as an array" if batches else "bio by bio"
+    return _cost(f"4 KiB {order} {how}: a write", cpu_s, count, (layer.env.now, layer.queue.stat.ios))
+
+
+def _merging(era: str) -> Iterator[Cost]:
+    """A million bios of 4 KiB in eight interleaved streams through one plug of *era*, exactly."""
+    rules, at = PLUG_RULES[era], np.arange(BIOS)
+    rows: NDArray[np.int64] = np.stack([(at % STREAMS << 25) + at // STREAMS, np.ones(BIOS, np.int64)], 1)
+    bios = [Bio(block * PAGE_SECTORS, PAGE_SECTORS, queue="sda") for block in rows[:, 0].tolist()]
+    gc.disable()
+    started = time.process_time()
+    _, batches = plug_decisions(bios, rules, LIMITS)
+    cpu_s = time.process_time() - started
+    gc.enable()
+    requests = sum(len(batch) for batch in batches)
+    yield _cost(f"merging, {era}, one by one: a bio", cpu_s, BIOS, requests)
+    runs, issued, bounds = PluggedRuns(rules), 0, bounds_of(LIMITS)
+    runs.add("sda", rows[:BATCH], print, bounds, BIOS)  # compile, or load, first
+    runs.take()
+    started = time.process_time()
+    for first in range(0, BIOS, BATCH):
+        _, _, flushed = runs.add("sda", rows[first : first + BATCH], print, bounds, BIOS)
+        issued += sum(len(batch.rows) for batch in flushed)
+    cpu_s = time.process_time() - started
+    assert issued + runs.held == requests, "an array merges as its bios do"
+    yield _cost(f"merging, {era}, as an array: a bio", cpu_s, BIOS, requests)
+
+
+if __name__ == "__main__":
+    print(json.dumps(list(costs())))
