@@ -205,8 +205,10 @@ def _thread(machine: Machine) -> Thread:
     return BlockThread(machine.env.task("sync"), PLUG_RULES["6.17"], machine.signals)
 
 
-@pytest.mark.parametrize("flusher", ['{kind = "per_bdi"}', '{kind = "parallel", contexts = 4}'])
-def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str) -> None:
+@pytest.mark.parametrize(
+    ("flusher", "contexts"), [('{kind = "per_bdi"}', 1), ('{kind = "parallel", contexts = 4}', 4)]
+)
+def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str, contexts: int) -> None:
     """Looked at every half millisecond; with four contexts, each has some of its own."""
     machine = build(scenario(ONE, f"kernel.flusher={flusher}"), 1)
     rank, most = machine.env.next_rank(), dict.fromkeys(range(4), 0)
@@ -220,7 +222,8 @@ def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str) -> Non
 
     look()
     machine.run()
-    assert all(most[number] for number in range(len(machine.cache.wbs)))
+    assert len(machine.cache.wbs) == contexts
+    assert all(most[number] for number in range(contexts))
     assert machine.cache.written == 6 * 2048
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from models.machine import LIGHT, STOCK, Primitives
+from models.machine import LIGHT, STOCK, Primitives, build
 from sim.engine import Steps
 from sim.interrupts import between_events
+from tests.harness import small_scenario
 
 pytestmark = pytest.mark.usefixtures("python_s_own_handler")
 
@@ -76,3 +77,17 @@ def test_who_handles_interrupts_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
+
+
+def test_a_machine_s_run_is_interrupted_between_events() -> None:
+    """What was being done when the interrupt came is done."""
+    machine, done = build(small_scenario(), 1), []
+
+    def interrupt() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(machine.env.now)
+
+    machine.env.call_at(5_000, 0, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        machine.run()
+    assert done == [5_000] == [machine.env.now]

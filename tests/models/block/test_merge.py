@@ -399,3 +399,21 @@ def test_a_plug_changes_its_form_and_nothing_else(
         heard.append(pages_heard)
     assert found[0] == found[1]
     assert heard[0] == heard[1] == sum(pages for _, bios in arrays for _, pages in bios)
+
+
+def test_what_was_issued_stays_what_it_was() -> None:
+    """The rows of a batch are its own: what is plugged later changes none of them."""
+    runs = PluggedRuns(PLUG_RULES["6.17"])
+
+    def scattered(first: int) -> list[Batch]:
+        bios = np.array([(first + 100 * i, 1) for i in range(40)], np.int64)
+        return runs.add("sda", bios, lambda pages: None, bounds_of(limits()), 1 << 40)[2]
+
+    issued = [*scattered(0), *scattered(50_000), *runs.take()]
+    starts = [batch.rows["start_sector"].tolist() for batch in issued]
+    scattered(900_000)
+    scattered(1_900_000)
+    assert [batch.rows["start_sector"].tolist() for batch in issued] == starts
+    assert [start for batch in starts for start in batch] == [
+        8 * (first + 100 * i) for first in (0, 50_000) for i in range(40)
+    ]
