@@ -32,7 +32,7 @@ engine.MAX_SHRINKING_SECONDS = 5
 settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "untimed")
 
 
-_STAND_IN: Final = re.compile(r"object expected; got (types\.SimpleNamespace|tests\.|None$|tuple\[types\.)")
+_STAND_IN: Final = re.compile(r"object expected; got (types\.SimpleNamespace|tests\.|tuple\[types\.)")
 
 
 @pytest.hookimpl(wrapper=True)

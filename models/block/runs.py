@@ -26,9 +26,9 @@ portable(fits, grow, walk, is_full)
 
 EndIo = Callable[[int], None]
 """Is told how many of its pages are done."""
-_ROW: Final = np.dtype(  # half a cache line
+_ROW: Final = np.dtype(
     [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i4"), ("merges", "i4"), ("part", "i4"),
-     ("queue", "u1"), ("op", "u1"), ("nomerge", "?"), ("discard", "?")]
+     ("queue", "i4"), ("op", "i4"), ("nomerge", "?"), ("discard", "?")]
 )  # fmt: skip
 _ROW_BYTES: Final = np.dtype((np.void, _ROW.itemsize))
 _TERMS: Final = np.dtype([(term.name, "i8") for term in (*fields(Rules), *fields(Bounds))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ def test_what_is_dirty_anywhere_is_dirty() -> None:
         DirtyLimits(dirty_background_ratio=10, dirty_ratio=20),
     )
     assert (cache.dirty, cache.nr_dirty, cache.dirtied, cache.written) == (0, 0, 0, 0)
-    one, two = (WritebackContext(name, None, cache) for name in ("vda", "vdb"))  # type: ignore[arg-type]
+    one, two = (WritebackContext(name, SimpleNamespace(), cache) for name in ("vda", "vdb"))  # type: ignore[arg-type]
     one.dirty, one.nr_dirty, one.written = 30, 40, 4
     two.dirty, two.nr_dirty, two.written = 5, 5, 2
     assert (one.dirtied, two.dirtied) == (44, 7)

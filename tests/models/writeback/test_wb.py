@@ -14,7 +14,7 @@ from sim.laws import LawBroken
 
 def context(*inodes: tuple[str, int]) -> Any:
     """One with inodes of these superblocks, dirtied at these times."""
-    wb: Any = WritebackContext("vda", None, SimpleNamespace(wbs=[]))  # type: ignore[arg-type]
+    wb: Any = WritebackContext("vda", SimpleNamespace(), SimpleNamespace(wbs=[]))  # type: ignore[arg-type]
     for sb, when_ns in inodes:
         wb.add(SimpleNamespace(sb=sb, wb=wb, dirty_pages=1, syncing=False), when_ns)
     wb.nr_dirty = wb.dirty = len(inodes)
