@@ -71,9 +71,10 @@ def compiled(function: FunctionT) -> FunctionT:
     """*function*, compiled in Numba's nopython mode; NUMBA_DISABLE_JIT=1 leaves it as it is.
 
     It may change arrays and not make any: without Numba's own runtime no references to arrays are counted,
-    which took two thirds of the time of a page walk.  Of several processes that want it, one compiles it.
+    which took two thirds of the time of a page walk.  One that calls another has it in place: to hand over
+    a tuple of arrays took as much again.  Of several processes that want it, one compiles it.
     """
-    options: dict[str, Any] = {"cache": True, "_nrt": False}
+    options: dict[str, Any] = {"cache": True, "_nrt": False, "forceinline": True}
     dispatcher: Any = numba.njit(**options)(function)
     if hasattr(dispatcher, "compile"):
         dispatcher.compile = _under_lock(dispatcher.compile)
