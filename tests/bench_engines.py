@@ -141,7 +141,7 @@ def _merging(era: str) -> Iterator[Cost]:
     bios = [Bio(block * PAGE_SECTORS, PAGE_SECTORS, queue="sda") for block in rows[:, 0].tolist()]
     gc.disable()
     started = time.process_time()
-    _, batches = plug_decisions(bios, rules, LIMITS)
+    _decisions, batches = plug_decisions(bios, rules, LIMITS)
     cpu_s = time.process_time() - started
     gc.enable()
     requests = sum(len(batch) for batch in batches)
