@@ -155,11 +155,14 @@ class _Builder:
         self._env = primitives.environment()
         self._locks: list[SpinLock] = []
         self._make_site = partial(self._site_of, streams, primitives, signals)
-        self._site = self._make_site(URGENT)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
         self._processors = Processors(
-            self._env, self._cpu.count, self._cpu.slice_time, streams.uniforms("interrupts")
+            self._env,
+            self._cpu.count,
+            self._kernel.scheduler.rules(self._cpu.count),
+            streams.uniforms("interrupts"),
         )
+        self._site = self._make_site(URGENT)
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
         self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
         self._throttle = self._make_throttle()
@@ -177,7 +180,7 @@ class _Builder:
             bdi.elsewhere = frozenset().union(*(of.ranks for of in self._bdis.values() if of is not bdi))
 
     def _site_of(self, streams: Streams, primitives: Primitives, signals: Signals, urgent: int) -> Site:
-        env, cpu, rules = self._env, self._cpu, self._kernel.plug
+        env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
         hand_off = HandOff(cpu.line_time, cpu.line_from_far if self._kernel.spinlock == "ticket" else 0)
 
         def spin_lock(name: str) -> SpinLock:
@@ -189,7 +192,8 @@ class _Builder:
             urgent=urgent,
             processors=cpu.count,
             signals=signals,
-            thread=lambda name: BlockThread(env.task(name), rules, signals),
+            thread=lambda name: BlockThread(adopt(env.task(name)), rules, signals),
+            process=lambda name: BlockThread(adopt(env.task(name), seated=True), rules, signals),
             spin_lock=spin_lock,
             mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
             variation=lambda name: streams.service_times(name, cpu.cv),
@@ -249,7 +253,7 @@ class _Builder:
 
     def _make_throttle(self) -> Throttle:
         throttle: Throttle = component_of("throttling", self._kernel.throttling)(
-            env=self._env, spec=self._kernel.throttling, cache=self._cache, processors=self._processors,
+            env=self._env, spec=self._kernel.throttling, cache=self._cache, processors=self._cpu.count,
             signals=self._site.signals,
         )  # fmt: skip
         return throttle

@@ -13,6 +13,7 @@ from models.devices.spec import AnyDevice
 from models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
 from models.flushers.spec import AnyFlusher
 from models.page_cache.spec import DirtyLimits, MemorySpec
+from models.scheduler.spec import SchedulerSpec
 from models.throttling.spec import AnyThrottling
 from models.vfs.spec import WriteCosts
 from models.workloads.spec import AnyWorkload
@@ -41,7 +42,6 @@ class ProcessorSpec(Spec):
     """
 
     count: Count
-    slice_time: Ns
     writer_scale: float = Field(gt=0)
     flusher_scale: float = Field(gt=0)
     exit_time: Ns
@@ -76,6 +76,7 @@ class KernelSpec(Spec):
 
     name: str
     spinlock: Literal["ticket", "queued"]
+    scheduler: SchedulerSpec
     requests: Literal["request_list", "tags"]
     plug: PlugRules
     writeback: WritebackRules

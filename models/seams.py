@@ -33,6 +33,7 @@ class Site:
     processors: int
     signals: Signals
     thread: Callable[[str], Thread]
+    process: Callable[[str], Thread]
     spin_lock: Callable[[str], SpinLock]
     mutex: Callable[[str], Mutex]
     variation: Callable[[str], Callable[[], float]]
@@ -49,8 +50,8 @@ class Site:
             return lambda name: make(f"{owner}/{name}")
 
         return replace(
-            self, thread=named(self.thread), spin_lock=named(self.spin_lock), mutex=named(self.mutex),
-            variation=named(self.variation), variations=named(self.variations),
+            self, thread=named(self.thread), process=named(self.process), spin_lock=named(self.spin_lock),
+            mutex=named(self.mutex), variation=named(self.variation), variations=named(self.variations),
             uniforms=named(self.uniforms), dice=named(self.dice),
         )  # fmt: skip
 
@@ -277,9 +278,7 @@ class Filesystem(Protocol):
         """No block is in two places, no page is lost; raises `LawBroken` otherwise."""
 
     def layouts(self) -> Sequence[Any]:
-        """The files whose pages are kept one by one, in the order of creation
-        (`models.page_cache.file_pages`).
-        """
+        """The files whose pages are kept one by one, as created (`models.page_cache.file_pages`)."""
 
     def extents_per_file(self) -> tuple[int, ...]:
         """How many extents each of these lies in."""
@@ -395,8 +394,7 @@ class Thread(Protocol):
     def submit_runs(self, queue: Any, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
         """Submit writes, rows of first block and pages, in order; *end_io* is told how many pages are done.
 
-        Makes the same requests and merges as bio by bio, but all at the beginning of the call; full plugs are
-        issued at its end, later than one by one by up to the call's processor time.
+        Makes the requests and merges of bio by bio, but all at once; full plugs are issued at its end.
         """
 
 

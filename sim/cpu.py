@@ -1,32 +1,47 @@
-"""Processors: who runs, and whom interrupts take time from.
+"""Processors: who runs, who waits for one, and whom interrupts take time from.
 
-Who spins is told by the locks, and all of it by each `Task`'s accounts.  Free processors cost no event.
-With more runnable tasks than processors the surplus waits first come, first served, and a running
-task gives its processor up at the end of an operation once its time slice is over.  Left out:
-preemption inside an operation, hence of lock holders; kernel threads, which find a processor at once.
+A task that was `adopt`-ed runs only on a processor.  It gives it up where it sleeps (yields PARK), and wants
+one again when it is woken; who spins (yields SPIN) keeps it.  The kernel's own code is not
+preempted (preempt=none): it gives way where it asks whether it should, by `reschedule`.  What runs in user
+mode can be preempted anywhere: `work`.
+
+Free processors cost no event.  A process that sleeps keeps its seat, and with it the interrupts, until
+somebody else needs the processor; threads of the kernel have none.  All processors share one queue; left out:
+a queue for each and how they are balanced, groups, affinity.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
-from sim.engine import PARK, Environment, Park, Steps, Task
+from sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
+from sim.entry import FAR_NS
 from sim.laws import require
+from sim.runqueue import RunQueue, SchedulerRules, virtual
 
 
-class Processors:
-    """*count* identical processors with a time slice of *slice_ns*; *dice* are uniform in [0, 1)."""
+class Processors(Scheduler):
+    """*count* identical processors under *rules*; *dice* are uniform in [0, 1)."""
 
-    def __init__(self, env: Environment, count: int, slice_ns: int, dice: Callable[[], float]) -> None:
+    def __init__(
+        self, env: Environment, count: int, rules: SchedulerRules, dice: Callable[[], float]
+    ) -> None:
         self._env = env
         self._count = count
-        self._slice_ns = slice_ns
+        self._rules = rules
         self._dice = dice
-        self._running: list[Task | None] = [None] * count
-        self._free = list(range(count - 1, -1, -1))
-        self._ready: deque[Task] = deque()
-        self._place: dict[Task, tuple[int, int]] = {}  # task -> its processor, and since when (ns)
+        self._rank = env.next_rank()
+        self._seats: list[Task | None] = [None] * count
+        self._free = list(range(count - 1, -1, -1))  # seats of nobody
+        self._seatless = 0  # how many of these are taken by who has no seat
+        self._absent: dict[Task, None] = {}  # who sleeps and keeps its seat
+        self._ready = RunQueue(rules)
+        self._interruptible: dict[Task, None] = {}  # whose `work` is not over
+        self._looks_ns = FAR_NS
+        self._idle = count
+        self._idle_ns = self._counted_ns = 0
+        self._used_ns = 0
+        self._running_since_ns = 0  # the sum over those that run
         self.interrupted_ns = 0  # what tasks were charged for interrupts
 
     @property
@@ -34,67 +49,220 @@ class Processors:
         """How many processors there are."""
         return self._count
 
-    def enter(self, task: Task) -> Park | None:
-        """*task* wants to run; a returned wait is to be yielded first."""
-        if self._free:
-            self._put(task, self._free.pop())
-            return None
-        self._ready.append(task)
-        return PARK
+    def adopt(self, task: Task, seated: bool = False) -> Task:
+        """From its start on, *task* runs on a processor; a process has a seat there, a thread of the kernel
+        none.
+        """
+        task.scheduler = self
+        task.seated = seated
+        return task
+
+    def wants(self, task: Task) -> bool:
+        """See `Scheduler.wants`."""
+        if self._idle:
+            self._put(task)
+        else:
+            self._queue(task)
+            task.awaits = not task.running
+        return task.running
+
+    def sleeps(self, task: Task) -> None:
+        """See `Scheduler.sleeps`."""
+        if task.running:
+            self._take(task)
+            if task.seated:
+                self._absent[task] = None
+            if len(self._ready):
+                self._hand_out()
 
     def leave(self, task: Task) -> None:
-        """*task* sleeps or ends; the longest ready task takes its processor."""
-        processor, _ = self._place.pop(task)
-        if self._ready:
-            successor = self._ready.popleft()
-            self._put(successor, processor)
-            self._env.wake(successor)
-        else:
-            self._running[processor] = None
-            self._free.append(processor)
+        """See `Scheduler.leave`."""
+        if task.running:
+            self._take(task)
+            if task.seated:
+                self._give_up_seat(task)
+            if len(self._ready):
+                self._hand_out()
 
-    def sleep(self, task: Task, ns: int) -> Steps:
-        """*task* gives its processor up, and wants one again *ns* from now."""
-        self.leave(task)
+    def work(self, task: Task, ns: int) -> Steps:
+        """*task* works for *ns*, and for what it owes to interrupts, and can be preempted meanwhile."""
+        ns, task.owed_ns = ns + task.owed_ns, 0
+        env = self._env
+        end_ns = env.now + ns
+        self._interruptible[task] = None
+        if len(self._ready):
+            self._look_later()
         yield ns
-        ready = self.enter(task)
-        if ready is not None:
-            yield ready
+        while True:
+            if not task.running:
+                task.awaits = True
+                yield PARK
+            end_ns += task.put_off_ns
+            task.put_off_ns = 0
+            if end_ns <= env.now:
+                break
+            yield end_ns - env.now
+        del self._interruptible[task]
 
     def reschedule(self, task: Task) -> Park | None:
-        """Between two operations: give way if others are ready and the slice is over."""
-        if not self._ready or self._env.now - self._place[task][1] < self._slice_ns:
+        """cond_resched: *task* gives way if others wait, and its slice is over or it is too far ahead."""
+        ready, now = self._ready, self._env.now
+        if not len(ready):
             return None
-        self.leave(task)
-        return self.enter(task)
+        if now < self._rules.over_ns(task.since_ns) and not ready.takes_over(task):
+            return None
+        self._requeue(task)
+        task.awaits = not task.running
+        return PARK if task.awaits else None
 
     def interrupt(self, cost_ns: int) -> None:
-        """An interrupt of *cost_ns* hits any processor: its task is charged, and owes the time."""
-        task = self._running[int(self._dice() * self._count)]
+        """An interrupt of *cost_ns* hits any processor: who has its seat is charged, and owes the time."""
+        task = self._seats[int(self._dice() * self._count)]
         if task is not None:
             task.system_ns += cost_ns
             task.owed_ns += cost_ns
             self.interrupted_ns += cost_ns
 
+    @property
+    def idle_ns(self) -> int:
+        """How long processors had nobody to run, so far; summed over all."""
+        return self._idle_ns + self._idle * (self._env.now - self._counted_ns)
+
+    @property
+    def used_ns(self) -> int:
+        """How long tasks had processors, so far; summed over all tasks."""
+        return self._used_ns + (self._count - self._idle) * self._env.now - self._running_since_ns
+
     def check(self) -> None:
-        """Each processor is free or runs one task, and nobody waits for a free one.
+        """Each processor is idle or runs one task, all of the time; and nobody waits for an idle one.
 
         Raises:
             LawBroken: a processor was lost, or is given twice.
         """
-        running = {task: at for at, task in enumerate(self._running) if task is not None}
+        seated = [task for task in self._seats if task is not None]
+        running = self._seatless + sum(task.running for task in seated)
         require(
-            len(running) + len(set(self._free)) == self._count,
-            f"processors: each of {self._count} is free or runs a task: {running}, {self._free}",
+            running + self._idle == self._count,
+            f"processors: each of {self._count} is idle or runs a task: {self._idle} are, {running} do",
         )
         require(
-            {task: at for task, (at, _) in self._place.items()} == running,
-            f"processors: who runs has its place: {running}",
+            len(set(seated)) == len(seated) and len(self._free) + len(seated) == self._count,
+            f"processors: each seat has one owner, or is free: {seated}, {self._free}",
         )
         require(
-            not (self._free and self._ready), f"processors: nobody waits beside a free one: {self._ready}"
+            all(task.running != (task in self._absent) for task in seated),
+            f"processors: who keeps a seat runs or sleeps: {seated}, {list(self._absent)}",
+        )
+        require(not (self._idle and len(self._ready)), "processors: nobody waits beside an idle one")
+        there_is = self._count * self._env.now
+        require(
+            self.used_ns + self.idle_ns == there_is,
+            f"processors: {there_is} ns are used or idle: {self.used_ns} and {self.idle_ns}",
         )
 
-    def _put(self, task: Task, processor: int) -> None:
-        self._running[processor] = task
-        self._place[task] = (processor, self._env.now)
+    def _put(self, task: Task) -> None:
+        """*task* gets an idle processor."""
+        now = self._env.now
+        self._idle_ns += self._idle * (now - self._counted_ns)
+        self._counted_ns = now
+        self._idle -= 1
+        self._running_since_ns += now
+        task.since_ns = now
+        task.running = True
+        if task.seat >= 0:
+            del self._absent[task]
+            return
+        if len(self._free) == self._seatless:
+            absent = next(iter(self._absent))
+            del self._absent[absent]
+            self._give_up_seat(absent)
+        if task.seated:
+            task.seat = self._free.pop()
+            self._seats[task.seat] = task
+        else:
+            self._seatless += 1
+
+    def _take(self, task: Task) -> None:
+        """*task* runs no longer."""
+        now = self._env.now
+        self._idle_ns += self._idle * (now - self._counted_ns)
+        self._counted_ns = now
+        self._idle += 1
+        self._running_since_ns -= task.since_ns
+        ran_ns = now - task.since_ns
+        self._used_ns += ran_ns
+        task.running = False
+        task.ran_ns += ran_ns
+        task.virtual_ns += virtual(ran_ns, task.weight)
+        if not task.seated:
+            self._seatless -= 1
+
+    def _give_up_seat(self, task: Task) -> None:
+        self._seats[task.seat] = None
+        self._free.append(task.seat)
+        task.seat = -1
+
+    def _virtual_now(self, task: Task) -> int:
+        """The virtual time of one that runs."""
+        return task.virtual_ns + virtual(self._env.now - task.since_ns, task.weight)
+
+    def _queue(self, task: Task) -> None:
+        """*task* waits for a processor, and perhaps takes that of the one that is farthest ahead."""
+        runners = [other for other in self._interruptible if other.running]
+        least_ns = min(map(self._virtual_now, runners), default=0)
+        self._ready.add(task, self._env.now, True, least_ns)
+        if runners and self._ready.takes_over(foremost := max(runners, key=self._virtual_now)):
+            self._requeue(foremost)
+        else:
+            self._look_later()
+
+    def _requeue(self, task: Task) -> None:
+        """*task* runs, and gives way to the first of those that wait."""
+        self._take(task)
+        if task.seated:
+            self._give_up_seat(task)
+        self._ready.add(task, self._env.now, False, 0)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Idle processors are given to those that wait."""
+        ready, now = self._ready, self._env.now
+        while self._idle and len(ready):
+            task = ready.pop()
+            waited_ns = now - task.ready_since_ns
+            task.ready_ns += waited_ns
+            if task in self._interruptible:
+                task.put_off_ns += waited_ns
+            self._put(task)
+            if task.awaits:
+                task.awaits = False
+                self._env.resume(task)
+        if len(ready):
+            self._look_later()
+
+    def _look_later(self) -> None:
+        """Have `_look` called when the first slice is over of those that can be preempted."""
+        rules, now = self._rules, self._env.now
+        over = [rules.over_ns(task.since_ns) for task in self._interruptible if task.running]
+        if over and min(over) < self._looks_ns:
+            self._looks_ns = max(min(over), now)
+            self._env.call_at(self._looks_ns, self._rank, self._look)
+
+    def _look(self) -> None:
+        """The tick: whose slice is over gives way."""
+        rules, now = self._rules, self._env.now
+        self._looks_ns = FAR_NS
+        for task in list(self._interruptible):
+            if task.running and rules.over_ns(task.since_ns) <= now and len(self._ready):
+                self._requeue(task)
+        if len(self._ready):
+            self._look_later()
+
+
+def sleep(task: Task, ns: int) -> Steps:
+    """*task* sleeps for *ns*, whether it needs a processor or not."""
+    if task.scheduler is not None:
+        task.scheduler.leave(task)
+    yield ns
+    if task.scheduler is not None and not task.scheduler.wants(task):
+        yield PARK

@@ -1,10 +1,11 @@
-"""The environment of a run: an integer-nanosecond clock, and two light waits.
+"""The environment of a run: an integer-nanosecond clock, and light waits.
 
 A *task* is a generator that the environment resumes.  It may yield
 
 * a bare ``int``: let that many nanoseconds pass.  The task itself stands on the agenda, so no event object is
   made;
 * ``PARK``: sleep until somebody calls ``env.wake(task)``;
+* ``SPIN``: wait with the processor in hand until somebody calls ``env.resume(task)``;
 * a generator: run it first, as ``yield from`` would, but resume it directly: for a callee that waits
   often, since each ``yield from`` in between costs on every wait;
 * any SimPy event of ``env.simpy``, as an ordinary SimPy process would.
@@ -18,7 +19,7 @@ SimPy events, and gives bit-identical results.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import simpy
 from mypy_extensions import i64
@@ -38,13 +39,19 @@ _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
 
 
 class Park:
-    """The type of the token that a sleeping task yields."""
+    """The type of the tokens that a waiting task yields."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
 
     def __repr__(self) -> str:
-        return "PARK"
+        return self._name
 
 
-PARK: Final = Park()
+PARK: Final = Park("PARK")
+SPIN: Final = Park("SPIN")
 Wait = int | Park | Event | Generator[Any, None, None]
 """What a task may yield."""
 Steps = Generator[Wait, None, None]
@@ -55,11 +62,34 @@ class GiveUp(Exception):
     """A run still had events to come at its give-up time."""
 
 
+NICE_0_LOAD: Final = 1_024
+"""The weight of a task of nice 0."""
+
+
+class Scheduler(Protocol):
+    """Gives processors to tasks; `sim.cpu` has them."""
+
+    def wants(self, task: Task) -> bool:
+        """*task* is to run; False if it has to wait, and is resumed when it gets a processor."""
+
+    def sleeps(self, task: Task) -> None:
+        """*task* gives its processor up until it is woken, if it has one."""
+
+    def leave(self, task: Task) -> None:
+        """*task* ends, or sleeps for long."""
+
+
 class Task(Entry):
-    """One thread of execution and the processor time it has used (ns)."""
+    """One thread of execution and the processor time it has used (ns).
+
+    Without a *scheduler* it needs no processor; with one it has been ``running`` since ``since_ns``, or not,
+    ran for ``ran_ns`` before that, and was ready and had no processor for ``ready_ns``.
+    """
 
     __slots__ = (
-        "callers", "name", "on_exit", "owed_ns", "spin_ns", "steps", "system_ns", "user_ns", "wakeup",
+        "awaits", "callers", "name", "on_exit", "owed_ns", "put_off_ns", "ran_ns", "ready_ns",
+        "ready_since_ns", "running", "scheduler", "seat", "seated", "since_ns", "spin_ns", "steps",
+        "system_ns", "user_ns", "virtual_ns", "wakeup", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -73,6 +103,14 @@ class Task(Entry):
         self.owed_ns = 0  # taken by interrupts; the task adds it to its next work
         self.on_exit: Callable[[], object] | None = None
         self.wakeup: Any = None
+        self.scheduler: Scheduler | None = None
+        self.weight = NICE_0_LOAD
+        self.running = False
+        self.since_ns = self.ran_ns = self.virtual_ns = 0
+        self.ready_since_ns = self.ready_ns = self.put_off_ns = 0
+        self.awaits = False  # whether it is resumed when it gets a processor
+        self.seated = False
+        self.seat = -1
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -116,10 +154,13 @@ class Environment:
         return Task(name, self.next_rank())
 
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
-        """Let *task* run *steps*, first resumed *delay_ns* from now."""
+        """Let *task* run *steps*, *delay_ns* from now on."""
         task.steps = steps
         self.live_tasks += 1
-        self.wake(task, delay_ns)
+        if delay_ns and task.scheduler is not None:  # it wants no processor before
+            self.call_at(self.now + delay_ns, task.rank, lambda: self.wake(task))
+        else:
+            self.wake(task, delay_ns)
         return task
 
     def next_event_ns(self, but: Container[int] = ()) -> int:
@@ -130,7 +171,15 @@ class Environment:
         return self.agenda.next_ns(but)
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
-        """Resume a parked task *delay_ns* from now.  A task is woken once per park."""
+        """Resume a sleeping task *delay_ns* from now, on a processor if it needs one.  A task is woken once
+        per PARK.
+        """
+        scheduler = task.scheduler
+        if scheduler is None or scheduler.wants(task):
+            self.resume(task, delay_ns)
+
+    def resume(self, task: Task, delay_ns: int = 0) -> None:
+        """Resume a spinning task, or one that has just got a processor, *delay_ns* from now."""
         task.when = self.now + delay_ns
         self.agenda.push(task)
 
@@ -185,13 +234,16 @@ class Environment:
 
     def _settle(self, task: Task, wait: Wait) -> int | Park:
         """What *task* has to do before it can wait for it: a time, or PARK."""
-        if wait is PARK:
-            return PARK
         if isinstance(wait, Generator):
             wait = self._call(task, wait)
-        if isinstance(wait, int | Park):
+        if isinstance(wait, int):
             return wait
-        self._await(task, wait)
+        if wait is SPIN:
+            return SPIN
+        if task.scheduler is not None:
+            task.scheduler.sleeps(task)
+        if wait is not PARK:
+            self._await(task, wait)
         return PARK
 
     def _call(self, task: Task, callee: Steps) -> Wait:
@@ -214,6 +266,8 @@ class Environment:
             for wait in task.steps:
                 return self._call(task, wait) if isinstance(wait, Generator) else wait
         self.live_tasks -= 1
+        if task.scheduler is not None:
+            task.scheduler.leave(task)
         if task.on_exit is not None:
             task.on_exit()
         return PARK

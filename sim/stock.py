@@ -76,12 +76,20 @@ class StockEnvironment:
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
         """See `Environment.start`."""
         self.live_tasks += 1
-        self.wake(task, delay_ns)
+        if delay_ns and task.scheduler is not None:
+            self.call_at(self.now + delay_ns, task.rank, lambda: self.wake(task))
+        else:
+            self.wake(task, delay_ns)
         self._simpy.process(self._drive(task, steps))
         return task
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """See `Environment.wake`."""
+        if task.scheduler is None or task.scheduler.wants(task):
+            self.resume(task, delay_ns)
+
+    def resume(self, task: Task, delay_ns: int = 0) -> None:
+        """See `Environment.resume`."""
         number = self.expect(self.now + delay_ns, task.rank)
         task.wakeup.callbacks.insert(0, lambda _: self.passed(number))
         self._schedule(task.wakeup, task.rank, delay_ns)
@@ -127,9 +135,11 @@ class StockEnvironment:
         return event
 
     def _drive(self, task: Task, steps: Steps) -> Generator[simpy.Event, Any, None]:
-        yield from self._parked(task)
+        yield from self.parked(task)
         yield from self._serve(task, steps)
         self.live_tasks -= 1
+        if task.scheduler is not None:
+            task.scheduler.leave(task)
         if task.on_exit is not None:
             task.on_exit()
 
@@ -140,13 +150,16 @@ class StockEnvironment:
                 yield self.timeout(wait, task.rank)
                 self.passed(number)
             elif wait is PARK:
-                yield from self._parked(task)
+                if task.scheduler is not None:
+                    task.scheduler.sleeps(task)
+                yield from self.parked(task)
             elif wait.__class__ is GeneratorType:
                 yield from self._serve(task, wait)
             else:
                 yield from wait.serve()  # type: ignore[union-attr]
 
-    def _parked(self, task: Task) -> Iterator[Any]:
+    def parked(self, task: Task) -> Iterator[Any]:
+        """Until *task* is resumed."""
         yield task.wakeup
         task.wakeup = self._simpy.event()
 
@@ -217,7 +230,7 @@ class StockMutex:
         self._wake_ns = wake_ns
         self._resource = env.resource()
         self._granted: list[simpy.resources.resource.Request] = []
-        self._waking: deque[int] = deque()
+        self._waiters: deque[Task] = deque()
         self.name = name
         self.stat = LockStat()
 
@@ -238,20 +251,21 @@ class StockMutex:
         """See `Mutex.wait`."""
         request = self._resource.request()
         since_ns = self._env.now
+        self._waiters.append(task)
 
         def serve() -> Iterator[Any]:
+            if task.scheduler is not None:
+                task.scheduler.sleeps(task)
             yield request
             self._granted.append(request)
             self.stat.acquisitions += 1
             self.stat.waited(self._env.now - since_ns)
-            number = self._waking.popleft()
-            yield self._env.timeout(self._wake_ns, task.rank)
-            self._env.passed(number)
+            yield from self._env.parked(task)
 
         return _Section(serve)
 
     def release(self) -> None:
         """See `Mutex.release`."""
-        if self._resource.queue:
-            self._waking.append(self._env.expect(self._env.now + self._wake_ns, URGENT))
+        if self._waiters:
+            self._env.wake(self._waiters.popleft(), self._wake_ns)
         self._resource.release(self._granted.pop())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sim.engine import PARK, URGENT, Environment, Park, Steps, Task
+from sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class SpinLock:
         if not self._waiters:
             self._env.call_at(self._free_at_ns, self._urgent, self._release)
         self._waiters.append((task, now, hold_ns, then_ns))
-        return PARK
+        return SPIN
 
     def _release(self) -> None:
         waiters = self._waiters
@@ -91,7 +91,7 @@ class SpinLock:
         task.spin_ns += spun_ns
         self.stat.waited(spun_ns)
         self._free_at_ns = now + hand_off_ns + hold_ns
-        self._env.wake(task, hand_off_ns + hold_ns + then_ns)
+        self._env.resume(task, hand_off_ns + hold_ns + then_ns)
         if waiters:
             self._env.call_at(self._free_at_ns, self._urgent, self._release)
 

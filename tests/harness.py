@@ -24,6 +24,7 @@ from models.workloads.fs_mark import FsMarkSpec, parse_command
 from models.writeback.wb import WritebackContext
 from sim.cpu import Processors
 from sim.engine import URGENT, Environment, Steps
+from sim.runqueue import SchedulerRules
 from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
 from sim.units import KIB, MIB
@@ -220,12 +221,14 @@ class BlockLayer:
             nr_requests=nr_requests,
             driver_depth=depth,
         )
+        self._rules = PLUG_RULES[era]
         self._site = Site(
             urgent=URGENT,
             env=self.env,
             processors=1,
             signals=self._signals,
-            thread=lambda name: BlockThread(self.env.task(name), PLUG_RULES[era], self._signals),
+            thread=self._thread,
+            process=self._thread,
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
             mutex=lambda name: Mutex(self.env, name, 1_000),
             variation=lambda name: lambda: 1.0,
@@ -240,8 +243,11 @@ class BlockLayer:
             pool=pool,
             costs=costs,
             device=self.device,
-            processors=Processors(self.env, 1, 10**9, lambda: 0.0),
+            processors=Processors(self.env, 1, SchedulerRules(10**9), lambda: 0.0),
         )
+
+    def _thread(self, name: str) -> BlockThread:
+        return BlockThread(self.env.task(name), self._rules, self._signals)
 
     def bio(self, start_sector: int, sectors: int = 8) -> Bio:
         """A write that reports its end."""

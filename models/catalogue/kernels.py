@@ -6,13 +6,14 @@ Numbers are read in the sources that mechanisms.md lists, unless a line says oth
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from models.block.spec import PlugRules
 from models.scenario import KernelSpec
 from models.variants import variants
 from sim.param import Given, assumed, measured, specified
-from sim.units import KIB, MIB, MS, S
+from sim.units import KIB, MIB, MS, US, S
 
 _RULES: Final = "mechanisms.md 1.2, 1.3"
 
@@ -88,6 +89,17 @@ def era_of(release: str) -> str:
 
 _INITIAL_BANDWIDTH: Final = specified(100 * MIB, "mm/backing-dev.c: INIT_BW")
 _HZ: Final = assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000)
+_FAIR: Final = "from memory of kernel/sched/fair.c, which mechanisms.md does not have [R]"
+_CFS: Final = {
+    "slice_time": assumed(750 * US, f"min_granularity: {_FAIR}", 750 * US, 4 * MS),
+    "ahead_time": assumed(3 * MS, f"half of sched_latency, 6 ms: {_FAIR}", 0, 10 * MS),
+    "granularity": assumed(MS, f"wakeup_granularity: {_FAIR}", 0, 10 * MS),
+}
+_EEVDF: Final = {
+    "slice_time": measured(700 * US, "docs/measurements.md G: sysctl_sched_base_slice of 6.18"),
+    "ahead_time": measured(700 * US, "docs/measurements.md G: who wakes for a short time runs at once"),
+    "granularity": measured(0, "docs/measurements.md G: who wakes for a short time runs at once"),
+}
 
 
 def _kernel(
@@ -98,12 +110,14 @@ def _kernel(
     source: str,
     spinlock: str = "queued",
     requests: str = "tags",
+    scheduler: Mapping[str, Given] = _CFS,
     hz: Given = _HZ,
 ) -> dict[str, Any]:
     """The inputs of a kernel with IO-less throttling and one flusher per device."""
     return {
         "name": name,
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
+        "scheduler": {**scheduler, "hz": hz},
         "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
         "plug": _PLUGS[plug],
         "writeback": {
@@ -194,9 +208,9 @@ KERNELS: Final = {
         _work("5.10", "5.10", "[V 4.3, 6.1]"),
         _work("5.17", "5.17", "[V 6.1]"),
         _work("6.1", "6.1", "[V 6.1]"),
-        _work("6.14", "6.14", "[V 6.12]"),
-        _work("6.17", "6.17", "[V 6.12]"),
-        _work("6.18", "6.17", "[V 6.12]", hz=_OF_6_18),
+        _work("6.14", "6.14", "[V 6.12]", scheduler=_EEVDF),
+        _work("6.17", "6.17", "[V 6.12]", scheduler=_EEVDF),
+        _work("6.18", "6.17", "[V 6.12]", scheduler=_EEVDF, hz=_OF_6_18),
     )
 }
 """The kernels that can be run."""

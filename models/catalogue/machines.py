@@ -9,7 +9,7 @@ from models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_201
 from models.catalogue.paths import REFERENCE_PATHS
 from models.scenario import MachineSpec
 from sim.param import Given, assumed, calibrated, measured, specified
-from sim.units import GIB, KIB, MIB, MS, US
+from sim.units import GIB, KIB, MIB, US
 
 _EXTENTS: Final = "docs/measurements.md D"
 _CALIBRATE_P13: Final = "wbsim calibrate P13"
@@ -21,7 +21,6 @@ P13_MACHINE: Final = MachineSpec.model_validate(
         "name": "p13-vm",
         "processors": {
             "count": specified(16, "report P13: 16p"),
-            "slice_time": assumed(3 * MS, "sched_min_granularity on 16 processors", MS, 12 * MS),
             "writer_scale": calibrated(2.14, _CALIBRATE_P13, ("P13-sys-u",)),
             "flusher_scale": calibrated(
                 1.57, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
@@ -97,7 +96,6 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
         "name": "loop-vm",
         "processors": {
             "count": measured(2, "nproc"),
-            "slice_time": assumed(3 * MS, "EEVDF's base slice on two processors", MS, 6 * MS),
             "writer_scale": specified(1, "the reference machine itself"),
             "flusher_scale": specified(1, "the reference machine itself"),
             "exit_time": specified(0, "a loop device on tmpfs: no request leaves the guest"),

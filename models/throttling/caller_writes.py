@@ -17,7 +17,7 @@ from models.page_cache.shares import EventShares, Member, Proportions
 from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from models.signals import Signals
 from models.throttling.spec import CallerWritesSpec
-from sim.cpu import Processors
+from sim.cpu import sleep
 from sim.engine import Environment, Steps
 from sim.units import PAGE_BYTES, S
 
@@ -59,7 +59,7 @@ class CallerWrites(Throttle):
         env: Environment,
         spec: CallerWritesSpec,
         cache: PageCache,
-        processors: Processors,
+        processors: int,
         signals: Signals,
     ) -> None:
         self._env = env
@@ -67,9 +67,8 @@ class CallerWrites(Throttle):
         self._initial_bandwidth = spec.initial_bandwidth
         self._jiffy_ns = S // spec.hz
         self._cache = cache
-        self._processors = processors
         self._signals = signals
-        pages = cache.total_pages // (32 * processors.count)
+        pages = cache.total_pages // (32 * processors)
         self._ratelimit_pages = min(max(pages, 16), MAX_RATELIMIT_PAGES)
         limit = cache.thresholds().limit
         self._dirtiers = Proportions(limit)
@@ -139,7 +138,7 @@ class CallerWrites(Throttle):
         if self._signals.balance_dirty_pages.observers:
             self._signals.balance_dirty_pages.emit(dirty=self._cache.nr_dirty, pause=jiffies)
         until_ns = (self._env.now // self._jiffy_ns + jiffies) * self._jiffy_ns
-        yield from self._processors.sleep(thread.task, until_ns - self._env.now)
+        yield from sleep(thread.task, until_ns - self._env.now)
 
 
 SPEC, COMPONENT = CallerWritesSpec, CallerWrites

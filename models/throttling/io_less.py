@@ -17,7 +17,7 @@ from models.page_cache.shares import FlexShares
 from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from models.signals import Signals
 from models.throttling.spec import IoLessSpec
-from sim.cpu import Processors
+from sim.cpu import sleep
 from sim.engine import Environment, Steps
 from sim.units import PAGE_BYTES, S
 
@@ -183,7 +183,7 @@ class IoLessThrottle(Throttle):
         env: Environment,
         spec: IoLessSpec,
         cache: PageCache,
-        processors: Processors,
+        processors: int,
         signals: Signals,
     ) -> None:
         self._env = env
@@ -191,7 +191,6 @@ class IoLessThrottle(Throttle):
         self._hz = spec.hz
         self._jiffy_ns = S // spec.hz
         self._cache = cache
-        self._processors = processors
         self._signals = signals
         self._limit = Limit(spec.hz)
         self._shares = FlexShares(env, cache.wbs)
@@ -263,7 +262,7 @@ class IoLessThrottle(Throttle):
                 )  # fmt: skip
             # Timers fire on ticks: a pause of n jiffies ends at the n-th tick from the current one.
             until_ns = (self._env.now // jiffy_ns + pause) * jiffy_ns
-            yield from self._processors.sleep(thread.task, until_ns - self._env.now)
+            yield from sleep(thread.task, until_ns - self._env.now)
             dirtier.paused_when = now + pause
             dirtier.nr_dirtied = 0
             dirtier.nr_dirtied_pause = next_pages

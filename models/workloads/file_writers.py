@@ -82,7 +82,7 @@ class FileWriters:
         self.on_end = on_end
         self._running = len(jobs)
         self._parent = site.thread("parent")
-        self._threads = [site.thread(f"process {i}") for i in range(len(jobs))]
+        self._threads = [site.process(f"process {i}") for i in range(len(jobs))]
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.written_pages = 0
         site.env.start(self._parent.task, self._run(start_ns), start_ns)
@@ -122,9 +122,6 @@ class FileWriters:
             self._env.wake(self._parent.task)
 
     def _process(self, job: Job, thread: Thread, variation: Callable[[], float]) -> Steps:
-        ready = self._processors.enter(thread.task)
-        if ready is not None:
-            yield ready
         mount = self._mount_of(job.directory)
         directory = yield from mount.directory(thread, job.directory)
         inodes = []
@@ -133,7 +130,6 @@ class FileWriters:
         yield self._fill(job, inodes, thread, variation)
         for inode in inodes:
             mount.filesystem.close(inode)
-        self._processors.leave(thread.task)
 
     def _fill(self, job: Job, inodes: Sequence[Any], thread: Thread, variation: Callable[[], float]) -> Steps:
         """Write the files, one page of each in turn."""
@@ -149,7 +145,7 @@ class FileWriters:
             system_ns, user_ns = int(factor * page_ns), int(factor * app_page_ns)
             task.system_ns += system_ns
             task.user_ns += user_ns
-            yield system_ns + user_ns
+            yield from self._processors.work(task, system_ns + user_ns)
             for turn, (inode, order) in enumerate(zip(inodes, job.orders, strict=True)):
                 count = _share(done + burst, turn, turns) - _share(done, turn, turns)
                 if count:

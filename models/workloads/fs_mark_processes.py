@@ -71,8 +71,8 @@ class FsMark:
         self._running = 0
         self._rates: list[float] = []
         self._app_ns = 0
-        self._parent = env.task("fs_mark")
-        self._threads = [site.thread(f"process {i}") for i in range(plan.processes)]
+        self._parent = site.thread("parent").task
+        self._threads = [site.process(f"process {i}") for i in range(plan.processes)]
         self.iterations: list[Iteration] = []
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         env.start(self._parent, self._iterate(), start_ns)
@@ -136,9 +136,6 @@ class FsMark:
         subdir, rotated_ns = (env.now // S) % max(plan.subdirs, 1), env.now
         if plan.per_subdir:
             subdir = 0
-        ready = processors.enter(task)
-        if ready is not None:
-            yield ready
         directory = yield from self._directory(thread, mount, top, subdir)
         copy_ns, close_ns, per_subdir = writer.copy_ns(first), writer.close_ns, plan.per_subdir
         for number in range(plan.files):
@@ -163,7 +160,6 @@ class FsMark:
             fs.close(inode)
             if (ready := processors.reschedule(task)) is not None:
                 yield ready
-        processors.leave(task)
         task.user_ns += plan.files * times.app_user_ns
         task.system_ns += plan.files * times.app_system_ns
         self._app_ns += plan.files * lead_ns

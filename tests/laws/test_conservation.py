@@ -25,7 +25,7 @@ SMALL = "fs_mark -S0 -n 300 -s 8192 -L 2 -D 9 -d a -d b"
 def run(command: str, filesystem: str = "loop-xfs") -> Machine:
     """In the middle of writeback, when the program has ended and nobody called sync(2)."""
     more = 'sync_after = false\nkernel.writeback.interval = "20 ms"\nkernel.writeback.expire = "10 ms"'
-    text = loop_config(command, dirty_mib=4, filesystem=filesystem, more=more)
+    text = loop_config(command, dirty_mib=8, filesystem=filesystem, more=more)
     (case,) = parse(text, "x.toml").cases
     machine = build(case.scenario, 1)
     machine.run()
@@ -68,7 +68,10 @@ def lists_twice(machine: Machine) -> None:
 
 
 def forgets_an_inode(machine: Machine) -> None:
+    """And its flusher sleeps."""
     wb(machine).b_dirty.popleft()
+    flushers: Any = machine.flushers
+    flushers._threads[wb(machine)]._asleep = True
 
 
 def lists_while_written(machine: Machine) -> None:
@@ -136,8 +139,12 @@ def lost_processor(machine: Machine) -> None:
     machine.processors._free.pop()
 
 
-def waits_beside_a_free_one(machine: Machine) -> None:
-    machine.processors._ready.append(machine.env.task("somebody"))
+def works_unseen(machine: Machine) -> None:
+    machine.processors._used_ns += 1
+
+
+def waits_beside_an_idle_one(machine: Machine) -> None:
+    machine.processors._ready.add(machine.env.task("somebody"), 0, True, 0)
 
 
 def more_time_than_there_is(machine: Machine) -> None:
@@ -169,8 +176,9 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (SMALL, "loop-ext4", add(lambda m: filesystem(m)._journal, "_credits", -1), "more than it had"),
     (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "one of the pool's"),
     (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|one of the pool's"),
-    (PAGED, "loop-xfs", lost_processor, "is free or runs a task"),
-    (PAGED, "loop-xfs", waits_beside_a_free_one, "nobody waits beside a free one"),
+    (PAGED, "loop-xfs", lost_processor, "each seat has one owner"),
+    (PAGED, "loop-xfs", waits_beside_an_idle_one, "nobody waits beside an idle one"),
+    (PAGED, "loop-xfs", works_unseen, "are used or idle"),
     (PAGED, "loop-xfs", more_time_than_there_is, "no more processor time than there is"),
 ]  # fmt: skip
 

@@ -1,70 +1,359 @@
-"""Processors: who runs, and whom interrupts take time from."""
+"""Processors: who runs, who waits, and whom interrupts take time from."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sim.cpu import Processors
-from sim.engine import Environment, Steps, Task
-from sim.units import MS
+from sim.cpu import Processors, sleep
+from sim.engine import PARK, Environment, Steps, Task
+from sim.runqueue import SchedulerRules, weight_of
+from sim.stock import StockEnvironment
+from sim.sync import HandOff, SpinLock
+from sim.units import MS, US, S
+
+ENDLESS = SchedulerRules(10**15)
 
 
-@pytest.mark.parametrize(("processors", "expected_ms"), [(1, 40), (2, 20), (4, 10), (8, 10)])
-def test_processors_share_out_the_work(processors: int, expected_ms: int) -> None:
-    """Four tasks of 10 ms each, on fewer processors, take turns and lose no time."""
+def processors(env: Any, count: int, rules: SchedulerRules = ENDLESS) -> Processors:
+    """So many; interrupts hit the first."""
+    return Processors(env, count, rules, lambda: 0.0)
+
+
+def start(env: Any, of: Processors, body: Callable[[Task], Steps], at: int = 0, **how: Any) -> Task:
+    """A task on these processors."""
+    task: Task = of.adopt(env.task("t"), **how)
+    env.start(task, body(task), at)
+    return task
+
+
+@pytest.mark.parametrize("seated", [True, False])
+@pytest.mark.parametrize(("count", "expected_ms"), [(1, 40), (2, 20), (4, 10), (8, 10)])
+def test_processors_share_out_the_work(count: int, expected_ms: int, seated: bool) -> None:
+    """Four tasks of 10 ms each, on fewer processors, take turns and lose no time; each is ready for what the
+    others take.
+    """
     env = Environment()
-    cpus = Processors(env, processors, 2 * MS, lambda: 0.0)
+    of = processors(env, count, SchedulerRules(2 * MS))
 
     def body(task: Task) -> Steps:
-        if (ready := cpus.enter(task)) is not None:
-            yield ready
         for _ in range(10):
             yield 1 * MS
-            if (ready := cpus.reschedule(task)) is not None:
+            if (ready := of.reschedule(task)) is not None:
                 yield ready
-        cpus.leave(task)
 
-    for n in range(4):
-        task = env.task(str(n))
-        env.start(task, body(task))
+    tasks = [start(env, of, body, seated=seated) for _ in range(4)]
     env.run()
+    of.check()
     assert env.now == expected_ms * MS
+    assert [task.ran_ns for task in tasks] == [10 * MS] * 4
+    assert (of.used_ns, of.idle_ns) == (40 * MS, count * env.now - 40 * MS)
+    if count == 1:
+        assert [task.ready_ns for task in tasks] == [30 * MS] * 4
 
 
-def test_an_interrupt_charges_whom_it_hits() -> None:
-    """The running task owes the time; an idle processor's time is nobody's."""
+def test_an_interrupt_charges_whose_seat_it_hits() -> None:
+    """The process owes the time, also while it sleeps and nobody has its seat; nobody pays for others."""
     env = Environment()
     where = [0.0]
-    cpus = Processors(env, 2, MS, lambda: where[0])
-    task = env.task("t")
-    cpus.enter(task)
-    cpus.interrupt(500)
+    of = Processors(env, 2, ENDLESS, lambda: where[0])
+
+    def body(_: Task) -> Steps:
+        yield PARK
+
+    process = start(env, of, body, seated=True)
+    kernel = start(env, of, body)
+    of.interrupt(500)
     where[0] = 0.9
-    cpus.interrupt(500)
-    assert (task.owed_ns, task.system_ns) == (500, 500)
+    of.interrupt(500)
+    assert (process.owed_ns, process.system_ns, of.interrupted_ns) == (500, 500, 500)
+    env.run()
+    where[0] = 0.0
+    of.interrupt(7)
+    assert (process.owed_ns, kernel.owed_ns) == (507, 0)
+    others = [start(env, of, body, seated=True) for _ in range(2)]  # who needs both processors
+    of.interrupt(9)
+    where[0] = 0.9
+    of.interrupt(20)
+    assert process.owed_ns == 507
+    assert sorted(other.owed_ns for other in others) == [9, 20]
 
 
 def test_who_slept_waits_for_a_processor_again() -> None:
     """One processor: the first sleeps from 0 to 10 and wants it back while the second has it until 25."""
     env = Environment()
-    processors = Processors(env, 1, 1_000, lambda: 0.0)
+    of = processors(env, 1)
     log: list[tuple[int, str]] = []
-    first, second = env.task("first"), env.task("second")
 
-    def one() -> Steps:
-        assert processors.enter(first) is None
-        yield from processors.sleep(first, 10)
+    def one(task: Task) -> Steps:
+        yield from sleep(task, 10)
         log.append((env.now, "first"))
-        processors.leave(first)
 
-    def two() -> Steps:
-        yield 1
-        assert processors.enter(second) is None
+    def two(_: Task) -> Steps:
         yield 24
         log.append((env.now, "second"))
-        processors.leave(second)
 
-    env.start(first, one())
-    env.start(second, two())
+    first = start(env, of, one)
+    start(env, of, two, at=1)
     env.run()
     assert log == [(25, "second"), (25, "first")]
+    assert (first.ready_ns, first.ran_ns, of.idle_ns) == (15, 0, 1)
+
+
+def test_without_a_scheduler_a_task_needs_no_processor() -> None:
+    """It sleeps, and goes on."""
+    env = Environment()
+    task = env.task("t")
+    env.start(task, sleep(task, 10))
+    env.run()
+    assert (env.now, task.ran_ns) == (10, 0)
+
+
+def test_who_spins_keeps_its_processor_and_who_sleeps_does_not() -> None:
+    """Two processors: one holds the lock until 100, one spins for it, so that a third runs at 100 only."""
+    env = Environment()
+    of = processors(env, 2)
+    lock = SpinLock(env, "l", HandOff(0, 0))
+    began: list[int] = []
+
+    def holder(task: Task) -> Steps:
+        yield lock.section(task, 100)
+
+    def third(_: Task) -> Steps:
+        began.append(env.now)
+        yield 1
+
+    start(env, of, holder)
+    start(env, of, holder)
+    start(env, of, third)
+    env.run()
+    assert began == [100]
+    assert (env.now, of.used_ns) == (200, 100 + 200 + 1)
+
+
+def test_a_running_program_is_preempted_when_its_slice_is_over_on_a_tick() -> None:
+    """Two of 10 ms from 1 ms on: slices of 1.5 ms are seen to be over at multiples of 4 ms."""
+    env = Environment()
+    of = processors(env, 1, SchedulerRules(1500 * US, tick_ns=4 * MS))
+    ended = []
+
+    def body(task: Task) -> Steps:
+        yield from of.work(task, 10 * MS)
+        ended.append(env.now)
+
+    tasks = [start(env, of, body, at=MS) for _ in range(2)]
+    env.run()
+    of.check()
+    # 1-4, then 4-8, 8-12 and so on: the first has 3 + 4 ms by 12 and ends at 19 after 16
+    assert ended == [19 * MS, 21 * MS]
+    assert [(task.ran_ns, task.ready_ns) for task in tasks] == [(10 * MS, 8 * MS), (10 * MS, 10 * MS)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "began_us"),
+    [
+        (SchedulerRules(4 * MS, ahead_ns=4 * MS), 3_000),
+        (SchedulerRules(4 * MS, ahead_ns=0), 4_000),  # it is as far as who runs, and waits for its slice
+        (SchedulerRules(4 * MS, ahead_ns=1), 3_000),
+        (SchedulerRules(4 * MS, ahead_ns=2 * MS, granularity_ns=2 * MS - 1), 3_000),
+        (SchedulerRules(4 * MS, ahead_ns=2 * MS, granularity_ns=2 * MS), 4_000),  # that is not enough
+        (SchedulerRules(4 * MS, ahead_ns=4 * MS, granularity_ns=3 * MS), 4_000),  # it has not run, either
+    ],
+)
+def test_who_wakes_takes_the_processor_of_who_is_far_enough_ahead(
+    rules: SchedulerRules, began_us: int
+) -> None:
+    """One runs from the beginning; another wakes at 3 ms, and can be as much before it as the era allows."""
+    env = Environment()
+    of = processors(env, 1, rules)
+    began = []
+
+    def hog(task: Task) -> Steps:
+        yield from of.work(task, 20 * MS)
+
+    def waker(_: Task) -> Steps:
+        began.append(env.now)
+        yield 100 * US
+
+    first = start(env, of, hog)
+    second = start(env, of, waker, at=3 * MS)
+    env.run()
+    assert began == [began_us * US]
+    assert env.now == 20 * MS + 100 * US
+    assert (first.ready_ns, second.ready_ns) == (100 * US, (began_us - 3_000) * US)
+
+
+def test_kernel_code_is_not_preempted_before_it_asks() -> None:
+    """Its slice is over at 1 ms, it asks at 5: then the other runs."""
+    env = Environment()
+    of = processors(env, 1, SchedulerRules(MS))
+    began = []
+
+    def kernel(task: Task) -> Steps:
+        yield 5 * MS
+        if (ready := of.reschedule(task)) is not None:
+            yield ready
+        began.append(env.now)
+
+    def other(_: Task) -> Steps:
+        began.append(env.now)
+        yield 2 * MS
+
+    start(env, of, kernel)
+    start(env, of, other)
+    env.run()
+    assert began == [5 * MS, 7 * MS]
+
+
+@pytest.mark.parametrize("make", [Environment, StockEnvironment])
+@given(
+    count=st.integers(1, 3),
+    rules=st.builds(
+        SchedulerRules, st.integers(1, 50), st.integers(0, 20), st.integers(0, 50), st.integers(0, 20)
+    ),
+    plans=st.lists(
+        st.tuples(
+            st.integers(0, 30),
+            st.booleans(),
+            st.integers(-5, 5),
+            st.lists(st.tuples(st.sampled_from(["run", "kernel", "sleep"]), st.integers(0, 60)), max_size=8),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+)
+def test_work_is_conserved(
+    make: Any, count: int, rules: SchedulerRules, plans: Sequence[tuple[int, bool, int, list[Any]]]
+) -> None:
+    """Whatever tasks do: each works as long as it was to; its life is work, waiting for a processor and
+    sleep; all work and all idling make up the time of all processors; nobody waits beside an idle one.
+    """
+    env = make()
+    of = processors(env, count, rules)
+    lives: list[tuple[Task, int, int, list[Any]]] = []
+
+    def body(task: Task, steps: list[Any]) -> Steps:
+        began_ns = env.now
+        for what, ns in steps:
+            if what == "run":
+                yield from of.work(task, ns)
+            elif what == "kernel":
+                yield ns
+                if (ready := of.reschedule(task)) is not None:
+                    yield ready
+            else:
+                yield from sleep(task, ns)
+            of.check()
+        lives.append((task, began_ns, env.now, steps))
+
+    for at, seated, nice, steps in plans:
+        task = of.adopt(env.task("t"), seated)
+        task.weight = weight_of(nice)
+        env.start(task, body(task, steps), at)
+    env.run()
+    of.check()
+    assert len(lives) == len(plans)
+    for (task, began_ns, ended_ns, steps), ready_ns in zip(
+        lives, (task.ready_ns for task, *_ in lives), strict=True
+    ):
+        worked = sum(ns for what, ns in steps if what != "sleep")
+        slept = sum(ns for what, ns in steps if what == "sleep")
+        assert task.ran_ns == worked
+        assert worked + slept + ready_ns - (ended_ns - began_ns) >= 0  # it may have waited before it began
+    assert of.used_ns == sum(task.ran_ns for task, *_ in lives)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_queue_of_m_m_c(count: int) -> None:
+    """Erlang's C: the mean wait for one of *count* processors, load 0.7, kernel work that never gives way."""
+    env = Environment()
+    of = processors(env, count)
+    draw, jobs, mean_ns = np.random.default_rng(1), 200_000, 1_000
+    waits: list[int] = []
+
+    def job(task: Task, ns: int) -> Steps:
+        waits.append(task.ready_ns)
+        yield ns
+
+    def arrivals(_: Task) -> Steps:
+        gaps = draw.exponential(mean_ns / (0.7 * count), jobs).astype(int).tolist()
+        for gap, ns in zip(gaps, draw.exponential(mean_ns, jobs).astype(int).tolist(), strict=True):
+            yield gap
+            task = of.adopt(env.task("job"))
+            env.start(task, job(task, ns))
+
+    source = env.task("source")
+    env.start(source, arrivals(source))
+    env.run()
+    load = 0.7 * count
+    terms = [load**k / np.prod(range(1, k + 1)) for k in range(count + 1)]
+    full = terms[count] / (1 - 0.7)
+    waiting = full / (sum(terms[:count]) + full)
+    assert np.mean(waits) == pytest.approx(waiting * mean_ns / (count * (1 - 0.7)), rel=0.05)
+
+
+def test_processor_sharing() -> None:
+    """With slices that are short, what a program takes is in proportion to its work, whatever the others':
+    work / (1 - load), also for work that varies much more than an exponential.
+    """
+    env = Environment()
+    of = processors(env, 1, SchedulerRules(20))
+    draw, jobs = np.random.default_rng(1), 20_000
+    took: list[tuple[int, int]] = []
+
+    def job(task: Task, ns: int) -> Steps:
+        began_ns = env.now - task.ready_ns
+        yield from of.work(task, ns)
+        took.append((ns, env.now - began_ns))
+
+    def arrivals(_: Task) -> Steps:
+        sizes = np.where(draw.random(jobs) < 0.9, 500, 5_500).tolist()  # 1 000 in the mean
+        for gap, ns in zip(draw.exponential(1_000 / 0.6, jobs).astype(int).tolist(), sizes, strict=True):
+            yield gap
+            task = of.adopt(env.task("job"))
+            env.start(task, job(task, ns))
+
+    source = env.task("source")
+    env.start(source, arrivals(source))
+    env.run()
+    for size in (500, 5_500):
+        assert np.mean([t for ns, t in took if ns == size]) == pytest.approx(size / 0.4, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("count", "nices", "measured_s"),
+    [
+        (1, (0, 0), (1.501, 1.506)),
+        (1, (0, 5), (2.260, 0.749)),
+        (2, (0, 0, 0), (1.967, 1.953, 2.027)),
+        (2, (0, 0, 5, 5), (3.025, 2.949, 0.999, 1.007)),
+    ],
+)
+def test_busy_loops_share_as_measured(count: int, nices: Sequence[int], measured_s: Sequence[float]) -> None:
+    """docs/measurements.md G: how much processor time each got within 3 (or 4) s, on 6.18 with 250 Hz."""
+    env = Environment()
+    of = processors(env, count, SchedulerRules(1400 * US, 4 * MS, 1400 * US))
+    tasks = []
+    for nice in nices:
+        task = start(env, of, lambda task: of.work(task, 100 * S), seated=True)
+        task.weight = weight_of(nice)
+        tasks.append(task)
+    wall_s = round(sum(measured_s) / count)
+    env.call_at(wall_s * S, 0, env.halt)
+    env.run()
+    got = [task.ran_ns + (env.now - task.since_ns if task.running else 0) for task in tasks]
+    assert [ns / S for ns in got] == pytest.approx(measured_s, rel=0.04)
+
+
+def test_weights_are_the_kernel_s() -> None:
+    """sched_prio_to_weight."""
+    kernel = {-20: 88761, -10: 9548, -5: 3121, -1: 1277, 0: 1024, 1: 820, 5: 335, 10: 110, 19: 15}
+    for nice, weight in kernel.items():
+        assert weight_of(nice) == pytest.approx(weight, rel=0.03)
+    assert all(weight_of(a) > weight_of(b) for a, b in pairwise(range(-20, 20)))

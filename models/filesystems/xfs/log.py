@@ -16,6 +16,7 @@ from models.block.queue import Queue
 from models.filesystems.xfs.spec import LogCosts, LogSpec
 from models.page_cache.accounting import PageCache
 from models.seams import Bio, Site, Thread
+from sim.cpu import sleep
 from sim.engine import PARK, Steps, Task
 from sim.laws import require
 from sim.units import SECTOR_BYTES
@@ -262,7 +263,7 @@ class XfsLog:
             yield from self._write_buffers([item for item, lsn in self._ail.items() if lsn <= target])
             while self._waiters:
                 self._env.wake(self._waiters.popleft())
-            yield self._spec.ail_pause
+            yield from sleep(self._aild.task, self._spec.ail_pause)
 
     def _force_log(self) -> Steps:
         """xfs_log_force: push the growing checkpoint and wait until it is on disk."""

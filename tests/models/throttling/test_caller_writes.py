@@ -51,18 +51,11 @@ class Writer:
             in_progress=lambda wb: bool(self.started),
             start_background=lambda wb: self.started.append(self.env.now),
         )
-        processors: Any = SimpleNamespace(count=2, sleep=self._sleep)
         signals = Signals()
         signals.balance_dirty_pages.observers.append(lambda _, dirty, pause: self.pauses.append(pause))
         spec = CallerWritesSpec(hz=1000, initial_bandwidth=100 * MIB)
-        self.throttle = CallerWrites(
-            env=self.env, spec=spec, cache=self.cache, processors=processors, signals=signals
-        )
+        self.throttle = CallerWrites(env=self.env, spec=spec, cache=self.cache, processors=2, signals=signals)
         self.throttle.start([self.wb], self.flushers, self._write_back)
-
-    @staticmethod
-    def _sleep(task: Any, ns: int) -> Steps:
-        yield ns
 
     def _write_back(self, thread: Any, wb: Any, pages: int) -> Generator[Wait, None, int]:
         self.asked.append((self.env.now, pages))

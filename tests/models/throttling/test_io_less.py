@@ -16,7 +16,7 @@ from models.page_cache.bandwidth import WriteBandwidth
 from models.signals import Signals
 from models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
 from models.throttling.spec import IoLessSpec
-from sim.engine import Environment, Steps
+from sim.engine import Environment
 from sim.units import MIB, PAGE_BYTES, S
 from tests.harness import only, run_small
 
@@ -181,12 +181,9 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
     started: list[Any] = []
     flushers: Any = SimpleNamespace(in_progress=lambda wb: bool(started), start_background=started.append)
 
-    def sleep(task: Any, ns: int) -> Steps:
-        yield ns
-
     throttle = IoLessThrottle(
         env=env, spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB), cache=cache,
-        processors=SimpleNamespace(sleep=sleep), signals=signals,  # type: ignore[arg-type]
+        processors=2, signals=signals,
     )  # fmt: skip
     throttle.start([counts], flushers, None)  # type: ignore[arg-type]
     signals.balance_dirty_pages.observers.append(lambda _, **fields: told.append(fields))

@@ -8,7 +8,7 @@ from typing import Any
 from models.throttling.io_less import PausedDirtier
 from models.vfs.spec import WriteCosts
 from models.vfs.write import BufferedWriter
-from sim.engine import PARK, Environment
+from sim.engine import SPIN, Environment
 from tests.harness import context
 
 
@@ -62,7 +62,7 @@ def test_who_finds_the_list_locked_spins() -> None:
     """The flusher has it until 1 020."""
     of = Writer()
     of.wb.lock.section(of.env.task("flusher"), 20)
-    assert of.writer.dirty(of.inode(), 1, 50) is PARK
+    assert of.writer.dirty(of.inode(), 1, 50) is SPIN
 
 
 def test_a_writer_asks_after_so_many_pages() -> None:

@@ -16,9 +16,11 @@ from models.workloads.fs_mark import FsMarkSpec, fs_mark
 from models.workloads.fs_mark_processes import ROTATE_NS, FsMark
 from sim.cpu import Processors
 from sim.engine import Environment, Steps, Task, Wait
+from sim.runqueue import SchedulerRules
 from sim.units import KIB, S
 
 PAGE = 4 * KIB
+ENDLESS = SchedulerRules(10**12, granularity_ns=10**12)
 
 
 class Stage:
@@ -31,7 +33,7 @@ class Stage:
         self.env = Environment()
         self.log: list[tuple[Any, ...]] = []
         self.room, self.stops_at = room, stops_at
-        self.processors = Processors(self.env, count, 10**12, lambda: 0.0)
+        self.processors = Processors(self.env, count, ENDLESS, lambda: 0.0)
         self.names: list[str] = []
         self.factors: dict[str, float] = {}
         self.ended: list[int] = []
@@ -40,8 +42,8 @@ class Stage:
     def parts(self) -> dict[str, Any]:
         """What a workload is made with."""
         site = SimpleNamespace(
-            env=self.env, thread=self._thread, variation=lambda name: lambda: self.factors.get(name, 1.0),
-            dice=self._dice,
+            env=self.env, thread=self._thread, process=self._process, dice=self._dice,
+            variation=lambda name: lambda: self.factors.get(name, 1.0),
         )  # fmt: skip
         return {
             "site": site, "mount_of": self._mount_of, "processors": self.processors, "writer": self._writer,
@@ -50,6 +52,9 @@ class Stage:
 
     def _thread(self, name: str) -> Any:
         return SimpleNamespace(task=self.env.task(name))
+
+    def _process(self, name: str) -> Any:
+        return SimpleNamespace(task=self.processors.adopt(self.env.task(name), seated=True))
 
     def _dice(self, name: str) -> Any:
         self.names.append(name)

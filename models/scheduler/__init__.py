@@ -1,0 +1,1 @@
+"""How processors are shared among those who want one."""
