@@ -294,7 +294,6 @@ class _Builder:
                 program_scale=cpu.writer_scale,
                 start_ns=program.start,
                 mount_of=self._mount_of,
-                processors=self._processors,
                 writer=writer,
                 on_end=self._ended,
             )

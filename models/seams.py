@@ -247,8 +247,7 @@ class Filesystem(Protocol):
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """The pages at *indices* are written to, *call_pages* with each write(2).
 
-        Returns how many pages were done, and how many of them were clean. If some are left, the caller runs
-        `zero_end` and calls again.
+        Returns how many were done, and how many of these were clean; before the rest comes `zero_end`.
         """
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
@@ -381,6 +380,9 @@ class Thread(Protocol):
 
     def finish_plug(self) -> Iterable[Wait]:
         """blk_finish_plug: issue what the plug holds; to be delegated to."""
+
+    def flush_plug(self) -> Iterable[Wait]:
+        """blk_flush_plug: the same, and the plug stays open."""
 
     def before_sleep(self) -> None:
         """What schedule() does to a plug: it is emptied by kblockd, for which the thread pays nothing."""

@@ -2,7 +2,7 @@
 
 A task that was `adopt`-ed runs only on a processor.  It gives it up where it sleeps (yields PARK), and wants
 one again when it is woken; who spins (yields SPIN) keeps it.  The kernel's own code is not
-preempted (preempt=none): it gives way where it asks whether it should, by `reschedule`.  What runs in user
+preempted (preempt=none): it gives way where it asks whether it should, by `cond_resched`.  What runs in user
 mode can be preempted anywhere: `work`.
 
 Free processors cost no event.  A process that sleeps keeps its seat, and with it the interrupts, until
@@ -85,8 +85,7 @@ class Processors(Scheduler):
                 self._hand_out()
 
     def work(self, task: Task, ns: int) -> Steps:
-        """*task* works for *ns*, and for what it owes to interrupts, and can be preempted meanwhile."""
-        ns, task.owed_ns = ns + task.owed_ns, 0
+        """See `Scheduler.work`."""
         env = self._env
         end_ns = env.now + ns
         self._interruptible[task] = None
@@ -104,13 +103,15 @@ class Processors(Scheduler):
             yield end_ns - env.now
         del self._interruptible[task]
 
-    def reschedule(self, task: Task) -> Park | None:
-        """cond_resched: *task* gives way if others wait, and its slice is over or it is too far ahead."""
-        ready, now = self._ready, self._env.now
+    def need_resched(self, task: Task) -> bool:
+        """See `Scheduler.need_resched`: its slice is over, or the first of those that wait takes over."""
+        ready = self._ready
         if not len(ready):
-            return None
-        if now < self._rules.over_ns(task.since_ns) and not ready.takes_over(task):
-            return None
+            return False
+        return self._env.now >= self._rules.over_ns(task.since_ns) or ready.takes_over(task)
+
+    def give_way(self, task: Task) -> Park | None:
+        """See `Scheduler.give_way`."""
         self._requeue(task)
         task.awaits = not task.running
         return PARK if task.awaits else None
@@ -257,6 +258,25 @@ class Processors(Scheduler):
                 self._requeue(task)
         if len(self._ready):
             self._look_later()
+
+
+def cond_resched(task: Task) -> Park | None:
+    """*task* gives way if it should; a returned wait is to be yielded."""
+    scheduler = task.scheduler
+    if scheduler is None or not scheduler.need_resched(task):
+        return None
+    return scheduler.give_way(task)
+
+
+def work(task: Task, ns: int) -> Steps:
+    """*task* works for *ns*, and for what it owes to interrupts; where there is a scheduler, it can be
+    preempted meanwhile.
+    """
+    ns, task.owed_ns = ns + task.owed_ns, 0
+    if task.scheduler is None:
+        yield ns
+    else:
+        yield from task.scheduler.work(task, ns)
 
 
 def sleep(task: Task, ns: int) -> Steps:

@@ -78,6 +78,15 @@ class Scheduler(Protocol):
     def leave(self, task: Task) -> None:
         """*task* ends, or sleeps for long."""
 
+    def work(self, task: Task, ns: int) -> Steps:
+        """*task* works for *ns*, and can be preempted meanwhile."""
+
+    def need_resched(self, task: Task) -> bool:
+        """Whether *task*, which runs, is to give way."""
+
+    def give_way(self, task: Task) -> Park | None:
+        """*task* does; a returned wait is to be yielded."""
+
 
 class Task(Entry):
     """One thread of execution and the processor time it has used (ns).

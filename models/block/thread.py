@@ -71,8 +71,14 @@ class BlockThread(Thread):
 
     def finish_plug(self) -> Iterable[Wait]:
         """See `Thread.finish_plug`."""
-        plug, self._plug = self._plug, None
-        assert plug is not None, "finish_plug without start_plug"
+        issue = self.flush_plug()
+        self._plug = None
+        return issue
+
+    def flush_plug(self) -> Iterable[Wait]:
+        """See `Thread.flush_plug`."""
+        plug = self._plug
+        assert plug is not None, "there is a plug to be flushed"
         if self._in_rows:
             return self._issue_batches(self._taken_runs())
         return self._issue(self._taken(plug)) if plug.requests else ()

@@ -1,24 +1,26 @@
 """The conversion of unwritten extents once they were written.
 
-Stands for xfs_end_io and ext4_end_io_rsv_work: a worker for each file converts what has been written, in a
-transaction for each range under the inode's lock, and only then are the pages clean.  Left out: that a page
-written for the second time needs none; the AGF, which it takes under rmapbt; the processor, which a kernel
-thread finds at once.
+Stands for xfs_end_io and ext4_end_io_rsv_work: a work item for each file converts what has been written, in a
+transaction for each range under the inode's lock, and only then are the pages clean; the workqueue has as
+many workers as there are processors.  Left out: that a page written for the second time needs none; the AGF,
+which it takes under rmapbt; that a worker stays on the processor of the interrupt.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
-from models.seams import Inode
-from sim.engine import Environment
+from models.seams import Inode, Site
+from sim.cpu import cond_resched
+from sim.engine import PARK, Steps, Task
 
 Landed = Callable[[int], None]
 """Is told how many pages are clean."""
 
 
 class Conversions:
-    """What waits for one file's worker, whether that is at work, and until when."""
+    """What waits of one file, whether a worker is to convert it, and until when one does (0: none yet)."""
 
     __slots__ = ("busy", "ends_ns", "inode", "landed", "ranges")
 
@@ -58,39 +60,62 @@ class Submission:
 
 
 class Workers:
-    """The workers of one filesystem; a range takes *range_ns*, an allocation by the flusher *map_ns*.
+    """The workqueue of one filesystem; a range takes *range_ns*, an allocation by the flusher *map_ns*.
 
     Flusher and worker contend for a file's inode lock: each is charged half of the other's hold, every time.
     *converted* is told of the inode and of how many ranges became written extents.
     """
 
     def __init__(
-        self, env: Environment, range_ns: int, map_ns: int, converted: Callable[[Inode, int], None]
+        self, site: Site, range_ns: int, map_ns: int, converted: Callable[[Inode, int], None]
     ) -> None:
-        self._env = env
-        self.rank = env.next_rank()
+        self._env = env = site.env
         self._range_ns = range_ns
         self._map_ns = map_ns
         self._converted = converted
+        self._queue: deque[Conversions] = deque()
+        self._idle: list[Task] = []
+        tasks = [site.thread(f"kworker/conv-{number}").task for number in range(site.processors)]
+        self.ranks = frozenset(task.rank for task in tasks)
+        for task in tasks:
+            env.start(task, self._run(task))
 
     def delay_ns(self, conversions: Conversions) -> int:
         """How long an allocation of that file waits at present."""
         return self._range_ns // 2 if conversions.busy else 0
 
+    def end_of(self, conversions: Conversions) -> int:
+        """When a worker is through with what waits of that file, or later."""
+        return conversions.ends_ns or self._env.now + conversions.ranges * self._range_ns
+
     def begin(self, conversions: Conversions) -> None:
-        """Convert what waits, and then what came meanwhile."""
+        """queue_work: convert what waits, and then what came meanwhile."""
+        self._queue.append(conversions)
+        if self._idle:
+            self._env.wake(self._idle.pop())
+
+    def _run(self, task: Task) -> Steps:
+        queue = self._queue
+        while True:
+            while queue:
+                conversions = queue.popleft()
+                while conversions.landed:
+                    yield from self._convert(conversions)
+                conversions.busy = False
+                if (ready := cond_resched(task)) is not None:
+                    yield ready
+            self._idle.append(task)
+            yield PARK
+
+    def _convert(self, conversions: Conversions) -> Steps:
+        """All that has landed by now."""
         landed, ranges = conversions.landed, conversions.ranges
         conversions.landed, conversions.ranges = [], 0
-
-        def end() -> None:
-            for land, pages in landed:
-                land(pages)
-            self._converted(conversions.inode, ranges)
-            if conversions.landed:
-                self.begin(conversions)
-            else:
-                conversions.busy = False
-
         wait_ns = self._map_ns // 2 if conversions.inode.syncing else 0
-        conversions.ends_ns = self._env.now + ranges * (self._range_ns + wait_ns)
-        self._env.call_at(conversions.ends_ns, self.rank, end)
+        work_ns = ranges * (self._range_ns + wait_ns)
+        conversions.ends_ns = self._env.now + work_ns
+        yield work_ns
+        conversions.ends_ns = 0
+        for land, pages in landed:
+            land(pages)
+        self._converted(conversions.inode, ranges)

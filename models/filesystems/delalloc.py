@@ -41,6 +41,7 @@ from models.filesystems.spec import FlusherCosts
 from models.page_cache.pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Filesystem, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
+from sim.cpu import cond_resched
 from sim.engine import Steps, Wait
 from sim.laws import require
 from sim.units import PAGE_SECTORS
@@ -73,7 +74,7 @@ class DelallocFilesystem(Filesystem):
         self._first_block = sb.first_block
         self._queue = sb.bdi.queue
         self._map_ns, self._page_ns = costs.map_ns, costs.page_ns
-        self._workers = Workers(env, costs.ioend_ns, costs.map_ns, self._converted) if unwritten else None
+        self._workers = Workers(site, costs.ioend_ns, costs.map_ns, self._converted) if unwritten else None
         self._dice = Dice(site, "map")
         self._horizon = Horizon(env, sb.bdi, self._workers)
         self._files: list[PagedFile] = []
@@ -192,6 +193,8 @@ class DelallocFilesystem(Filesystem):
             yield from self._submit(thread, inode, file, at, bios, locked)
             if ended == CONVERT:
                 yield from self._allocate(thread, inode, at)
+            if (ready := cond_resched(thread.task)) is not None:
+                yield ready
         file.writeback_index = int(at[PAGE])
         return int(at[WROTE] if at[CALLS] == UNCOUNTED else budget_pages - at[CALLS])
 

@@ -41,10 +41,10 @@ class Horizon:
         if self._steps and len(self._bdi.wbs) > 1:
             others = [rank for rank, used in self._steps.items() if not _shared(used, uses)]
             if len(others) == len(self._steps):
-                workers = () if self._workers is None else (self._workers.rank,)
+                workers = frozenset() if self._workers is None else self._workers.ranks
                 far_ns = env.next_event_ns(elsewhere.union(others, workers, self._bdi.queue.ranks))
                 if self._workers is not None and conversions.busy:
-                    far_ns = min(far_ns, conversions.ends_ns)
+                    far_ns = min(far_ns, self._workers.end_of(conversions))
         return near_ns - env.now, far_ns - env.now
 
 

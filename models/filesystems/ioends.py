@@ -12,6 +12,7 @@ from typing import Any
 
 from models.seams import Inode, Thread
 from models.vfs.superblock import Flight
+from sim.cpu import cond_resched
 from sim.engine import PARK, Environment, Steps, Wait
 
 IoEnd = tuple[Inode, Flight, int]
@@ -65,7 +66,7 @@ class IoEnds:
         return end_io
 
     def _run(self) -> Steps:
-        queue, unwritten, work, done = self._queue, self._unwritten, self._work, self._done
+        task, queue, unwritten, work, done = self._task, self._queue, self._unwritten, self._work, self._done
         while True:
             self._asleep = True
             yield PARK
@@ -75,3 +76,5 @@ class IoEnds:
                 done(inode)
                 if unwritten:
                     flight.end(inode.wb, pages)
+                if (ready := cond_resched(task)) is not None:
+                    yield ready

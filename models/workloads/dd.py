@@ -17,7 +17,6 @@ from models.vfs.write import BufferedWriter
 from models.workloads.command_line import CommandError, words_of
 from models.workloads.file_writers import FileWriters, Job, sequential
 from models.workloads.spec import WorkloadSpec
-from sim.cpu import Processors
 from sim.param import Bytes, Count, Ns, assumed
 from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US
 
@@ -121,7 +120,6 @@ def dd(
     program_scale: float,
     start_ns: int,
     mount_of: Callable[[str], MountedSuperblock],
-    processors: Processors,
     writer: Callable[[Thread], BufferedWriter],
     on_end: Callable[[], None],
 ) -> FileWriters:
@@ -130,7 +128,6 @@ def dd(
     return FileWriters(
         site=site,
         mount_of=mount_of,
-        processors=processors,
         writer=writer,
         jobs=[
             Job(spec.directories[i % len(spec.directories)], [sequential()], pages * spec.count)

@@ -16,7 +16,7 @@ from models.seams import Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
-from sim.cpu import Processors
+from sim.cpu import cond_resched, work
 from sim.engine import PARK, Steps
 from sim.units import S
 
@@ -61,7 +61,6 @@ class FileWriters:
         *,
         site: Site,
         mount_of: Callable[[str], MountedSuperblock],
-        processors: Processors,
         writer: Callable[[Thread], BufferedWriter],
         jobs: Sequence[Job],
         call_pages: int,
@@ -72,7 +71,6 @@ class FileWriters:
     ) -> None:
         self._env = site.env
         self._mount_of = mount_of
-        self._processors = processors
         self._writer = writer
         self._jobs = jobs
         self._call_pages = call_pages
@@ -145,7 +143,7 @@ class FileWriters:
             system_ns, user_ns = int(factor * page_ns), int(factor * app_page_ns)
             task.system_ns += system_ns
             task.user_ns += user_ns
-            yield from self._processors.work(task, system_ns + user_ns)
+            yield from work(task, system_ns + user_ns)
             for turn, (inode, order) in enumerate(zip(inodes, job.orders, strict=True)):
                 count = _share(done + burst, turn, turns) - _share(done, turn, turns)
                 if count:
@@ -155,7 +153,7 @@ class FileWriters:
             self.written_pages += burst
             if writer.due(wb):
                 yield from writer.balance(wb)
-            if (ready := self._processors.reschedule(task)) is not None:
+            if (ready := cond_resched(task)) is not None:
                 yield ready
 
     def _write(self, thread: Thread, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]) -> Steps:

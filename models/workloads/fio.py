@@ -21,7 +21,6 @@ from models.workloads.command_line import CommandError, CommandParser, one_line,
 from models.workloads.file_writers import FileWriters, Job, sequential
 from models.workloads.random_map import RandomMap
 from models.workloads.spec import WorkloadSpec
-from sim.cpu import Processors
 from sim.param import Bytes, Count, Ns, assumed, measured
 from sim.units import GIB, KIB, MIB, PAGE_BYTES, US
 
@@ -176,7 +175,6 @@ def fio(
     program_scale: float,
     start_ns: int,
     mount_of: Callable[[str], MountedSuperblock],
-    processors: Processors,
     writer: Callable[[Thread], BufferedWriter],
     on_end: Callable[[], None],
 ) -> FileWriters:
@@ -191,7 +189,6 @@ def fio(
     return FileWriters(
         site=site,
         mount_of=mount_of,
-        processors=processors,
         writer=writer,
         jobs=jobs,
         call_pages=1,

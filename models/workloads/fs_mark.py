@@ -20,7 +20,6 @@ from models.vfs.write import BufferedWriter
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from models.workloads.fs_mark_processes import FsMark, Plan, Times
 from models.workloads.spec import WorkloadSpec
-from sim.cpu import Processors
 from sim.param import Bytes, Count, Ns, assumed, measured
 from sim.units import MS, PAGE_BYTES, US
 
@@ -164,7 +163,6 @@ def fs_mark(
     program_scale: float,
     start_ns: int,
     mount_of: Callable[[str], MountedSuperblock],
-    processors: Processors,
     writer: Callable[[Thread], BufferedWriter],
     on_end: Callable[[], None],
 ) -> FsMark:
@@ -182,7 +180,6 @@ def fs_mark(
         times=Times(*(round(time * program_scale) for time in times)),
         start_ns=start_ns,
         mount_of=mount_of,
-        processors=processors,
         writer=writer,
         on_end=on_end,
     )

@@ -10,7 +10,7 @@ from models.seams import Inode, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
-from sim.cpu import Processors
+from sim.cpu import cond_resched
 from sim.engine import PARK, Steps, Wait
 from sim.units import S
 
@@ -56,7 +56,6 @@ class FsMark:
         times: Times,
         start_ns: int,
         mount_of: Callable[[str], MountedSuperblock],
-        processors: Processors,
         writer: Callable[[Thread], BufferedWriter],
         on_end: Callable[[], None],
     ) -> None:
@@ -64,7 +63,6 @@ class FsMark:
         self._plan = plan
         self._times = times
         self._mount_of = mount_of
-        self._processors = processors
         self._writer = writer
         self._variations = [site.variation(f"process {i}") for i in range(plan.processes)]
         self.on_end = on_end
@@ -129,7 +127,7 @@ class FsMark:
         top = plan.directories[index % len(plan.directories)]
         mount = self._mount_of(top)
         fs = mount.filesystem
-        processors, variation, writer = self._processors, self._variations[index], self._writer(thread)
+        variation, writer = self._variations[index], self._writer(thread)
         first, *others = plan.write_pages
         lead_ns = times.app_user_ns + times.app_system_ns
         began_ns = env.now
@@ -158,7 +156,7 @@ class FsMark:
                 if writer.due(inode.wb):
                     yield from writer.balance(inode.wb)
             fs.close(inode)
-            if (ready := processors.reschedule(task)) is not None:
+            if (ready := cond_resched(task)) is not None:
                 yield ready
         task.user_ns += plan.files * times.app_user_ns
         task.system_ns += plan.files * times.app_system_ns

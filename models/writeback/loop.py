@@ -95,6 +95,7 @@ class Writeback:
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.quota_pages is None else FAR_NS
         per_mapping, counts_inodes = rules.plug_scope == "mapping", rules.quota_pages is None
+        scheduler, flushes_plug = task.scheduler, rules.plug_scope == "work"
         traced = self._signals.writeback_single_inode
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
@@ -123,6 +124,11 @@ class Writeback:
             if inode.dirty_pages:
                 wb.requeue(inode, budget - written, rules, work, env.now)
             yield lock.section(task, turn_ns, inode_ns)
+            if scheduler is not None and scheduler.need_resched(task):
+                if flushes_plug:
+                    yield from thread.flush_plug()
+                if (ready := scheduler.give_way(task)) is not None:
+                    yield ready
             if env.now >= until_ns or wrote >= pages_left:
                 break
         if plugged:

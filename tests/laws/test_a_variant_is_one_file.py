@@ -83,7 +83,7 @@ class ToySpec(WorkloadSpec):
 class Toy:
     system_ns = user_ns = 0
     share_done = 0.0
-    def __init__(self, *, site, spec, program_scale, start_ns, mount_of, processors, writer, on_end):
+    def __init__(self, *, site, spec, program_scale, start_ns, mount_of, writer, on_end):
         self.env, self.spec, self.mount, self.on_end = site.env, spec, mount_of(spec.directories[0]), on_end
         self.thread = site.thread("touchall")
         self.writer = writer(self.thread)

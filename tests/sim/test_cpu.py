@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.cpu import Processors, sleep
+from sim.cpu import Processors, cond_resched, sleep
 from sim.engine import PARK, Environment, Steps, Task
 from sim.runqueue import SchedulerRules, weight_of
 from sim.stock import StockEnvironment
@@ -45,7 +45,7 @@ def test_processors_share_out_the_work(count: int, expected_ms: int, seated: boo
     def body(task: Task) -> Steps:
         for _ in range(10):
             yield 1 * MS
-            if (ready := of.reschedule(task)) is not None:
+            if (ready := cond_resched(task)) is not None:
                 yield ready
 
     tasks = [start(env, of, body, seated=seated) for _ in range(4)]
@@ -197,7 +197,7 @@ def test_kernel_code_is_not_preempted_before_it_asks() -> None:
 
     def kernel(task: Task) -> Steps:
         yield 5 * MS
-        if (ready := of.reschedule(task)) is not None:
+        if (ready := cond_resched(task)) is not None:
             yield ready
         began.append(env.now)
 
@@ -211,7 +211,7 @@ def test_kernel_code_is_not_preempted_before_it_asks() -> None:
     assert began == [5 * MS, 7 * MS]
 
 
-@pytest.mark.parametrize("make", [Environment, StockEnvironment])
+@pytest.mark.parametrize("make", [Environment, pytest.param(StockEnvironment, marks=pytest.mark.stock)])
 @given(
     count=st.integers(1, 3),
     rules=st.builds(
@@ -245,7 +245,7 @@ def test_work_is_conserved(
                 yield from of.work(task, ns)
             elif what == "kernel":
                 yield ns
-                if (ready := of.reschedule(task)) is not None:
+                if (ready := cond_resched(task)) is not None:
                     yield ready
             else:
                 yield from sleep(task, ns)

@@ -22,7 +22,7 @@ def look(walks: dict[int, tuple[object, ...]], contexts: int, busy: bool = False
     bdi: Any = SimpleNamespace(
         wbs=[None] * contexts, elsewhere=frozenset({2}), queue=SimpleNamespace(ranks=frozenset({9}))
     )
-    workers: Any = SimpleNamespace(rank=8)
+    workers: Any = SimpleNamespace(ranks=frozenset({8}), end_of=lambda of: of.ends_ns)
     horizon = Horizon(env, bdi, workers)
     horizon.begin(4, ("mine", "too"))
     for rank, uses in walks.items():

@@ -46,7 +46,7 @@ class Stage:
             variation=lambda name: lambda: self.factors.get(name, 1.0),
         )  # fmt: skip
         return {
-            "site": site, "mount_of": self._mount_of, "processors": self.processors, "writer": self._writer,
+            "site": site, "mount_of": self._mount_of, "writer": self._writer,
             "on_end": lambda: self.ended.append(self.env.now),
         }  # fmt: skip
 
