@@ -228,7 +228,7 @@ class _Builder:
                 spec=drive.queue,
                 pool=self._kernel.requests,
                 costs=costs,
-                device=_device(self._env, drive.device, name),
+                device=_device(site, drive.device, name),
                 processors=self._processors,
             )
         return BackingDevice(name, queue, site, ranks)
@@ -324,13 +324,13 @@ def scaled(costs: SpecT, factor: float) -> SpecT:
     return type(costs).model_validate(values)
 
 
-def _device(env: Environment, spec: DeviceSpec, name: str) -> BlockDevice:
+def _device(site: Site, spec: DeviceSpec, name: str) -> BlockDevice:
     """The component of *spec*, and of the devices that it is made of."""
-    parts: dict[str, Any] = {}
+    parts: dict[str, Any] = {"worker": site.thread(f"{name}/worker")} if spec.has_worker else {}
     for part, of in spec.parts().items():
         if isinstance(of, tuple):
-            parts[part] = [_device(env, member, f"{name}.{i}") for i, member in enumerate(of)]
+            parts[part] = [_device(site, member, f"{name}.{i}") for i, member in enumerate(of)]
         else:
-            parts[part] = _device(env, of, f"{name}.{part}")
-    device: BlockDevice = component_of("devices", spec)(env=env, spec=spec, name=name, **parts)
+            parts[part] = _device(site, of, f"{name}.{part}")
+    device: BlockDevice = component_of("devices", spec)(env=site.env, spec=spec, name=name, **parts)
     return device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -13,8 +13,9 @@ from sim.units import PAGE_BYTES, SECTOR_BYTES
 
 
 class DeviceSpec(Spec):
-    """A device, or several that act as one."""
+    """A device, or several that act as one; one that ``has_worker`` gets a thread of the kernel."""
 
+    has_worker: ClassVar[bool] = False
     kind: str
 
     @property
@@ -138,3 +139,14 @@ class NullSpec(DeviceSpec):
     """The null device (null_blk without delays)."""
 
     kind: Literal["null"] = "null"
+
+
+class LoopSpec(DeviceSpec):
+    """A loop device on a file in tmpfs: what its worker takes for each command, its completion included, and
+    for each page that it copies.
+    """
+
+    has_worker: ClassVar = True
+    kind: Literal["loop"] = "loop"
+    command_time: Ns
+    page_time: Ns

@@ -17,6 +17,7 @@ from tests.harness import FIO, loop_config, only, run_small
 
 DEVICES: dict[str, Any] = {
     "null": {"kind": "null"},
+    "loop": {"kind": "loop", "command_time": 2_000, "page_time": 1_500},
     "ssd": SATA_SSD_2013,
     "disk": SATA_DISK_2010,
     "raid0": P13_MACHINE.disks["vdb"].device.inputs(),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from models.devices.disk import Disk
+from models.devices.loop import LoopDevice
 from models.devices.null import NullDevice
 from models.devices.raid0 import Raid0
-from models.devices.spec import DiskSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
+from models.devices.spec import DiskSpec, LoopSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
 from models.devices.ssd import Ssd
 from models.devices.write_cache import WriteCache
 from models.seams import Bio, Request
+from sim.cpu import Processors
 from sim.engine import Environment, Steps
+from sim.runqueue import SchedulerRules
 from sim.units import KIB, MIB, MS, US
 from tests.harness import SlowDevice
 
@@ -264,3 +268,31 @@ def test_the_null_device_takes_no_time() -> None:
     device.submit_batch(np.array([0]), np.array([8]), lambda: ends.append(env.now))
     env.run()
     assert ends == [7]
+
+
+def loop(env: Environment, task: Any) -> LoopDevice:
+    """A command takes 100 ns, a page 10."""
+    worker: Any = SimpleNamespace(task=task)
+    return LoopDevice(env=env, spec=LoopSpec(command_time=100, page_time=10), name="loop0", worker=worker)
+
+
+def test_a_loop_device_s_worker_takes_command_after_command() -> None:
+    """Three at 0, of 1, 2 and 16 pages, and one of half a page after its sleep."""
+    env = Environment()
+    writes = ((0, 0, 8, "W"), (0, 800, 16, "W"), (0, 8, 128, "FW"), (900, 0, 4, "W"))
+    assert submit(env, loop(env, env.task("worker")), *writes) == [110, 230, 490, 1_005]
+
+
+def test_a_loop_device_s_worker_needs_a_processor_and_gives_way_between_commands() -> None:
+    """The only one is taken until 50; who wakes at 60 has it after the first command, for 30."""
+    env = Environment()
+    of = Processors(env, 1, SchedulerRules(1_000, ahead_ns=1_000), lambda: 0.0)
+
+    def work(ns: int) -> Steps:
+        yield ns
+
+    for at_ns, ns in ((0, 50), (60, 30)):
+        env.start(of.adopt(env.task("other")), work(ns), at_ns)
+    worker = of.adopt(env.task("worker"))
+    assert submit(env, loop(env, worker), (0, 0, 8, "W"), (0, 800, 8, "W")) == [160, 300]
+    assert (worker.ran_ns, worker.ready_ns) == (220, 80)

@@ -1,0 +1,54 @@
+"""A loop device: a worker that copies what is written into its file.
+
+Stands for drivers/block/loop.c on a file in tmpfs: loop_queue_rq puts a command on the list of one worker
+(rootcg_work), which writes command after command and completes each itself.  Left out: workers of other
+cgroups, direct I/O, ksoftirqd (what completion takes is the worker's), pages that the file does not have yet,
+a file on a filesystem that itself waits for a disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from models.devices.spec import LoopSpec
+from models.seams import BatchDevice, BlockDevice, Thread, Write
+from sim.cpu import cond_resched
+from sim.engine import PARK, Environment, Steps
+from sim.units import PAGE_SECTORS
+
+
+class LoopDevice(BlockDevice):
+    """What the device of *spec* does is done by *worker*."""
+
+    def __init__(self, *, env: Environment, spec: LoopSpec, name: str, worker: Thread) -> None:
+        self.batches: BatchDevice | None = None
+        self._env = env
+        self._task = worker.task
+        self._command_ns, self._page_ns = spec.command_time, spec.page_time
+        self._commands: deque[tuple[Write, Callable[[], None]]] = deque()
+        self._asleep = False
+        env.start(self._task, self._run())
+
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
+        """See `BlockDevice.submit`."""
+        self._commands.append((request, done))
+        if self._asleep:
+            self._asleep = False
+            self._env.wake(self._task)
+
+    def _run(self) -> Steps:
+        commands, task = self._commands, self._task
+        while True:
+            while commands:
+                request, done = commands.popleft()
+                sectors = request.end_sector - request.start_sector
+                yield self._command_ns + sectors * self._page_ns // PAGE_SECTORS
+                done()
+                if (ready := cond_resched(task)) is not None:
+                    yield ready
+            self._asleep = True
+            yield PARK
+
+
+SPEC, COMPONENT = LoopSpec, LoopDevice
