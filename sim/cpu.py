@@ -42,6 +42,7 @@ class Processors(Scheduler):
         self._idle_ns = self._counted_ns = 0
         self._used_ns = 0
         self._running_since_ns = 0  # the sum over those that run
+        self.tasks: list[Task] = []
         self.interrupted_ns = 0  # what tasks were charged for interrupts
 
     @property
@@ -55,6 +56,7 @@ class Processors(Scheduler):
         """
         task.scheduler = self
         task.seated = seated
+        self.tasks.append(task)
         return task
 
     def wants(self, task: Task) -> bool:

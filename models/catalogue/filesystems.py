@@ -144,11 +144,25 @@ LOOP_EXT4: Final = Ext4Spec.model_validate(
         },
     }
 )
+DESK_XFS: Final = XfsSpec.model_validate(
+    {**LOOP_XFS.inputs(), "size": measured(8 * GIB, "docs/measurements.md H: mkfs.xfs -d agcount=4")}
+)
+DESK_EXT4: Final = Ext4Spec.model_validate(
+    {
+        **LOOP_EXT4.inputs(),
+        "size": measured(8 * GIB, "docs/measurements.md H: mkfs.ext4"),
+        "descriptors": measured(
+            1025 * PAGE_BYTES, "docs/measurements.md H: dumpe2fs; one block and 1024 reserved"
+        ),
+    }
+)
 FILESYSTEMS: Final[dict[str, FilesystemSpec]] = {
     "p13-xfs": P13_XFS,
     "n10-xfs": N10_XFS,
     "w25-xfs": W25_XFS,
     "loop-xfs": LOOP_XFS,
     "loop-ext4": LOOP_EXT4,
+    "desk-xfs": DESK_XFS,
+    "desk-ext4": DESK_EXT4,
 }
 """The filesystems that a configuration can name."""

@@ -1,0 +1,63 @@
+"""What is run on both: which programs, on which filesystem, under which dirty limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from sim.units import MIB
+
+MOUNT: Final = "/mnt/desk"
+DISK: Final = "loop0"
+IMAGE_BYTES: Final = 8 << 30
+
+
+class Row(NamedTuple):
+    """One run: its programs begin together; ``dirty_mib``: vm.dirty_bytes, twice the background's."""
+
+    name: str
+    filesystem: str
+    dirty_mib: int
+    commands: Sequence[str]
+
+    @property
+    def dirty_bytes(self) -> tuple[int, int]:
+        """vm.dirty_bytes and vm.dirty_background_bytes."""
+        return self.dirty_mib * MIB, self.dirty_mib * MIB // 2
+
+
+def _fs_mark(directories: int, size: int, files: int) -> str:
+    where = " ".join(f"-d {MOUNT}/{i}" for i in range(1, directories + 1))
+    return f"fs_mark -D 10000 -S0 -n {files // directories} -s {size} -L 3 {where}"
+
+
+def _fio(rw: str, jobs: int, files: int, mib: int) -> str:
+    each = " ".join(f"--name={i} --directory={MOUNT}/{i}" for i in range(1, jobs + 1))
+    return (
+        f"fio --ioengine=psync --rw={rw} --bs=4k --nrfiles={files} --filesize={mib}m --create_on_open=1"
+        f" --fallocate=none {each}"
+    )
+
+
+def _dd(streams: int, mib: int, apart: bool) -> list[str]:
+    return [
+        f"dd if=/dev/zero of={MOUNT}/{i if apart else 1}/f{i} bs=1024k count={mib}"
+        for i in range(1, streams + 1)
+    ]
+
+
+def rows() -> Iterator[Row]:
+    """All of them, on XFS and on ext4."""
+    for filesystem in ("xfs", "ext4"):
+        for directories in (1, 2, 4, 8):
+            yield Row(f"fs_mark 4k x{directories}", filesystem, 32, [_fs_mark(directories, 4096, 16_000)])
+            yield Row(f"fs_mark 64k x{directories}", filesystem, 64, [_fs_mark(directories, 65536, 4_000)])
+        for dirty in (32, 64, 128):
+            yield Row("fio randwrite 1x4x64m", filesystem, dirty, [_fio("randwrite", 1, 4, 64)])
+        yield Row("fio randwrite 4x1x64m", filesystem, 96, [_fio("randwrite", 4, 1, 64)])
+        yield Row("fio write 1x4x128m", filesystem, 64, [_fio("write", 1, 4, 128)])
+        yield Row("dd 1 x 512m", filesystem, 64, _dd(1, 512, apart=False))
+        yield Row("dd 4 x 256m, together", filesystem, 64, _dd(4, 256, apart=False))
+        yield Row("dd 4 x 256m, apart", filesystem, 64, _dd(4, 256, apart=True))
+        both = [_fs_mark(1, 4096, 16_000), _fio("randwrite", 1, 2, 64).replace(f"{MOUNT}/1", f"{MOUNT}/2")]
+        yield Row("fs_mark 4k and fio randwrite", filesystem, 64, both)
