@@ -320,7 +320,8 @@ def scaled(costs: SpecT, factor: float) -> SpecT:
     values = {}
     for name in type(costs).model_fields:
         value = getattr(costs, name)
-        values[name] = scaled(value, factor) if isinstance(value, Spec) else round(value * factor)
+        if value is not None:
+            values[name] = scaled(value, factor) if isinstance(value, Spec) else round(value * factor)
     return type(costs).model_validate(values)
 
 

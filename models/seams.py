@@ -393,7 +393,7 @@ class Thread(Protocol):
     def make_request(self, bio: Bio) -> Steps:
         """Submit *bio*, which `merge` refused: elevator, or a request of its own; may sleep."""
 
-    def submit_runs(self, queue: Any, bios: NDArray[np.int64], end_io: Callable[[int], None]) -> Steps:
+    def submit_runs(self, queue: Any, bios: Any, segment_pages: int, end_io: Callable[[int], None]) -> Steps:
         """Submit writes, rows of first block and pages, in order; *end_io* is told how many pages are done.
 
         Makes the requests and merges of bio by bio, but all at once; full plugs are issued at its end.

@@ -123,7 +123,7 @@ def _writes(order: str, batches: bool, count: int) -> Cost:
     def body(thread: Thread) -> Steps:
         for at in range(0, count, BATCH):
             thread.start_plug()
-            yield from thread.submit_runs(layer.queue, rows[at : at + BATCH].copy(), ended.append)
+            yield from thread.submit_runs(layer.queue, rows[at : at + BATCH].copy(), 1, ended.append)
             yield from thread.finish_plug()
 
     started = time.process_time()
@@ -147,11 +147,11 @@ def _merging(era: str) -> Iterator[Cost]:
     requests = sum(len(batch) for batch in batches)
     yield _cost(f"merging, {era}, one by one: a bio", cpu_s, BIOS, requests)
     runs, issued, bounds = PluggedRuns(rules), 0, bounds_of(LIMITS)
-    runs.add("sda", rows[:BATCH], print, bounds, BIOS)  # compile, or load, first
+    runs.add("sda", rows[:BATCH], 1, print, bounds, BIOS)  # compile, or load, first
     runs.take()
     started = time.process_time()
     for first in range(0, BIOS, BATCH):
-        _, _, flushed = runs.add("sda", rows[first : first + BATCH], print, bounds, BIOS)
+        _, _, flushed = runs.add("sda", rows[first : first + BATCH], 1, print, bounds, BIOS)
         issued += sum(len(batch.rows) for batch in flushed)
     cpu_s = time.process_time() - started
     assert issued + runs.held == requests, "an array merges as its bios do"

@@ -61,7 +61,6 @@ class Queue:
         self.elevator = Elevator(spec.elevator, spec.limits, self._put)
         self.limits = spec.limits
         self.bounds = bounds_of(spec.limits)
-        self.bio_pages = min(spec.limits.max_sectors_bytes // PAGE_BYTES, spec.limits.max_segments)
         self.lock = site.spin_lock("queue_lock")
         self.signals = site.signals
         self.stat = DiskStats()
@@ -76,6 +75,15 @@ class Queue:
     def pool(self, sync: bool) -> Pool:
         """The request pool of the sync or the async class."""
         return self._sync if sync else self._async
+
+    def segment_pages(self, folio_pages: int) -> int:
+        """How many pages of folios of so many are one segment."""
+        return min(folio_pages, self.limits.max_segment_bytes // PAGE_BYTES)
+
+    def bio_pages(self, segment_pages: int) -> int:
+        """How long a bio may be whose segments have so many pages."""
+        limits = self.limits
+        return min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments * segment_pages)
 
     def check(self) -> None:
         """Whoever waits or is in the driver has a request of the pool, and the elevator finds who waits.

@@ -75,7 +75,7 @@ class Batch(NamedTuple):
 
 
 class PluggedRuns:
-    """The requests of one plug as rows, oldest first; a bio of n pages has n segments.
+    """The requests of one plug as rows, oldest first.
 
     The first half of the tables holds what is plugged, the second what the last step issued.
     """
@@ -114,10 +114,16 @@ class PluggedRuns:
         self.held = self._held_parts = len(requests)
 
     def add(
-        self, queue: Any, bios: NDArray[np.int64], end_io: EndIo, bounds: Bounds, allowance: int
+        self,
+        queue: Any,
+        bios: NDArray[np.int64],
+        segment_pages: int,
+        end_io: EndIo,
+        bounds: Bounds,
+        allowance: int,
     ) -> tuple[int, int, list[Batch]]:
-        """Submit *bios* (rows of first block and pages) to *queue*, in order, until *allowance* requests were
-        made.
+        """Submit *bios* (rows of first block and pages; *segment_pages* are a segment) to *queue*, in
+        order, until *allowance* requests were made.
 
         Returns how many requests it made, how many bios are done, and what full flushes issued meanwhile.
         """
@@ -129,7 +135,7 @@ class PluggedRuns:
             self._set_terms(bounds)
         self.held, self._held_parts, made, done, out, out_parts, flushes = _submit(
             self._rows, self._parts, self._told, bios, self._terms, self._half, self.held, self._held_parts,
-            self._number(queue), len(self._ends) - 1, allowance,
+            self._number(queue), len(self._ends) - 1, allowance, segment_pages,
         )  # fmt: skip
         batches = []
         if flushes:
@@ -258,6 +264,7 @@ def _request(row: Any, queue: Any, ends: list[tuple[EndIo, int]]) -> Request:
 def _submit(
     rows: Any, parts: NDArray[np.int64], told: NDArray[np.int64], bios: NDArray[np.int64],
     terms: NDArray[Any], half: int, held: int, held_parts: int, queue: int, end: int, allowance: int,
+    segment_pages: int,
 ) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
     """Returns rows and parts held, requests made, bios done; rows, parts and flushes issued."""
     made = done = out = out_parts = flushes = 0
@@ -268,7 +275,7 @@ def _submit(
         pages = bios[i, 1]
         bio.start_sector = bios[i, 0] * PAGE_SECTORS
         bio.end_sector = bio.start_sector + pages * PAGE_SECTORS
-        bio.segments = pages
+        bio.segments = (pages + segment_pages - 1) // segment_pages
         fate, at = walk(rows, held, bio, rules, bounds)
         if fate == IS_NEW and made == allowance:
             break

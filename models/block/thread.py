@@ -138,13 +138,13 @@ class BlockThread(Thread):
             yield from self._issue(self._taken(plug))
         plug.add(Request(bio))
 
-    def submit_runs(self, queue: Queue, bios: NDArray[np.int64], end_io: EndIo) -> Steps:
+    def submit_runs(self, queue: Queue, bios: NDArray[np.int64], segment_pages: int, end_io: EndIo) -> Steps:
         """See `Thread.submit_runs`."""
         if self._plug is None or not queue.takes_batches:
             for block, pages in bios.tolist():
                 bio = Bio(
-                    block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, queue=queue, end_io=end_io,
-                    context=pages,
+                    block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=-(-pages // segment_pages),
+                    queue=queue, end_io=end_io, context=pages,
                 )  # fmt: skip
                 if not self.merge(bio):
                     yield from self.make_request(bio)
@@ -154,7 +154,9 @@ class BlockThread(Thread):
             if self._plug.requests:
                 runs.load(self._plug.requests)
                 self._plug.requests = []
-            made, done, batches = runs.add(queue, bios, end_io, queue.bounds, pool.room + in_hand)
+            made, done, batches = runs.add(
+                queue, bios, segment_pages, end_io, queue.bounds, pool.room + in_hand
+            )
             self._in_rows = runs.held > 0
             pool.count += made - in_hand
             if self._watched():

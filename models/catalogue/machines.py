@@ -153,8 +153,8 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                 **REFERENCE_PATHS,
                 "write": {
                     **REFERENCE_PATHS["write"],
-                    "call_ns": measured(2_600, f"{_DESK}: a write of 4 KiB takes 3.3 us, less its page"),
-                    "page_ns": measured(670, f"{_DESK}: 16 pages in four calls less one, by page"),
+                    "call_ns": measured(2_900, f"{_DESK}: dd with calls of 4 KiB to 1 MiB"),
+                    "page_ns": measured(330, f"{_DESK}: dd with calls of 4 KiB to 1 MiB"),
                     "close_ns": measured(1_500, f"{_DESK}: close"),
                 },
                 "filesystems": {
@@ -166,10 +166,20 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                         "flusher": {
                             **_REFERENCE["xfs"]["flusher"],
                             "map_ns": measured(
-                                8_000, f"{_DESK}: a small file's 11.4 us, less its page and list"
+                                10_200, f"{_DESK}: a small file's 11.4 us, less its page and list"
                             ),
-                            "page_ns": measured(620, f"{_DESK}: a page of a sequential file"),
+                            "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
+                            "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
                             "ioend_ns": measured(3_600, f"{_DESK}: conversion of a small file"),
+                            "tree_map_ns": measured(29_000, f"{_DESK}: a page of a random file"),
+                            "tree_ioend_ns": measured(12_000, f"{_DESK}: a page of a random file"),
+                            "end_folio_ns": measured(350, f"{_DESK}: conversion of a sequential file"),
+                            "log": {
+                                **_REFERENCE["xfs"]["flusher"]["log"],
+                                "record_ns": measured(
+                                    50_000, f"{_DESK}: pushing and writing the log, a record"
+                                ),
+                            },
                         },
                     },
                     "ext4": {
@@ -180,10 +190,12 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                         "flusher": {
                             **_REFERENCE["ext4"]["flusher"],
                             "map_ns": measured(
-                                8_000, f"{_DESK}: a small file's 9.5 us, less its page and list"
+                                8_400, f"{_DESK}: a small file's 9.6 us, less its page and list"
                             ),
-                            "page_ns": measured(620, f"{_DESK}: a page of a sequential file"),
+                            "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
+                            "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
                             "ioend_ns": measured(3_300, f"{_DESK}: conversion of a small file"),
+                            "end_folio_ns": measured(500, f"{_DESK}: conversion of a sequential file"),
                         },
                     },
                 },
@@ -203,7 +215,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                 "device": {
                     "kind": specified("loop", "drivers/block/loop.c"),
                     "command_time": measured(2_500, f"{_DESK}: a direct write of 4 KiB, less its page"),
-                    "page_time": measured(1_450, f"{_DESK}: what the worker takes for a page of a file"),
+                    "page_time": measured(1_350, f"{_DESK}: what the worker takes for a page of a file"),
                 },
             },
         },

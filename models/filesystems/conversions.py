@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from models.filesystems.files import FileInode
+from models.filesystems.spec import FlusherCosts
 from models.seams import Inode, Site
-from sim.cpu import cond_resched
+from sim.cpu import cond_resched, sleep
 from sim.engine import PARK, Steps, Task
 
 Landed = Callable[[int], None]
@@ -20,16 +22,39 @@ Landed = Callable[[int], None]
 
 
 class Conversions:
-    """What waits of one file, whether a worker is to convert it, and until when one does (0: none yet)."""
+    """What waits of one file, whether a worker is to convert it, and until when one does (0: none yet).
 
-    __slots__ = ("busy", "ends_ns", "inode", "landed", "ranges")
+    ``extents``: how many were given blocks so far.
+    """
 
-    def __init__(self, inode: Inode) -> None:
+    __slots__ = ("busy", "ends_ns", "extents", "inode", "landed", "ranges")
+
+    def __init__(self, inode: FileInode) -> None:
         self.inode = inode
         self.busy = False
         self.ends_ns = 0
+        self.extents = 0
         self.landed: list[tuple[Landed, int]] = []
         self.ranges = 0
+
+
+class MapCosts:
+    """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*."""
+
+    def __init__(self, costs: FlusherCosts, extents: int) -> None:
+        self._extents = extents
+        self._map_ns, self._range_ns = costs.map_ns, costs.ioend_ns
+        self._tree_map_ns = costs.map_ns if costs.tree_map_ns is None else costs.tree_map_ns
+        self._tree_range_ns = costs.ioend_ns if costs.tree_ioend_ns is None else costs.tree_ioend_ns
+        self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
+
+    def map_ns(self, conversions: Conversions) -> int:
+        """Of an allocation."""
+        return self._map_ns if conversions.extents <= self._extents else self._tree_map_ns
+
+    def range_ns(self, conversions: Conversions) -> int:
+        """Of a conversion."""
+        return self._range_ns if conversions.extents <= self._extents else self._tree_range_ns
 
 
 class Submission:
@@ -60,18 +85,15 @@ class Submission:
 
 
 class Workers:
-    """The workqueue of one filesystem; a range takes *range_ns*, an allocation by the flusher *map_ns*.
+    """The workqueue of one filesystem.
 
     Flusher and worker contend for a file's inode lock: each is charged half of the other's hold, every time.
     *converted* is told of the inode and of how many ranges became written extents.
     """
 
-    def __init__(
-        self, site: Site, range_ns: int, map_ns: int, converted: Callable[[Inode, int], None]
-    ) -> None:
+    def __init__(self, site: Site, costs: MapCosts, converted: Callable[[Inode, int], None]) -> None:
         self._env = env = site.env
-        self._range_ns = range_ns
-        self._map_ns = map_ns
+        self._costs = costs
         self._converted = converted
         self._queue: deque[Conversions] = deque()
         self._idle: list[Task] = []
@@ -82,11 +104,11 @@ class Workers:
 
     def delay_ns(self, conversions: Conversions) -> int:
         """How long an allocation of that file waits at present."""
-        return self._range_ns // 2 if conversions.busy else 0
+        return self._costs.range_ns(conversions) // 2 if conversions.busy else 0
 
     def end_of(self, conversions: Conversions) -> int:
         """When a worker is through with what waits of that file, or later."""
-        return conversions.ends_ns or self._env.now + conversions.ranges * self._range_ns
+        return conversions.ends_ns or self._env.now + conversions.ranges * self._costs.range_ns(conversions)
 
     def begin(self, conversions: Conversions) -> None:
         """queue_work: convert what waits, and then what came meanwhile."""
@@ -100,22 +122,26 @@ class Workers:
             while queue:
                 conversions = queue.popleft()
                 while conversions.landed:
-                    yield from self._convert(conversions)
+                    yield from self._convert(task, conversions)
                 conversions.busy = False
                 if (ready := cond_resched(task)) is not None:
                     yield ready
             self._idle.append(task)
             yield PARK
 
-    def _convert(self, conversions: Conversions) -> Steps:
+    def _convert(self, task: Task, conversions: Conversions) -> Steps:
         """All that has landed by now."""
         landed, ranges = conversions.landed, conversions.ranges
         conversions.landed, conversions.ranges = [], 0
-        wait_ns = self._map_ns // 2 if conversions.inode.syncing else 0
-        work_ns = ranges * (self._range_ns + wait_ns)
-        conversions.ends_ns = self._env.now + work_ns
+        costs, inode = self._costs, conversions.inode
+        folios = sum(pages for _, pages in landed) // inode.folio_pages
+        work_ns = ranges * costs.range_ns(conversions) + folios * costs.end_folio_ns
+        wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
+        conversions.ends_ns = self._env.now + work_ns + wait_ns
         yield work_ns
+        if wait_ns:
+            yield from sleep(task, wait_ns)
         conversions.ends_ns = 0
         for land, pages in landed:
             land(pages)
-        self._converted(conversions.inode, ranges)
+        self._converted(inode, ranges)

@@ -15,7 +15,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from models.filesystems.conversions import Conversions, Submission, Workers
+from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
 from models.filesystems.dice import Dice
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
 from models.filesystems.free_run import Free
@@ -47,12 +47,16 @@ from sim.laws import require
 from sim.units import PAGE_SECTORS
 
 _BIOS: Final = 1_024
+_LARGEST_FOLIO: Final = 512
+"""2 MiB: what a processor maps at once (pages)."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelallocFilesystem(Filesystem):
     """One mounted filesystem; blocks are given as *unwritten* ones or not."""
 
+    inline_extents: int
+    """How many extents its inodes hold themselves."""
     one_run_pages: int
     """How long a file may become and still be one run."""
     _blocks: int
@@ -66,6 +70,7 @@ class DelallocFilesystem(Filesystem):
         site: Site,
         sb: MountedSuperblock,
         unwritten: bool,
+        large_folios: bool,
         costs: FlusherCosts,
     ) -> None:
         self._site = site
@@ -73,8 +78,10 @@ class DelallocFilesystem(Filesystem):
         self._sb = sb
         self._first_block = sb.first_block
         self._queue = sb.bdi.queue
-        self._map_ns, self._page_ns = costs.map_ns, costs.page_ns
-        self._workers = Workers(site, costs.ioend_ns, costs.map_ns, self._converted) if unwritten else None
+        self._most_folio = _LARGEST_FOLIO if large_folios else 1
+        self._map_ns, self._page_ns, self._folio_ns = costs.map_ns, costs.page_ns, costs.folio_ns or 0
+        self._costs = MapCosts(costs, self.inline_extents)
+        self._workers = Workers(site, self._costs, self._converted) if unwritten else None
         self._dice = Dice(site, "map")
         self._horizon = Horizon(env, sb.bdi, self._workers)
         self._files: list[PagedFile] = []
@@ -106,6 +113,8 @@ class DelallocFilesystem(Filesystem):
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""
         file = inode.file
+        if pages > 1:
+            self._set_folio(inode, pages)
         if file is OPEN:
             if inode.dirty_pages + pages <= self.one_run_pages:
                 return pages
@@ -119,6 +128,8 @@ class DelallocFilesystem(Filesystem):
         file = inode.file
         if isinstance(file, OneRun):
             file = self._page(inode)
+        if call_pages > 1:
+            self._set_folio(inode, call_pages)
         done, were_clean = self._write(file, indices, call_pages)
         while done < len(indices) and indices[done] >= file.end:
             end = int(indices[done:].max()) + 1
@@ -126,6 +137,10 @@ class DelallocFilesystem(Filesystem):
             more, clean = self._write(file, indices[done:], call_pages)
             done, were_clean = done + more, were_clean + clean
         return done, were_clean
+
+    def _set_folio(self, inode: FileInode, call_pages: int) -> None:
+        """A write(2) of so many pages makes folios of as many."""
+        inode.folio_pages = min(1 << (call_pages.bit_length() - 1), self._most_folio)
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
         """See `Filesystem.zero_end`."""
@@ -154,7 +169,8 @@ class DelallocFilesystem(Filesystem):
     def _run_bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
         """The *pages* of a file of one run lie from *block* on, and go under writeback with these bios."""
         queue, flight, ends = self._queue, self._sb.flight, self._ioends
-        at_most, ioend = queue.bio_pages, (inode, flight, pages)
+        segment = queue.segment_pages(inode.folio_pages)
+        at_most, ioend = queue.bio_pages(segment), (inode, flight, pages)
         end_io = ends.end_io if pages <= at_most else ends.end_io_of(-(-pages // at_most))
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
@@ -164,8 +180,11 @@ class DelallocFilesystem(Filesystem):
         while pages > 0:
             size = pages if pages < at_most else at_most
             bios.append(
-                Bio(start, size * PAGE_SECTORS, segments=size, queue=queue, end_io=end_io, context=ioend)
-            )
+                Bio(
+                    start, size * PAGE_SECTORS, segments=-(-size // segment), queue=queue, end_io=end_io,
+                    context=ioend,
+                )
+            )  # fmt: skip
             start += size * PAGE_SECTORS
             pages -= size
         return bios
@@ -180,7 +199,7 @@ class DelallocFilesystem(Filesystem):
         at = new_walk(0 if budget_pages == UNLIMITED_PAGES else file.writeback_index, budget_pages)
         self._prepare(inode, at)
         bios = np.empty((_BIOS, 2), np.int64)
-        bio_pages, dice = self._queue.bio_pages, self._dice
+        bio_pages, dice = self._queue.bio_pages(self._queue.segment_pages(inode.folio_pages)), self._dice
         ended = CONVERT
         while ended != DONE:
             if self._log_is_full():
@@ -298,6 +317,7 @@ class DelallocFilesystem(Filesystem):
         if locked:
             self._unlock(inode)
         if at[MAPPED_EXTENTS]:
+            file.conversions.extents += int(at[MAPPED_EXTENTS])
             self._mapped(inode, int(at[MAPPED_EXTENTS]))
         if pages:
             end_io = landed = _Landing(flight, inode).end
@@ -305,13 +325,19 @@ class DelallocFilesystem(Filesystem):
                 end_io = Submission(self._workers, file.conversions, pages, int(at[RANGES]), landed).written
             on_disk = bios[: at[BIOS]]
             on_disk[:, 0] += file.base + self._first_block
-            yield from thread.submit_runs(self._queue, on_disk, end_io)
+            yield from thread.submit_runs(
+                self._queue, on_disk, self._queue.segment_pages(inode.folio_pages), end_io
+            )
+
+    def _page_cost_ns(self, inode: FileInode) -> int:
+        """What a page and its part of a folio take."""
+        return self._page_ns + self._folio_ns // inode.folio_pages
 
     def _mean_map_ns(self, file: PagedFile) -> int:
         """The mean time of one allocation."""
-        return int(
-            self._map_ns if self._workers is None else self._map_ns + self._workers.delay_ns(file.conversions)
-        )
+        conversions = file.conversions
+        map_ns = self._costs.map_ns(conversions)
+        return map_ns if self._workers is None else map_ns + self._workers.delay_ns(conversions)
 
     def _varied_map_ns(self, file: PagedFile) -> int:
         """The time of one allocation."""

@@ -46,12 +46,16 @@ class PagedFile(FilePages):
 
 
 class FileInode(Inode):
-    """An inode with pages, in either form; filesystems add their own slots."""
+    """An inode with pages, in either form; filesystems add their own slots.
 
-    __slots__ = ("file",)
+    ``folio_pages``: how many pages of it lie together in memory, and are one segment of a bio.
+    """
+
+    __slots__ = ("file", "folio_pages")
 
     file: OneRun | PagedFile
 
     def __init__(self, sb: Superblock, wb: Wb) -> None:
         super().__init__(sb, wb)
         self.file = OPEN
+        self.folio_pages = 1

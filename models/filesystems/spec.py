@@ -16,11 +16,19 @@ class NoNumbers(Spec):
 class FlusherCosts(Spec):
     """What writeback pays: ``map_ns`` per extent given its blocks; ``page_ns`` per page walked and added to a
     bio; ``ioend_ns`` per file or range completed, by the completion worker.
+
+    Where these were measured apart: ``tree_map_ns`` and ``tree_ioend_ns``: the same in a file of more extents
+    than its inode holds; ``folio_ns`` and ``end_folio_ns``: per folio, beside its pages, that
+    is walked and that the worker makes clean.
     """
 
     map_ns: Ns
     page_ns: Ns
     ioend_ns: Ns
+    tree_map_ns: Ns | None = None
+    tree_ioend_ns: Ns | None = None
+    folio_ns: Ns | None = None
+    end_folio_ns: Ns | None = None
 
 
 class FilesystemCosts(Spec):

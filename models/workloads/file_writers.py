@@ -16,7 +16,7 @@ from models.seams import Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
-from sim.cpu import cond_resched, work
+from sim.cpu import cond_resched, sleep, work
 from sim.engine import PARK, Steps
 from sim.units import S
 
@@ -53,7 +53,8 @@ class FileWriters:
     """The processes of *jobs*; when the last has closed its files, `on_iteration` and *on_end* are told.
 
     A call writes *call_pages*, and the program itself takes *app_ns* of user time around it; the processes
-    are started one after another, *fork_ns* apart.
+    are started one after another, *fork_ns* apart, after the program has worked for *lead_ns* and slept for
+    *idle_ns*.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class FileWriters:
         fork_ns: int,
         start_ns: int,
         on_end: Callable[[], None],
+        lead_ns: int = 0,
+        idle_ns: int = 0,
     ) -> None:
         self._env = site.env
         self._mount_of = mount_of
@@ -83,7 +86,7 @@ class FileWriters:
         self._threads = [site.process(f"process {i}") for i in range(len(jobs))]
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.written_pages = 0
-        site.env.start(self._parent.task, self._run(start_ns), start_ns)
+        site.env.start(self._parent.task, self._run(lead_ns, idle_ns), start_ns)
 
     @property
     def system_ns(self) -> int:
@@ -100,8 +103,13 @@ class FileWriters:
         """How much of all that is to be written was written."""
         return self.written_pages / sum(len(job.orders) * job.pages_each for job in self._jobs)
 
-    def _run(self, start_ns: int) -> Steps:
+    def _run(self, lead_ns: int, idle_ns: int) -> Steps:
         """The parent: make the directories, start all, wait for all."""
+        if lead_ns:
+            yield from work(self._parent.task, lead_ns)
+        if idle_ns:
+            yield from sleep(self._parent.task, idle_ns)
+        started_ns = self._env.now
         for job in self._jobs:
             yield from self._mount_of(job.directory).directory(self._parent, job.directory)
         for job, thread, variation in zip(self._jobs, self._threads, self._variations, strict=True):
@@ -111,7 +119,7 @@ class FileWriters:
         while self._running:
             yield PARK
         files, now = sum(len(job.orders) for job in self._jobs), self._env.now
-        self.on_iteration(Iteration(files, files * S / (now - start_ns), 0, now))
+        self.on_iteration(Iteration(files, files * S / (now - started_ns), 0, now))
         self.on_end()
 
     def _exited(self) -> None:

@@ -22,7 +22,7 @@ from models.workloads.file_writers import FileWriters, Job, sequential
 from models.workloads.random_map import RandomMap
 from models.workloads.spec import WorkloadSpec
 from sim.param import Bytes, Count, Ns, assumed, measured
-from sim.units import GIB, KIB, MIB, PAGE_BYTES, US
+from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US
 
 Rw = Literal["write", "randwrite"]
 
@@ -31,12 +31,15 @@ class FioSpec(WorkloadSpec):
     """fio's options of the same names, for ``numjobs`` jobs in ``directories`` (one for all, or one each).
 
     ``rw`` is that of all jobs, or one for each; ``app_time``: user time of fio itself per write;
-    ``fork_time``: of each job.
+    ``fork_time``: of each job; ``start_time`` and ``idle_time``: how long fio works and sleeps before its
+    first job.
     """
 
     programs: ClassVar = ("fio",)
     costs: ClassVar = {
-        "app_time": measured(750, "docs/measurements.md D: user time per write"),
+        "app_time": measured(300, "docs/measurements.md H: user time per write"),
+        "start_time": measured(165 * MS, "docs/measurements.md H: processor time of a fio that writes 4 KiB"),
+        "idle_time": measured(115 * MS, "docs/measurements.md H: wall time of it, less its processor time"),
         "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
     }
     kind: Literal["fio"] = "fio"
@@ -46,6 +49,8 @@ class FioSpec(WorkloadSpec):
     filesize: Bytes
     app_time: Ns
     fork_time: Ns
+    start_time: Ns
+    idle_time: Ns
 
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
@@ -194,6 +199,8 @@ def fio(
         call_pages=1,
         app_ns=round(spec.app_time * program_scale),
         fork_ns=round(spec.fork_time * program_scale),
+        lead_ns=round(spec.start_time * program_scale),
+        idle_ns=spec.idle_time,
         start_ns=start_ns,
         on_end=on_end,
     )

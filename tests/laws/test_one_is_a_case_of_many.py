@@ -116,7 +116,7 @@ def requests_of(text: str) -> dict[str, list[tuple[Any, ...]]]:
     machine = build(scenario(text), 1, signals=signals)
     for program in machine.programs.values():
         program.on_end = lambda: None
-    machine.env.call_at(400 * MS, 0, machine.env.halt)
+    machine.env.call_at(680 * MS, 0, machine.env.halt)  # fio begins after 280
     machine.run()
     return log
 
@@ -174,7 +174,7 @@ def test_sync_waits_for_what_was_dirty() -> None:
     by then.
     """
     text = ONE.replace("workload.command", "programs.fio.command")
-    text += 'programs.dd = "dd if=/dev/zero of=/c/x bs=1024k count=6"\n'
+    text += 'programs.dd = {command = "dd if=/dev/zero of=/c/x bs=1024k count=6", start = "280 ms"}\n'
     limits = ('kernel.dirty.dirty_bytes="1 GiB"', 'kernel.dirty.dirty_background_bytes="512 MiB"')
     machine = build(scenario(text, *limits), 1)
     thread, mount = _thread(machine), only(machine.mounts)
@@ -182,7 +182,7 @@ def test_sync_waits_for_what_was_dirty() -> None:
     left: list[int] = []
 
     def body() -> Steps:
-        yield 40 * MS
+        yield 310 * MS  # fio begins after 280
         (wb,) = machine.cache.wbs
         for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io):
             dirty[inode] = inode.file.pages.states.copy() & 1

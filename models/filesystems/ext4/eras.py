@@ -11,7 +11,7 @@ _BUMP_PAGES: Final = 32_768
 
 def _ext4(
     *, bump: bool = False, page_bios: bool = False, unwritten: bool = True, by_order: bool = True,
-    packs_closed: bool = True, goals: str = "one",
+    packs_closed: bool = True, goals: str = "one", large_folios: bool = False,
 ) -> dict[str, Given]:  # fmt: skip
     return {
         "bump_pages": specified(
@@ -25,6 +25,7 @@ def _ext4(
         "goals": specified(
             goals, "fs/ext4/mballoc.c: one for each processor since 6.17 [R]; 6.18 measured, E"
         ),
+        "large_folios": specified(large_folios, "fs/ext4; 6.16 and later [R], 6.18 measured, H"),
         "unwritten": specified(unwritten, "dioread_nolock is the default since 5.6 [R]"),
     }
 
@@ -32,7 +33,7 @@ def _ext4(
 _OLD: Final = _ext4(unwritten=False, by_order=False, packs_closed=False)
 _BUMPED: Final = _ext4(bump=True, unwritten=False, by_order=False, packs_closed=False)
 _2_6_34: Final = _ext4(bump=True, page_bios=True, unwritten=False, by_order=False, packs_closed=False)
-_GOALS: Final = _ext4(goals="per_processor")
+_GOALS: Final = _ext4(goals="per_processor", large_folios=True)
 EXT4_ERAS: Final = {
     "2.6.34": _2_6_34, "2.6.34-n10": _2_6_34, "2.6.39": _BUMPED, "3.1": _BUMPED,
     "3.11": _OLD, "3.11-p13": _OLD, "4.3": _OLD, "4.9": _OLD, "5.4": _OLD,

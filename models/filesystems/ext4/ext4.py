@@ -47,6 +47,7 @@ class Ext4(DelallocFilesystem):
 
     group_blocks = GROUP_BLOCKS
     group_label = "group"
+    inline_extents = 4
     one_run_pages = STREAM_REQUEST_PAGES
 
     def __init__(
@@ -65,6 +66,7 @@ class Ext4(DelallocFilesystem):
             site=site,
             sb=sb,
             unwritten=rules.unwritten,
+            large_folios=rules.large_folios,
             costs=flusher_costs,
         )
         self._ioends = IoEnds(site.env, ioend_worker, rules.unwritten, self._run_ended, lambda: ioend_ns)
@@ -186,7 +188,7 @@ class Ext4(DelallocFilesystem):
         yield from journal.start_handle(thread, asked)
         if self._workers is not None:
             yield from journal.reserve(thread)
-        yield int(self._map_ns * self._dice.throw()) + pages * self._page_ns
+        yield int(self._map_ns * self._dice.throw()) + pages * self._page_cost_ns(inode)
         if self._rules.packs_closed or inode.file.open:
             block, got = self._from_locality_group(thread.task, inode.goal_group, pages)
         else:
@@ -221,7 +223,9 @@ class Ext4(DelallocFilesystem):
     ) -> int:
         file = inode.file
         assert isinstance(file, Ext4File)
-        terms = Terms(self._mean_map_ns(file), self._page_ns, 1 if self._rules.page_bios else bio_pages)
+        terms = Terms(
+            self._mean_map_ns(file), self._page_cost_ns(inode), 1 if self._rules.page_bios else bio_pages
+        )
         ended = walk(file.pages, terms, at, horizon_ns, self._dice.array, bios)
         file.tree_room = int(at[ROOM])
         return int(ended)

@@ -124,8 +124,8 @@ class Journal:
             yield from commit.wait(thread.task)
         elif not self._committing.done:
             yield from self._committing.wait(thread.task)
-        while self._committed:
-            yield from self._write_oldest(thread)
+        if self._committed:
+            yield from self._write_in_place(thread)
 
     def check(self) -> None:
         """Its blocks hold the committed transactions at least, and are no more than there are.
@@ -206,6 +206,15 @@ class Journal:
         for first in range(0, len(old), _BATCH):
             yield from self._write(thread, old[first : first + _BATCH], sync=False)
         self._used -= logged
+        self._wake_waiters()
+
+    def _write_in_place(self, thread: Thread) -> Steps:
+        """sync_blockdev: what was committed, in the order of place, but what the running transaction has."""
+        transactions = [*self._committed]
+        self._committed.clear()
+        dirty = {block for _, blocks, _ in transactions for block in blocks}
+        yield from self._write(thread, sorted(dirty - self._running.keys()), sync=False)
+        self._used -= sum(logged for _, _, logged in transactions)
         self._wake_waiters()
 
     def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:

@@ -25,7 +25,8 @@ class Ext4Rules(Spec):
     that are closed are packed into a locality group's run like open ones (6.0 and later); ``goals``: how many
     places large files go on from, for each processor one and at most one for four groups (6.17 and later), or
     just one; ``unwritten``: blocks are given as unwritten ones, which are converted once they were written
-    (dioread_nolock, 5.6 and later).
+    (dioread_nolock, 5.6 and later); ``large_folios``: a folio is as large as the write(2) that made it (6.16
+    and later).
     """
 
     bump_pages: int = Field(ge=0)
@@ -34,6 +35,7 @@ class Ext4Rules(Spec):
     packs_closed: bool
     goals: Literal["one", "per_processor"]
     unwritten: bool
+    large_folios: bool
 
 
 class JournalSpec(Spec):

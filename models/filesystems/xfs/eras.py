@@ -17,6 +17,7 @@ def _xfs(
     wraps: bool = False,
     unwritten: bool = True,
     zeroing: bool = False,
+    large_folios: bool = False,
 ) -> dict[str, Given]:
     return {
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {_PREALLOC[prealloc]}"),
@@ -24,6 +25,7 @@ def _xfs(
         "zeroing_converts": specified(zeroing, "fs/xfs/xfs_iomap.c; 6.10 and later [R], 6.18 measured, D"),
         "quota": specified(quota, "mechanisms.md 2.5 [V 2.6.34, 2.6.35.6, 2.6.37]"),
         "unwritten": specified(unwritten, "mechanisms.md 6.2: not in 5.4, in 5.10 [V 5.4, 5.10]"),
+        "large_folios": specified(large_folios, "fs/xfs; 5.18 and later [R], 6.18 measured, H"),
         "wraps": specified(wraps, "mechanisms.md 2.4; not since 4.20 [R]; seen in traces of 6.18"),
     }
 
@@ -31,13 +33,14 @@ def _xfs(
 _OLD: Final = _xfs("preceding", whole_calls=False, wraps=True, unwritten=False)
 _BUFFERED_IOMAP: Final = _xfs("preceding", wraps=True, unwritten=False)
 _UNWRITTEN: Final = _xfs("preceding")
-_ZEROING: Final = _xfs("preceding", zeroing=True)
+_FOLIOS: Final = _xfs("preceding", large_folios=True)
+_ZEROING: Final = _xfs("preceding", zeroing=True, large_folios=True)
 XFS_ERAS: Final = {
     "2.6.34": _xfs("fixed", quota="calls_x4", whole_calls=False, wraps=True, unwritten=False),
     "2.6.34-n10": _xfs("fixed", whole_calls=False, wraps=True, unwritten=False),
     "2.6.39": _xfs("size", whole_calls=False, wraps=True, unwritten=False),
     "3.1": _xfs("size", whole_calls=False, wraps=True, unwritten=False),
     "3.11": _OLD, "3.11-p13": _OLD, "4.3": _OLD, "4.9": _BUFFERED_IOMAP,
-    "5.4": _xfs("preceding", unwritten=False), "5.10": _UNWRITTEN, "5.17": _UNWRITTEN, "6.1": _UNWRITTEN,
+    "5.4": _xfs("preceding", unwritten=False), "5.10": _UNWRITTEN, "5.17": _UNWRITTEN, "6.1": _FOLIOS,
     "6.14": _ZEROING, "6.17": _ZEROING, "6.18": _ZEROING,
 }  # fmt: skip

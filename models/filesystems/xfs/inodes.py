@@ -34,6 +34,7 @@ class XfsInode(FileInode):
         self.dirty_pages = 0
         self.syncing = False
         self.file = OPEN
+        self.folio_pages = 1
         self.cluster = cluster
         self.checkpoint = checkpoint
 

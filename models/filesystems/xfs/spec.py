@@ -27,7 +27,8 @@ class XfsRules(Spec):
     quota by four ("calls_x4", 2.6.34); ``whole_calls``: a reservation is counted from the end of the
     write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the file goes
     on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which are
-    converted once they were written (5.10 and later).
+    converted once they were written (5.10 and later); ``large_folios``: a
+    folio is as large as the write(2) that made it (5.18 and later).
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
@@ -36,6 +37,7 @@ class XfsRules(Spec):
     whole_calls: bool
     wraps: bool
     unwritten: bool
+    large_folios: bool
 
 
 class LogSpec(Spec):

@@ -62,6 +62,8 @@ class Xfs(DelallocFilesystem):
     """One mounted XFS."""
 
     group_label = "AG"
+    inline_extents = 19
+    """In an inode of 512 bytes."""
 
     def __init__(
         self,
@@ -79,6 +81,7 @@ class Xfs(DelallocFilesystem):
             site=site,
             sb=sb,
             unwritten=rules.unwritten,
+            large_folios=rules.large_folios,
             costs=flusher_costs,
         )
         self._rules = rules
@@ -188,7 +191,7 @@ class Xfs(DelallocFilesystem):
         yield int(self._map_ns * self._dice.throw())
         taken = group.free.take_near(0, pages)
         assert taken is not None, "the group that was locked has room"
-        yield log.lock.section(task, self._commit_ns, pages * self._page_ns)
+        yield log.lock.section(task, self._commit_ns, pages * self._page_cost_ns(inode))
         group.agf.release()
         self._log_inode(inode)
         for bio in self._run_bios(inode, group.first_block + taken[0], pages):
@@ -211,7 +214,7 @@ class Xfs(DelallocFilesystem):
         terms = Terms(
             self._mean_map_ns(file),
             self._commit_ns,
-            self._page_ns,
+            self._page_cost_ns(inode),
             bio_pages,
             bool(at[CALLS] != UNCOUNTED),
             self._rules.wraps,
@@ -266,6 +269,7 @@ class Xfs(DelallocFilesystem):
             near = target - first_block if group is wanted and target != NOWHERE else 0
             convert(file.pages, group.free.with_room(1), page, near, first_block, self._stripe)
             group.agf.release()
+            file.conversions.extents += 1
             self._log_inode(inode)
         file.ilock.release()
         return group

@@ -348,7 +348,7 @@ def test_an_array_is_its_bios_one_by_one(
 
         left = np.array(bios, np.int64)
         while len(left):
-            made, done, found = runs.add(queue, left, hear, bounds_of(of), allowance)
+            made, done, found = runs.add(queue, left, 1, hear, bounds_of(of), allowance)
             step = runs.fates[:done].tolist()
             assert made == sum(fate & 3 == IS_NEW for fate in step) <= allowance
             assert done == len(left) or made == allowance
@@ -384,7 +384,7 @@ def test_a_plug_changes_its_form_and_nothing_else(
             pages_heard += pages
 
         for queue, bios in arrays:
-            batches = runs.add(queue, np.array(bios, np.int64), hear, bounds_of(of), 1 << 40)[2]
+            batches = runs.add(queue, np.array(bios, np.int64), 1, hear, bounds_of(of), 1 << 40)[2]
             if changes and data.draw(st.booleans()):
                 runs.load(runs.requests())
             for batch in batches:
@@ -407,7 +407,7 @@ def test_what_was_issued_stays_what_it_was() -> None:
 
     def scattered(first: int) -> list[Batch]:
         bios = np.array([(first + 100 * i, 1) for i in range(40)], np.int64)
-        return runs.add("sda", bios, lambda pages: None, bounds_of(limits()), 1 << 40)[2]
+        return runs.add("sda", bios, 1, lambda pages: None, bounds_of(limits()), 1 << 40)[2]
 
     issued = [*scattered(0), *scattered(50_000), *runs.take()]
     starts = [batch.rows["start_sector"].tolist() for batch in issued]

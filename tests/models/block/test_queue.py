@@ -171,7 +171,7 @@ def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
                 pieces = [bios] if as_array else [[bio] for bio in bios]
                 for piece in pieces:
                     if as_array:
-                        yield from thread.submit_runs(block.queue, np.array(piece, np.int64), hear)
+                        yield from thread.submit_runs(block.queue, np.array(piece, np.int64), 1, hear)
                         continue
                     ((first, pages),) = piece
                     bio = Bio(
@@ -207,10 +207,10 @@ def test_a_plug_holds_arrays_and_single_bios_together() -> None:
     def body(thread: Thread) -> Steps:
         thread.start_plug()
         yield from block.submit(thread, block.bio(0))
-        yield from thread.submit_runs(block.queue, np.array([[1, 2], [100, 4]], np.int64), heard.append)
+        yield from thread.submit_runs(block.queue, np.array([[1, 2], [100, 4]], np.int64), 1, heard.append)
         yield from block.submit(thread, block.bio(8 * 104))
         yield from block.submit(thread, block.bio(8 * 500))
-        yield from thread.submit_runs(block.queue, np.array([[501, 1]], np.int64), heard.append)
+        yield from thread.submit_runs(block.queue, np.array([[501, 1]], np.int64), 1, heard.append)
         yield from thread.finish_plug()
 
     block.run(body)
@@ -239,7 +239,7 @@ def test_a_watcher_sees_each_bio_of_an_array() -> None:
     def body(thread: Thread) -> Steps:
         thread.start_plug()
         yield from thread.submit_runs(
-            block.queue, np.array([[1, 2], [3, 4], [9, 1]], np.int64), lambda _: None
+            block.queue, np.array([[1, 2], [3, 4], [9, 1]], np.int64), 1, lambda _: None
         )
         yield from thread.finish_plug()
 

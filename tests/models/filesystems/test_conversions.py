@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.conversions import Conversions, Submission, Workers
+from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
+from models.filesystems.spec import FlusherCosts
 from sim.engine import Environment
 
 
@@ -14,12 +15,13 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     flusher is at the inode from 60 on, and each range then waits for half of its 40.
     """
     env, log = Environment(), []
-    inode: Any = SimpleNamespace(syncing=False)
+    inode: Any = SimpleNamespace(syncing=False, folio_pages=1)
     conversions = Conversions(inode)
     site: Any = SimpleNamespace(
         env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name))
     )
-    workers = Workers(site, 100, 40, lambda of, ranges: log.append((env.now, "ranges", ranges)))
+    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9)
+    workers = Workers(site, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)))
     one = Submission(workers, conversions, 12, 6, lambda pages: log.append((env.now, "clean", pages)))
     assert workers.delay_ns(conversions) == 0
     one.written(4)
@@ -32,3 +34,23 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     assert ends == [200]
     assert log == [(200, "clean", 4), (200, "ranges", 2), (680, "clean", 8), (680, "ranges", 4)]
     assert not conversions.busy
+
+
+def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() -> None:
+    """Up to 9 extents 100 ns a range, above 250; and 7 a folio of 4 pages."""
+    env: Any = Environment()
+    costs = MapCosts(
+        FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100, tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7), 9
+    )
+    site: Any = SimpleNamespace(
+        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name))
+    )
+    inode: Any = SimpleNamespace(syncing=False, folio_pages=4)
+    conversions, ends = Conversions(inode), []
+    workers = Workers(site, costs, lambda of, ranges: ends.append(env.now))
+    for extents in (9, 10):
+        conversions.extents = extents
+        Submission(workers, conversions, 12, 2, lambda pages: None).written(12)
+        assert costs.map_ns(conversions) == (40 if extents == 9 else 90)
+        env.run()
+    assert ends == [200 + 3 * 7, 200 + 21 + 500 + 3 * 7]

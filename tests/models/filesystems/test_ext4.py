@@ -160,6 +160,8 @@ def fio(jobs: int, nrfiles: int, filesize: int, rw: str = "randwrite") -> dict[s
         "filesize": filesize * KIB,
         "app_time": 750,
         "fork_time": 150_000,
+        "start_time": 0,
+        "idle_time": 0,
     }
 
 

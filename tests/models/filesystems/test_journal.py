@@ -46,20 +46,20 @@ class Log:
 
 
 def test_a_commit_logs_each_block_once_with_descriptors_and_a_flush() -> None:
-    """260 blocks, dirtied twice: 260, two descriptors of 254 and 6, merged to 128 a request; the commit block
-    alone.
+    """260 blocks, dirtied twice, from the last on: 260, two descriptors of 254 and 6, 128 blocks a request;
+    the commit block alone; and all in the order of place.
     """
     log = Log(1_000)
 
     def body(thread: Thread) -> Steps:
         for _ in range(2):
             yield from log.journal.start_handle(thread, 30)
-            log.journal.stop_handle(30, range(260))
+            log.journal.stop_handle(30, range(259, -1, -1))
         yield from log.journal.force(thread)
 
     requests = log.run(body)
     assert requests[:4] == [(1_000, 128, "W"), (1_128, 128, "W"), (1_256, 6, "W"), (1_262, 1, "FW")]
-    assert requests[4:] == [(0, 64, "W"), (64, 64, "W"), (128, 64, "W"), (192, 64, "W"), (256, 4, "W")]
+    assert requests[4:] == [(0, 128, "W"), (128, 128, "W"), (256, 4, "W")]
     assert log.journal.written_bytes == 263 * 4096
 
 

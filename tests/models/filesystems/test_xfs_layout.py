@@ -50,7 +50,13 @@ FIXED, SIZE, PRECEDING = (
 def test_the_rules_of_an_era_and_of_allocsize() -> None:
     """64 KiB without allocsize; with it, always so much."""
     rules = XfsRules(
-        prealloc="size", zeroing_converts=True, quota="pages", whole_calls=True, wraps=False, unwritten=False
+        prealloc="size",
+        zeroing_converts=True,
+        quota="pages",
+        whole_calls=True,
+        wraps=False,
+        unwritten=False,
+        large_folios=False,
     )
     assert prealloc(rules, None) == Prealloc(16, 1, True, 1, True)
     assert prealloc(rules, None, 4) == Prealloc(16, 1, True, 4, True)

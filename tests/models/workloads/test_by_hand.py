@@ -221,7 +221,7 @@ def test_what_fio_and_dd_start() -> None:
     stage = Stage()
     spec = FioSpec(
         rw=("randwrite", "write", "randwrite"), numjobs=3, directories=("/a", "/b", "/c"), nrfiles=2,
-        filesize=8 * PAGE, app_time=10, fork_time=100,
+        filesize=8 * PAGE, app_time=10, fork_time=100, start_time=0, idle_time=0,
     )  # fmt: skip
     writers = fio(spec=spec, program_scale=1.5, start_ns=3, **stage.parts)
     assert stage.names == ["job 0", "job 1", "job 2"]

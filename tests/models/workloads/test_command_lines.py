@@ -117,7 +117,15 @@ def test_what_fio_s_jobs_share_and_what_they_do_not() -> None:
         fio.parse_command("cp a b")
     with pytest.raises(ValueError, match="is no whole number of 4 KiB blocks"):
         fio.FioSpec(
-            rw="write", numjobs=1, directories=("/a",), nrfiles=1, filesize=5_000, app_time=0, fork_time=0
+            rw="write",
+            numjobs=1,
+            directories=("/a",),
+            nrfiles=1,
+            filesize=5_000,
+            app_time=0,
+            fork_time=0,
+            start_time=0,
+            idle_time=0,
         )
 
 
