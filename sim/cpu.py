@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
+from sim.engine import NICE_0_LOAD, PARK, Environment, Park, Scheduler, Steps, Task
 from sim.entry import FAR_NS
 from sim.laws import require
 from sim.runqueue import RunQueue, SchedulerRules, virtual
@@ -26,6 +26,7 @@ class Processors(Scheduler):
     def __init__(
         self, env: Environment, count: int, rules: SchedulerRules, dice: Callable[[], float]
     ) -> None:
+        super().__init__()
         self._env = env
         self._count = count
         self._rules = rules
@@ -74,7 +75,7 @@ class Processors(Scheduler):
             self._take(task)
             if task.seated:
                 self._absent[task] = None
-            if len(self._ready):
+            if self.contended:
                 self._hand_out()
 
     def leave(self, task: Task) -> None:
@@ -83,7 +84,7 @@ class Processors(Scheduler):
             self._take(task)
             if task.seated:
                 self._give_up_seat(task)
-            if len(self._ready):
+            if self.contended:
                 self._hand_out()
 
     def work(self, task: Task, ns: int) -> Steps:
@@ -91,7 +92,7 @@ class Processors(Scheduler):
         env = self._env
         end_ns = env.now + ns
         self._interruptible[task] = None
-        if len(self._ready):
+        if self.contended:
             self._look_later()
         yield ns
         while True:
@@ -107,9 +108,9 @@ class Processors(Scheduler):
 
     def need_resched(self, task: Task) -> bool:
         """See `Scheduler.need_resched`: its slice is over, or the first of those that wait takes over."""
-        ready = self._ready
-        if not len(ready):
+        if not self.contended:
             return False
+        ready = self._ready
         return self._env.now >= self._rules.over_ns(task.since_ns) or ready.takes_over(task)
 
     def give_way(self, task: Task) -> Park | None:
@@ -156,7 +157,7 @@ class Processors(Scheduler):
             all(task.running != (task in self._absent) for task in seated),
             f"processors: who keeps a seat runs or sleeps: {seated}, {list(self._absent)}",
         )
-        require(not (self._idle and len(self._ready)), "processors: nobody waits beside an idle one")
+        require(not (self._idle and self._ready), "processors: nobody waits beside an idle one")
         there_is = self._count * self._env.now
         require(
             self.used_ns + self.idle_ns == there_is,
@@ -196,7 +197,7 @@ class Processors(Scheduler):
         self._used_ns += ran_ns
         task.running = False
         task.ran_ns += ran_ns
-        task.virtual_ns += virtual(ran_ns, task.weight)
+        task.virtual_ns += ran_ns if task.weight == NICE_0_LOAD else virtual(ran_ns, task.weight)
         if not task.seated:
             self._seatless -= 1
 
@@ -214,6 +215,7 @@ class Processors(Scheduler):
         runners = [other for other in self._interruptible if other.running]
         least_ns = min(map(self._virtual_now, runners), default=0)
         self._ready.add(task, self._env.now, True, least_ns)
+        self.contended = True
         if runners and self._ready.takes_over(foremost := max(runners, key=self._virtual_now)):
             self._requeue(foremost)
         else:
@@ -225,12 +227,13 @@ class Processors(Scheduler):
         if task.seated:
             self._give_up_seat(task)
         self._ready.add(task, self._env.now, False, 0)
+        self.contended = True
         self._hand_out()
 
     def _hand_out(self) -> None:
         """Idle processors are given to those that wait."""
         ready, now = self._ready, self._env.now
-        while self._idle and len(ready):
+        while self._idle and ready:
             task = ready.pop()
             waited_ns = now - task.ready_since_ns
             task.ready_ns += waited_ns
@@ -240,7 +243,8 @@ class Processors(Scheduler):
             if task.awaits:
                 task.awaits = False
                 self._env.resume(task)
-        if len(ready):
+        self.contended = bool(ready)
+        if self.contended:
             self._look_later()
 
     def _look_later(self) -> None:
@@ -256,16 +260,16 @@ class Processors(Scheduler):
         rules, now = self._rules, self._env.now
         self._looks_ns = FAR_NS
         for task in list(self._interruptible):
-            if task.running and rules.over_ns(task.since_ns) <= now and len(self._ready):
+            if task.running and rules.over_ns(task.since_ns) <= now and self.contended:
                 self._requeue(task)
-        if len(self._ready):
+        if self.contended:
             self._look_later()
 
 
 def cond_resched(task: Task) -> Park | None:
     """*task* gives way if it should; a returned wait is to be yielded."""
     scheduler = task.scheduler
-    if scheduler is None or not scheduler.need_resched(task):
+    if scheduler is None or not scheduler.contended or not scheduler.need_resched(task):
         return None
     return scheduler.give_way(task)
 

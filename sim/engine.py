@@ -18,8 +18,9 @@ SimPy events, and gives bit-identical results.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Generator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import simpy
 from mypy_extensions import i64
@@ -66,24 +67,33 @@ NICE_0_LOAD: Final = 1_024
 """The weight of a task of nice 0."""
 
 
-class Scheduler(Protocol):
-    """Gives processors to tasks; `sim.cpu` has them."""
+class Scheduler(ABC):
+    """Gives processors to tasks; `sim.cpu` has them.  ``contended``: whether anybody waits for one."""
 
+    def __init__(self) -> None:
+        self.contended = False
+
+    @abstractmethod
     def wants(self, task: Task) -> bool:
         """*task* is to run; False if it has to wait, and is resumed when it gets a processor."""
 
+    @abstractmethod
     def sleeps(self, task: Task) -> None:
         """*task* gives its processor up until it is woken, if it has one."""
 
+    @abstractmethod
     def leave(self, task: Task) -> None:
         """*task* ends, or sleeps for long."""
 
+    @abstractmethod
     def work(self, task: Task, ns: int) -> Steps:
         """*task* works for *ns*, and can be preempted meanwhile."""
 
+    @abstractmethod
     def need_resched(self, task: Task) -> bool:
         """Whether *task*, which runs, is to give way."""
 
+    @abstractmethod
     def give_way(self, task: Task) -> Park | None:
         """*task* does; a returned wait is to be yielded."""
 

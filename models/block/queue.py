@@ -60,6 +60,10 @@ class Queue:
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
         self.elevator = Elevator(spec.elevator, spec.limits, self._put)
         self.limits = spec.limits
+        # Copies: a spec's own attributes are slow to read.
+        self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES
+        self._most_segments = spec.limits.max_segments
+        self._segment_pages = spec.limits.max_segment_bytes // PAGE_BYTES
         self.bounds = bounds_of(spec.limits)
         self.lock = site.spin_lock("queue_lock")
         self.signals = site.signals
@@ -78,12 +82,11 @@ class Queue:
 
     def segment_pages(self, folio_pages: int) -> int:
         """How many pages of folios of so many are one segment."""
-        return min(folio_pages, self.limits.max_segment_bytes // PAGE_BYTES)
+        return min(folio_pages, self._segment_pages)
 
     def bio_pages(self, segment_pages: int) -> int:
         """How long a bio may be whose segments have so many pages."""
-        limits = self.limits
-        return min(limits.max_sectors_bytes // PAGE_BYTES, limits.max_segments * segment_pages)
+        return min(self._most_pages, self._most_segments * segment_pages)
 
     def check(self) -> None:
         """Whoever waits or is in the driver has a request of the pool, and the elevator finds who waits.

@@ -124,7 +124,7 @@ class Writeback:
             if inode.dirty_pages:
                 wb.requeue(inode, budget - written, rules, work, env.now)
             yield lock.section(task, turn_ns, inode_ns)
-            if scheduler is not None and scheduler.need_resched(task):
+            if scheduler is not None and scheduler.contended and scheduler.need_resched(task):
                 if flushes_plug:
                     yield from thread.flush_plug()
                 if (ready := scheduler.give_way(task)) is not None:
