@@ -94,7 +94,7 @@ def _watch(row: Row, device: str) -> Result:
     later, (all_ios, all_merges) = _kernel_threads(), _writes(device)
     return Result(
         wall_s=wall_s,
-        rate=_rate(printed[0]) if "fs_mark" in row.commands[0] else 0.0,
+        rate=rate_of(printed[0]) if "fs_mark" in row.commands[0] else 0.0,
         ios=all_ios - ios,
         merges=all_merges - merges,
         extents=_extents(row),
@@ -103,7 +103,7 @@ def _watch(row: Row, device: str) -> Result:
     )
 
 
-def _rate(printed: str) -> float:
+def rate_of(printed: str) -> float:
     """The mean of the Files/sec that fs_mark prints."""
     lines = [line.split() for line in printed.splitlines() if re.match(r"\s+\d+\s+\d+\s+\d+\s+[\d.]+", line)]
     return sum(float(line[3]) for line in lines) / len(lines)

@@ -9,6 +9,8 @@ from statistics import median
 from typing import Final, NamedTuple
 
 MEASURED: Final = Path(__file__).with_name("measured.csv")
+SETTLED: Final = 0.2
+"""A column of a larger spread says little."""
 
 
 class Result(NamedTuple):

@@ -26,6 +26,11 @@ class Row(NamedTuple):
         return self.dirty_mib * MIB, self.dirty_mib * MIB // 2
 
 
+def key(row: Row) -> str:
+    """Its name among all."""
+    return f"{row.filesystem} {row.dirty_mib}M {row.name}"
+
+
 def _fs_mark(directories: int, size: int, files: int) -> str:
     where = " ".join(f"-d {MOUNT}/{i}" for i in range(1, directories + 1))
     return f"fs_mark -D 10000 -S0 -n {files // directories} -s {size} -L 3 {where}"
