@@ -256,8 +256,8 @@ class DelallocFilesystem(Filesystem):
         """Wait for the log."""
 
     @abstractmethod
-    def _mapped(self, inode: Any, extents: int) -> None:
-        """So many *extents* of *inode* were given blocks, each in a transaction of its own."""
+    def _mapped(self, inode: Any, extents: int, page: int) -> None:
+        """So many *extents* of *inode* before *page* were given blocks, each in its own transaction."""
 
     def _released(self, inode: Any) -> None:
         """What the last close does to a file that is kept page by page."""
@@ -318,7 +318,7 @@ class DelallocFilesystem(Filesystem):
             self._unlock(inode)
         if at[MAPPED_EXTENTS]:
             file.conversions.extents += int(at[MAPPED_EXTENTS])
-            self._mapped(inode, int(at[MAPPED_EXTENTS]))
+            self._mapped(inode, int(at[MAPPED_EXTENTS]), int(at[PAGE]))
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:

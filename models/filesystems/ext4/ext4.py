@@ -158,10 +158,15 @@ class Ext4(DelallocFilesystem):
         yield from self._journal.start_handle(thread, asked)
         self._journal.stop_handle(asked, ())
 
-    def _mapped(self, inode: Ext4Inode, extents: int) -> None:
-        """Logs the inode (the tree's root), a bitmap and a descriptor; the few leaves are left out."""
-        group = inode.goal_group
-        self._log_extent(inode, group)
+    def _mapped(self, inode: Ext4Inode, extents: int, page: int) -> None:
+        """Logs the inode (the tree's root), a bitmap, a descriptor and the leaf, if there is one."""
+        self._log_extent(inode, inode.goal_group)
+        self._log_leaf(inode, page)
+
+    def _log_leaf(self, inode: Ext4Inode, page: int) -> None:
+        file = inode.file
+        if isinstance(file, Ext4File) and file.leaves:
+            self._journal.log((file.leaf_of(page),))
 
     def _log_extent(self, inode: Ext4Inode, group: int) -> None:
         geometry = self._geometry
@@ -245,10 +250,10 @@ class Ext4(DelallocFilesystem):
         at[ROOM] -= use_held(file.pages, page, count)
         if at[ROOM] < 0:
             block = int(file.pages.blocks[page])
-            self._find(block // GROUP_BLOCKS if file.has_leaves else inode.goal_group, 1)
+            leaf, _ = self._find(block // GROUP_BLOCKS if file.leaves else inode.goal_group, 1)
             self._tree_blocks += 1
-            at[ROOM] += LEAF_EXTENTS - (0 if file.has_leaves else ROOT_EXTENTS)
-            file.has_leaves = True
+            at[ROOM] += LEAF_EXTENTS - (0 if file.leaves else ROOT_EXTENTS)
+            file.leaves.append(leaf)
         file.tree_room = int(at[ROOM])
 
     def _hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:

@@ -66,11 +66,17 @@ class Ext4Inode(FileInode):
 
 
 class Ext4File(PagedFile):
-    """A file's pages: whether its tree of extents has outgrown the inode, and how many more that takes."""
+    """A file's pages: the leaves of its tree of extents, if that has outgrown the inode, and how many more
+    extents that takes.
+    """
 
-    __slots__ = ("has_leaves", "tree_room")
+    __slots__ = ("leaves", "tree_room")
 
     def __init__(self, is_open: bool) -> None:
         super().__init__(0, is_open)
-        self.has_leaves = False
+        self.leaves: list[int] = []
         self.tree_room = ROOT_EXTENTS
+
+    def leaf_of(self, page: int) -> int:
+        """The block of the leaf that has *page*: the leaves share the pages alike."""
+        return self.leaves[min(page * len(self.leaves) // max(self.size, 1), len(self.leaves) - 1)]

@@ -282,7 +282,7 @@ class Xfs(DelallocFilesystem):
     def _wait_for_log(self, thread: Thread) -> Steps:
         return self._log.wait_for_space(thread)
 
-    def _mapped(self, inode: XfsInode, extents: int) -> None:
+    def _mapped(self, inode: XfsInode, extents: int, page: int) -> None:
         log, size_bytes = self._log, extents * self._extent_bytes
         if inode.checkpoint != log.checkpoint:
             inode.checkpoint = log.checkpoint
@@ -291,7 +291,7 @@ class Xfs(DelallocFilesystem):
 
     def _converted(self, inode: XfsInode, ranges: int) -> None:
         """xfs_iomap_write_unwritten for each of *ranges*."""
-        self._mapped(inode, ranges)
+        self._mapped(inode, ranges, 0)
 
     def _log_inode(self, inode: XfsInode) -> None:
         """One more extent item, and the inode's if this checkpoint has it not yet."""

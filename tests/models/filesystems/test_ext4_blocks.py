@@ -156,3 +156,14 @@ def test_a_full_disk_takes_back_what_is_held() -> None:
         pass
     with pytest.raises(NoSpace, match="the filesystem is full; give a larger one, or fewer or smaller files"):
         fs._find(0, 32_768)
+
+
+def test_a_file_s_leaves_share_its_pages() -> None:
+    """100 pages on three leaves; what lies behind the end belongs to the last."""
+    file = Ext4File(True)
+    file.make_room(200, 200)
+    file.pages.size[0] = 100
+    file.leaves = [700, 500, 900]
+    assert [file.leaf_of(page) for page in (0, 33, 34, 66, 67, 99, 100, 150)] == [
+        700, 700, 500, 500, 900, 900, 900, 900,
+    ]  # fmt: skip
