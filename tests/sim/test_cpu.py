@@ -269,6 +269,21 @@ def test_work_is_conserved(
     assert of.used_ns == sum(task.ran_ns for task, *_ in lives)
 
 
+def arrive(
+    env: Environment, of: Processors, gaps: Any, sizes: Any, job: Callable[[Task, int], Steps]
+) -> None:
+    """A task for each of *sizes*, so long after the one before it."""
+
+    def arrivals(_: Task) -> Steps:
+        for gap, ns in zip(gaps.astype(int).tolist(), sizes.astype(int).tolist(), strict=True):
+            yield gap
+            task = of.adopt(env.task("job"))
+            env.start(task, job(task, ns))
+
+    source = env.task("source")
+    env.start(source, arrivals(source))
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_queue_of_m_m_c(count: int) -> None:
     """Erlang's C: the mean wait for one of *count* processors, load 0.7, kernel work that never gives way."""
@@ -281,15 +296,7 @@ def test_queue_of_m_m_c(count: int) -> None:
         waits.append(task.ready_ns)
         yield ns
 
-    def arrivals(_: Task) -> Steps:
-        gaps = draw.exponential(mean_ns / (0.7 * count), jobs).astype(int).tolist()
-        for gap, ns in zip(gaps, draw.exponential(mean_ns, jobs).astype(int).tolist(), strict=True):
-            yield gap
-            task = of.adopt(env.task("job"))
-            env.start(task, job(task, ns))
-
-    source = env.task("source")
-    env.start(source, arrivals(source))
+    arrive(env, of, draw.exponential(mean_ns / (0.7 * count), jobs), draw.exponential(mean_ns, jobs), job)
     env.run()
     load = 0.7 * count
     terms = [load**k / np.prod(range(1, k + 1)) for k in range(count + 1)]
@@ -312,15 +319,8 @@ def test_processor_sharing() -> None:
         yield from of.work(task, ns)
         took.append((ns, env.now - began_ns))
 
-    def arrivals(_: Task) -> Steps:
-        sizes = np.where(draw.random(jobs) < 0.9, 500, 5_500).tolist()  # 1 000 in the mean
-        for gap, ns in zip(draw.exponential(1_000 / 0.6, jobs).astype(int).tolist(), sizes, strict=True):
-            yield gap
-            task = of.adopt(env.task("job"))
-            env.start(task, job(task, ns))
-
-    source = env.task("source")
-    env.start(source, arrivals(source))
+    sizes = np.where(draw.random(jobs) < 0.9, 500, 5_500)  # 1 000 in the mean
+    arrive(env, of, draw.exponential(1_000 / 0.6, jobs), sizes, job)
     env.run()
     for size in (500, 5_500):
         assert np.mean([t for ns, t in took if ns == size]) == pytest.approx(size / 0.4, rel=0.1)
