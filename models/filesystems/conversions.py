@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from models.filesystems.files import FileInode
 from models.filesystems.spec import FlusherCosts
 from models.seams import Inode, Site
 from sim.cpu import cond_resched, sleep
@@ -27,15 +26,16 @@ class Conversions:
     ``extents``: how many were given blocks so far.
     """
 
-    __slots__ = ("busy", "ends_ns", "extents", "inode", "landed", "ranges")
+    __slots__ = ("busy", "ends_ns", "extents", "folios", "inode", "landed", "ranges")
 
-    def __init__(self, inode: FileInode) -> None:
+    def __init__(self, inode: Inode) -> None:
         self.inode = inode
         self.busy = False
         self.ends_ns = 0
         self.extents = 0
         self.landed: list[tuple[Landed, int]] = []
         self.ranges = 0
+        self.folios = 0
 
 
 class MapCosts:
@@ -58,17 +58,24 @@ class MapCosts:
 
 
 class Submission:
-    """Pages of one file that went to the device together, in so many ranges of blocks."""
+    """Pages of one file that went to the device together, in so many ranges of blocks, and in such folios."""
 
-    __slots__ = ("_conversions", "_landed", "_pages", "_ranges", "_workers")
+    __slots__ = ("_conversions", "_folio_pages", "_landed", "_pages", "_ranges", "_workers")
 
     def __init__(
-        self, workers: Workers, conversions: Conversions, pages: int, ranges: int, landed: Landed
+        self,
+        workers: Workers,
+        conversions: Conversions,
+        pages: int,
+        ranges: int,
+        folio_pages: int,
+        landed: Landed,
     ) -> None:
         self._workers = workers
         self._conversions = conversions
         self._pages = pages
         self._ranges = ranges
+        self._folio_pages = folio_pages
         self._landed = landed
 
     def written(self, pages: int) -> None:
@@ -79,6 +86,7 @@ class Submission:
         conversions = self._conversions
         conversions.landed.append((self._landed, pages))
         conversions.ranges += ended
+        conversions.folios += pages // self._folio_pages
         if not conversions.busy:
             conversions.busy = True
             self._workers.begin(conversions)
@@ -134,7 +142,7 @@ class Workers:
         landed, ranges = conversions.landed, conversions.ranges
         conversions.landed, conversions.ranges = [], 0
         costs, inode = self._costs, conversions.inode
-        folios = sum(pages for _, pages in landed) // inode.folio_pages
+        folios, conversions.folios = conversions.folios, 0
         work_ns = ranges * costs.range_ns(conversions) + folios * costs.end_folio_ns
         wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
         conversions.ends_ns = self._env.now + work_ns + wait_ns

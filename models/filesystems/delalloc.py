@@ -322,7 +322,9 @@ class DelallocFilesystem(Filesystem):
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:
-                end_io = Submission(self._workers, file.conversions, pages, int(at[RANGES]), landed).written
+                end_io = Submission(
+                    self._workers, file.conversions, pages, int(at[RANGES]), inode.folio_pages, landed
+                ).written
             on_disk = bios[: at[BIOS]]
             on_disk[:, 0] += file.base + self._first_block
             yield from thread.submit_runs(

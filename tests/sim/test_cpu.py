@@ -189,6 +189,23 @@ def test_who_wakes_takes_the_processor_of_who_is_far_enough_ahead(
     assert (first.ready_ns, second.ready_ns) == (100 * US, (began_us - 3_000) * US)
 
 
+def test_of_two_the_one_that_is_farther_ahead_is_preempted() -> None:
+    """On two processors, one since 0 and one since 2 ms, when a third wakes at 3."""
+    env = Environment()
+    of = processors(env, 2, SchedulerRules(50 * MS, ahead_ns=MS))
+
+    def hog(task: Task) -> Steps:
+        yield from of.work(task, 10 * MS)
+
+    def waker(_: Task) -> Steps:
+        yield 100 * US
+
+    first, second = start(env, of, hog), start(env, of, hog, at=2 * MS)
+    start(env, of, waker, at=3 * MS)
+    env.run()
+    assert (first.ready_ns, second.ready_ns) == (100 * US, 0)
+
+
 def test_kernel_code_is_not_preempted_before_it_asks() -> None:
     """Its slice is over at 1 ms, it asks at 5: then the other runs."""
     env = Environment()
