@@ -207,7 +207,7 @@ class BlockLayer:
     def __init__(
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
         scheduler: str = "noop", pool: Any = "request_list", batches: bool = False,
-        device: Callable[[Environment], Any] | None = None,
+        device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
     ) -> None:  # fmt: skip
         self.env = Environment()
         slow = SlowBatchDevice if batches else SlowDevice
@@ -216,7 +216,7 @@ class BlockLayer:
         self._signals = Signals()
         costs = BlockCosts(request_ns=100, insert_ns=10, dispatch_ns=1_000, complete_ns=0)
         spec = QueueSpec(
-            limits=LIMITS,
+            limits=limits,
             elevator=ElevatorRules(scheduler=scheduler, fifo_batch=16),
             nr_requests=nr_requests,
             driver_depth=depth,

@@ -206,6 +206,33 @@ def test_of_two_the_one_that_is_farther_ahead_is_preempted() -> None:
     assert (first.ready_ns, second.ready_ns) == (100 * US, 0)
 
 
+def test_who_had_to_give_way_takes_nobody_s_processor() -> None:
+    """A program loses its processor at 4 ms, with its slice, and is behind a light thread of the kernel that
+    runs since 2: that goes on until its own slice is over at 6, and waits for who ends at 7.
+    """
+    env = Environment()
+    of = processors(env, 2, SchedulerRules(4 * MS))
+
+    def program(task: Task) -> Steps:
+        yield from of.work(task, 20 * MS)
+
+    def kernel(task: Task) -> Steps:
+        for _ in range(5):
+            yield 1 * MS
+            if (ready := cond_resched(task)) is not None:
+                yield ready
+
+    def other(_: Task) -> Steps:
+        yield 3 * MS
+
+    first, second = start(env, of, program), start(env, of, kernel, at=2 * MS)
+    second.weight = weight_of(5)
+    start(env, of, other, at=2 * MS + 1)
+    env.run()
+    assert second.ready_ns == 1 * MS
+    assert first.ready_ns == 2 * MS
+
+
 def test_kernel_code_is_not_preempted_before_it_asks() -> None:
     """Its slice is over at 1 ms, it asks at 5: then the other runs."""
     env = Environment()

@@ -8,7 +8,8 @@ import pytest
 from models.catalogue.kernels import PLUG_RULES
 from models.seams import Bio, Request, Thread
 from sim.engine import Steps, Task
-from tests.harness import BlockLayer
+from sim.units import KIB
+from tests.harness import LIMITS, BlockLayer
 
 
 def test_a_plug_issues_at_its_end_and_in_order_of_place() -> None:
@@ -195,6 +196,37 @@ def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
         assert {sector for start, end in array for sector in range(start, end)} == {
             sector for start, end in single for sector in range(start, end)
         }
+
+
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize(
+    ("bios", "requests"),
+    [
+        ([[0, 160], [160, 160]], [(0, 2_560)]),  # 40 segments of four pages each, and all of 1 280 KiB
+        ([[page, 1] for page in range(200)], [(0, 1_024), (1_024, 1_600)]),  # a segment each: 128 and 72
+    ],
+)
+def test_a_large_folio_is_one_segment(
+    batches: bool, bios: list[list[int]], requests: list[tuple[int, int]]
+) -> None:
+    """Of four pages, bio by bio and as an array: a request ends with 128 segments, or with 1 280 KiB."""
+    limits = LIMITS.model_copy(update={"max_sectors_bytes": 1_280 * KIB})
+    block = BlockLayer(batches=batches, limits=limits)
+    assert [block.queue.segment_pages(folio) for folio in (1, 4, 16, 512)] == [1, 4, 16, 16]
+    assert [block.queue.bio_pages(pages) for pages in (1, 2, 4)] == [128, 256, 320]
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        yield from thread.submit_runs(block.queue, np.array(bios, np.int64), 4, lambda _: None)
+        yield from thread.finish_plug()
+
+    block.run(body)
+    found = (
+        block.device.writes
+        if batches
+        else [(request.start_sector, request.end_sector) for request in block.device.requests]
+    )
+    assert found == requests
 
 
 def test_a_plug_holds_arrays_and_single_bios_together() -> None:

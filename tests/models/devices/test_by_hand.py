@@ -277,10 +277,10 @@ def loop(env: Environment, task: Any) -> LoopDevice:
 
 
 def test_a_loop_device_s_worker_takes_command_after_command() -> None:
-    """Three at 0, of 1, 2 and 16 pages, and one of half a page after its sleep."""
+    """Three at 0, of 1, 2 and 16 pages, and two after its sleep, of half a page and of one."""
     env = Environment()
-    writes = ((0, 0, 8, "W"), (0, 800, 16, "W"), (0, 8, 128, "FW"), (900, 0, 4, "W"))
-    assert submit(env, loop(env, env.task("worker")), *writes) == [110, 230, 490, 1_005]
+    writes = ((0, 0, 8, "W"), (0, 800, 16, "W"), (0, 8, 128, "FW"), (900, 0, 4, "W"), (900, 8, 8, "W"))
+    assert submit(env, loop(env, env.task("worker")), *writes) == [110, 230, 490, 1_005, 1_115]
 
 
 def test_a_loop_device_s_worker_needs_a_processor_and_gives_way_between_commands() -> None:

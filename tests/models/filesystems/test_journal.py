@@ -63,6 +63,24 @@ def test_a_commit_logs_each_block_once_with_descriptors_and_a_flush() -> None:
     assert log.journal.written_bytes == 263 * 4096
 
 
+def test_a_sync_leaves_to_the_running_transaction_what_it_has() -> None:
+    """Blocks 1 to 4 are committed, and 2 is dirtied again while they are: it is not written in place yet."""
+    log = Log(1_000)
+
+    def body(thread: Thread) -> Steps:
+        yield from log.journal.start_handle(thread, 30)
+        log.journal.stop_handle(30, [4, 3, 2, 1])
+        yield from log.journal.force(thread)
+
+    def other(thread: Thread) -> Steps:
+        yield 5_000
+        yield from log.journal.start_handle(thread, 30)
+        log.journal.stop_handle(30, [2])
+
+    in_place = [request for request in log.run(body, other, until_ns=S) if request[0] < 1_000]
+    assert in_place == [(1, 1, "W"), (3, 2, "W")]
+
+
 @pytest.mark.parametrize(("since_ns", "commit_ns"), [(0, 5 * S), (300_000_000, 6 * S), (1 * S, 6 * S)])
 def test_a_transaction_is_committed_in_the_second_after_five(since_ns: int, commit_ns: int) -> None:
     """The timer is rounded up to a whole second; 30 s later the block is written in place."""

@@ -141,3 +141,18 @@ def test_a_group_with_just_as_many_blocks_is_enough() -> None:
 
 def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:
     yield from filesystem.write_pages(thread, inode, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "kernel", "pages", "folio"),
+    [
+        ("loop-xfs", "6.18", 1, 1), ("loop-xfs", "6.18", 4, 4), ("loop-xfs", "6.18", 7, 4),
+        ("loop-xfs", "6.1", 4, 4), ("loop-xfs", "5.10", 4, 1), ("loop-ext4", "6.14", 4, 1),
+        ("loop-ext4", "6.18", 4, 4), ("loop-ext4", "6.18", 1_000, 512),
+    ],
+)  # fmt: skip
+def test_a_folio_is_as_large_as_the_write_that_made_it(
+    filesystem: str, kernel: str, pages: int, folio: int
+) -> None:
+    """A power of two of pages, 2 MiB at most, since 5.18 on XFS and 6.16 on ext4."""
+    assert OneRun(filesystem, pages, kernel).inode.folio_pages == folio
