@@ -296,3 +296,18 @@ def test_a_loop_device_s_worker_needs_a_processor_and_gives_way_between_commands
     worker = of.adopt(env.task("worker"))
     assert submit(env, loop(env, worker), (0, 0, 8, "W"), (0, 800, 8, "W")) == [160, 300]
     assert (worker.ran_ns, worker.ready_ns) == (220, 80)
+
+
+def test_a_loop_device_s_worker_is_woken_once() -> None:
+    """By the first of two that come while it sleeps; what else comes at 950 comes before it is through."""
+    env, log = Environment(), []
+    device = loop(env, env.task("worker"))
+
+    def give(start: int) -> None:
+        device.submit(Request(Bio(start, 8)), lambda: log.append((env.now, start)))
+
+    for start in (0, 80):
+        env.call_at(900, 0, lambda start=start: give(start))  # type: ignore[misc]
+    env.call_at(950, 0, lambda: log.append((env.now, -1)))
+    env.run()
+    assert log == [(950, -1), (1_010, 0), (1_120, 80)]
