@@ -6,7 +6,7 @@ of where each number comes from, in one class.  It computes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args
@@ -20,6 +20,7 @@ from pydantic import (
     PrivateAttr,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import CoreSchema, core_schema
 
@@ -183,7 +184,7 @@ class Spec(BaseModel):
     def numbers(self, prefix: str = "") -> Iterator[Number]:
         """Every number and named choice of this spec and of those inside it, with its provenance."""
         for name in type(self).model_fields:
-            unit = _unit(type(self).model_fields[name].metadata)
+            unit = _unit(type(self).model_fields[name])
             yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._given.get(name))
 
 
@@ -212,6 +213,7 @@ def _numbers(value: Any, path: str, unit: str, given: Given | None) -> Iterator[
         yield Number(path, value, unit, given)
 
 
-def _unit(metadata: Sequence[Any]) -> str:
-    """The unit of a field: ns, B or B/s, or 1 for a plain number or a choice."""
-    return next((mark.name for mark in metadata if isinstance(mark, Unit)), "1")
+def _unit(field: FieldInfo) -> str:
+    """The unit of a field, which may be optional: ns, B or B/s, or 1 for a plain number or a choice."""
+    optional = [mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ())]
+    return next((mark.name for mark in (*field.metadata, *optional) if isinstance(mark, Unit)), "1")

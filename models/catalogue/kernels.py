@@ -96,8 +96,10 @@ _CFS: Final = {
     "granularity": assumed(MS, f"wakeup_granularity: {_FAIR}", 0, 10 * MS),
 }
 _EEVDF: Final = {
-    "slice_time": measured(700 * US, "docs/measurements.md G: sysctl_sched_base_slice of 6.18"),
-    "ahead_time": measured(700 * US, "docs/measurements.md G: who wakes for a short time runs at once"),
+    "slice_time": assumed(
+        700 * US, f"base_slice: {_FAIR}; ticks hide it, docs/measurements.md G", 700 * US, 3 * MS
+    ),
+    "ahead_time": assumed(700 * US, f"its lag, a slice at most: {_FAIR}", 0, 3 * MS),
     "granularity": measured(0, "docs/measurements.md G: who wakes for a short time runs at once"),
 }
 

@@ -53,10 +53,10 @@ _LARGEST_FOLIO: Final = 512
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelallocFilesystem(Filesystem):
-    """One mounted filesystem; blocks are given as *unwritten* ones or not."""
+    """One mounted filesystem; blocks are given as *unwritten* ones or not, and an inode holds up to
+    *inline_extents* extents itself.
+    """
 
-    inline_extents: int
-    """How many extents its inodes hold themselves."""
     one_run_pages: int
     """How long a file may become and still be one run."""
     _blocks: int
@@ -71,6 +71,7 @@ class DelallocFilesystem(Filesystem):
         sb: MountedSuperblock,
         unwritten: bool,
         large_folios: bool,
+        inline_extents: int,
         costs: FlusherCosts,
     ) -> None:
         self._site = site
@@ -80,7 +81,7 @@ class DelallocFilesystem(Filesystem):
         self._queue = sb.bdi.queue
         self._most_folio = _LARGEST_FOLIO if large_folios else 1
         self._map_ns, self._page_ns, self._folio_ns = costs.map_ns, costs.page_ns, costs.folio_ns or 0
-        self._costs = MapCosts(costs, self.inline_extents)
+        self._costs = MapCosts(costs, inline_extents)
         self._workers = Workers(site, self._costs, self._converted) if unwritten else None
         self._dice = Dice(site, "map")
         self._horizon = Horizon(env, sb.bdi, self._workers)

@@ -47,7 +47,6 @@ class Ext4(DelallocFilesystem):
 
     group_blocks = GROUP_BLOCKS
     group_label = "group"
-    inline_extents = 4
     one_run_pages = STREAM_REQUEST_PAGES
 
     def __init__(
@@ -67,6 +66,7 @@ class Ext4(DelallocFilesystem):
             sb=sb,
             unwritten=rules.unwritten,
             large_folios=rules.large_folios,
+            inline_extents=ROOT_EXTENTS,
             costs=flusher_costs,
         )
         self._ioends = IoEnds(site.env, ioend_worker, rules.unwritten, self._run_ended, lambda: ioend_ns)

@@ -43,6 +43,9 @@ from sim.engine import Steps, Wait
 from sim.sync import Mutex
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
+_INODE_CORE_BYTES: Final = 176
+"""struct xfs_dinode with metadata CRCs."""
+_EXTENT_BYTES: Final = 16
 _CONVERSIONS: Final = 4_096
 """The most that one compiled call converts: as many allocations as the tables are given room for."""
 
@@ -62,8 +65,6 @@ class Xfs(DelallocFilesystem):
     """One mounted XFS."""
 
     group_label = "AG"
-    inline_extents = 19
-    """In an inode of 512 bytes."""
 
     def __init__(
         self,
@@ -82,6 +83,7 @@ class Xfs(DelallocFilesystem):
             sb=sb,
             unwritten=rules.unwritten,
             large_folios=rules.large_folios,
+            inline_extents=(spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES,
             costs=flusher_costs,
         )
         self._rules = rules
