@@ -18,6 +18,7 @@ from models.page_cache.accounting import PageCache
 from models.scenario import ProgramSpec, Scenario
 from models.seams import BlockDevice, Flushers, Site, Thread, Throttle
 from models.signals import Signals
+from models.spent import OTHER, life_of
 from models.variants import component_of
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.sync import sync
@@ -62,6 +63,7 @@ class Machine:
     cache: PageCache
     signals: Signals
     processors: Processors
+    threads: list[BlockThread]
     thread: Callable[[str], Thread]
     give_up_ns: int
     locks: list[SpinLock]
@@ -103,6 +105,14 @@ class Machine:
             LawBroken: which law, and what was found; the fault is the model's.
         """
         self.processors.check()
+        for thread in self.threads:
+            life = life_of(thread.task, thread.spent, self.env.now)
+            lived, other = sum(life.values()), life.get(OTHER, 0)
+            require(
+                thread.task.running or (lived == self.env.now and other >= 0),
+                f"{thread.task.name}: it works, is ready or waits, always, and is charged for no more:"
+                f" {lived} of {self.env.now} ns, {other} of them for nothing",
+            )
         for queue in self.queues.values():
             queue.check()
         for sb in self.mounts.values():
@@ -154,6 +164,7 @@ class _Builder:
         self._cpu = scenario.machine.processors
         self._env = primitives.environment()
         self._locks: list[SpinLock] = []
+        self._threads: list[BlockThread] = []
         self._make_site = partial(self._site_of, streams, primitives, signals)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
         self._processors = Processors(
@@ -170,7 +181,7 @@ class _Builder:
         self._running = len(scenario.programs)
         self.machine = Machine(
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
-            thread=self._site.thread,
+            threads=self._threads, thread=self._site.thread,
             give_up_ns=scenario.give_up, locks=self._locks, throttle=self._throttle, flushers=self._flushers,
             queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
         )  # fmt: skip
@@ -187,13 +198,17 @@ class _Builder:
             self._locks.append(primitives.spin_lock(env, name, hand_off, urgent))
             return self._locks[-1]
 
+        def thread(name: str, seated: bool = False) -> BlockThread:
+            self._threads.append(BlockThread(adopt(env.task(name), seated), rules, signals))
+            return self._threads[-1]
+
         return Site(
             env=env,
             urgent=urgent,
             processors=cpu.count,
             signals=signals,
-            thread=lambda name: BlockThread(adopt(env.task(name)), rules, signals),
-            process=lambda name: BlockThread(adopt(env.task(name), seated=True), rules, signals),
+            thread=thread,
+            process=partial(thread, seated=True),
             spin_lock=spin_lock,
             mutex=lambda name: primitives.mutex(env, name, cpu.wake_time),
             variation=lambda name: streams.service_times(name, cpu.cv),

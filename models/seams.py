@@ -17,6 +17,7 @@ from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from models.signals import Signals
+from models.spent import Spent
 from sim.engine import Environment, Steps, Task, Wait
 from sim.sync import Completion, Mutex, SpinLock
 
@@ -237,8 +238,8 @@ class Filesystem(Protocol):
         """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call; an
         `Inode`.
 
-        The caller works *lead_ns* before the call and *then_ns* after it; given here, they cost no extra
-        event. All but *lead_ns* is charged as system time to the task.
+        The caller works *lead_ns* before the call and *then_ns* in write(2) after it; given here, they cost
+        no extra event. All but *lead_ns* is charged to the thread.
         """
 
     def append(self, inode: Any, pages: int) -> int:
@@ -289,7 +290,20 @@ DISCARD: Final = "D"
 """The op of a discard, which has a limit of its own."""
 
 
-class Bio:
+class Write(Protocol):
+    """Contiguous sectors to be written: what a device sees of a request."""
+
+    start_sector: int
+    end_sector: int
+    op: str
+
+    @property
+    def sectors(self) -> int:
+        """The length (sectors)."""
+        return self.end_sector - self.start_sector
+
+
+class Bio(Write):
     """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
 
     A bio that is ``nomerge`` carries PREFLUSH, FUA or NOMERGE.  ``end_io(context)`` is called when it is
@@ -323,21 +337,8 @@ class Bio:
         self.end_io = end_io
         self.context = context
 
-    @property
-    def sectors(self) -> int:
-        """The length (sectors)."""
-        return self.end_sector - self.start_sector
-
     def __repr__(self) -> str:
         return f"<Bio {self.op} {self.start_sector} + {self.sectors}>"
-
-
-class Write(Protocol):
-    """What a device sees of a request."""
-
-    start_sector: int
-    end_sector: int
-    op: str
 
 
 class Request(Write):
@@ -361,11 +362,6 @@ class Request(Write):
         self.merges = 0
         self.submitted_ns = 0
 
-    @property
-    def sectors(self) -> int:
-        """The length (sectors)."""
-        return self.end_sector - self.start_sector
-
     def __repr__(self) -> str:
         return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"
 
@@ -374,6 +370,7 @@ class Thread(Protocol):
     """A task as the block layer sees it: it submits bios, and may have a plug (current->plug)."""
 
     task: Task
+    spent: Spent
 
     def start_plug(self) -> bool:
         """blk_start_plug; False where one is open already: nested plugs are inert."""
@@ -404,6 +401,9 @@ class BlockDevice(Protocol):
     """Takes requests in its own time; ``batches`` is the device itself, if it is a `BatchDevice`, too."""
 
     batches: BatchDevice | None
+
+    def uses(self) -> dict[str, float]:
+        """How long each of its parts was used so far (ns), by name: a link, a head, flash."""
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim.engine import NICE_0_LOAD, PARK, Environment, Park, Scheduler, Steps, Task
+from sim.engine import IDLE, NICE_0_LOAD, PARK, Environment, Park, Scheduler, Steps, Task
 from sim.entry import FAR_NS
 from sim.laws import require
 from sim.runqueue import RunQueue, SchedulerRules, virtual
@@ -62,6 +62,8 @@ class Processors(Scheduler):
 
     def wants(self, task: Task) -> bool:
         """See `Scheduler.wants`."""
+        task.slept_ns[task.waits_for] = task.slept_ns.get(task.waits_for, 0) + self._env.now - task.since_ns
+        task.waits_for = IDLE
         if self._idle:
             self._put(task)
         else:
@@ -123,7 +125,7 @@ class Processors(Scheduler):
         """An interrupt of *cost_ns* hits any processor: who has its seat is charged, and owes the time."""
         task = self._seats[int(self._dice() * self._count)]
         if task is not None:
-            task.system_ns += cost_ns
+            task.interrupted_ns += cost_ns
             task.owed_ns += cost_ns
             self.interrupted_ns += cost_ns
 
@@ -196,6 +198,7 @@ class Processors(Scheduler):
         ran_ns = now - task.since_ns
         self._used_ns += ran_ns
         task.running = False
+        task.since_ns = now
         task.ran_ns += ran_ns
         task.virtual_ns += ran_ns if task.weight == NICE_0_LOAD else virtual(ran_ns, task.weight)
         if not task.seated:
@@ -235,8 +238,9 @@ class Processors(Scheduler):
         ready, now = self._ready, self._env.now
         while self._idle and ready:
             task = ready.pop()
-            waited_ns = now - task.ready_since_ns
+            waited_ns = now - task.since_ns
             task.ready_ns += waited_ns
+            task.waits_for = IDLE
             if task in self._interruptible:
                 task.put_off_ns += waited_ns
             self._put(task)
@@ -285,8 +289,9 @@ def work(task: Task, ns: int) -> Steps:
         yield from task.scheduler.work(task, ns)
 
 
-def sleep(task: Task, ns: int) -> Steps:
+def sleep(task: Task, ns: int, waits_for: str) -> Steps:
     """*task* sleeps for *ns*, whether it needs a processor or not."""
+    task.waits_for = waits_for
     if task.scheduler is not None:
         task.scheduler.leave(task)
     yield ns

@@ -53,6 +53,12 @@ class Park:
 
 PARK: Final = Park("PARK")
 SPIN: Final = Park("SPIN")
+ABSENT: Final = "absent"
+"""What a task waits for that has not begun, or has ended."""
+IDLE: Final = "idle"
+"""What it waits for unless somebody says otherwise: for something to do."""
+READY: Final = "a processor"
+"""What it waits for that could run."""
 Wait = int | Park | Event | Generator[Any, None, None]
 """What a task may yield."""
 Steps = Generator[Wait, None, None]
@@ -101,14 +107,16 @@ class Scheduler(ABC):
 class Task(Entry):
     """One thread of execution and the processor time it has used (ns).
 
-    Without a *scheduler* it needs no processor; with one it has been ``running`` since ``since_ns``, or not,
-    ran for ``ran_ns`` before that, and was ready and had no processor for ``ready_ns``.
+    Without a *scheduler* it needs no processor; with one it runs, is ready or sleeps since ``since_ns``.
+    Before that it ran for ``ran_ns``, was ready and had no processor for ``ready_ns``, and slept for
+    ``slept_ns``, by what it ``waits_for``.  Of ``ran_ns`` it spun for ``spun_ns``, by lock, and woke up for
+    ``waking_ns``; `models.spent` has the rest.
     """
 
     __slots__ = (
-        "awaits", "callers", "name", "on_exit", "owed_ns", "put_off_ns", "ran_ns", "ready_ns",
-        "ready_since_ns", "running", "scheduler", "seat", "seated", "since_ns", "spin_ns", "steps",
-        "system_ns", "user_ns", "virtual_ns", "wakeup", "weight",
+        "awaits", "callers", "interrupted_ns", "name", "on_exit", "owed_ns", "put_off_ns", "ran_ns",
+        "ready_ns", "running", "scheduler", "seat", "seated", "since_ns", "slept_ns", "spin_ns",
+        "spun_ns", "steps", "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -116,17 +124,19 @@ class Task(Entry):
         self.name = name
         self.steps: Steps = _unstarted()
         self.callers: list[Steps] = []
-        self.user_ns = 0
-        self.system_ns = 0
         self.spin_ns = 0
-        self.owed_ns = 0  # taken by interrupts; the task adds it to its next work
+        self.spun_ns: dict[str, int] = {}
+        self.interrupted_ns = 0  # taken by interrupts
+        self.owed_ns = 0  # of that: what the task has not yet added to its work
         self.on_exit: Callable[[], object] | None = None
         self.wakeup: Any = None
         self.scheduler: Scheduler | None = None
         self.weight = NICE_0_LOAD
         self.running = False
         self.since_ns = self.ran_ns = self.virtual_ns = 0
-        self.ready_since_ns = self.ready_ns = self.put_off_ns = 0
+        self.ready_ns = self.put_off_ns = self.waking_ns = 0
+        self.slept_ns: dict[str, int] = {}
+        self.waits_for = ABSENT
         self.awaits = False  # whether it is resumed when it gets a processor
         self.seated = False
         self.seat = -1
@@ -195,6 +205,7 @@ class Environment:
         """
         scheduler = task.scheduler
         if scheduler is None or scheduler.wants(task):
+            task.waking_ns += delay_ns
             self.resume(task, delay_ns)
 
     def resume(self, task: Task, delay_ns: int = 0) -> None:
@@ -259,6 +270,8 @@ class Environment:
             return wait
         if wait is SPIN:
             return SPIN
+        if wait is not PARK:
+            task.waits_for = "an event"
         if task.scheduler is not None:
             task.scheduler.sleeps(task)
         if wait is not PARK:
@@ -285,6 +298,7 @@ class Environment:
             for wait in task.steps:
                 return self._call(task, wait) if isinstance(wait, Generator) else wait
         self.live_tasks -= 1
+        task.waits_for = ABSENT
         if task.scheduler is not None:
             task.scheduler.leave(task)
         if task.on_exit is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
-from sim.engine import NICE_0_LOAD, Task
+from sim.engine import NICE_0_LOAD, READY, Task
 
 _STEP: Final = 1.25
 
@@ -64,7 +64,7 @@ class RunQueue:
         """*task* waits from *now_ns* on, as it *woke* or was made to; who runs is at a virtual time of
         *least_ns* or later.
         """
-        task.ready_since_ns = now_ns
+        task.since_ns, task.waits_for = now_ns, READY
         rules = self._rules
         floor_ns = self._floor_ns = max(self._floor_ns, least_ns)
         most_ns = floor_ns + virtual(2 * (rules.slice_ns + rules.tick_ns), task.weight)
@@ -84,7 +84,7 @@ class RunQueue:
         when it woke.
         """
         _, _, woke, first = self._waiting[0]
-        ran_ns = first.ready_since_ns - task.since_ns
+        ran_ns = first.since_ns - task.since_ns
         if not woke or ran_ns < 0:
             return False
         virtual_ns = task.virtual_ns + virtual(ran_ns, task.weight)

@@ -17,9 +17,9 @@ from typing import Any
 import simpy
 
 from sim.beside import Beside
-from sim.engine import PARK, URGENT, GiveUp, Park, Steps, Task
+from sim.engine import ABSENT, PARK, URGENT, GiveUp, Park, Steps, Task
 from sim.entry import FAR_NS
-from sim.sync import HandOff, LockStat
+from sim.sync import HandOff, LockStat, spins, waiting_for
 
 
 class StockEnvironment:
@@ -86,6 +86,7 @@ class StockEnvironment:
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """See `Environment.wake`."""
         if task.scheduler is None or task.scheduler.wants(task):
+            task.waking_ns += delay_ns
             self.resume(task, delay_ns)
 
     def resume(self, task: Task, delay_ns: int = 0) -> None:
@@ -138,6 +139,7 @@ class StockEnvironment:
         yield from self.parked(task)
         yield from self._serve(task, steps)
         self.live_tasks -= 1
+        task.waits_for = ABSENT
         if task.scheduler is not None:
             task.scheduler.leave(task)
         if task.on_exit is not None:
@@ -211,7 +213,7 @@ class StockSpinLock:
                 self._release = env.expect(self._free_at_ns, self._urgent) if self._resource.queue else None
                 yield env.timeout(self._hand_off_ns, task.rank)
                 spun_ns = env.now - since_ns
-                task.spin_ns += spun_ns
+                spins(task, self.name, spun_ns)
                 self.stat.waited(spun_ns)
             yield env.timeout(hold_ns, self._urgent)
             self._hand_off_ns = self._hand_off.after(len(self._resource.queue))
@@ -252,6 +254,7 @@ class StockMutex:
         request = self._resource.request()
         since_ns = self._env.now
         self._waiters.append(task)
+        task.waits_for = waiting_for(self.name)
 
         def serve() -> Iterator[Any]:
             if task.scheduler is not None:

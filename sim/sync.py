@@ -48,6 +48,17 @@ class LockStat:
         self.wait_max_ns = max(self.wait_max_ns, wait_ns)
 
 
+def spins(task: Task, lock: str, spun_ns: int) -> None:
+    """*task* has spun for *lock*."""
+    task.spin_ns += spun_ns
+    task.spun_ns[lock] = task.spun_ns.get(lock, 0) + spun_ns
+
+
+def waiting_for(lock: str) -> str:
+    """What a task waits for that sleeps until it has *lock*: the kind of it, which its name begins with."""
+    return f"lock {lock.rsplit('/', 1)[-1].split(' ')[0]}"
+
+
 class SpinLock:
     """A lock whose waiters burn processor time; see `HandOff` for ticket and queued ones.
 
@@ -68,7 +79,7 @@ class SpinLock:
     def section(self, task: Task, hold_ns: int, then_ns: int = 0) -> int | Park:
         """Wait for the lock, hold it *hold_ns*, release it, go on for *then_ns*: to be yielded.
 
-        Time spent spinning is added to ``task.spin_ns``; the caller accounts for its own work.
+        The task is told how long it spun; the caller accounts for its own work.
         """
         now = self._env.now
         stat = self.stat
@@ -88,7 +99,7 @@ class SpinLock:
         task, since_ns, hold_ns, then_ns = waiters.popleft()
         now = self._env.now
         spun_ns = now + hand_off_ns - since_ns
-        task.spin_ns += spun_ns
+        spins(task, self.name, spun_ns)
         self.stat.waited(spun_ns)
         self._free_at_ns = now + hand_off_ns + hold_ns
         self._env.resume(task, hand_off_ns + hold_ns + then_ns)
@@ -99,11 +110,12 @@ class SpinLock:
 class Mutex:
     """A sleeping lock: ``if not m.try_acquire(t): yield m.wait(t)`` ... ``m.release()``."""
 
-    __slots__ = ("_env", "_owner", "_waiters", "_wake_ns", "name", "stat")
+    __slots__ = ("_env", "_owner", "_waited", "_waiters", "_wake_ns", "name", "stat")
 
     def __init__(self, env: Environment, name: str, wake_ns: int) -> None:
         self._env = env
         self._wake_ns = wake_ns
+        self._waited = waiting_for(name)
         self._owner: Task | None = None
         self._waiters: deque[tuple[Task, int]] = deque()
         self.name = name
@@ -126,6 +138,7 @@ class Mutex:
         """Sleep until the lock is ours; to be yielded after a failed `try_acquire`."""
         assert self._owner is not None, f"{self.name}: wait() without a failed try_acquire()"
         self._waiters.append((task, self._env.now))
+        task.waits_for = self._waited
         return PARK
 
     def release(self) -> None:
@@ -142,12 +155,13 @@ class Mutex:
 
 
 class Completion:
-    """struct completion: several tasks may wait for one event, which happens once."""
+    """struct completion: several tasks may wait for one event, which happens once; *of* says for what."""
 
-    __slots__ = ("_env", "_waiters", "done")
+    __slots__ = ("_env", "_of", "_waiters", "done")
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Environment, of: str) -> None:
         self._env = env
+        self._of = of
         self._waiters: list[Task] = []
         self.done = False
 
@@ -155,6 +169,7 @@ class Completion:
         """wait_for_completion: *task* sleeps until it is done; to be delegated to."""
         if not self.done:
             self._waiters.append(task)
+            task.waits_for = self._of
             yield PARK
 
     def complete(self) -> None:

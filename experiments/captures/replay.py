@@ -263,7 +263,7 @@ class _Judge:
         most = self._limits.max_segments
         if request.segments + joining.segments > most:
             self.verdict.by_segments += 1
-            fewest = 1 if isinstance(joining, Bio) else len(joining.bios)  # one a bio
+            fewest = len(getattr(joining, "bios", (joining,)))  # one a bio
             request.segments = max(len(request.bios), min(request.segments, most - fewest))
             joining.segments = max(fewest, min(joining.segments, most - request.segments))
 

@@ -76,6 +76,10 @@ class Queue:
             and spec.elevator.scheduler == "noop"
         )
 
+    def uses(self) -> dict[str, float]:
+        """See `BlockDevice.uses`."""
+        return self._device.uses()
+
     def pool(self, sync: bool) -> Pool:
         """The request pool of the sync or the async class."""
         return self._sync if sync else self._async

@@ -22,6 +22,7 @@ from models.block.runs import FLUSHED, Batch, EndIo, PluggedRuns
 from models.block.spec import PlugRules
 from models.seams import Bio, Request, Thread
 from models.signals import Signals
+from models.spent import Spent
 from sim.engine import PARK, Steps, Task, Wait
 from sim.units import PAGE_SECTORS
 
@@ -42,11 +43,13 @@ class BlockThread(Thread):
         "_plug",
         "_runs",
         "_signals",
+        "spent",
         "task",
     )
 
     def __init__(self, task: Task, rules: PlugRules, signals: Signals) -> None:
         self.task = task
+        self.spent = Spent()
         self._signals = signals
         # The lists themselves: an unwatched signal then costs one test of an empty list.
         self._on_queue = signals.block_bio_queue.observers
@@ -123,12 +126,14 @@ class BlockThread(Thread):
             merge = queue.elevator.attempt_merge(bio)
             if merge is not NEW:
                 self._tell(FATES.index(merge), bio)
+                self.spent.insert += queue.insert_ns
                 yield queue.lock.section(self.task, queue.insert_ns)
                 return
         pool = queue.pool(bio.sync)
         if not pool.take(self.task):
             yield from self._sleep_for_request(pool)
         self._tell(IS_NEW, bio)
+        self.spent.request += queue.request_ns
         yield queue.request_ns
         plug = self._plug
         if plug is None:
@@ -161,6 +166,7 @@ class BlockThread(Thread):
             pool.count += made - in_hand
             if self._watched():
                 self._tell_runs(queue, bios[:done], runs.fates)
+            self.spent.request += made * queue.request_ns
             yield made * queue.request_ns
             if batches:
                 self._tell_unplugged(batches)
@@ -177,6 +183,7 @@ class BlockThread(Thread):
         while True:
             self.before_sleep()
             pool.waiters.append(self.task)
+            self.task.waits_for = "a request"
             yield PARK
             pool.woken(self.task)
             if pool.take(self.task):
@@ -207,15 +214,19 @@ class BlockThread(Thread):
             return
         queue: Queue = requests[0].queue
         count = len(requests)
+        self.spent.insert += count * queue.insert_ns
         yield queue.lock.section(self.task, count * queue.insert_ns)
         queue.insert(requests)
+        self.spent.dispatch += count * queue.dispatch_ns
         yield count * queue.dispatch_ns
 
     def _issue_batches(self, batches: Sequence[Batch]) -> Steps:
         for batch in batches:
             queue, count = batch.queue, len(batch.rows)
+            self.spent.insert += count * queue.insert_ns
             yield queue.lock.section(self.task, count * queue.insert_ns)
             queue.insert_batch(batch)
+            self.spent.dispatch += count * queue.dispatch_ns
             yield count * queue.dispatch_ns
 
     def _watched(self) -> bool:

@@ -39,6 +39,11 @@ class Disk(BlockDevice):
         self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()
         self._head = 0
         self._busy = False
+        self._head_free_ns = self._sought_ns = 0
+
+    def uses(self) -> dict[str, float]:
+        """See `BlockDevice.uses`."""
+        return {"head": self._sought_ns - max(self._head_free_ns - self._env.now, 0)}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
@@ -66,7 +71,10 @@ class Disk(BlockDevice):
     def _sweep(self) -> None:
         start, end = self._cached.take(self._head, SWEEP_SECTORS)
         self._busy = True
-        self._env.call_at(self._env.now + self.service_ns(start, end), self._rank, self._written)
+        service_ns = self.service_ns(start, end)
+        self._sought_ns += service_ns
+        self._head_free_ns = self._env.now + service_ns
+        self._env.call_at(self._head_free_ns, self._rank, self._written)
         self._head = end
 
     def _written(self) -> None:

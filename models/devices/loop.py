@@ -24,26 +24,32 @@ class LoopDevice(BlockDevice):
     def __init__(self, *, env: Environment, spec: LoopSpec, name: str, worker: Thread) -> None:
         self.batches: BatchDevice | None = None
         self._env = env
-        self._task = worker.task
+        self._worker = worker
         self._command_ns, self._page_ns = spec.command_time, spec.page_time
         self._commands: deque[tuple[Write, Callable[[], None]]] = deque()
         self._asleep = False
-        env.start(self._task, self._run())
+        env.start(worker.task, self._run())
+
+    def uses(self) -> dict[str, float]:
+        """See `BlockDevice.uses`: none but its worker, which is a thread."""
+        return {}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         self._commands.append((request, done))
         if self._asleep:
             self._asleep = False
-            self._env.wake(self._task)
+            self._env.wake(self._worker.task)
 
     def _run(self) -> Steps:
-        commands, task = self._commands, self._task
+        commands, task, spent = self._commands, self._worker.task, self._worker.spent
         while True:
             while commands:
                 request, done = commands.popleft()
                 sectors = request.end_sector - request.start_sector
-                yield self._command_ns + sectors * self._page_ns // PAGE_SECTORS
+                work_ns = self._command_ns + sectors * self._page_ns // PAGE_SECTORS
+                spent.device += work_ns
+                yield work_ns
                 done()
                 if (ready := cond_resched(task)) is not None:
                     yield ready

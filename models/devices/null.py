@@ -20,6 +20,10 @@ class NullDevice(BlockDevice, BatchDevice):
         self.batches: BatchDevice | None = self
         self.rank = env.next_rank()
 
+    def uses(self) -> dict[str, float]:
+        """See `BlockDevice.uses`: none."""
+        return {}
+
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         self._env.call_at(self._env.now, self.rank, done)

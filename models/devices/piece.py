@@ -1,8 +1,8 @@
-"""What a device made of others gives them."""
+"""What a device made of others gives them, and says of them."""
 
 from __future__ import annotations
 
-from models.seams import Write
+from models.seams import BlockDevice, Write
 
 
 class Piece(Write):
@@ -15,7 +15,7 @@ class Piece(Write):
         self.end_sector = end_sector
         self.op = op
 
-    @property
-    def sectors(self) -> int:
-        """The length (sectors)."""
-        return self.end_sector - self.start_sector
+
+def behind(device: BlockDevice, name: str) -> dict[str, float]:
+    """The `BlockDevice.uses` of a *device* that another is made of, under its *name* there."""
+    return {f"{name} {part}": used_ns for part, used_ns in device.uses().items()}

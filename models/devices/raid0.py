@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from models.devices.piece import Piece
+from models.devices.piece import Piece, behind
 from models.devices.spec import Raid0Spec
 from models.seams import BatchDevice, BlockDevice, Write
 from sim.engine import Environment
@@ -20,6 +20,11 @@ class Raid0(BlockDevice):
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
         self._members = list(members)
         self.batches: BatchDevice | None = None
+
+    def uses(self) -> dict[str, float]:
+        """See `BlockDevice.uses`: those of its members."""
+        named = [behind(member, str(number)) for number, member in enumerate(self._members)]
+        return {name: used_ns for parts in named for name, used_ns in parts.items()}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""

@@ -36,12 +36,21 @@ class Ssd(BlockDevice, BatchDevice):
         self._cache_pages = spec.cache // spec.flash_page
         self._program_ns = spec.program_time
         self._loses_cache = not spec.protected
-        self._link_free_ns = 0
+        self._link_free_ns = self._linked_ns = self._programmed = 0
         self._units_free_ns: deque[int] = deque([0] * spec.units)
         self._programming: deque[int] = deque()  # when each flash page in the cache is programmed
         self._partial_bytes = 0
         self._unit_sectors = 0 if spec.indirection_unit is None else spec.indirection_unit // SECTOR_BYTES
         self._last_sector = 0
+
+    def uses(self) -> dict[str, float]:
+        """See `BlockDevice.uses`; all channels together are one part."""
+        now, units = self._env.now, self._units_free_ns
+        to_come_ns = sum(max(free_ns - now, 0) for free_ns in units)
+        return {
+            "link": self._linked_ns - max(self._link_free_ns - now, 0),
+            "flash": (self._programmed * self._program_ns - to_come_ns) / len(units),
+        }
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
@@ -76,7 +85,9 @@ class Ssd(BlockDevice, BatchDevice):
         """When *size* bytes in so many *commands* are in the cache; flash programs *programmed* bytes."""
         now = self._env.now
         start = self._link_free_ns if self._link_free_ns > now else now
-        cached = start + commands * self._command_ns + size * S // self._link
+        took_ns = commands * self._command_ns + size * S // self._link
+        self._linked_ns += took_ns
+        cached = start + took_ns
         self._partial_bytes += programmed
         if self._partial_bytes >= self._flash_page:
             cached = self._program(cached)
@@ -94,6 +105,7 @@ class Ssd(BlockDevice, BatchDevice):
                 now = max(now, programming.popleft())
             finished = max(units.popleft(), now) + self._program_ns
             units.append(finished)
+            self._programmed += 1
             programming.append(finished)
         return now
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from models.devices.cached_runs import CachedRuns
-from models.devices.piece import Piece
+from models.devices.piece import Piece, behind
 from models.devices.spec import WriteCacheSpec
 from models.seams import BatchDevice, BlockDevice, Write
 from sim.engine import Environment
@@ -31,12 +31,17 @@ class WriteCache(BlockDevice):
         self._room_sectors = spec.size // SECTOR_BYTES
         self._piece_sectors = spec.piece // SECTOR_BYTES
         self._depth = spec.depth
-        self._link_free_ns = 0
+        self._link_free_ns = self._linked_ns = 0
         self._cached = CachedRuns()
         self._draining = 0
         self._draining_sectors = 0
         self._position = 0
         self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()
+
+    def uses(self) -> dict[str, float]:
+        """See `BlockDevice.uses`; what is behind it has its own."""
+        link_ns = self._linked_ns - max(self._link_free_ns - self._env.now, 0)
+        return {"link": link_ns, **behind(self._behind, "behind")}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
@@ -51,10 +56,10 @@ class WriteCache(BlockDevice):
             if held and held + (request.end_sector - request.start_sector) > self._room_sectors:
                 break
             self._waiting.popleft()
-            start_ns = max(self._link_free_ns, self._env.now) + self._command_ns
-            self._link_free_ns = (
-                start_ns + (request.end_sector - request.start_sector) * SECTOR_BYTES * S // self._link
-            )
+            size = (request.end_sector - request.start_sector) * SECTOR_BYTES
+            took_ns = self._command_ns + size * S // self._link
+            self._linked_ns += took_ns
+            self._link_free_ns = max(self._link_free_ns, self._env.now) + took_ns
             self._env.call_at(self._link_free_ns, self._rank, done)
             self._cached.add(request.start_sector, request.end_sector)
         while self._cached and self._draining < self._depth:

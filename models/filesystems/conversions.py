@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from models.filesystems.spec import FlusherCosts
-from models.seams import Inode, Site
+from models.seams import Inode, Site, Thread
 from sim.cpu import cond_resched, sleep
 from sim.engine import PARK, Steps, Task
 
@@ -105,10 +105,10 @@ class Workers:
         self._converted = converted
         self._queue: deque[Conversions] = deque()
         self._idle: list[Task] = []
-        tasks = [site.thread(f"kworker/conv-{number}").task for number in range(site.processors)]
-        self.ranks = frozenset(task.rank for task in tasks)
-        for task in tasks:
-            env.start(task, self._run(task))
+        threads = [site.thread(f"kworker/conv-{number}") for number in range(site.processors)]
+        self.ranks = frozenset(thread.task.rank for thread in threads)
+        for thread in threads:
+            env.start(thread.task, self._run(thread))
 
     def delay_ns(self, conversions: Conversions) -> int:
         """How long an allocation of that file waits at present."""
@@ -124,20 +124,20 @@ class Workers:
         if self._idle:
             self._env.wake(self._idle.pop())
 
-    def _run(self, task: Task) -> Steps:
-        queue = self._queue
+    def _run(self, thread: Thread) -> Steps:
+        queue, task = self._queue, thread.task
         while True:
             while queue:
                 conversions = queue.popleft()
                 while conversions.landed:
-                    yield from self._convert(task, conversions)
+                    yield from self._convert(thread, conversions)
                 conversions.busy = False
                 if (ready := cond_resched(task)) is not None:
                     yield ready
             self._idle.append(task)
             yield PARK
 
-    def _convert(self, task: Task, conversions: Conversions) -> Steps:
+    def _convert(self, thread: Thread, conversions: Conversions) -> Steps:
         """All that has landed by now."""
         landed, ranges = conversions.landed, conversions.ranges
         conversions.landed, conversions.ranges = [], 0
@@ -146,9 +146,10 @@ class Workers:
         work_ns = ranges * costs.range_ns(conversions) + folios * costs.end_folio_ns
         wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
         conversions.ends_ns = self._env.now + work_ns + wait_ns
+        thread.spent.complete += work_ns
         yield work_ns
         if wait_ns:
-            yield from sleep(task, wait_ns)
+            yield from sleep(thread.task, wait_ns, "lock ILOCK")
         conversions.ends_ns = 0
         for land, pages in landed:
             land(pages)

@@ -313,6 +313,9 @@ class DelallocFilesystem(Filesystem):
             self._lock(thread, inode)
         if locked or elapsed_ns:
             self._horizon.begin(thread.task.rank, self._resources(file))
+            pages_ns = min(pages * self._page_cost_ns(inode), elapsed_ns)
+            thread.spent.pages += pages_ns
+            thread.spent.allocate += elapsed_ns - pages_ns
             yield elapsed_ns
             self._horizon.end(thread.task.rank)
         if locked:

@@ -22,8 +22,8 @@ IoEnd = tuple[Inode, Flight, int]
 class IoEnds:
     """The workqueue of one filesystem, run by *worker*.
 
-    For each file the worker yields what *work* returns, then calls *done*. With *unwritten* blocks, its pages
-    are clean only then.
+    For each file the worker yields what *work* returns, and charges it, then calls *done*. With *unwritten*
+    blocks, its pages are clean only then.
     """
 
     def __init__(
@@ -32,16 +32,16 @@ class IoEnds:
         worker: Thread,
         unwritten: bool,
         done: Callable[[Any], None],
-        work: Callable[[], Wait],
+        work: Callable[[Thread], Wait],
     ) -> None:
         self._env = env
-        self._task = worker.task
+        self._worker = worker
         self._unwritten = unwritten
         self._work = work
         self._done = done
         self._queue: deque[IoEnd] = deque()
         self._asleep = False
-        env.start(self._task, self._run())
+        env.start(worker.task, self._run())
 
     def end_io(self, ioend: IoEnd) -> None:
         """A file of one run is on the device."""
@@ -51,7 +51,7 @@ class IoEnds:
         self._queue.append(ioend)
         if self._asleep:
             self._asleep = False
-            self._env.wake(self._task)
+            self._env.wake(self._worker.task)
 
     def end_io_of(self, bios: int) -> Callable[[IoEnd], None]:
         """The end_io of each of so many *bios* of one ioend, which ends with the last."""
@@ -66,13 +66,20 @@ class IoEnds:
         return end_io
 
     def _run(self) -> Steps:
-        task, queue, unwritten, work, done = self._task, self._queue, self._unwritten, self._work, self._done
+        worker, queue, unwritten, work, done = (
+            self._worker,
+            self._queue,
+            self._unwritten,
+            self._work,
+            self._done,
+        )
+        task = worker.task
         while True:
             self._asleep = True
             yield PARK
             while queue:
                 inode, flight, pages = queue.popleft()
-                yield work()
+                yield work(worker)
                 done(inode)
                 if unwritten:
                     flight.end(inode.wb, pages)

@@ -138,7 +138,7 @@ class CallerWrites(Throttle):
         if self._signals.balance_dirty_pages.observers:
             self._signals.balance_dirty_pages.emit(dirty=self._cache.nr_dirty, pause=jiffies)
         until_ns = (self._env.now // self._jiffy_ns + jiffies) * self._jiffy_ns
-        yield from sleep(thread.task, until_ns - self._env.now)
+        yield from sleep(thread.task, until_ns - self._env.now, "throttled")
 
 
 SPEC, COMPONENT = CallerWritesSpec, CallerWrites

@@ -19,7 +19,7 @@ class Flight:
     __slots__ = ("_closed", "landed", "pages")
 
     def __init__(self, env: Environment) -> None:
-        self.landed = Completion(env)
+        self.landed = Completion(env, "the device")
         self.pages = 0
         self._closed = False
 
@@ -67,7 +67,7 @@ class MountedSuperblock(Superblock):
         if path in self._in_making:
             yield from self._in_making[path].wait(thread.task)
         elif path not in self._directories:
-            made = self._in_making[path] = Completion(self._env)
+            made = self._in_making[path] = Completion(self._env, "lock i_rwsem")
             self._directories[path] = yield from self.filesystem.mkdir(thread)
             del self._in_making[path]
             made.complete()

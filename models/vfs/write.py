@@ -21,6 +21,7 @@ class BufferedWriter:
         "_env",
         "_mark_ns",
         "_page_ns",
+        "_spent",
         "_task",
         "_throttle",
         "close_ns",
@@ -30,6 +31,7 @@ class BufferedWriter:
         self._env = env
         self._current = thread
         self._task = thread.task
+        self._spent = thread.spent
         self._call_ns = costs.call_ns
         self._page_ns = costs.page_ns
         self.close_ns = costs.close_ns
@@ -42,20 +44,20 @@ class BufferedWriter:
         return self._call_ns + pages * self._page_ns
 
     def dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
-        """The copied *pages* of *inode* become dirty; the caller goes on for *then_ns*: to be yielded.
+        """The copied *pages* of *inode* become dirty; the caller closes it for *then_ns*: to be yielded.
 
         After it, the caller asks `due`.
         """
-        task, wb = self._task, inode.wb
+        wb, spent = inode.wb, self._spent
         wb.account_dirtied(pages)
         self._dirtier.dirtied(pages)
         clean = inode.dirty_pages == 0 and not inode.syncing
         inode.dirty_pages += pages
+        spent.close += then_ns
         if clean:
             wb.add(inode, self._env.now)
-            task.system_ns += self._mark_ns + then_ns
-            return wb.lock.section(task, self._mark_ns, then_ns)
-        task.system_ns += then_ns
+            spent.write += self._mark_ns
+            return wb.lock.section(self._task, self._mark_ns, then_ns)
         return then_ns
 
     def room(self, wb: Wb) -> int:

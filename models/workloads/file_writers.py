@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.seams import Site, Thread
+from models.spent import system_ns
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
@@ -91,12 +92,12 @@ class FileWriters:
     @property
     def system_ns(self) -> int:
         """System time of all processes: work and spinning, as time(1) sees it."""
-        return sum(s.task.system_ns + s.task.spin_ns for s in self._threads)
+        return sum(system_ns(s.task, s.spent) for s in self._threads)
 
     @property
     def user_ns(self) -> int:
         """User time of all processes."""
-        return sum(s.task.user_ns for s in self._threads)
+        return sum(s.spent.user for s in self._threads)
 
     @property
     def share_done(self) -> float:
@@ -105,18 +106,22 @@ class FileWriters:
 
     def _run(self, lead_ns: int, idle_ns: int) -> Steps:
         """The parent: make the directories, start all, wait for all."""
+        parent, spent = self._parent.task, self._parent.spent
         if lead_ns:
-            yield from work(self._parent.task, lead_ns)
+            spent.user += lead_ns
+            yield from work(parent, lead_ns)
         if idle_ns:
-            yield from sleep(self._parent.task, idle_ns)
+            yield from sleep(parent, idle_ns, "a pause")
         started_ns = self._env.now
         for job in self._jobs:
             yield from self._mount_of(job.directory).directory(self._parent, job.directory)
         for job, thread, variation in zip(self._jobs, self._threads, self._variations, strict=True):
+            spent.fork += self._fork_ns
             yield self._fork_ns
             thread.task.on_exit = self._exited
             self._env.start(thread.task, self._process(job, thread, variation))
         while self._running:
+            parent.waits_for = "children"
             yield PARK
         files, now = sum(len(job.orders) for job in self._jobs), self._env.now
         self.on_iteration(Iteration(files, files * S / (now - started_ns), 0, now))
@@ -148,10 +153,10 @@ class FileWriters:
         while done < total:
             burst = min(writer.room(wb), BURST_PAGES, total - done)
             factor = burst * variation()
-            system_ns, user_ns = int(factor * page_ns), int(factor * app_page_ns)
-            task.system_ns += system_ns
-            task.user_ns += user_ns
-            yield from work(task, system_ns + user_ns)
+            write_ns, user_ns = int(factor * page_ns), int(factor * app_page_ns)
+            thread.spent.write += write_ns
+            thread.spent.user += user_ns
+            yield from work(task, write_ns + user_ns)
             for turn, (inode, order) in enumerate(zip(inodes, job.orders, strict=True)):
                 count = _share(done + burst, turn, turns) - _share(done, turn, turns)
                 if count:

@@ -7,6 +7,7 @@ from math import fsum
 from typing import Any, Final, NamedTuple
 
 from models.seams import Inode, Site, Thread
+from models.spent import system_ns
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
@@ -69,11 +70,11 @@ class FsMark:
         self._running = 0
         self._rates: list[float] = []
         self._app_ns = 0
-        self._parent = site.thread("parent").task
+        self._parent = site.thread("parent")
         self._threads = [site.process(f"process {i}") for i in range(plan.processes)]
         self.iterations: list[Iteration] = []
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
-        env.start(self._parent, self._iterate(), start_ns)
+        env.start(self._parent.task, self._iterate(), start_ns)
 
     @property
     def share_done(self) -> float:
@@ -83,20 +84,21 @@ class FsMark:
     @property
     def system_ns(self) -> int:
         """System time of all processes: work and spinning, as time(1) sees it."""
-        return sum(s.task.system_ns + s.task.spin_ns for s in self._threads)
+        return sum(system_ns(s.task, s.spent) for s in self._threads)
 
     @property
     def user_ns(self) -> int:
         """User time of all processes."""
-        return sum(s.task.user_ns for s in self._threads)
+        return sum(s.spent.user for s in self._threads)
 
     def _iterate(self) -> Steps:
         """The parent: fork all, wait for all, print a line."""
-        plan, times = self._plan, self._times
+        plan, times, spent = self._plan, self._times, self._parent.spent
         for loop in range(plan.loops):
             self._rates, self._app_ns = [], 0
             self._running = plan.processes
             for index in range(plan.processes):
+                spent.fork += times.fork_ns
                 yield times.fork_ns
                 task = self._threads[index].task
                 task.on_exit = self._exited
@@ -107,23 +109,25 @@ class FsMark:
             self.iterations.append(iteration)
             self.on_iteration(iteration)
             if loop + 1 < plan.loops:
+                spent.fork += times.report_ns
                 yield times.report_ns
         self.on_end()
 
     def _wait_for_all(self) -> Steps:
         while self._running:
+            self._parent.task.waits_for = "children"
             yield PARK
 
     def _exited(self) -> None:
         self._running -= 1
         if self._running == 0:
-            self._env.wake(self._parent)
+            self._env.wake(self._parent.task)
 
     def _process(self, index: int) -> Steps:
         """A child: create, write and close its files."""
         plan, times, env = self._plan, self._times, self._env
         thread = self._threads[index]
-        task = thread.task
+        task, spent = thread.task, thread.spent
         top = plan.directories[index % len(plan.directories)]
         mount = self._mount_of(top)
         fs = mount.filesystem
@@ -142,6 +146,8 @@ class FsMark:
                 directory = yield from self._directory(thread, mount, top, subdir)
             factor = variation()
             owed_ns, task.owed_ns = task.owed_ns, 0
+            spent.user += times.app_user_ns
+            spent.program += times.app_system_ns
             inode: Inode = yield from fs.create(
                 thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor)
             )
@@ -150,7 +156,7 @@ class FsMark:
                 yield from writer.balance(inode.wb)
             for pages in others:
                 more_ns = int(writer.copy_ns(pages) * factor)
-                task.system_ns += more_ns
+                spent.write += more_ns
                 yield more_ns
                 yield writer.dirty(inode, fs.append(inode, pages), 0)
                 if writer.due(inode.wb):
@@ -158,8 +164,6 @@ class FsMark:
             fs.close(inode)
             if (ready := cond_resched(task)) is not None:
                 yield ready
-        task.user_ns += plan.files * times.app_user_ns
-        task.system_ns += plan.files * times.app_system_ns
         self._app_ns += plan.files * lead_ns
         self._rates.append(plan.files * S / (env.now - began_ns))
 

@@ -124,6 +124,6 @@ class ContextFlushers(Flushers):
 
     def queue(self, wb: Wb, work: Work) -> Completion:
         """See `Flushers.queue`."""
-        done = Completion(self._site.env)
+        done = Completion(self._site.env, "writeback")
         self._threads[wb].queue(work._replace(done=done))
         return done

@@ -66,6 +66,7 @@ class Writeback:
             if not wb.b_io or (quota is not None and work.reason != "periodic"):
                 age_ns = rules.expire if work.reason == "periodic" else 0
                 moved = wb.queue_io(started_ns if work.reason == "sync" else env.now - age_ns)
+                thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
             slice_ns, end = env.now, Slice()
             yield self._slice(thread, wb, work, pages_left if quota is None else min(quota, pages_left), end)
@@ -80,8 +81,9 @@ class Writeback:
 
     def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
         """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1)."""
-        end = Slice()
-        yield wb.lock.section(thread.task, wb.queue_io(self._env.now) * self._costs.move_ns)
+        end, move_ns = Slice(), wb.queue_io(self._env.now) * self._costs.move_ns
+        thread.spent.lists += move_ns
+        yield wb.lock.section(thread.task, move_ns)
         yield self._slice(thread, wb, Work("background"), pages, end)
         return end.wrote
 
@@ -91,7 +93,7 @@ class Writeback:
         One hold of the list lock takes an inode back and picks the next one.
         """
         env, rules, costs = self._env, self._rules, self._costs
-        task, lock, io = thread.task, wb.lock, wb.b_io
+        task, spent, lock, io = thread.task, thread.spent, wb.lock, wb.b_io
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.quota_pages is None else FAR_NS
         per_mapping, counts_inodes = rules.plug_scope == "mapping", rules.quota_pages is None
@@ -101,6 +103,8 @@ class Writeback:
         chunk = self._chunk_pages(wb, work, pages_left)
         plugged = rules.plug_scope == "slice" and thread.start_plug()
         wrote, only = 0, work.sb
+        spent.lists += costs.take_ns
+        spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
         while io:
             inode = io.popleft()
@@ -123,6 +127,8 @@ class Writeback:
                 traced.emit(inode=inode, wrote=written)
             if inode.dirty_pages:
                 wb.requeue(inode, budget - written, rules, work, env.now)
+            spent.lists += turn_ns
+            spent.inode += inode_ns
             yield lock.section(task, turn_ns, inode_ns)
             if scheduler is not None and scheduler.contended and scheduler.need_resched(task):
                 if flushes_plug:

@@ -146,9 +146,18 @@ def waits_beside_an_idle_one(machine: Machine) -> None:
     machine.processors._ready.add(machine.env.task("somebody"), 0, True, 0)
 
 
+def charged_for_nothing(machine: Machine) -> None:
+    only(machine.programs)._threads[0].spent.user += 1  # type: ignore[attr-defined]
+
+
+def sleeps_unseen(machine: Machine) -> None:
+    only(machine.programs)._threads[0].task.slept_ns["a request"] = -1  # type: ignore[attr-defined]
+
+
 def more_time_than_there_is(machine: Machine) -> None:
     for thread in only(machine.programs)._threads:  # type: ignore[attr-defined]
-        thread.task.user_ns += machine.processors.count * machine.env.now
+        for name in ("interrupted_ns", "owed_ns"):
+            setattr(thread.task, name, machine.processors.count * machine.env.now)
 
 
 XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
@@ -179,6 +188,8 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", waits_beside_an_idle_one, "nobody waits beside an idle one"),
     (PAGED, "loop-xfs", works_unseen, "are used or idle"),
     (PAGED, "loop-xfs", more_time_than_there_is, "no more processor time than there is"),
+    (PAGED, "loop-xfs", charged_for_nothing, "works, is ready or waits"),
+    (PAGED, "loop-xfs", sleeps_unseen, "works, is ready or waits"),
 ]  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class Ext4(DelallocFilesystem):
         flusher_costs: Ext4FlusherCosts,
         cache: PageCache,
     ) -> None:
-        ioend_worker, ioend_ns = site.thread("kworker/ext4-rsv"), flusher_costs.ioend_ns
+        ioend_worker, self._ioend_ns = site.thread("kworker/ext4-rsv"), flusher_costs.ioend_ns
         super().__init__(
             site=site,
             sb=sb,
@@ -69,7 +69,7 @@ class Ext4(DelallocFilesystem):
             inline_extents=ROOT_EXTENTS,
             costs=flusher_costs,
         )
-        self._ioends = IoEnds(site.env, ioend_worker, rules.unwritten, self._run_ended, lambda: ioend_ns)
+        self._ioends = IoEnds(site.env, ioend_worker, rules.unwritten, self._run_ended, self._end_run)
         self._map_credits = spec.journal.map_credits
         self._rules = rules
         self._geometry = geometry = spec.geometry
@@ -180,6 +180,11 @@ class Ext4(DelallocFilesystem):
     def _converted(self, inode: Ext4Inode, ranges: int) -> None:
         self._journal.log((self._geometry.inode_block(inode.number),))
 
+    def _end_run(self, worker: Thread) -> Wait:
+        """ext4_end_io_rsv_work for a file of one run."""
+        worker.spent.complete += self._ioend_ns
+        return self._ioend_ns
+
     def _run_ended(self, inode: Ext4Inode) -> None:
         self._converted(inode, 1)
         if self._workers is not None:
@@ -193,7 +198,10 @@ class Ext4(DelallocFilesystem):
         yield from journal.start_handle(thread, asked)
         if self._workers is not None:
             yield from journal.reserve(thread)
-        yield int(self._map_ns * self._dice.throw()) + pages * self._page_cost_ns(inode)
+        map_ns, pages_ns = int(self._map_ns * self._dice.throw()), pages * self._page_cost_ns(inode)
+        thread.spent.allocate += map_ns
+        thread.spent.pages += pages_ns
+        yield map_ns + pages_ns
         if self._rules.packs_closed or inode.file.open:
             block, got = self._from_locality_group(thread.task, inode.goal_group, pages)
         else:
@@ -241,7 +249,9 @@ class Ext4(DelallocFilesystem):
         """
         file = inode.file
         assert isinstance(file, Ext4File)
-        yield self._varied_map_ns(file)
+        map_ns = self._varied_map_ns(file)
+        thread.spent.allocate += map_ns
+        yield map_ns
         page = int(at[PAGE])
         count = run_alike(file.pages, page, min(int(at[LEFT]), MAX_REQUEST_PAGES))
         if not file.pages.states[page] & HELD:

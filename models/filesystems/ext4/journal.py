@@ -24,6 +24,7 @@ from sim.units import PAGE_BYTES, PAGE_SECTORS, S
 _TAGS: Final = 254
 """How many blocks a descriptor block names."""
 _BATCH: Final = 64  # JBD2_NR_BATCH
+_COMMIT: Final = "the log's write"
 _OVERHEAD: Final = 22
 """Descriptors and the commit block, for which a transaction leaves room."""
 
@@ -55,8 +56,10 @@ class Journal:
         self._running: dict[int, None] = {}
         self._since_ns = -1
         self._committed: deque[tuple[int, dict[int, None], int]] = deque()  # when, what, blocks of the log
-        self._commit = Completion(site.env)
-        self._committing = Completion(site.env)  # of the transaction that is being committed, or was last
+        self._commit = Completion(site.env, _COMMIT)
+        self._committing = Completion(
+            site.env, _COMMIT
+        )  # of the transaction that is being committed, or was last
         self._committing.complete()
         self._most = spec.blocks // 3  # j_max_transaction_buffers
         self._credits = self._reserved = 0
@@ -106,6 +109,7 @@ class Journal:
         while self._reserved + self._spec.convert_credits > self._most // 2:
             thread.before_sleep()
             self._waiters.append(thread.task)
+            thread.task.waits_for = "log space"
             yield PARK
         self._reserved += self._spec.convert_credits
 
@@ -157,6 +161,7 @@ class Journal:
         """Until something has changed: a transaction, or what is reserved."""
         self._want()
         self._waiters.append(task)
+        task.waits_for = "log space"
         yield PARK
 
     def _wake_waiters(self) -> None:
@@ -179,10 +184,11 @@ class Journal:
         """jbd2_journal_commit_transaction."""
         blocks, commit = self._running, self._commit
         self._committing = commit
-        self._running, self._since_ns, self._commit = {}, -1, Completion(self._env)
+        self._running, self._since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
         logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
         self._used += logged
         self._wake_waiters()
+        self._kthread.spent.log += len(blocks) * self._block_ns
         yield len(blocks) * self._block_ns
         yield from self._write(self._kthread, (self._next_block() for _ in range(logged - 1)), sync=True)
         yield from self._write(self._kthread, [self._next_block()], sync=True, op="FW")
@@ -219,7 +225,7 @@ class Journal:
 
     def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:
         """Write *blocks* under a plug, each as a bio of its own, and wait for them."""
-        done, left = Completion(self._env), 1
+        done, left = Completion(self._env, "the device"), 1
 
         def ended(_: object) -> None:
             nonlocal left

@@ -48,8 +48,8 @@ class Ext4Names:
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
         """See `Filesystem.mkdir`."""
         directory = Directory(self._orlov_flex())
+        thread.spent.create += self._mkdir_ns
         yield self._mkdir_ns
-        thread.task.system_ns += self._mkdir_ns
         return directory
 
     def create(
@@ -59,8 +59,9 @@ class Ext4Names:
         journal, geometry, flex, sb = self._journal, self._geometry, directory.flex, self._sb
         create_ns = int(self._create_ns * factor)
         yield from journal.start_handle(thread, self._credits)
+        thread.spent.create += create_ns
+        thread.spent.write += then_ns
         yield lead_ns + create_ns + then_ns
-        thread.task.system_ns += create_ns + then_ns
         self._cache.cached_inodes += 1
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)

@@ -113,6 +113,7 @@ class XfsLog:
             self._waiters.append(thread.task)
             self._want_push()
             self._want_ail(self._written)
+            thread.task.waits_for = "log space"
             yield PARK
 
     def force(self, task: Task) -> Steps:
@@ -121,6 +122,7 @@ class XfsLog:
         if self._on_disk < wanted:
             self._want_push()
             self._forced.append((wanted, task))
+            task.waits_for = "the log's write"
             yield PARK
 
     def check(self) -> None:
@@ -183,9 +185,11 @@ class XfsLog:
             self.checkpoint += 1
             self._set_room()
             while size_bytes > 0:
+                worker.spent.log += self._costs.record_ns
                 yield self._costs.record_ns
                 while self._in_flight == spec.iclogs:
                     self._cil_asleep = True
+                    worker.task.waits_for = "the device"
                     yield PARK
                 self._in_flight += 1
                 bio = self._record(min(size_bytes, per_record) + spec.record_header)
@@ -194,6 +198,7 @@ class XfsLog:
                 size_bytes -= per_record
             while self._in_flight:
                 self._cil_asleep = True
+                worker.task.waits_for = "the device"
                 yield PARK
             self._committed(items)
             self._on_disk += 1
@@ -263,13 +268,14 @@ class XfsLog:
             yield from self._write_buffers([item for item, lsn in self._ail.items() if lsn <= target])
             while self._waiters:
                 self._env.wake(self._waiters.popleft())
-            yield from sleep(self._aild.task, self._spec.ail_pause)
+            yield from sleep(self._aild.task, self._spec.ail_pause, "a pause")
 
     def _force_log(self) -> Steps:
         """xfs_log_force: push the growing checkpoint and wait until it is on disk."""
         if self._bytes or self._in_flight:
             self._want_push()
             self._forcing = True
+            self._aild.task.waits_for = "the log's write"
             yield PARK
 
     def _write_buffers(self, batch: list[MetaBuffer]) -> Steps:
@@ -277,6 +283,7 @@ class XfsLog:
         if not batch:
             return
         aild = self._aild
+        aild.spent.log += len(batch) * self._costs.buffer_ns
         yield len(batch) * self._costs.buffer_ns
         for item in batch:
             self._ail.pop(item, None)

@@ -55,15 +55,16 @@ class XfsNames:
         """See `Filesystem.mkdir`; in the next group in rotation."""
         directory = Directory(self._groups[self._rotor])
         self._rotor = (self._rotor + 1) % len(self._groups)
+        thread.spent.create += self._costs.mkdir_ns
         yield self._costs.mkdir_ns
-        thread.task.system_ns += self._costs.mkdir_ns
         return directory
 
     def create(
         self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, XfsInode]:
         """See `Filesystem.create`."""
-        log, task, commit_ns, sb_list_ns = self._log, thread.task, self._commit_ns, self._sb_list_ns
+        log, task, spent = self._log, thread.task, thread.spent
+        commit_ns, sb_list_ns = self._commit_ns, self._sb_list_ns
         create_ns = int(self._create_ns * factor)
         group = directory.group
         if group.inodes_left == 0 or directory.names_left == 0:
@@ -76,10 +77,12 @@ class XfsNames:
             self._next_cluster(group)
         group.cluster_left -= 1
         cluster, block = group.cluster, directory.block
+        spent.create += create_ns + sb_list_ns
         yield lead_ns + create_ns
         yield self._sb_list_lock.section(task, sb_list_ns)
+        spent.commit += commit_ns
+        spent.write += then_ns
         yield log.lock.section(task, commit_ns, then_ns)
-        task.system_ns += create_ns + sb_list_ns + commit_ns + then_ns
         log.commit(self._create_bytes, cluster, block)
         self._cache.cached_inodes += 1
         sb = self._sb
@@ -98,8 +101,8 @@ class XfsNames:
         if directory.names_left == 0:
             work_ns += costs.dir_block_ns
             self._add_block(directory)
+        thread.spent.create += work_ns
         yield work_ns
-        task.system_ns += work_ns
         agf.release()
 
     def _add_chunk(self, group: Group) -> None:

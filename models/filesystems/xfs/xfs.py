@@ -8,7 +8,6 @@ the stripe's width, extent size hints, quota, reads.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -102,9 +101,10 @@ class Xfs(DelallocFilesystem):
         self._commit_ns = flusher_costs.log.commit_ns
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
+        self._ioend_ns = flusher_costs.ioend_ns
         self._ioends = IoEnds(
             site.env, ioend_worker, rules.unwritten, self._log_inode,
-            partial(self._log.lock.section, ioend_worker.task, self._commit_ns, flusher_costs.ioend_ns),
+            self._end_run,
         )  # fmt: skip
         self._names = XfsNames(
             site=site, sb=sb, spec=spec, costs=writer_costs, commit_ns=self._commit_ns, groups=self.groups,
@@ -182,7 +182,8 @@ class Xfs(DelallocFilesystem):
 
     def _write_run(self, thread: Thread, inode: XfsInode) -> Generator[Wait, None, int]:
         """xfs_iomap_write_allocate and xfs_submit_ioend for a file of one run."""
-        log, task, group, pages = self._log, thread.task, inode.cluster.group, inode.dirty_pages
+        log, task, spent = self._log, thread.task, thread.spent
+        group, pages = inode.cluster.group, inode.dirty_pages
         if log.full:
             yield from log.wait_for_space(thread)
         if group.free.longest() < pages or not group.agf.try_acquire(task):
@@ -190,10 +191,14 @@ class Xfs(DelallocFilesystem):
             if group.free.longest() < pages:
                 group.agf.release()
                 return (yield from self._write_in_pieces(thread, inode))
-        yield int(self._map_ns * self._dice.throw())
+        map_ns, pages_ns = int(self._map_ns * self._dice.throw()), pages * self._page_cost_ns(inode)
+        spent.allocate += map_ns
+        yield map_ns
         taken = group.free.take_near(0, pages)
         assert taken is not None, "the group that was locked has room"
-        yield log.lock.section(task, self._commit_ns, pages * self._page_cost_ns(inode))
+        spent.commit += self._commit_ns
+        spent.pages += pages_ns
+        yield log.lock.section(task, self._commit_ns, pages_ns)
         group.agf.release()
         self._log_inode(inode)
         for bio in self._run_bios(inode, group.first_block + taken[0], pages):
@@ -265,7 +270,10 @@ class Xfs(DelallocFilesystem):
             wanted = group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
             length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
             group = yield from lock_group(self.groups, thread, wanted, length)
-            yield self._varied_map_ns(file)
+            map_ns = self._varied_map_ns(file)
+            thread.spent.allocate += map_ns
+            yield map_ns
+            thread.spent.commit += self._commit_ns
             yield self._log.lock.section(thread.task, self._commit_ns)
             first_block = file.reach(group.first_block, self.group_blocks)
             near = target - first_block if group is wanted and target != NOWHERE else 0
@@ -277,6 +285,12 @@ class Xfs(DelallocFilesystem):
         return group
 
     # -- completion ----------------------------------------------------------------------------------------
+
+    def _end_run(self, worker: Thread) -> Wait:
+        """xfs_end_io for a file of one run."""
+        worker.spent.commit += self._commit_ns
+        worker.spent.complete += self._ioend_ns
+        return self._log.lock.section(worker.task, self._commit_ns, self._ioend_ns)
 
     def _log_is_full(self) -> bool:
         return self._log.full

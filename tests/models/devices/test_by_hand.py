@@ -16,6 +16,7 @@ from models.devices.spec import DiskSpec, LoopSpec, NullSpec, Raid0Spec, SsdSpec
 from models.devices.ssd import Ssd
 from models.devices.write_cache import WriteCache
 from models.seams import Bio, Request
+from models.spent import Spent
 from sim.cpu import Processors
 from sim.engine import Environment, Steps
 from sim.runqueue import SchedulerRules
@@ -272,7 +273,7 @@ def test_the_null_device_takes_no_time() -> None:
 
 def loop(env: Environment, task: Any) -> LoopDevice:
     """A command takes 100 ns, a page 10."""
-    worker: Any = SimpleNamespace(task=task)
+    worker: Any = SimpleNamespace(task=task, spent=Spent())
     return LoopDevice(env=env, spec=LoopSpec(command_time=100, page_time=10), name="loop0", worker=worker)
 
 

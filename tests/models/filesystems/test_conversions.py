@@ -7,6 +7,7 @@ from typing import Any
 
 from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
 from models.filesystems.spec import FlusherCosts
+from models.spent import Spent
 from sim.engine import Environment
 
 
@@ -18,7 +19,7 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     inode: Any = SimpleNamespace(syncing=False)
     conversions = Conversions(inode)
     site: Any = SimpleNamespace(
-        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name))
+        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
     )
     costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9)
     workers = Workers(site, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)))
@@ -43,7 +44,7 @@ def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() ->
         FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100, tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7), 9
     )
     site: Any = SimpleNamespace(
-        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name))
+        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
     )
     inode: Any = SimpleNamespace(syncing=False)
     conversions, ends = Conversions(inode), []

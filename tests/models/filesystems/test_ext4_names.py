@@ -9,6 +9,7 @@ from typing import Any
 from models.filesystems.ext4.inodes import Ext4Inode
 from models.filesystems.ext4.mballoc import Geometry
 from models.filesystems.ext4.names import Ext4Names
+from models.spent import Spent
 from sim.engine import Environment, Steps, Task
 
 GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
@@ -41,6 +42,7 @@ class Names:
             geometry=GEOMETRY, journal=SimpleNamespace(create_credits=33, names_per_leaf=3)
         )
         costs: Any = SimpleNamespace(create_ns=1_000, mkdir_ns=60_000)
+        self.spent = Spent()
         self.names = Ext4Names(
             site=site, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal,
             cache=self.cache,
@@ -60,7 +62,7 @@ class Names:
         task = self.env.task("writer")
 
         def body() -> Steps:
-            thread: Any = SimpleNamespace(task=task)
+            thread: Any = SimpleNamespace(task=task, spent=self.spent)
             for _ in range(directories):
                 self.directories.append((yield from self.names.mkdir(thread)))
             for _ in range(files):
@@ -77,7 +79,7 @@ def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
     directory has the first inode of group 16, the files the next ones.
     """
     of = Names()
-    task = of.make(1, 4)
+    of.make(1, 4)
     assert of.read == [1]
     ends = [60_000 + 1_532 * i for i in range(1, 5)]
     first = 16 * 8_192 + 1
@@ -91,7 +93,7 @@ def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
         for end, inode, leaf in zip(ends, of.made, leaves, strict=True)
     ]  # fmt: skip
     assert of.names.leaf_blocks == 2
-    assert task.system_ns == 60_000 + 4 * 1_520
+    assert of.spent.system == 60_000 + 4 * 1_520
     assert [inode.wb for inode in of.made] == [1, 2, 3, 4]  # type: ignore[comparison-overlap]
     assert {inode.goal_group for inode in of.made} == {17 if GEOMETRY.keeps_off_data(16) else 16}
     assert of.cache.cached_inodes == 4

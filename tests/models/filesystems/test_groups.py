@@ -10,6 +10,7 @@ import pytest
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
 from models.seams import NoSpace
+from models.spent import Spent
 from sim.engine import Environment, Steps, Task
 from sim.sync import Mutex
 
@@ -40,7 +41,7 @@ class Groups:
         """When which group was locked."""
 
         def body(task: Task) -> Steps:
-            thread: Any = SimpleNamespace(task=task, before_sleep=lambda: None)
+            thread: Any = SimpleNamespace(task=task, spent=Spent(), before_sleep=lambda: None)
             group = yield from lock_group(self.groups, thread, self.groups[target], length)
             self.found.append((self.env.now, group.number))
 

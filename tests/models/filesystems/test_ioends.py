@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from models.filesystems.ioends import IoEnds
+from models.spent import Spent
 from sim.engine import Environment
 
 
@@ -25,8 +26,10 @@ def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[in
     ended: list[tuple[int, str, str, int]] = []
     flight: Any = SimpleNamespace(end=lambda wb, pages: ended.append((env.now, name_of[wb], wb, pages)))
     name_of = {f"wb of {name}": name for name in "abcd"}
-    worker: Any = SimpleNamespace(task=env.task("kworker"))
-    ioends = IoEnds(env, worker, unwritten, lambda inode: done.append((env.now, inode.name)), lambda: 100)
+    worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
+    ioends = IoEnds(
+        env, worker, unwritten, lambda inode: done.append((env.now, inode.name)), lambda worker: 100
+    )
     for pages, (when_ns, name) in enumerate(((0, "a"), (50, "b"), (60, "c"), (500, "d")), 1):
         inode: Any = SimpleNamespace(name=name, wb=f"wb of {name}")
         env.call_at(when_ns, 9, lambda inode=inode, pages=pages: ioends.end_io((inode, flight, pages)))  # type: ignore[misc]
@@ -43,8 +46,8 @@ def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
     done: list[int] = []
     ended: list[tuple[int, int]] = []
     flight: Any = SimpleNamespace(end=lambda wb, pages: ended.append((env.now, pages)))
-    worker: Any = SimpleNamespace(task=env.task("kworker"))
-    ioends = IoEnds(env, worker, False, lambda inode: done.append(env.now), lambda: 100)
+    worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
+    ioends = IoEnds(env, worker, False, lambda inode: done.append(env.now), lambda worker: 100)
     end_io, inode = ioends.end_io_of(3), SimpleNamespace(wb="wb")
     for when_ns in (0, 50, 70):
         env.call_at(when_ns, 9, lambda: end_io((inode, flight, 20)))

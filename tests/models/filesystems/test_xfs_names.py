@@ -10,6 +10,7 @@ from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group
 from models.filesystems.xfs.inodes import XfsInode
 from models.filesystems.xfs.names import XfsNames
+from models.spent import Spent
 from sim.engine import Environment, Steps, Task
 from sim.sync import HandOff, Mutex, SpinLock
 from sim.units import KIB
@@ -39,6 +40,7 @@ class Names:
         costs: Any = SimpleNamespace(
             create_ns=1_000, sb_list_ns=10, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000
         )
+        self.spent = Spent()
         self.names = XfsNames(
             site=site, sb=sb, spec=spec, costs=costs, commit_ns=100, groups=self.groups, log=self.log,
             cache=self.cache,
@@ -54,7 +56,7 @@ class Names:
         task = self.env.task("writer")
 
         def body() -> Steps:
-            thread: Any = SimpleNamespace(task=task, before_sleep=lambda: None)
+            thread: Any = SimpleNamespace(task=task, spent=self.spent, before_sleep=lambda: None)
             for _ in range(directories):
                 directory = yield from self.names.mkdir(thread)
             for _ in range(files):
@@ -71,7 +73,7 @@ def test_each_name_takes_its_time_and_what_it_needs() -> None:
     each takes 5 + 1 500 + 10 + 100 + 20, and logs its inode's buffer (32 sectors each) and the block.
     """
     of = Names()
-    task = of.make(1, 129)
+    of.make(1, 129)
     first = [60_000 + 50_000 + 1_635 * i for i in range(1, 65)]
     second = [first[-1] + 40_000 + 1_635 * i for i in range(1, 65)]
     assert [when for when, _, _ in of.logged] == [*first, *second, second[-1] + 50_000 + 1_635]
@@ -81,7 +83,7 @@ def test_each_name_takes_its_time_and_what_it_needs() -> None:
     assert [buffers for _, _, buffers in of.logged] == [
         list(pair) for pair in zip(clusters, blocks, strict=True)
     ]
-    assert task.system_ns == of.logged[-1][0] - 129 * 5
+    assert of.spent.system == of.logged[-1][0] - 129 * 5
     assert [inode.wb for inode in of.made] == list(range(1, 130))  # type: ignore[comparison-overlap]
     assert {(inode.checkpoint, inode.group.number) for inode in of.made} == {(7, 0)}
     assert of.cache.cached_inodes == 129

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from models.page_cache.accounting import PageCache
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.seams import Inode
+from models.spent import Spent
 from models.throttling.io_less import PausedDirtier
 from models.vfs.spec import WriteCosts
 from models.vfs.superblock import Flight, MountedSuperblock
@@ -38,7 +39,7 @@ class Lists(RuleBasedStateMachine):
             DirtyLimits(dirty_background_ratio=10, dirty_ratio=20),
         )
         throttle: Any = SimpleNamespace(dirtier=PausedDirtier)
-        thread: Any = SimpleNamespace(task=env.task("writer"))
+        thread: Any = SimpleNamespace(task=env.task("writer"), spent=Spent())
         costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
         self.writer = BufferedWriter(env=env, thread=thread, costs=costs, throttle=throttle)
         self.wbs = [
@@ -132,7 +133,7 @@ class Lists(RuleBasedStateMachine):
     def wait_for_writeback(self, sb: int) -> None:
         """Somebody waits until all that is under writeback there now is clean."""
         waits_for = {id(flight) for number, flight, _ in self.flights if number % 3 == sb}
-        thread: Any = SimpleNamespace(task=self.env.task("sync"))
+        thread: Any = SimpleNamespace(task=self.env.task("sync"), spent=Spent())
 
         def body() -> Steps:
             yield from self.sbs[sb].wait_for_writeback(thread)

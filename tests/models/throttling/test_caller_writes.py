@@ -12,6 +12,7 @@ from models.page_cache.accounting import Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
 from models.page_cache.shares import Proportions
 from models.signals import Signals
+from models.spent import Spent
 from models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
 from models.throttling.spec import CallerWritesSpec
 from sim.engine import Environment, Steps, Wait
@@ -75,7 +76,7 @@ class Writer:
         dirtier = self.throttle.dirtier()
         dirtier.nr_dirtied = 10
         task = self.env.task("writer")
-        thread: Any = SimpleNamespace(task=task)
+        thread: Any = SimpleNamespace(task=task, spent=Spent())
         ended: list[int] = []
 
         def body() -> Steps:

@@ -14,6 +14,7 @@ from models.catalogue.machines import P13_MACHINE
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import WriteBandwidth
 from models.signals import Signals
+from models.spent import Spent
 from models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
 from models.throttling.spec import IoLessSpec
 from sim.engine import Environment
@@ -190,7 +191,7 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
     task = env.task("writer")
     dirtier = throttle.dirtier()
     dirtier.nr_dirtied = 1_000
-    env.start(task, throttle.balance(SimpleNamespace(task=task), counts, dirtier))  # type: ignore[arg-type]
+    env.start(task, throttle.balance(SimpleNamespace(task=task, spent=Spent()), counts, dirtier))  # type: ignore[arg-type]
     env.run()
     ratelimit = 25_600 * throttle.controls[counts].position_ratio(LIMITS) >> 10
     assert ratelimit == pytest.approx(25_600, rel=0.01)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from models.seams import Thread
+from models.spent import Spent
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Environment, Steps, Task, Wait
 from tests.harness import context
@@ -34,7 +35,7 @@ def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
 
     def body(task: Task, start_ns: int) -> Steps:
         yield start_ns
-        directory = yield from sb.directory(SimpleNamespace(task=task), "/a")  # type: ignore[arg-type]
+        directory = yield from sb.directory(SimpleNamespace(task=task, spent=Spent()), "/a")  # type: ignore[arg-type]
         found.append((env.now, directory))
 
     for start_ns in (0, 10, 90):
@@ -56,7 +57,7 @@ def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
 
     def body(task: Task, start_ns: int) -> Steps:
         yield start_ns
-        yield from sb.wait_for_writeback(SimpleNamespace(task=task))  # type: ignore[arg-type]
+        yield from sb.wait_for_writeback(SimpleNamespace(task=task, spent=Spent()))  # type: ignore[arg-type]
         woken.append(env.now)
 
     for start_ns in (0, 10):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from models.spent import Spent
 from models.vfs.sync import sync
 from sim.engine import Environment, Steps
 from sim.sync import Completion
@@ -26,7 +27,7 @@ def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
 
     class Flushers:
         def queue(self, wb: Wb, work: Any) -> Completion:
-            done = Completion(env)
+            done = Completion(env, "it")
             asks = work.nr_pages if work.reason == "start" else work.sb.name
             log.append((env.now, work.reason, wb.name, asks))
             env.call_at(env.now + 10, 0, done.complete)
@@ -53,7 +54,7 @@ def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
     for sb in superblocks:
         sb.bdi = Bdi(wbs=sb.bdi.wbs)
     task = env.task("sync")
-    thread: Any = SimpleNamespace(task=task)
+    thread: Any = SimpleNamespace(task=task, spent=Spent())
     flushers: Any = Flushers()
     env.start(task, sync(thread, superblocks, flushers, SimpleNamespace(dirty=3)))  # type: ignore[arg-type]
     env.run()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.spent import Spent
 from models.workloads.dd import DdSpec, dd
 from models.workloads.file_writers import BURST_PAGES, FileWriters, Job, _share, sequential
 from models.workloads.fio import FioSpec, fio
@@ -51,10 +52,10 @@ class Stage:
         }  # fmt: skip
 
     def _thread(self, name: str) -> Any:
-        return SimpleNamespace(task=self.env.task(name))
+        return SimpleNamespace(task=self.env.task(name), spent=Spent())
 
     def _process(self, name: str) -> Any:
-        return SimpleNamespace(task=self.processors.adopt(self.env.task(name), seated=True))
+        return SimpleNamespace(task=self.processors.adopt(self.env.task(name), seated=True), spent=Spent())
 
     def _dice(self, name: str) -> Any:
         self.names.append(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from models.spent import Spent
 from models.writeback.context_thread import ContextThread
 from models.writeback.work import Work
 from sim.engine import Environment, Steps
@@ -21,7 +22,7 @@ def test_explicit_work_comes_first_and_in_order() -> None:
 
     over: list[bool] = []
     writeback: Any = SimpleNamespace(perform=perform, over_background=lambda wb: bool(over) and over.pop())
-    thread: Any = SimpleNamespace(task=env.task("flusher"))
+    thread: Any = SimpleNamespace(task=env.task("flusher"), spent=Spent())
     wb: Any = [object()]
     site: Any = SimpleNamespace(env=env, urgent=0)
     context = ContextThread(site, thread, wb, writeback, 5 * S)

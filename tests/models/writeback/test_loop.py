@@ -10,6 +10,7 @@ import pytest
 
 from models.seams import UNLIMITED_PAGES
 from models.signals import Signals
+from models.spent import Spent
 from models.writeback.loop import Writeback
 from models.writeback.wb import WritebackContext
 from models.writeback.work import Work
@@ -58,7 +59,7 @@ class Loop:
         )  # fmt: skip
         task = self.env.task("flusher")
         self.thread: Any = SimpleNamespace(
-            task=task, start_plug=self._start_plug, finish_plug=self._finish_plug
+            task=task, spent=Spent(), start_plug=self._start_plug, finish_plug=self._finish_plug
         )
         self.writes_at_most = UNLIMITED_PAGES
 
@@ -256,7 +257,7 @@ def test_where_a_plug_opens(scope: str, names: list[str]) -> None:
 def test_who_asked_hears_of_the_end() -> None:
     """After the last plug."""
     loop = Loop(plug_scope="work")
-    done = Completion(loop.env)
+    done = Completion(loop.env, "it")
     told: list[int] = []
     waiter = loop.env.task("waiter")
 

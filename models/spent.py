@@ -1,0 +1,91 @@
+"""Where the processor time of a thread went, by the path of the kernel that took it.
+
+Every path charges what it takes to the thread that runs it, when it begins: a flusher, a worker, or a writer
+that writes back itself.  Spinning and waking up are counted by `sim.engine.Task`, as are the waits.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sim.engine import READY, Task
+
+PATHS: Final = {
+    "user": "the program itself",
+    "program": "its other system calls",
+    "fork": "fork(2), exit(2) and what the parent prints",
+    "create": "creat(2) and mkdir(2)",
+    "write": "write(2): the call, the copy, the page cache",
+    "close": "close(2)",
+    "lists": "moving inodes between the lists of a context, under its lock",
+    "inode": "__writeback_single_inode",
+    "pages": "tagging pages, and adding them to bios",
+    "allocate": "giving delayed pages their blocks",
+    "commit": "committing transactions to the log in memory",
+    "request": "a request for a bio that does not merge",
+    "insert": "inserting requests into the elevator, under the queue's lock",
+    "dispatch": "giving requests to the driver",
+    "complete": "what follows once pages are on disk",
+    "log": "writing the log, and metadata in place",
+    "device": "a loop device's own copying",
+}
+"""What takes processor time, and what it stands for."""
+
+
+class Spent:
+    """Processor time by path (ns)."""
+
+    __slots__ = (
+        "allocate", "close", "commit", "complete", "create", "device", "dispatch", "fork", "inode", "insert",
+        "lists", "log", "pages", "program", "request", "user", "write",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.user = self.program = self.fork = 0
+        self.create = self.write = self.close = 0
+        self.lists = self.inode = self.pages = self.allocate = self.commit = 0
+        self.request = self.insert = self.dispatch = self.complete = 0
+        self.log = self.device = 0
+
+    def by_path(self) -> dict[str, int]:
+        """All of it, in the order of `PATHS`."""
+        return {path: getattr(self, path) for path in PATHS}
+
+    @property
+    def system(self) -> int:
+        """All but the program's own."""
+        return sum(self.by_path().values()) - self.user
+
+
+def system_ns(task: Task, spent: Spent) -> int:
+    """System time as time(1) sees it: work, spinning, and what interrupts took."""
+    return spent.system + task.spin_ns + task.interrupted_ns
+
+
+Cause = tuple[str, str]
+"""A state (user, system, spinning, ready, waiting), and what for."""
+Life = dict[Cause, int]
+"""Where the time of a thread went (ns), by cause."""
+OTHER: Final = ("system", "other")
+
+
+def life_of(task: Task, spent: Spent, now: int) -> Life:
+    """The life of a thread from the beginning of the run until *now*.
+
+    Of one that runs, the step that it is in counts as far as it was charged: all of it, but for spinning.
+    Else it is *now*, to the ns, and "other" is what a part of one's own takes and does not charge.
+    """
+    by_path = spent.by_path()
+    life: Life = {("user", ""): by_path.pop("user")}
+    life.update({("system", path): ns for path, ns in by_path.items()})
+    life["system", "interrupts"] = task.interrupted_ns - task.owed_ns
+    life["system", "waking"] = task.waking_ns
+    life.update({("spinning", lock): ns for lock, ns in task.spun_ns.items()})
+    if not task.running:
+        life[OTHER] = task.ran_ns - sum(life.values())
+    life["ready", ""] = task.ready_ns
+    life.update({("waiting", what): ns for what, ns in task.slept_ns.items()})
+    if not task.running:
+        lately = ("ready", "") if task.waits_for == READY else ("waiting", task.waits_for)
+        life[lately] = life.get(lately, 0) + now - task.since_ns
+    return {cause: ns for cause, ns in life.items() if ns}
