@@ -68,6 +68,7 @@ def _parser() -> ArgumentParser:
     _params_options(commands)
     _layout_options(commands)
     _plot_options(commands)
+    _explain_options(commands)
     _replay_options(commands)
     _capture_options(commands)
     return parser
@@ -131,6 +132,15 @@ def _plot_options(commands: Any) -> None:
     plot = commands.add_parser("plot", help="draw what a run wrote with --out")
     plot.set_defaults(command=_plot)
     plot.add_argument("directory", type=Path, metavar="DIR")
+
+
+def _explain_options(commands: Any) -> None:
+    explain = commands.add_parser(
+        "explain", help="where the threads of a run spent their time, and what held it back"
+    )
+    explain.set_defaults(command=_explain)
+    explain.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
+    explain.add_argument("--json", action="store_true", help="print one JSON document, draw nothing")
 
 
 def _replay_options(commands: Any) -> None:
@@ -327,6 +337,24 @@ def _plot(arguments: Namespace) -> int:
 
     for path in plot_directory(arguments.directory):
         print(path)
+    return 0
+
+
+def _explain(arguments: Namespace) -> int:
+    from functools import partial
+
+    from experiments.explain import document, explanation, read_runs
+    from experiments.plots import lives, save_png
+    from experiments.runner import replace_whole
+
+    title, runs = read_runs(arguments.directory)
+    if arguments.json:
+        _print_json(document(title, runs))
+        return 0
+    print(explanation(title, runs))
+    path = arguments.directory / "lives.png"
+    replace_whole(path, partial(save_png, lives(title, runs)))
+    print(f"wrote {path}", file=sys.stderr)
     return 0
 
 

@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from experiments.config import Case
+from experiments.lives import Lives, lives_of, uses_of
 from experiments.problems import bad
 from experiments.progress import Meter, Progress
 from models.block.queue import Queue
@@ -89,7 +90,7 @@ class Outcome:
     Totals first, then the same by program, disk and mount.  ``wall_time`` is until the last program ended;
     ``create_rate`` is the mean of what fs_mark prints, ``files`` how many were made; ``file_bytes``: what all
     files hold together; ``extents``: how many each file lies in after all was written back, where the
-    filesystem keeps that.
+    filesystem keeps that.  ``lives`` and ``uses``: see `experiments.lives`.
     """
 
     variant: str
@@ -112,6 +113,8 @@ class Outcome:
     disks: dict[str, DiskResult]
     mounts: dict[str, MountResult]
     locks: dict[str, dict[str, int]]
+    lives: Lives
+    uses: dict[str, float]
     samples: tuple[Sample, ...]
     cpu_s: float
     peak_rss_mib: float
@@ -247,6 +250,8 @@ def _outcome(
         disks=dict(disks),
         mounts=mounts,
         locks={lock.name: asdict(lock.stat) for lock in machine.locks},
+        lives=lives_of(machine),
+        uses=uses_of(machine),
         samples=tuple(samples),
         cpu_s=cpu_s,
         peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

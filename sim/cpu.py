@@ -129,6 +129,10 @@ class Processors(Scheduler):
             task.owed_ns += cost_ns
             self.interrupted_ns += cost_ns
 
+    def ran_ns(self, task: Task) -> int:
+        """How long *task* ran so far."""
+        return task.ran_ns + (self._env.now - task.since_ns if task.running else 0)
+
     @property
     def idle_ns(self) -> int:
         """How long processors had nobody to run, so far; summed over all."""

@@ -215,6 +215,7 @@ class StockSpinLock:
                 spun_ns = env.now - since_ns
                 spins(task, self.name, spun_ns)
                 self.stat.waited(spun_ns)
+                self.stat.hand_off_ns += self._hand_off_ns
             yield env.timeout(hold_ns, self._urgent)
             self._hand_off_ns = self._hand_off.after(len(self._resource.queue))
             self._resource.release(request)

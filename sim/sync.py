@@ -33,13 +33,14 @@ class HandOff:
 
 @dataclass
 class LockStat:
-    """The counters of /proc/lock_stat; times in ns."""
+    """The counters of /proc/lock_stat, and ``hand_off_ns``, from one owner to the next; times in ns."""
 
     acquisitions: int = 0
     contentions: int = 0
     wait_ns: int = 0
     wait_max_ns: int = 0
     hold_ns: int = 0
+    hand_off_ns: int = 0
 
     def waited(self, wait_ns: int) -> None:
         """Count one contended acquisition."""
@@ -101,6 +102,7 @@ class SpinLock:
         spun_ns = now + hand_off_ns - since_ns
         spins(task, self.name, spun_ns)
         self.stat.waited(spun_ns)
+        self.stat.hand_off_ns += hand_off_ns
         self._free_at_ns = now + hand_off_ns + hold_ns
         self._env.resume(task, hand_off_ns + hold_ns + then_ns)
         if waiters:

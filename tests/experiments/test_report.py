@@ -39,7 +39,7 @@ RUN = Outcome(
     merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(), flusher_spin_time=0.125,
     programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000)},
     disks={"vda": DiskResult(1_000, 3_000, 16_000)},
-    mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={},
+    mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={}, uses={},
     samples=(
         sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
     ),

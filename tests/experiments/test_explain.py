@@ -1,0 +1,216 @@
+"""Lives, uses, and the resource that is named: by hand, and of whole runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.cli import main
+from experiments.config import parse
+from experiments.explain import (
+    Run,
+    document,
+    explanation,
+    flushers_table,
+    in_order,
+    lives_table,
+    per_file,
+    read_runs,
+    verdict,
+)
+from experiments.lives import Kind, kinds_of, lives_of, most_used, uses_of
+from experiments.plots import lives
+from experiments.problems import BadInput
+from experiments.runner import simulate
+from sim.units import MIB
+from tests.harness import FIO, loop_config
+
+SLOW = Run(
+    "slow", 2_000_000,
+    [
+        Kind("sda/flusher", 2, {"system allocate": 1.2e6, "system pages": 3e5, "waiting idle": 5e5}),
+        Kind("a/process", 8, {"user": 100_000.0, "waiting throttled": 1_900_000.0}),
+        Kind("jbd2", 1, {"waiting idle": 2_000_000.0}),
+    ],
+    {"processors": 0.4, "lock sda/list_lock": 0.1, "thread sda/flusher": 0.75, "thread a/process 0": 0.05},
+    100, 100 * 4_096,
+)  # fmt: skip
+FAST = SLOW._replace(
+    label="fast", length_ns=1_500_000,
+    kinds=[Kind("sda/flusher", 2, {"system allocate": 1_200_000.0, "spinning sda/list_lock": 300_000.0})],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("uses", "named"),
+    [
+        ({"processors": 0.4, "lock l": 0.3, "thread t": 0.9}, ["thread t", "processors", "lock l"]),
+        ({"processors": 0.995, "lock l": 0.3, "thread t": 1.0}, ["processors", "thread t", "lock l"]),
+        ({"processors": 0.985, "lock l": 0.3, "thread t": 1.0}, ["thread t", "processors", "lock l"]),
+        ({"lock l": 0.2, "thread p 0": 0.5, "thread p 1": 0.6}, ["thread p 1", "lock l"]),
+    ],
+    ids=["the most used", "as good as equal", "not quite", "of a kind"],
+)
+def test_the_most_used_resource_holds_a_run_back(uses: dict[str, float], named: list[str]) -> None:
+    """Within a hundredth, the one that more threads share; of threads of a kind, the busiest."""
+    assert [of.name for of in most_used(uses)] == named
+
+
+def test_threads_of_a_kind_are_one() -> None:
+    """Their numbers make no difference; a cause that one of them has not counts as none."""
+    kinds = kinds_of(
+        {"p/process 0": {"user": 10}, "sda-1/flusher": {"user": 1}, "p/process 12": {"ready": 4}}
+    )
+    assert kinds == [
+        Kind("p/process", 2, {"user": 5.0, "ready": 2.0}),
+        Kind("sda-1/flusher", 1, {"user": 1.0}),
+    ]
+
+
+def test_causes_are_in_the_order_of_a_page_s_path() -> None:
+    """By state; what is no work and no waiting at the end."""
+    given = {
+        "waiting idle", "waiting a request", "ready", "spinning b", "spinning a", "system waking",
+        "system dispatch", "system create", "user", "waiting absent",
+    }  # fmt: skip
+    assert in_order(given) == [
+        "user", "system create", "system dispatch", "system waking", "spinning a", "spinning b", "ready",
+        "waiting a request", "waiting absent", "waiting idle",
+    ]  # fmt: skip
+
+
+def test_what_is_printed_of_a_run() -> None:
+    """Which resource, what comes next, and a column for each kind of thread that did anything."""
+    assert verdict(SLOW) == (
+        "slow: 0.00 s, held back by thread sda/flusher, in use for 75.0 % of it; then processors 40.0 %,"
+        " lock sda/list_lock 10.0 %, thread a/process 0 5.0 %"
+    )
+    assert verdict(SLOW, others=0).endswith("75.0 % of it")
+    assert lives_table(SLOW).splitlines() == [
+        "% of the run       sda/flusher x2  a/process x8",
+        "-----------------  --------------  ------------",
+        "user                            -           5.0",
+        "system pages                 15.0             -",
+        "system allocate              60.0             -",
+        "waiting throttled               -          95.0",
+        "waiting idle                 25.0             -",
+    ]
+
+
+def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
+    """Both flushers' time, for each of a hundred files."""
+    assert flushers_table(SLOW, FAST).splitlines() == [
+        "flushers, us a file       slow    fast  difference",
+        "----------------------  ------  ------  ----------",
+        "system pages             6.000   0.000      -6.000",
+        "system allocate         24.000  24.000      +0.000",
+        "spinning sda/list_lock   0.000   6.000      +6.000",
+        "waiting idle            10.000   0.000     -10.000",
+        "all                     40.000  30.000     -10.000",
+    ]
+    large = SLOW._replace(files=1, file_bytes=50 * MIB)
+    unit, one, _ = per_file(large, FAST)
+    assert (unit, one["system pages"]) == ("MiB", 12.0)
+    assert explanation("A title", [SLOW, FAST]).count("flushers, us a file") == 1
+    assert "flushers, us" not in explanation("A title", [SLOW, FAST, SLOW])
+
+
+def test_the_picture_has_a_bar_for_each_kind() -> None:
+    """As long as what is neither idle nor absent; the large parts bear their names."""
+    figure = lives("A title", [SLOW, FAST])
+    slow, fast = figure.axes
+    assert [label.get_text() for label in slow.get_yticklabels()] == ["sda/flusher x2", "a/process x8"]
+    assert [round(bar.get_width()) for bar in slow.patches] == [15, 60, 5, 95]
+    assert [text.get_text() for text in slow.texts] == ["pages 15", "allocate 60", "throttled 95"]
+    assert len(fast.patches) == 2
+
+
+COMMANDS = {
+    "fs_mark": "fs_mark -S0 -n 200 -s 8192 -L 2 -D 9 -d a -d b",
+    "fs_mark 64k": "fs_mark -S0 -k -n 60 -s 65536 -d a -d b",
+    "fio": f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --numjobs=2 --name=a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sync", ["true", "false"])
+@pytest.mark.parametrize("kernel", ["2.6.39", "3.11", "6.18"])
+@pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_every_thread_s_life_is_known(command: str, filesystem: str, kernel: str, sync: str) -> None:
+    """To the ns, and nothing is left over for "other"; of one that runs at the end, all but its last step."""
+    text = loop_config(
+        command, dirty_mib=4, kernel=kernel, filesystem=filesystem, more=f"sync_after = {sync}"
+    )
+    (case,) = parse(text, "x.toml").cases
+    machine = simulate(case, 1)
+    of = lives_of(machine)
+    assert not [name for name, life in of.items() if "system other" in life]
+    lengths = {thread.task.name: thread.task.running for thread in machine.threads}
+    assert {name for name, life in of.items() if sum(life.values()) != machine.env.now} <= {
+        name for name, running in lengths.items() if running
+    }
+    uses = uses_of(machine)
+    assert all(0 <= share <= 1 for share in uses.values()), uses
+    if sync == "true":
+        assert "waiting writeback" in of["sync"]
+
+
+def test_a_writer_s_waits_bear_their_names() -> None:
+    """A throttled one's, on XFS and with a sync(2) after it."""
+    text = loop_config(COMMANDS["fio"], dirty_mib=4, more="sync_after = true")
+    (case,) = parse(text, "x.toml").cases
+    of = lives_of(simulate(case, 1))
+    assert of["fio/process 0"]["waiting throttled"] > of["fio/process 0"]["system write"] > 0
+    assert of["fio/parent"]["waiting children"] > of["fio/parent"]["user"] > 0
+    assert of["sync"].keys() == {
+        "waiting absent",
+        "waiting writeback",
+        "waiting the device",
+        "waiting the log's write",
+    }
+
+
+def result(tmp_path: Path) -> Path:
+    """What a small run of two variants wrote."""
+    config = tmp_path / "x.toml"
+    variants = '\n[variants.one]\n[variants.two]\nkernel.writeback.plug_scope = "mapping"\n'
+    config.write_text(loop_config(COMMANDS["fs_mark"], dirty_mib=4) + variants.replace("\\\n", "\n"))
+    assert main(["run", str(config), "--out", str(tmp_path / "out")]) == 0
+    return tmp_path / "out"
+
+
+def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As text with a picture, or as a document."""
+    out = result(tmp_path)
+    capsys.readouterr()
+    assert main(["explain", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("held back by") == 2
+    assert "flushers, us a file" in printed.out
+    assert (out / "lives.png").stat().st_size > 10_000
+    assert main(["explain", str(out), "--json"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    title, runs = read_runs(out)
+    assert told == json.loads(json.dumps(document(title, runs)))
+    assert [run["label"] for run in told["runs"]] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        (None, "no case.json in it"),
+        ('{"title": "t", "outcomes": [{"replication": 0, "point": null}]}', "no 'lives' in it"),
+        ("{", "holds no result"),
+    ],
+    ids=["nothing", "of an older version", "no JSON"],
+)  # fmt: skip
+def test_what_cannot_be_explained_is_named(tmp_path: Path, written: str | None, why: str) -> None:
+    """With what to do about it."""
+    if written is not None:
+        (tmp_path / "case.json").write_text(written)
+    with pytest.raises(BadInput, match=why) as refused:
+        read_runs(tmp_path)
+    assert "wbsim run CONFIG.toml --out DIR" in str(refused.value)
