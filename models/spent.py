@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.engine import READY, Task
+from sim.engine import IDLE, READY, Task
 
 PATHS: Final = {
     "user": "the program itself",
@@ -84,6 +84,7 @@ def life_of(task: Task, spent: Spent, now: int) -> Life:
     if not task.running:
         life[OTHER] = task.ran_ns - sum(life.values())
     life["ready", ""] = task.ready_ns
+    life["waiting", IDLE] = task.idle_ns
     life.update({("waiting", what): ns for what, ns in task.slept_ns.items()})
     if not task.running:
         lately = ("ready", "") if task.waits_for == READY else ("waiting", task.waits_for)

@@ -44,7 +44,6 @@ class Processors(Scheduler):
         self._used_ns = 0
         self._running_since_ns = 0  # the sum over those that run
         self.tasks: list[Task] = []
-        self.interrupted_ns = 0  # what tasks were charged for interrupts
 
     @property
     def count(self) -> int:
@@ -62,8 +61,12 @@ class Processors(Scheduler):
 
     def wants(self, task: Task) -> bool:
         """See `Scheduler.wants`."""
-        task.slept_ns[task.waits_for] = task.slept_ns.get(task.waits_for, 0) + self._env.now - task.since_ns
-        task.waits_for = IDLE
+        slept_ns = self._env.now - task.since_ns
+        if task.waits_for is IDLE:
+            task.idle_ns += slept_ns
+        else:
+            task.slept_ns[task.waits_for] = task.slept_ns.get(task.waits_for, 0) + slept_ns
+            task.waits_for = IDLE
         if self._idle:
             self._put(task)
         else:
@@ -127,11 +130,15 @@ class Processors(Scheduler):
         if task is not None:
             task.interrupted_ns += cost_ns
             task.owed_ns += cost_ns
-            self.interrupted_ns += cost_ns
 
     def ran_ns(self, task: Task) -> int:
         """How long *task* ran so far."""
         return task.ran_ns + (self._env.now - task.since_ns if task.running else 0)
+
+    @property
+    def interrupted_ns(self) -> int:
+        """What tasks were charged for interrupts, so far; summed over all tasks."""
+        return sum(task.interrupted_ns for task in self.tasks)
 
     @property
     def idle_ns(self) -> int:

@@ -108,14 +108,14 @@ class Task(Entry):
     """One thread of execution and the processor time it has used (ns).
 
     Without a *scheduler* it needs no processor; with one it runs, is ready or sleeps since ``since_ns``.
-    Before that it ran for ``ran_ns``, was ready and had no processor for ``ready_ns``, and slept for
-    ``slept_ns``, by what it ``waits_for``.  Of ``ran_ns`` it spun for ``spun_ns``, by lock, and woke up for
-    ``waking_ns``; `models.spent` has the rest.
+    Before that it ran for ``ran_ns``, was ready and had no processor for ``ready_ns``, had nothing to do for
+    ``idle_ns``, and slept for ``slept_ns`` else, by what it ``waits_for``.  Of ``ran_ns`` it spun for
+    ``spun_ns``, by lock, and woke up for ``waking_ns``; `models.spent` has the rest.
     """
 
     __slots__ = (
-        "awaits", "callers", "interrupted_ns", "name", "on_exit", "owed_ns", "put_off_ns", "ran_ns",
-        "ready_ns", "running", "scheduler", "seat", "seated", "since_ns", "slept_ns", "spin_ns",
+        "awaits", "callers", "idle_ns", "interrupted_ns", "name", "on_exit", "owed_ns", "put_off_ns",
+        "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns", "slept_ns", "spin_ns",
         "spun_ns", "steps", "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
     )  # fmt: skip
 
@@ -135,6 +135,7 @@ class Task(Entry):
         self.running = False
         self.since_ns = self.ran_ns = self.virtual_ns = 0
         self.ready_ns = self.put_off_ns = self.waking_ns = 0
+        self.idle_ns = 0
         self.slept_ns: dict[str, int] = {}
         self.waits_for = ABSENT
         self.awaits = False  # whether it is resumed when it gets a processor
@@ -264,7 +265,7 @@ class Environment:
 
     def _settle(self, task: Task, wait: Wait) -> int | Park:
         """What *task* has to do before it can wait for it: a time, or PARK."""
-        if isinstance(wait, Generator):
+        if wait is not PARK and wait is not SPIN and isinstance(wait, Generator):
             wait = self._call(task, wait)
         if isinstance(wait, int):
             return wait
@@ -287,7 +288,7 @@ class Environment:
                 break
             else:
                 return self._return(task)
-            if not isinstance(wait, Generator):
+            if isinstance(wait, int) or not isinstance(wait, Generator):
                 return wait
             callee = wait
 
@@ -296,7 +297,9 @@ class Environment:
         while task.callers:
             task.steps = task.callers.pop()
             for wait in task.steps:
-                return self._call(task, wait) if isinstance(wait, Generator) else wait
+                if isinstance(wait, int) or not isinstance(wait, Generator):
+                    return wait
+                return self._call(task, wait)
         self.live_tasks -= 1
         task.waits_for = ABSENT
         if task.scheduler is not None:

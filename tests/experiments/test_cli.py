@@ -15,7 +15,8 @@ import experiments.reproduce
 import experiments.runner
 from experiments.calibrate import Fit
 from experiments.captures.record import Recorded
-from experiments.cli import _parser, main
+from experiments.cli import main
+from experiments.options import parser_of_wbsim
 from experiments.reproduce import Reproduction
 from tests.harness import FIO, loop_config
 
@@ -27,7 +28,7 @@ def helps() -> str:
 
     ``python -m tests.experiments.test_cli`` writes it anew.
     """
-    top: Any = _parser()
+    top: Any = parser_of_wbsim()
     (commands,) = (action for action in top._actions if isinstance(action.choices, dict))
     lines = [f"{top.prog}: {top.description} {top.epilog}\n"]
     lines += [f"{about.dest}: {about.help}\n" for about in commands._choices_actions]

@@ -180,5 +180,8 @@ def test_a_lock_s_counters_by_hand() -> None:
         env.start(tasks[number], body(number, start_ns, hold_ns))
     env.run()
     assert ends == [101, 126, 141]
-    assert lock.stat == LockStat(acquisitions=3, contentions=2, wait_ns=75 + 70, wait_max_ns=75, hold_ns=130)
+    assert lock.stat == LockStat(
+        acquisitions=3, contentions=2, wait_ns=75 + 70, wait_max_ns=75, hold_ns=130, hand_off_ns=10
+    )
     assert [task.spin_ns for task in tasks] == [0, 75, 70]
+    assert [task.spun_ns for task in tasks] == [{}, {"lock": 75}, {"lock": 70}]
