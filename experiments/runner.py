@@ -270,7 +270,7 @@ def _program_result(case: Case, machine: Machine, name: str, last: Sample) -> Pr
         system_cpu_time=program.system_ns / S,
         user_cpu_time=program.user_ns / S,
         files=last.count,
-        file_bytes=spec.workload.total_files * spec.workload.bytes_each,
+        file_bytes=spec.workload.total_bytes,
     )
 
 

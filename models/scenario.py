@@ -185,14 +185,12 @@ class Scenario(Spec):
     def _check_files(self) -> None:
         needed = dict.fromkeys(self.mounts, 0)
         for program, spec in self.programs.items():
-            workload = spec.workload
-            each = workload.total_files // len(workload.directories)
-            for directory in workload.directories:
+            for directory, files, size in spec.workload.makes():
                 try:
                     name = self.mount_of(directory)
                 except ValueError as error:
                     raise ValueError(f"programs.{program}: {error}") from None
-                needed[name] += self.mounts[name].filesystem.bytes_of(each, workload.bytes_each)
+                needed[name] += self.mounts[name].filesystem.bytes_of(files, size)
         for name, size in needed.items():
             room = self.mounts[name].filesystem.room
             if size > room:

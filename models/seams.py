@@ -61,8 +61,7 @@ class Site:
 
 
 class Inode:
-    """struct inode, as far as writeback sees it: *dirtied_when* (ns) orders the lists; filesystems add their
-    own slots.
+    """struct inode as writeback sees it: *dirtied_when* (ns) orders the lists; filesystems add slots.
 
     While *syncing* (I_SYNC) it is on no list: whoever writes it back puts it where it belongs.
     """
@@ -188,7 +187,7 @@ class WriteBack(Protocol):
     """writeback_inodes_wbc: a thread that is no flusher writes back."""
 
     def __call__(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
-        """Write back up to *pages* of any dirty files of *wb*; returns what it took off this budget."""
+        """Write back up to *pages* of any dirty files of *wb*; what it took off this budget."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -235,8 +234,7 @@ class Filesystem(Protocol):
     def create(
         self, thread: Thread, directory: Any, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, Any]:
-        """creat(2) in *directory*, its kernel work scaled by *factor*, which varies from call to call; an
-        `Inode`.
+        """creat(2) in *directory*, its work scaled by *factor*, which varies from call to call; an `Inode`.
 
         The caller works *lead_ns* before the call and *then_ns* in write(2) after it; given here, they cost
         no extra event. All but *lead_ns* is charged to the thread.
@@ -266,6 +264,9 @@ class Filesystem(Protocol):
 
     def sync_fs(self, thread: Thread) -> Steps:
         """->sync_fs: what was logged by now is on disk when it ends."""
+
+    def commit_log(self, thread: Thread) -> Steps:
+        """The same for fsync(2), which leaves metadata where it is."""
 
     def group_of(self, inode: Any) -> int:
         """The group that the inode itself lies in."""
@@ -306,8 +307,7 @@ class Write(Protocol):
 class Bio(Write):
     """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
 
-    A bio that is ``nomerge`` carries PREFLUSH, FUA or NOMERGE.  ``end_io(context)`` is called when it is
-    done.
+    A ``nomerge`` one carries PREFLUSH, FUA or NOMERGE.  ``end_io(context)`` is called when it is done.
     """
 
     __slots__ = (

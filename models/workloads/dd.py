@@ -1,6 +1,6 @@
 """dd: streams of zeros into files, each a process that writes its file from beginning to end.
 
-Left out: reading from anything but /dev/zero, conv and oflag, and the page cache's large folios.
+Left out: reading from anything but /dev/zero, oflag, and all of conv but fsync and fdatasync.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US
 
 
 class DdSpec(WorkloadSpec):
-    """``streams`` run at once, in ``directories`` (one for all, or one each); ``bs`` and ``count`` are dd's.
+    """``streams`` run at once, in ``directories`` (one for all, or one each); ``bs`` and ``count`` are dd's,
+    ``fsyncs`` is conv=fsync.
 
     ``zero_page_time``: what reading a page of /dev/zero takes; ``fork_time``: what the shell takes to start a
     stream.
@@ -37,13 +38,14 @@ class DdSpec(WorkloadSpec):
     streams: Count
     bs: Bytes
     count: Count
+    fsyncs: bool = False
     zero_page_time: Ns
     fork_time: Ns
 
     @model_validator(mode="after")
     def _check(self) -> DdSpec:
-        if not self.bs or self.bs % PAGE_BYTES:
-            raise ValueError(f"bs {self.bs} B is no whole number of 4 KiB pages")
+        if not self.bs or (self.bs % PAGE_BYTES and PAGE_BYTES % self.bs):
+            raise ValueError(f"bs {self.bs} B is neither a number of 4 KiB pages nor a part of one")
         if len(self.directories) not in (1, self.streams):
             raise ValueError(
                 f"{self.streams} streams in {len(self.directories)} directories: give one, or one for each"
@@ -77,33 +79,35 @@ def parse_commands(commands: Sequence[str]) -> dict[str, Any]:
         modelled.
     """
     read = [_operands(command) for command in commands]
-    if len({(bs, count) for _, bs, count in read}) != 1:
-        raise CommandError("all streams have to have the same bs and count")
-    directories = [str(of.parent) for of, _, _ in read]
+    if len({options for _, options in read}) != 1:
+        raise CommandError("all streams have to have the same bs, count and conv")
+    directories = [str(of.parent) for of, _ in read]
     if len(set(directories)) == 1:
         directories = directories[:1]
-    if len({of for of, _, _ in read}) != len(read):
+    if len({of for of, _ in read}) != len(read):
         raise CommandError("two streams write to the same file; give each an of= of its own")
+    (_, (bs, count, fsyncs)), *_ = read
     return {
-        "kind": "dd",
-        "streams": len(read),
-        "directories": directories,
-        "bs": read[0][1],
-        "count": read[0][2],
-    }
+        "kind": "dd", "streams": len(read), "directories": directories, "bs": bs, "count": count,
+        "fsyncs": fsyncs,
+    }  # fmt: skip
 
 
-def _operands(command: str) -> tuple[PurePosixPath, int, int]:
+def _operands(command: str) -> tuple[PurePosixPath, tuple[int, int, bool]]:
     program, *words = words_of(command)
     if program != "dd":
         raise CommandError(f"{command!r} is no dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
     given = dict(word.partition("=")[::2] for word in words)
-    unknown = [name for name in given if name not in ("if", "of", "bs", "count")]
+    unknown = [name for name in given if name not in ("if", "of", "bs", "count", "conv")]
     if unknown:
-        raise CommandError(f"{unknown[0]}=: not modelled; use if, of, bs and count")
+        raise CommandError(f"{unknown[0]}=: not modelled; use if, of, bs, count and conv")
     if given.get("if") != "/dev/zero" or not given.get("of") or "count" not in given:
         raise CommandError(f"{command!r} has to give if=/dev/zero, of=FILE and count=N")
-    return PurePosixPath(given["of"]), _number(given.get("bs", "512")), _number(given["count"])
+    conversions = set(filter(None, given.get("conv", "").split(",")))
+    if conversions - {"fsync", "fdatasync"}:
+        raise CommandError(f"conv={given['conv']}: not modelled; use fsync or fdatasync")
+    bs, count = _number(given.get("bs", "512")), _number(given["count"])
+    return PurePosixPath(given["of"]), (bs, count, bool(conversions))
 
 
 def _number(text: str) -> int:
@@ -124,17 +128,23 @@ def dd(
     on_end: Callable[[], None],
 ) -> FileWriters:
     """The running dds; they end with the last write."""
-    pages = spec.bs // PAGE_BYTES
+    pages, calls = max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)
     return FileWriters(
         site=site,
         mount_of=mount_of,
         writer=writer,
         jobs=[
-            Job(spec.directories[i % len(spec.directories)], [sequential()], pages * spec.count)
+            Job(
+                spec.directories[i % len(spec.directories)],
+                [sequential()],
+                pages * spec.count,
+                call_pages=pages,
+                calls_a_page=calls,
+                fsyncs=spec.fsyncs,
+                app_ns=round(pages * spec.zero_page_time * program_scale / calls),
+            )
             for i in range(spec.streams)
         ],
-        call_pages=pages,
-        app_ns=round(pages * spec.zero_page_time * program_scale),
         fork_ns=round(spec.fork_time * program_scale),
         start_ns=start_ns,
         on_end=on_end,

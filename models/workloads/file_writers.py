@@ -1,7 +1,7 @@
 """Processes that fill files with buffered writes: what fio and dd have in common.
 
-A burst of writes between two calls of the throttle is one event: nothing else of the process happens in
-between.
+A burst of writes between two calls of the throttle, or two pauses, is one event: nothing else of the process
+happens in between.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from numpy.typing import NDArray
 from models.seams import Site, Thread
 from models.spent import system_ns
 from models.vfs.superblock import MountedSuperblock
+from models.vfs.sync import fsync
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
 from sim.cpu import cond_resched, sleep, work
-from sim.engine import PARK, Steps
-from sim.units import S
+from sim.engine import PARK, Steps, Task
+from sim.units import MS, S
 
-BURST_PAGES: Final = 256
-"""The longest burst: what a process writes in a millisecond or two."""
+BURST: Final = 256
+"""The longest burst, in pages or parts of them: what a process writes in a millisecond or two."""
 
+LOOK_NS: Final = 100 * MS
+"""How often fio looks whether a job that waits may begin."""
+CHILDREN: Final = "children"
+"""What a parent waits for that has started all."""
 Order = Callable[[int], NDArray[np.int64]]
-"""The next so many pages of a file to be written."""
+"""The next so many blocks, or pages, of a file to be written."""
 
 
 def sequential() -> Order:
-    """From the first page on."""
+    """From the first on."""
     written = 0
 
     def take(count: int) -> NDArray[np.int64]:
@@ -40,22 +45,51 @@ def sequential() -> Order:
     return take
 
 
+def in_pages(order: Order, call_pages: int) -> Order:
+    """The pages of blocks of so many."""
+    if call_pages == 1:
+        return order
+    rest = np.empty(0, np.int64)
+
+    def take(count: int) -> NDArray[np.int64]:
+        nonlocal rest
+        blocks = order(-(-(count - len(rest)) // call_pages)) if count > len(rest) else rest[:0]
+        rest = np.concatenate([rest, (blocks[:, None] * call_pages + np.arange(call_pages)).ravel()])
+        taken, rest = rest[:count], rest[count:]
+        return taken
+
+    return take
+
+
 class Job(NamedTuple):
-    """One process: the path of its directory, the order of each of its files, and how long they get
-    (pages).
+    """One process: the path of its directory, the order of each of its files, and how long they get.
+
+    A call writes *call_pages*, or a page takes *calls_a_page*; a file gets *length* pages, or parts that one
+    call writes.  The program itself takes *app_ns* of user time around each call.  After *think_calls* the
+    process sleeps for *think_ns*; no call begins sooner than *period_ns* after the one before it should have.
+    It begins *delay_ns* after the first could, *after_others* that have begun are over, and *fsyncs* its
+    files before it closes them.
     """
 
     directory: str
     orders: Sequence[Order]
-    pages_each: int
+    length: int
+    call_pages: int = 1
+    calls_a_page: int = 1
+    app_ns: int = 0
+    think_ns: int = 0
+    think_calls: int = 1
+    period_ns: int = 0
+    delay_ns: int = 0
+    after_others: bool = False
+    fsyncs: bool = False
 
 
 class FileWriters:
     """The processes of *jobs*; when the last has closed its files, `on_iteration` and *on_end* are told.
 
-    A call writes *call_pages*, and the program itself takes *app_ns* of user time around it; the processes
-    are started one after another, *fork_ns* apart, after the program has worked for *lead_ns* and slept for
-    *idle_ns*.
+    They are started one after another, *fork_ns* apart, after the program has worked for *lead_ns* and slept
+    for *idle_ns*.
     """
 
     def __init__(
@@ -65,8 +99,6 @@ class FileWriters:
         mount_of: Callable[[str], MountedSuperblock],
         writer: Callable[[Thread], BufferedWriter],
         jobs: Sequence[Job],
-        call_pages: int,
-        app_ns: int,
         fork_ns: int,
         start_ns: int,
         on_end: Callable[[], None],
@@ -77,16 +109,14 @@ class FileWriters:
         self._mount_of = mount_of
         self._writer = writer
         self._jobs = jobs
-        self._call_pages = call_pages
-        self._app_ns = app_ns
         self._fork_ns = fork_ns
         self._variations = [site.variation(f"process {i}") for i in range(len(jobs))]
         self.on_end = on_end
-        self._running = len(jobs)
+        self._running = 0
         self._parent = site.thread("parent")
         self._threads = [site.process(f"process {i}") for i in range(len(jobs))]
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
-        self.written_pages = 0
+        self._written = 0
         site.env.start(self._parent.task, self._run(lead_ns, idle_ns), start_ns)
 
     @property
@@ -102,7 +132,7 @@ class FileWriters:
     @property
     def share_done(self) -> float:
         """How much of all that is to be written was written."""
-        return self.written_pages / sum(len(job.orders) * job.pages_each for job in self._jobs)
+        return self._written / sum(len(job.orders) * job.length for job in self._jobs)
 
     def _run(self, lead_ns: int, idle_ns: int) -> Steps:
         """The parent: make the directories, start all, wait for all."""
@@ -115,21 +145,37 @@ class FileWriters:
         started_ns = self._env.now
         for job in self._jobs:
             yield from self._mount_of(job.directory).directory(self._parent, job.directory)
-        for job, thread, variation in zip(self._jobs, self._threads, self._variations, strict=True):
-            spent.fork += self._fork_ns
-            yield self._fork_ns
-            thread.task.on_exit = self._exited
-            self._env.start(thread.task, self._process(job, thread, variation))
+        yield from self._start_jobs(started_ns)
         while self._running:
-            parent.waits_for = "children"
+            parent.waits_for = CHILDREN
             yield PARK
         files, now = sum(len(job.orders) for job in self._jobs), self._env.now
         self.on_iteration(Iteration(files, files * S / (now - started_ns), 0, now))
         self.on_end()
 
+    def _start_jobs(self, since_ns: int) -> Steps:
+        """run_threads of fio: start who may begin, and look again later."""
+        waiting = list(range(len(self._jobs)))
+        while waiting:
+            for number in list(waiting):
+                job = self._jobs[number]
+                if self._env.now - since_ns < job.delay_ns:
+                    continue
+                if job.after_others and self._running:
+                    break
+                waiting.remove(number)
+                self._parent.spent.fork += self._fork_ns
+                yield self._fork_ns
+                thread = self._threads[number]
+                thread.task.on_exit = self._exited
+                self._running += 1
+                self._env.start(thread.task, self._process(job, thread, self._variations[number]))
+            if waiting:
+                yield from sleep(self._parent.task, LOOK_NS, "a pause")
+
     def _exited(self) -> None:
         self._running -= 1
-        if not self._running:
+        if not self._running and self._parent.task.waits_for == CHILDREN:
             self._env.wake(self._parent.task)
 
     def _process(self, job: Job, thread: Thread, variation: Callable[[], float]) -> Steps:
@@ -140,46 +186,68 @@ class FileWriters:
             inodes.append((yield from mount.filesystem.create(thread, directory, 0, 1.0, 0)))
         yield self._fill(job, inodes, thread, variation)
         for inode in inodes:
+            if job.fsyncs:
+                yield from fsync(self._env, thread, inode, mount)
             mount.filesystem.close(inode)
 
     def _fill(self, job: Job, inodes: Sequence[Any], thread: Thread, variation: Callable[[], float]) -> Steps:
-        """Write the files, one page of each in turn."""
+        """Write the files, one page of each, or a part of one, in turn."""
         task, writer, turns, wb = thread.task, self._writer(thread), len(inodes), inodes[0].wb
-        page_ns, app_page_ns = (
-            writer.copy_ns(self._call_pages) / self._call_pages,
-            self._app_ns / self._call_pages,
-        )
-        done, total = 0, turns * job.pages_each
+        page_ns = writer.copy_ns(1) - writer.copy_ns(0)
+        write_ns = writer.copy_ns(job.call_pages) / job.call_pages - page_ns * (1 - 1 / job.calls_a_page)
+        user_ns = job.app_ns / job.call_pages
+        done, total, began_ns = 0, turns * job.length, self._env.now
         while done < total:
-            burst = min(writer.room(wb), BURST_PAGES, total - done)
+            burst = min(writer.room(wb) * job.calls_a_page, BURST, _until_pause(job, done), total - done)
             factor = burst * variation()
-            write_ns, user_ns = int(factor * page_ns), int(factor * app_page_ns)
-            thread.spent.write += write_ns
-            thread.spent.user += user_ns
-            yield from work(task, write_ns + user_ns)
+            thread.spent.write += int(factor * write_ns)
+            thread.spent.user += int(factor * user_ns)
+            yield from work(task, int(factor * write_ns) + int(factor * user_ns))
             for turn, (inode, order) in enumerate(zip(inodes, job.orders, strict=True)):
                 count = _share(done + burst, turn, turns) - _share(done, turn, turns)
                 if count:
                     wb = inode.wb
-                    yield from self._write(thread, writer, inode, order(count))
+                    yield from self._write(job, thread, writer, inode, order(count) // job.calls_a_page)
             done += burst
-            self.written_pages += burst
+            self._written += burst
             if writer.due(wb):
                 yield from writer.balance(wb)
             if (ready := cond_resched(task)) is not None:
                 yield ready
+            if not done % job.call_pages:
+                yield from self._pause(job, task, done // job.call_pages, began_ns, done < total)
 
-    def _write(self, thread: Thread, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]) -> Steps:
+    def _pause(self, job: Job, task: Task, calls: int, began_ns: int, goes_on: bool) -> Steps:
+        """What a process sleeps for after so many calls."""
+        if job.think_ns and not calls % job.think_calls:
+            yield from sleep(task, job.think_ns, "a pause")
+        ahead_ns = began_ns + calls * job.period_ns - self._env.now
+        if job.period_ns and goes_on and ahead_ns > 0:
+            yield from sleep(task, ahead_ns, "a pause")
+
+    def _write(
+        self, job: Job, thread: Thread, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]
+    ) -> Steps:
         """The copied *pages* become dirty, with whatever the filesystem has to do in between."""
         filesystem = inode.sb.filesystem
         while True:
-            done, were_clean = filesystem.write(inode, pages, self._call_pages)
+            done, were_clean = filesystem.write(inode, pages, job.call_pages)
             if were_clean and (wait := writer.dirty(inode, were_clean, 0)):
                 yield wait
             if done == len(pages):
                 return
             pages = pages[done:]
             yield from filesystem.zero_end(thread, inode)
+
+
+def _until_pause(job: Job, done: int) -> int:
+    """How much may be written, after *done*, before the process perhaps pauses."""
+    if job.period_ns:
+        return job.call_pages - done % job.call_pages
+    if job.think_ns:
+        between = job.think_calls * job.call_pages
+        return between - done % between
+    return BURST
 
 
 def _share(writes: int, turn: int, turns: int) -> int:

@@ -3,36 +3,39 @@ fallocate=none).
 
 Jobs are processes; each has a directory and files of its own, takes its files in turn
 (file_service_type=roundrobin), and with ``randwrite`` writes each block once in the order of fio's random
-map. Left out: reads, direct I/O, fsync, verify.
+map.  A job begins ``startdelay`` after fio's first could, or with ``stonewall`` once those before it that
+have begun are over; ``thinktime`` is slept through, and with a ``rate`` each block waits for its time.  Left
+out: reads, direct I/O, fsync between writes, verify, a run that is bound by time.
 """
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import model_validator
 
 from models.seams import Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.write import BufferedWriter
-from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from models.workloads.file_writers import FileWriters, Job, sequential
+from models.workloads.command_line import one_line
+from models.workloads.file_writers import FileWriters, Job, in_pages, sequential
+from models.workloads.fio_options import jobs_of
 from models.workloads.random_map import RandomMap
 from models.workloads.spec import WorkloadSpec
-from sim.param import Bytes, Count, Ns, assumed, measured
-from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US
+from sim.param import Bytes, BytesPerS, Count, Ns, assumed, measured
+from sim.units import MS, PAGE_BYTES, US, S
 
 Rw = Literal["write", "randwrite"]
+ValueT = TypeVar("ValueT")
 
 
 class FioSpec(WorkloadSpec):
-    """fio's options of the same names, for ``numjobs`` jobs in ``directories`` (one for all, or one each).
+    """fio's options of the same names, with its defaults, for ``numjobs`` jobs: each is that of all jobs, or
+    one for each, as is the place of a job in ``directories``.
 
-    ``rw`` is that of all jobs, or one for each; ``app_time``: user time of fio itself per write;
-    ``fork_time``: of each job; ``start_time`` and ``idle_time``: how long fio works and sleeps before its
-    first job.
+    ``app_time``: user time of fio itself per write; ``fork_time``: of each job; ``start_time`` and
+    ``idle_time``: how long fio works and sleeps before its first job.
     """
 
     programs: ClassVar = ("fio",)
@@ -43,10 +46,18 @@ class FioSpec(WorkloadSpec):
         "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
     }
     kind: Literal["fio"] = "fio"
-    rw: Rw | tuple[Rw, ...]
     numjobs: Count
-    nrfiles: Count
-    filesize: Bytes
+    rw: Rw | tuple[Rw, ...]
+    bs: Bytes | tuple[Bytes, ...] = PAGE_BYTES
+    nrfiles: Count | tuple[Count, ...]
+    filesize: Bytes | tuple[Bytes, ...]
+    thinktime: Ns | tuple[Ns, ...] = 0
+    thinktime_blocks: Count | tuple[Count, ...] = 1
+    startdelay: Ns | tuple[Ns, ...] = 0
+    rate: BytesPerS | tuple[BytesPerS | None, ...] | None = None
+    stonewall: bool | tuple[bool, ...] = False
+    end_fsync: bool | tuple[bool, ...] = False
+    fsync_on_close: bool | tuple[bool, ...] = False
     app_time: Ns
     fork_time: Ns
     start_time: Ns
@@ -58,23 +69,41 @@ class FioSpec(WorkloadSpec):
             raise ValueError(
                 f"{self.numjobs} jobs in {len(self.directories)} directories: give one, or one for each"
             )
-        if isinstance(self.rw, tuple) and len(self.rw) != self.numjobs:
-            raise ValueError(
-                f"{len(self.rw)} values of rw for {self.numjobs} jobs: give one, or one for each"
-            )
-        if not self.filesize or self.filesize % PAGE_BYTES:
-            raise ValueError(f"filesize {self.filesize} B is no whole number of 4 KiB blocks")
+        for name in _OF_A_JOB:
+            given = getattr(self, name)
+            if isinstance(given, tuple) and len(given) != self.numjobs:
+                raise ValueError(
+                    f"{len(given)} values of {name} for {self.numjobs} jobs: give one, or one for each"
+                )
+        for number in range(self.numjobs):
+            bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
+            if not bs or (bs % PAGE_BYTES and PAGE_BYTES % bs):
+                raise ValueError(f"bs {bs} B is neither a number of 4 KiB pages nor a part of one")
+            if not filesize or filesize % max(bs, PAGE_BYTES):
+                raise ValueError(
+                    f"filesize {filesize} B is no whole number of blocks of {bs} B, or of 4 KiB pages"
+                )
         return self
+
+    def of_job(self, option: str, number: int) -> Any:
+        """That *option* of the job of this *number*."""
+        value = getattr(self, option)
+        return value[number] if isinstance(value, tuple) else value
+
+    def directory_of(self, number: int) -> str:
+        """Where the files of the job of this *number* are."""
+        return self.directories[number % len(self.directories)]
 
     @property
     def total_files(self) -> int:
         """All files of all jobs."""
-        return self.numjobs * self.nrfiles
+        return sum(self.of_job("nrfiles", number) for number in range(self.numjobs))
 
-    @property
-    def bytes_each(self) -> int:
-        """See `WorkloadSpec.bytes_each`."""
-        return self.filesize
+    def makes(self) -> Iterator[tuple[str, int, int]]:
+        """See `WorkloadSpec.makes`."""
+        for number in range(self.numjobs):
+            files, filesize = self.of_job("nrfiles", number), self.of_job("filesize", number)
+            yield self.directory_of(number), files, filesize
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
@@ -82,95 +111,35 @@ class FioSpec(WorkloadSpec):
         return parse_command(one_line(lines, "fio"))
 
 
-def parse_command(line: str) -> dict[str, Any]:
-    """The fields of a `FioSpec` that a fio command line gives; each ``--name`` is a job.
+_OF_A_JOB = (
+    "rw", "bs", "nrfiles", "filesize", "thinktime", "thinktime_blocks", "startdelay", "rate", "stonewall",
+    "end_fsync", "fsync_on_close",
+)  # fmt: skip
 
-    Sizes are read as fio reads them (kb_base 1024: ``4k`` is 4096 B).
+
+def parse_command(line: str) -> dict[str, Any]:
+    """The fields of a `FioSpec` that a fio command line gives: each ``--name`` is a job, or each section of
+    its job files.
 
     Raises:
-        CommandError: not a fio command, an unknown option, jobs that differ, or what is not modelled.
+        CommandError: see `models.workloads.fio_options.jobs_of`.
     """
-    program, *words = words_of(line)
-    if program.rsplit("/", 1)[-1] != "fio":
-        raise CommandError(f"{line!r} is not a fio command; it starts with fio")
-    common, *jobs = _by_job(words)
-    if not jobs:
-        raise CommandError("there is no job; give each a --name")
-    given = [vars(_parser().parse_args([*common, *job])) for job in jobs]
-    directories = [options["directory"] for options in given for _ in range(options["numjobs"])]
-    if len(set(directories)) == 1:
-        directories = directories[:1]
-    rw = [options["rw"] for options in given for _ in range(options["numjobs"])]
-    for options in given:
-        del options["name"], options["rw"], options["directory"]
-    if any(options != given[0] for options in given):
-        raise CommandError(
-            "the jobs differ in more than --name, --rw and --directory, which is not modelled yet"
-        )
-    options = given[0]
-    filesize, size = options["filesize"], options["size"]
-    if filesize is None and size is None:
-        raise CommandError("the size of the files is missing; give --filesize or --size")
-    if filesize is None:
-        filesize = size // options["nrfiles"]
-    elif size not in (None, filesize * options["nrfiles"]):
-        raise CommandError(
-            "--size differs from nrfiles times --filesize, so that files stay partly empty: not modelled"
-        )
-    return {
-        "kind": "fio",
-        "rw": rw[0] if len(set(rw)) == 1 else rw,
-        "numjobs": len(rw),
-        "directories": directories,
-        "nrfiles": options["nrfiles"],
-        "filesize": filesize,
-    }
+    jobs = [  # of the clones of a job only the first waits for those before it
+        {**job, "stonewall": job["stonewall"] and not clone}
+        for job in jobs_of(line)
+        for clone in range(job["numjobs"])
+    ]
+    fields: dict[str, Any] = {"kind": "fio", "numjobs": len(jobs)}
+    for option in _OF_A_JOB:
+        fields[option] = _one_or_each([job[option] for job in jobs])
+    fields["directories"] = [job["directory"] for job in jobs]
+    if len(set(fields["directories"])) == 1:
+        del fields["directories"][1:]
+    return fields
 
 
-def _by_job(words: Sequence[str]) -> list[list[str]]:
-    """The options before the first job, and those of each."""
-    parts: list[list[str]] = [[]]
-    for word in words:
-        if word.startswith("--name"):
-            parts.append([])
-        parts[-1].append(word)
-    return parts
-
-
-def _parser() -> CommandParser:
-    """Of what changes the meaning, only what is modelled may be chosen."""
-    parser = CommandParser()
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
-    parser.add_argument("--bs", type=_size, choices=[PAGE_BYTES], required=True)
-    parser.add_argument("--directory", default=".")
-    parser.add_argument("--nrfiles", type=_positive, default=1)
-    parser.add_argument("--numjobs", type=_positive, default=1)
-    parser.add_argument("--filesize", type=_size)
-    parser.add_argument("--size", type=_size)
-    parser.add_argument("--create_on_open", choices=["1"], required=True)
-    parser.add_argument("--fallocate", choices=["none"], required=True)
-    parser.add_argument("--direct", choices=["0"], default="0")
-    parser.add_argument("--ioengine", choices=["sync", "psync", "io_uring", "libaio"], default="psync")
-    parser.add_argument("--iodepth", type=int, default=1)
-    return parser
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text}: give a whole number of one or more")
-    return int(text)
-
-
-def _size(text: str) -> int:
-    digits = text.rstrip("kKmMgGtTbBiI")
-    suffix = text[len(digits) :].lower().removesuffix("b")
-    if not digits.isdigit() or suffix not in _SUFFIXES:
-        raise ArgumentTypeError(f"{text}: fio reads sizes such as 4k, 64m or 1g")
-    return int(digits) * _SUFFIXES[suffix]
-
-
-_SUFFIXES: Final = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": GIB << 10}
+def _one_or_each(values: Sequence[ValueT]) -> ValueT | list[ValueT]:
+    return values[0] if len(set(values)) == 1 else list(values)
 
 
 def fio(
@@ -183,26 +152,45 @@ def fio(
     writer: Callable[[Thread], BufferedWriter],
     on_end: Callable[[], None],
 ) -> FileWriters:
-    """A running fio; it ends with its last write."""
-    pages = spec.filesize // PAGE_BYTES
-    jobs = []
-    for number in range(spec.numjobs):
-        dice = site.dice(f"job {number}")
-        random = (spec.rw[number] if isinstance(spec.rw, tuple) else spec.rw) == "randwrite"
-        orders = [RandomMap(dice, pages).take if random else sequential() for _ in range(spec.nrfiles)]
-        jobs.append(Job(spec.directories[number % len(spec.directories)], orders, pages))
+    """A running fio; it ends with its last write, or what follows that."""
     return FileWriters(
         site=site,
         mount_of=mount_of,
         writer=writer,
-        jobs=jobs,
-        call_pages=1,
-        app_ns=round(spec.app_time * program_scale),
+        jobs=[
+            _job(site, spec, number, round(spec.app_time * program_scale)) for number in range(spec.numjobs)
+        ],
         fork_ns=round(spec.fork_time * program_scale),
         lead_ns=round(spec.start_time * program_scale),
         idle_ns=spec.idle_time,
         start_ns=start_ns,
         on_end=on_end,
+    )
+
+
+def _job(site: Site, spec: FioSpec, number: int, app_ns: int) -> Job:
+    """The process of the job of this *number*."""
+    bs, filesize, rate = (spec.of_job(option, number) for option in ("bs", "filesize", "rate"))
+    dice, blocks = site.dice(f"job {number}"), filesize // bs
+    random, call_pages = spec.of_job("rw", number) == "randwrite", max(1, bs // PAGE_BYTES)
+    orders = [
+        in_pages(RandomMap(dice, blocks).take if random else sequential(), call_pages)
+        for _ in range(spec.of_job("nrfiles", number))
+    ]
+    fsyncs = spec.of_job("end_fsync", number) or spec.of_job("fsync_on_close", number)
+    return Job(
+        spec.directory_of(number),
+        orders,
+        blocks * call_pages,
+        call_pages=call_pages,
+        calls_a_page=max(1, PAGE_BYTES // bs),
+        app_ns=app_ns,
+        think_ns=spec.of_job("thinktime", number),
+        think_calls=spec.of_job("thinktime_blocks", number),
+        period_ns=0 if rate is None else bs * S // rate,
+        delay_ns=spec.of_job("startdelay", number),
+        after_others=spec.of_job("stonewall", number),
+        fsyncs=fsyncs,
     )
 
 

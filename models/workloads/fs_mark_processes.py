@@ -139,7 +139,8 @@ class FsMark:
         if plan.per_subdir:
             subdir = 0
         directory = yield from self._directory(thread, mount, top, subdir)
-        copy_ns, close_ns, per_subdir = writer.copy_ns(first), writer.close_ns, plan.per_subdir
+        copy_ns = writer.copy_ns(first) if first else 0  # an empty file is not written to
+        close_ns, per_subdir = writer.close_ns, plan.per_subdir
         for number in range(plan.files):
             if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
                 subdir, rotated_ns = (subdir + 1) % max(plan.subdirs, 1), env.now

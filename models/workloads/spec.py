@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
@@ -81,13 +81,24 @@ class WorkloadSpec(Spec):
 
     @property
     def total_files(self) -> int:
-        """All files that it makes, as many in each directory."""
+        """All files that it makes."""
         raise NotImplementedError
 
     @property
     def bytes_each(self) -> int:
-        """The length of each (bytes)."""
+        """The length of each (bytes), where all are alike."""
         raise NotImplementedError
+
+    def makes(self) -> Iterator[tuple[str, int, int]]:
+        """Directories, how many files are made there, and how long each is (bytes)."""
+        each = self.total_files // len(self.directories)
+        for directory in self.directories:
+            yield directory, each, self.bytes_each
+
+    @property
+    def total_bytes(self) -> int:
+        """What all files hold together."""
+        return sum(files * size for _, files, size in self.makes())
 
 
 AnyWorkload = Annotated[WorkloadSpec, variant_field("workloads")]

@@ -79,7 +79,8 @@ def test_a_sweep_s_point_goes_over_an_override_and_that_over_the_scenario() -> N
 
     def read(of: Case) -> tuple[Any, int, Any]:
         (program,) = of.scenario.programs.values()
-        return of.point, program.workload.bytes_each, of.scenario.kernel.dirty.dirty_bytes
+        size = program.workload.total_bytes // program.workload.total_files
+        return of.point, size, of.scenario.kernel.dirty.dirty_bytes
 
     assert [read(of) for of in sweep().cases] == [(2, 2 << 20, 2 << 20), (4, 4 << 20, 3 << 20)]
     everywhere = sweep("workload.filesize=1m", 'kernel.dirty.dirty_bytes="5 MiB"')

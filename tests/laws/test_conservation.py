@@ -154,12 +154,6 @@ def sleeps_unseen(machine: Machine) -> None:
     only(machine.programs)._threads[0].task.slept_ns["a request"] = -1  # type: ignore[attr-defined]
 
 
-def more_time_than_there_is(machine: Machine) -> None:
-    for thread in only(machine.programs)._threads:  # type: ignore[attr-defined]
-        for name in ("interrupted_ns", "owed_ns"):
-            setattr(thread.task, name, machine.processors.count * machine.env.now)
-
-
 XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", lists_twice, "an inode is listed once"),
     (PAGED, "loop-xfs", forgets_an_inode, "all that is dirty is listed"),
@@ -187,7 +181,6 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", lost_processor, "each seat has one owner"),
     (PAGED, "loop-xfs", waits_beside_an_idle_one, "nobody waits beside an idle one"),
     (PAGED, "loop-xfs", works_unseen, "are used or idle"),
-    (PAGED, "loop-xfs", more_time_than_there_is, "no more processor time than there is"),
     (PAGED, "loop-xfs", charged_for_nothing, "works, is ready or waits"),
     (PAGED, "loop-xfs", sleeps_unseen, "works, is ready or waits"),
 ]  # fmt: skip

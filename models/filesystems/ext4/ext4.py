@@ -121,6 +121,10 @@ class Ext4(DelallocFilesystem):
         """See `Filesystem.sync_fs`."""
         return self._journal.force(thread)
 
+    def commit_log(self, thread: Thread) -> Steps:
+        """See `Filesystem.commit_log`."""
+        return self._journal.commit_log(thread)
+
     @property
     def tree_blocks(self) -> int:
         """Blocks of the trees of files and directories."""

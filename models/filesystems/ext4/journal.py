@@ -122,14 +122,18 @@ class Journal:
         """What was dirtied by now is committed, and what was committed is in place: ->sync_fs, and
         sync_blockdevs.
         """
+        yield from self.commit_log(thread)
+        if self._committed:
+            yield from self._write_in_place(thread)
+
+    def commit_log(self, thread: Thread) -> Steps:
+        """jbd2_complete_transaction: what was dirtied by now is in the log when it ends."""
         if self._running:
             commit = self._commit
             self._want()
             yield from commit.wait(thread.task)
         elif not self._committing.done:
             yield from self._committing.wait(thread.task)
-        if self._committed:
-            yield from self._write_in_place(thread)
 
     def check(self) -> None:
         """Its blocks hold the committed transactions at least, and are no more than there are.

@@ -155,6 +155,10 @@ class Xfs(DelallocFilesystem):
         """See `Filesystem.sync_fs`: force the log."""
         yield from self._log.force(thread.task)
 
+    def commit_log(self, thread: Thread) -> Steps:
+        """See `Filesystem.commit_log`."""
+        return self._log.force(thread.task)
+
     # -- writing -------------------------------------------------------------------------------------------
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:

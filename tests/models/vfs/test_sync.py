@@ -1,14 +1,21 @@
-"""sync(2): whom it asks, what it waits for, and in which order."""
+"""sync(2) and fsync(2): whom they ask, what they wait for, and in which order."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from experiments.config import parse
+from experiments.runner import simulate
+from models.seams import UNLIMITED_PAGES
 from models.spent import Spent
-from models.vfs.sync import sync
+from models.vfs.sync import fsync, sync
 from sim.engine import Environment, Steps
 from sim.sync import Completion
+from sim.units import MIB, SECTOR_BYTES
+from tests.harness import context, loop_config, only
 
 
 class Wb(list[int]):
@@ -64,3 +71,97 @@ def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
         (25, "sync", "c", "two"), (40, "waited", "two"),
         (41, "sync_fs", "one"), (42, "sync_fs", "two"),
     ]  # fmt: skip
+
+
+class Synced:
+    """A file of a context, and a filesystem that takes 100 to write it and 7 to commit its log."""
+
+    def __init__(self, dirty_pages: int, dirtied_meanwhile: int = 0) -> None:
+        self.env = Environment()
+        self.log: list[tuple[int, str]] = []
+        self.meanwhile = dirtied_meanwhile
+        self.wb = context(self.env)
+        self.inode: Any = SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, syncing=False, dirtied_when=0)
+        self.other: Any = SimpleNamespace(wb=self.wb, dirty_pages=1, syncing=False, dirtied_when=0)
+        self.wb.b_io.extend([self.other, self.inode] if dirty_pages else [self.other])
+        task = self.env.task("dd")
+        self.thread: Any = SimpleNamespace(
+            task=task, spent=Spent(), start_plug=lambda: self._tell("plug"), finish_plug=self._finish_plug
+        )
+
+    def _tell(self, what: str) -> bool:
+        self.log.append((self.env.now, what))
+        return True
+
+    def _finish_plug(self) -> Steps:
+        self._tell("unplug")
+        yield 1
+
+    def write_pages(self, thread: Any, inode: Any, budget: int) -> Steps:
+        """The filesystem's."""
+        assert (inode.syncing, budget) == (True, UNLIMITED_PAGES)
+        yield 100
+        inode.dirty_pages = self.meanwhile
+        self._tell("written")
+
+    def wait_for_writeback(self, thread: Any) -> Steps:
+        """The superblock's."""
+        yield 50
+        self._tell("on disk")
+
+    def commit_log(self, thread: Any) -> Steps:
+        """The filesystem's."""
+        yield 7
+        self._tell("logged")
+
+    def run(self) -> list[tuple[int, str]]:
+        """What happened, and when."""
+        sb: Any = SimpleNamespace(filesystem=self, wait_for_writeback=self.wait_for_writeback)
+        self.env.start(self.thread.task, fsync(self.env, self.thread, self.inode, sb))
+        self.env.run()
+        return self.log
+
+
+def test_fsync_writes_waits_and_commits() -> None:
+    """The file is on no list meanwhile, nor afterwards; the others stay where they are."""
+    of = Synced(3)
+    assert of.run() == [(0, "plug"), (100, "written"), (100, "unplug"), (151, "on disk"), (158, "logged")]
+    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.syncing) == ([of.other], [], False)
+
+
+def test_what_is_dirtied_during_an_fsync_is_listed_again() -> None:
+    """Once more, at the end of b_dirty."""
+    of = Synced(3, dirtied_meanwhile=2)
+    of.run()
+    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.dirtied_when) == ([of.other], [of.inode], 101)
+
+
+def test_fsync_of_a_clean_file_waits_all_the_same() -> None:
+    """For what is under writeback, and for the log."""
+    assert Synced(0).run() == [(50, "on disk"), (57, "logged")]
+
+
+def test_fsync_waits_for_a_flusher_at_the_file() -> None:
+    """Which leaves it at 150 000, clean; it is seen at 200 000."""
+    of = Synced(0)
+    of.inode.syncing = True
+    of.env.call_at(150_000, 0, lambda: setattr(of.inode, "syncing", False))
+    assert of.run() == [(200_050, "on disk"), (200_057, "logged")]
+
+
+@pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
+def test_a_dd_with_fsync_ends_when_its_file_is_on_disk(filesystem: str) -> None:
+    """All of its sectors, and a commit of the log; without, a part of them is dirty."""
+    disks = []
+    for conv in ("", " conv=fsync"):
+        text = loop_config(
+            f"dd if=/dev/zero of=/f bs=1M count=12{conv}", dirty_mib=16, filesystem=filesystem,
+            more="sync_after = false",
+        )  # fmt: skip
+        (case,) = parse(text, "x.toml").cases
+        machine = simulate(case, 1)
+        disks.append(only(machine.queues).stat.sectors)
+        dirty = only(machine.mounts).filesystem.layouts()[0].dirty
+        assert (dirty == 0) == bool(conv)
+        assert (only(machine.mounts).filesystem.log_bytes > 0) == bool(conv)
+    assert disks[0] < 12 * MIB // SECTOR_BYTES <= disks[1]

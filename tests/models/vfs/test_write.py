@@ -59,6 +59,13 @@ def test_an_inode_that_is_written_back_is_not_listed() -> None:
     assert (of.wb.dirty, of.spent.system) == (1, 50)
 
 
+def test_an_empty_file_is_not_listed() -> None:
+    """Nothing of it is to be written; closing it takes its time."""
+    of = Writer()
+    assert of.writer.dirty(of.inode(), 0, 50) == 50
+    assert (list(of.wb.b_dirty), of.wb.dirty) == ([], 0)
+
+
 def test_who_finds_the_list_locked_spins() -> None:
     """The flusher has it until 1 020."""
     of = Writer()

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from models.spent import Spent
+from models.workloads import file_writers
 from models.workloads.dd import DdSpec, dd
-from models.workloads.file_writers import BURST_PAGES, FileWriters, Job, _share, sequential
+from models.workloads.file_writers import BURST, FileWriters, Job, _share, in_pages, sequential
 from models.workloads.fio import FioSpec, fio
 from models.workloads.fs_mark import FsMarkSpec, fs_mark
 from models.workloads.fs_mark_processes import ROTATE_NS, FsMark
 from sim.cpu import Processors
 from sim.engine import Environment, Steps, Task, Wait
 from sim.runqueue import SchedulerRules
-from sim.units import KIB, S
+from sim.units import KIB, MS, S
 
 PAGE = 4 * KIB
 ENDLESS = SchedulerRules(10**12, granularity_ns=10**12)
@@ -136,8 +137,8 @@ def test_fio_s_process_by_hand() -> None:
     after the throttle.
     """
     stage = Stage(room=3)
-    jobs = [Job("/d", [sequential(), sequential()], 5)]
-    writers = FileWriters(jobs=jobs, call_pages=1, app_ns=7, fork_ns=50, start_ns=0, **stage.parts)
+    jobs = [Job("/d", [sequential(), sequential()], 5, app_ns=7)]
+    writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=0, **stage.parts)
     lines: list[Any] = []
     writers.on_iteration = lines.append
     stage.run()
@@ -161,7 +162,7 @@ def test_fio_s_process_by_hand() -> None:
     assert [entry for entry in stage.log if entry[1] == "close"] == 2 * [(end, "close")]
     assert stage.ended == [end]
     assert (writers.system_ns, writers.user_ns) == (10 * 12, 10 * 7)
-    assert (writers.written_pages, writers.share_done) == (10, 1.0)
+    assert writers.share_done == 1.0
     (line,) = lines
     assert (line.count, line.app_overhead_us, line.end_ns) == (2, 0, end)
     assert line.files_per_sec == pytest.approx(2 * S / end)
@@ -171,8 +172,8 @@ def test_processes_are_forked_one_after_another_and_wait_for_a_processor() -> No
     """Two of them on one processor: the second begins when the first has ended; both directories first."""
     stage = Stage(count=1)
     stage.factors["process 1"] = 2.0
-    jobs = [Job(f"/{name}", [sequential()], 10) for name in "ab"]
-    writers = FileWriters(jobs=jobs, call_pages=2, app_ns=8, fork_ns=50, start_ns=7, **stage.parts)
+    jobs = [Job(f"/{name}", [sequential()], 10, call_pages=2, app_ns=8) for name in "ab"]
+    writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=7, **stage.parts)
     stage.run()
     made = [entry for entry in stage.log if "directory" in entry]
     assert made[:2] == [(107, "parent", "directory", "/a"), (207, "parent", "directory", "/b")]
@@ -188,25 +189,117 @@ def test_a_burst_has_a_bound() -> None:
     """However much may be dirtied."""
     stage = Stage()
     FileWriters(
-        jobs=[Job("/d", [sequential()], BURST_PAGES + 44)], call_pages=1, app_ns=0, fork_ns=0, start_ns=0,
+        jobs=[Job("/d", [sequential()], BURST + 44)], fork_ns=0, start_ns=0,
         **stage.parts,
     )  # fmt: skip
     stage.run()
-    assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [BURST_PAGES, 44]
+    assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [BURST, 44]
 
 
 def test_a_write_that_has_to_wait_goes_on_behind_it() -> None:
     """Pages 0 to 2 are dirty, the end of the file is zeroed (77), and then the rest."""
     stage = Stage(stops_at=3)
-    FileWriters(
-        jobs=[Job("/d", [sequential()], 5)], call_pages=1, app_ns=0, fork_ns=0, start_ns=0, **stage.parts
-    )
+    FileWriters(jobs=[Job("/d", [sequential()], 5)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     events = [entry[1:] for entry in stage.log if entry[1] in ("write", "zero_end") or "dirty" in entry]
     assert [entry for entry in events if entry[0] in ("write", "zero_end")] == [
         ("write", [0, 1, 2, 3, 4], 1), ("zero_end",), ("write", [3, 4], 1),
     ]  # fmt: skip
     assert [entry[3] for entry in events if "dirty" in entry] == [3, 2]
+
+
+def writes_of(stage: Stage) -> list[tuple[int, list[int]]]:
+    """When pages were written, and which."""
+    return [(entry[0], entry[2]) for entry in stage.log if entry[1] == "write"]
+
+
+def test_a_call_may_write_a_part_of_a_page() -> None:
+    """Four calls a page: each takes 2 + 10 / 4, and 3 of the program's own; three in a burst."""
+    stage = Stage(room=1)
+    job = Job("/d", [sequential()], 6, calls_a_page=4, app_ns=3)
+    writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    begins = 100 + 100 + 1_000
+    assert writes_of(stage) == [(begins + 18 + 12, [0, 0, 0, 0]), (begins + 30 + 500 + 9 + 6, [1, 1])]
+    assert (writers.system_ns, writers.user_ns, writers.share_done) == (27, 18, 1.0)
+
+
+def test_blocks_of_several_pages_in_any_order() -> None:
+    """A burst may end inside a block; the rest comes first in the next one."""
+    blocks = iter([2, 0, 1])
+    order = in_pages(lambda count: np.array([next(blocks) for _ in range(count)]), 4)
+    assert [order(count).tolist() for count in (3, 2, 0, 3, 4)] == [
+        [8, 9, 10], [11, 0], [], [1, 2, 3], [4, 5, 6, 7],
+    ]  # fmt: skip
+    plain = sequential()
+    assert in_pages(plain, 1) is plain
+
+
+def test_a_job_that_thinks_sleeps_after_so_many_calls() -> None:
+    """Two calls of two pages (22 each), then 1 000, also at the end; the processor is free meanwhile."""
+    stage = Stage()
+    job = Job("/d", [sequential()], 10, call_pages=2, think_ns=1_000, think_calls=2)
+    FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    begins = 100 + 100 + 1_000
+    assert writes_of(stage) == [
+        (begins + 44, [0, 1, 2, 3]), (begins + 1_088, [4, 5, 6, 7]), (begins + 2_110, [8, 9]),
+    ]  # fmt: skip
+    assert stage.ended == [begins + 2_110]
+    stage = Stage()
+    FileWriters(jobs=[job._replace(length=8)], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    assert stage.ended == [begins + 2_088]
+
+
+def test_a_rate_is_held_to_the_first_call() -> None:
+    """A call of 12 each 100; one that is late (its writer was held for 500) is followed at once; nobody waits
+    after the last.
+    """
+    stage = Stage(room=1)
+    FileWriters(jobs=[Job("/d", [sequential()], 8, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    begins = 100 + 100 + 1_000
+    assert [when for when, _ in writes_of(stage)] == [begins + 12 + 512 * call for call in range(8)]
+    stage = Stage()
+    FileWriters(jobs=[Job("/d", [sequential()], 3, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    assert [when for when, _ in writes_of(stage)] == [begins + 12, begins + 112, begins + 212]
+    assert stage.ended == [begins + 212]
+
+
+def test_jobs_begin_late_or_after_others() -> None:
+    """The parent looks every 100 ms: one that waits for 150 begins at 200; one after it, which waits for
+    those that run, when these are over.
+    """
+    stage = Stage(count=4)
+    jobs = [
+        Job("/a", [sequential()], 2, think_ns=130 * MS),
+        Job("/b", [sequential()], 1, delay_ns=150 * MS),
+        Job("/c", [sequential()], 1, after_others=True),
+        Job("/d", [sequential()], 1),
+    ]
+    FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    made = {entry[3]: entry[0] // MS for entry in stage.log if "create" in entry}
+    assert made == {"/a": 0, "/b": 200, "/c": 300, "/d": 300}
+    assert stage.ended[0] // MS == 300
+
+
+@pytest.mark.source
+def test_a_file_is_synced_before_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them."""
+    stage = Stage()
+
+    def fsync(env: Any, thread: Any, inode: Any, mount: Any) -> Steps:
+        stage.log.append((env.now, "fsync", inode.name))
+        yield 33
+
+    monkeypatch.setattr(file_writers, "fsync", fsync)
+    jobs = [Job("/d", [sequential(), sequential()], 1, fsyncs=True)]
+    FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    assert [entry[1] for entry in stage.log[-4:]] == ["fsync", "close", "fsync", "close"]
 
 
 @pytest.mark.parametrize(
@@ -226,18 +319,22 @@ def test_what_fio_and_dd_start() -> None:
     )  # fmt: skip
     writers = fio(spec=spec, program_scale=1.5, start_ns=3, **stage.parts)
     assert stage.names == ["job 0", "job 1", "job 2"]
-    assert [(job.directory, len(job.orders), job.pages_each) for job in writers._jobs] == [
+    assert [(job.directory, len(job.orders), job.length) for job in writers._jobs] == [
         ("/a", 2, 8), ("/b", 2, 8), ("/c", 2, 8),
     ]  # fmt: skip
     orders = [job.orders[0](8).tolist() for job in writers._jobs]
     assert orders[1] == list(range(8)) != orders[0]
     assert sorted(orders[0]) == sorted(orders[2]) == list(range(8))
-    assert (writers._app_ns, writers._fork_ns, writers._call_pages) == (15, 150, 1)
+    assert {(job.app_ns, job.call_pages, job.fsyncs) for job in writers._jobs} == {(15, 1, False)}
+    assert writers._fork_ns == 150
     dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7)
     copies = dd(spec=dds, program_scale=2.0, start_ns=3, **stage.parts)
-    assert [(job.directory, len(job.orders), job.pages_each) for job in copies._jobs] == 2 * [("/d", 1, 12)]
-    assert (copies._app_ns, copies._fork_ns, copies._call_pages) == (80, 14, 4)
-    assert (dds.total_files, dds.bytes_each, spec.total_files, spec.bytes_each) == (2, 12 * PAGE, 6, 8 * PAGE)
+    assert [(job.directory, len(job.orders), job.length) for job in copies._jobs] == 2 * [("/d", 1, 12)]
+    assert {(job.app_ns, job.call_pages, job.calls_a_page) for job in copies._jobs} == {(80, 4, 1)}
+    assert copies._fork_ns == 14
+    assert (dds.total_files, dds.bytes_each, spec.total_files, spec.total_bytes) == (
+        2, 12 * PAGE, 6, 48 * PAGE,
+    )  # fmt: skip
     apart = dds.model_copy(update={"directories": ("/a", "/b")})
     assert [job.directory for job in dd(spec=apart, program_scale=1.0, start_ns=0, **stage.parts)._jobs] == [
         "/a", "/b",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from models.workloads import dd, fio, fs_mark
@@ -12,14 +14,22 @@ from sim.units import MIB
 def test_dd_s_command_lines() -> None:
     """Suffixes are dd's: k is 1024, kB is 1000."""
     same = dd.parse_commands([f"dd if=/dev/zero of=/mnt/t{i} bs=1024k count=10" for i in range(2)])
-    assert same == {"kind": "dd", "streams": 2, "directories": ["/mnt"], "bs": MIB, "count": 10}
+    assert same == {
+        "kind": "dd",
+        "streams": 2,
+        "directories": ["/mnt"],
+        "bs": MIB,
+        "count": 10,
+        "fsyncs": False,
+    }
     assert dd.parse_commands(["dd if=/dev/zero of=a/t bs=8kB count=1"])["bs"] == 8_000
 
 
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("dd if=/dev/zero of=a count=1 conv=fsync", "conv=: not modelled"),
+        ("dd if=/dev/zero of=a count=1 conv=fsync,notrunc", "conv=fsync,notrunc: not modelled"),
+        ("dd if=/dev/zero of=a count=1 oflag=direct", "oflag=: not modelled"),
         ("dd of=a count=1", "if=/dev/zero"),
         ("dd if=/dev/zero of=a bs=1q count=1", "1q: dd reads"),
         ("cp a b", "is no dd command"),
@@ -39,8 +49,9 @@ def test_fio_s_command_line() -> None:
     """Jobs by --name, a directory each or one for all; --size is shared by the files."""
     line = f"{FIO} --nrfiles=4 --size=1g --name=a --directory=/d/a --name=b --directory=/d/b"
     assert fio.parse_command(line) == {
-        "kind": "fio", "rw": "randwrite", "numjobs": 2, "directories": ["/d/a", "/d/b"], "nrfiles": 4,
-        "filesize": 256 * MIB,
+        "kind": "fio", "rw": "randwrite", "bs": 4_096, "numjobs": 2, "directories": ["/d/a", "/d/b"],
+        "nrfiles": 4, "filesize": 256 * MIB, "thinktime": 0, "thinktime_blocks": 1, "startdelay": 0,
+        "rate": None, "stonewall": False, "end_fsync": False, "fsync_on_close": False,
     }  # fmt: skip
     assert fio.parse_command(f"{FIO} --filesize=64M --numjobs=3 --name=a")["directories"] == ["."]
     mixed = fio.parse_command(f"{FIO} --filesize=64M --name=a --name=b --rw=write")
@@ -55,7 +66,9 @@ def test_fio_s_command_line() -> None:
         (" --size=1m --direct=1 --name=a", "argument --direct"),
         (" --size=1x --name=a", "fio reads sizes"),
         (" --size=1m --verify=md5 --name=a", "unrecognized arguments: --verify"),
-        (" --size=1m --name=a --name=b --nrfiles=2", "the jobs differ"),
+        (" --size=1m --name=a job.fio", "options beside a job file are not modelled"),
+        (" --size=1m --name=a --thinktime=1.5ms", r"1\.5ms: give a whole number with a unit"),
+        (" --size=1m --name=a --startdelay=2w", "without one it is s"),
         (" --size=1m --name='a", "No closing quotation"),
         (" --size=1m --filesize=4m --name=a", "partly empty"),
         (" --size=1m --nrfiles=0 --name=a", "one or more"),
@@ -96,12 +109,90 @@ def test_streams_of_several_dds() -> None:
     assert dd.parse_commands([line.format("a", 1), line.format("b", 1)])["directories"] == ["/a", "/b"]
     with pytest.raises(CommandError, match="two streams write to the same file; give each an of= of its own"):
         dd.parse_commands([line.format("a", 1), line.format("a", 1)])
-    with pytest.raises(CommandError, match="all streams have to have the same bs and count"):
+    with pytest.raises(CommandError, match="all streams have to have the same bs, count and conv"):
         dd.parse_commands([line.format("a", 1), line.format("b", 2)])
-    with pytest.raises(ValueError, match="4000 B is no whole number of 4 KiB pages"):
+    with pytest.raises(ValueError, match="bs 4000 B is neither a number of 4 KiB pages nor a part of one"):
         dd.DdSpec(directories=("/a",), streams=1, bs=4_000, count=1, zero_page_time=0, fork_time=0)
     with pytest.raises(ValueError, match="3 streams in 2 directories: give one, or one for each"):
         dd.DdSpec(directories=("/a", "/b"), streams=3, bs=4_096, count=1, zero_page_time=0, fork_time=0)
+
+
+def test_dd_s_fsync() -> None:
+    """conv=fsync and fdatasync."""
+    line = "dd if=/dev/zero of=/a/t bs=1M count=4"
+    for more, fsyncs in (("", False), (" conv=fsync", True), (" conv=fdatasync", True)):
+        assert dd.parse_commands([line + more])["fsyncs"] is fsyncs
+    with pytest.raises(CommandError, match="the same bs, count and conv"):
+        dd.parse_commands([line, line.replace("/a/", "/b/") + " conv=fsync"])
+
+
+def test_every_option_of_a_job_may_be_its_own() -> None:
+    """Times in the unit of their option, where none is written."""
+    fields = fio.parse_command(
+        f"{FIO} --size=1m --name=a --name=b --bs=64k --thinktime=20 --thinktime_blocks=3 --startdelay=2"
+        " --rate=1m --name=c --stonewall --numjobs=2 --nrfiles=4 --end_fsync=1 --thinktime=5ms"
+    )
+    assert fields == {
+        "kind": "fio", "rw": "randwrite", "bs": [4_096, 65_536, 4_096, 4_096], "numjobs": 4,
+        "directories": ["."], "nrfiles": [1, 1, 4, 4], "filesize": [MIB, MIB, MIB // 4, MIB // 4],
+        "thinktime": [0, 20_000, 5_000_000, 5_000_000], "thinktime_blocks": [1, 3, 1, 1],
+        "startdelay": [0, 2_000_000_000, 0, 0], "rate": [None, MIB, None, None],
+        "stonewall": [False, False, True, False], "end_fsync": [False, False, True, True],
+        "fsync_on_close": False,
+    }  # fmt: skip
+    spec = fio.FioSpec.model_validate(
+        {**fields, "app_time": 0, "fork_time": 0, "start_time": 0, "idle_time": 0}
+    )
+    assert list(spec.makes()) == [(".", 1, MIB), (".", 1, MIB), (".", 4, MIB // 4), (".", 4, MIB // 4)]
+    assert (spec.total_files, spec.total_bytes) == (10, 4 * MIB)
+    with pytest.raises(ValueError, match="2 values of bs for 3 jobs: give one, or one for each"):
+        fio.FioSpec.model_validate({**spec.inputs(), "numjobs": 3, "bs": [4_096, 8_192]})
+    for bs in (0, 3_000, 6_144):
+        with pytest.raises(
+            ValueError, match=f"bs {bs} B is neither a number of 4 KiB pages nor a part of one"
+        ):
+            fio.FioSpec.model_validate({**spec.inputs(), "bs": bs})
+
+
+JOBS = """\
+; one job after another
+[global]
+rw=write
+size = ${MUCH}
+create_on_open
+fallocate=none
+[first]
+directory=/a
+group_reporting
+[global]
+bs=8k
+[second]
+# its own
+stonewall
+directory=/b
+"""
+
+
+def test_a_job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[global] holds for the jobs below it; a bare option is true; variables are the shell's."""
+    monkeypatch.setenv("MUCH", "2m")
+    path = tmp_path / "jobs.fio"
+    path.write_text(JOBS)
+    fields = fio.parse_command(f"fio {path}")
+    assert (fields["bs"], fields["directories"], fields["stonewall"]) == (
+        [4_096, 8_192], ["/a", "/b"], [False, True],
+    )  # fmt: skip
+    assert (fields["rw"], fields["filesize"], fields["numjobs"]) == ("write", 2 * MIB, 2)
+    path.write_text("rw=write\n[a]\n")
+    with pytest.raises(CommandError, match=r"jobs\.fio:1: 'rw=write' stands before the first section"):
+        fio.parse_command(f"fio {path}")
+    path.write_text("[global]\nrw=write\n")
+    with pytest.raises(CommandError, match="there is no job"):
+        fio.parse_command(f"fio {path}")
+    with pytest.raises(
+        CommandError, match=r"none\.fio: No such file or directory; give one that can be read"
+    ):
+        fio.parse_command("fio none.fio")
 
 
 def test_what_fio_s_jobs_share_and_what_they_do_not() -> None:
@@ -115,7 +206,7 @@ def test_what_fio_s_jobs_share_and_what_they_do_not() -> None:
     assert fio.parse_command(f"{FIO} --readwrite=write --filesize=1m --name=a")["rw"] == "write"
     with pytest.raises(CommandError, match="'cp a b' is not a fio command; it starts with fio"):
         fio.parse_command("cp a b")
-    with pytest.raises(ValueError, match="is no whole number of 4 KiB blocks"):
+    with pytest.raises(ValueError, match="is no whole number of blocks of 4096 B, or of 4 KiB pages"):
         fio.FioSpec(
             rw="write",
             numjobs=1,

@@ -1,0 +1,171 @@
+"""fio's options, on its command line and in its job files.
+
+A job file has sections: ``[global]`` holds for the jobs below it, each other one is a job; a bare option is
+true; ``;`` and ``#`` begin a comment.  Sizes are read with kb_base 1024 (``4k`` is 4096 B), times in the
+unit of their option, whose decimals fio drops; so they are refused.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import SUPPRESS, ArgumentTypeError
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from models.workloads.command_line import CommandError, CommandParser, words_of
+from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
+
+Words = list[str]
+
+
+def jobs_of(line: str) -> list[dict[str, Any]]:
+    """The jobs that a fio command *line* asks for, each with all of its options.
+
+    Raises:
+        CommandError: not a fio command, a job file that cannot be read, an unknown option, or what is not
+        modelled.
+    """
+    program, *words = words_of(line)
+    if program.rsplit("/", 1)[-1] != "fio":
+        raise CommandError(f"{line!r} is not a fio command; it starts with fio")
+    files = [word for word in words if not word.startswith("-")]
+    if files:
+        if len(files) != len(words):
+            raise CommandError("options beside a job file are not modelled; write them into its [global]")
+        sections = [section for name in files for section in _sections(Path(name))]
+    else:
+        sections = _by_job(words)
+    jobs = [vars(_PARSER.parse_args(section)) for section in sections]
+    if not jobs:
+        raise CommandError("there is no job; give each a --name, or a section of its own in a job file")
+    for job in jobs:
+        _settle_size(job)
+    return jobs
+
+
+def _by_job(words: Sequence[str]) -> list[Words]:
+    """For each ``--name`` the options before the first one, and its own."""
+    parts: list[Words] = [[]]
+    for word in words:
+        if word.startswith("--name"):
+            parts.append([])
+        parts[-1].append(word)
+    common, *jobs = parts
+    return [[*common, *job] for job in jobs]
+
+
+def _sections(path: Path) -> Iterator[Words]:
+    """The jobs of a job file, as the words of a command line."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "is no text"
+        raise CommandError(f"the job file {path}: {why}; give one that can be read") from None
+    common: Words = []
+    job: Words | None = None
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line[0] in ";#":
+            continue
+        if line[0] == "[" and line[-1] == "]":
+            if job is not None and job is not common:
+                yield job
+            name = line[1:-1]
+            job = common if name == "global" else [*common, f"--name={name}"]
+        elif job is None:
+            raise CommandError(
+                f"{path}:{number}: {line!r} stands before the first section; begin with [global]"
+            )
+        else:
+            key, equals, value = line.partition("=")
+            value = os.path.expandvars(value.strip())
+            job.append(f"--{key.strip()}={value}" if equals else f"--{key.strip()}")
+    if job is not None and job is not common:
+        yield job
+
+
+def _settle_size(job: dict[str, Any]) -> None:
+    """How long each file is, from --size or --filesize."""
+    filesize, size = job["filesize"], job.pop("size")
+    if filesize is None and size is None:
+        raise CommandError("the size of the files is missing; give --filesize or --size")
+    if filesize is None:
+        job["filesize"] = size // job["nrfiles"]
+    elif size not in (None, filesize * job["nrfiles"]):
+        raise CommandError(
+            "--size differs from nrfiles times --filesize, so that files stay partly empty: not modelled"
+        )
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text}: give a whole number of one or more")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    digits = text.rstrip("kKmMgGtTbBiI")
+    suffix = text[len(digits) :].lower().removesuffix("b")
+    if not digits.isdigit() or suffix not in _SIZES:
+        raise ArgumentTypeError(f"{text}: fio reads sizes such as 4k, 64m or 1g")
+    return int(digits) * _SIZES[suffix]
+
+
+def _time(unit: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+        suffix = text[len(digits) :] or unit
+        if not digits.isdigit() or suffix not in _TIMES:
+            raise ArgumentTypeError(
+                f"{text}: give a whole number with a unit, such as 20ms or 2s; without one it is {unit}"
+            )
+        return int(digits) * _TIMES[suffix]
+
+    return read
+
+
+_SIZES: Final = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": GIB << 10}
+_TIMES: Final = {
+    "us": US, "usec": US, "ms": MS, "msec": MS, "s": S, "sec": S, "m": 60 * S, "h": 3_600 * S,
+    "d": 86_400 * S,
+}  # fmt: skip
+
+
+_FLAG: Final[dict[str, Any]] = {
+    "type": lambda text: text != "0", "nargs": "?", "const": True, "default": False,
+}  # fmt: skip
+
+
+def _parser() -> CommandParser:
+    """Of what changes the meaning, only what is modelled may be chosen; what changes the report only is read
+    and dropped.
+    """
+    parser = CommandParser()
+    add = parser.add_argument
+    add("--name", dest=SUPPRESS, required=True)
+    add("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
+    add("--bs", "--blocksize", dest="bs", type=_size, default=PAGE_BYTES)
+    add("--directory", default=".")
+    add("--nrfiles", type=_positive, default=1)
+    add("--numjobs", type=_positive, default=1)
+    add("--filesize", type=_size)
+    add("--size", type=_size)
+    add("--thinktime", type=_time("us"), default=0)
+    add("--thinktime_blocks", type=_positive, default=1)
+    add("--startdelay", type=_time("s"), default=0)
+    add("--rate", type=_size)
+    add("--stonewall", "--wait_for_previous", **_FLAG)
+    add("--end_fsync", **_FLAG)
+    add("--fsync_on_close", **_FLAG)
+    add("--create_on_open", dest=SUPPRESS, choices=["1"], nargs="?", const="1", required=True)
+    add("--fallocate", dest=SUPPRESS, choices=["none"], required=True)
+    add("--direct", dest=SUPPRESS, choices=["0"])
+    add("--ioengine", dest=SUPPRESS, choices=["sync", "psync", "io_uring", "libaio"])
+    add("--iodepth", dest=SUPPRESS, type=int)
+    for name in ("group_reporting", "thread", "gtod_reduce"):
+        add(f"--{name}", dest=SUPPRESS, nargs="?", const="1")
+    return parser
+
+
+_PARSER: Final = _parser()
