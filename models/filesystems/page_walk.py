@@ -16,12 +16,13 @@ from models.page_cache.pages import Pages, next_dirty, run_alike, start_writebac
 
 # A walk's state: the next page; pages left of wbc->nr_to_write; with "calls_x4", calls left; factors used;
 # pages written.  START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents
-# the file's tree takes.
-PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM = range(8)
+# the file's tree takes, before page BEHIND; NEWEST: the page behind the newest extent.
+PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, BEHIND, NEWEST = range(10)
 # Of the present step alone: its time (ns), pages put under writeback, rows of bios and ranges of blocks,
-# whether it ends in the middle of an allocation, and extents that were given blocks.
-ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS = range(8, 14)
-_STATE: Final = 14
+# whether it ends in the middle of an allocation, extents that were given blocks, and how many neighbours
+# these will join.
+ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS, JOINS = range(10, 17)
+_STATE: Final = 17
 _NOT_YET: Final = -1
 UNCOUNTED: Final = (1 << 63) - 1
 """``at[CALLS]`` of a walk whose budget is in pages."""
@@ -40,14 +41,15 @@ def new_walk(page: int, budget: int) -> NDArray[np.int64]:
     """The state of a walk that begins at *page* and may write *budget* pages."""
     at = np.zeros(_STATE, np.int64)
     at[PAGE] = at[START] = page
-    at[LEFT], at[CALLS], at[UNTIL] = budget, UNCOUNTED, _NOT_YET
+    at[LEFT], at[CALLS], at[BEHIND] = budget, UNCOUNTED, UNCOUNTED
+    at[UNTIL] = at[NEWEST] = _NOT_YET
     return at
 
 
 @compiled
 def begin_step(at: NDArray[np.int64]) -> None:
     """Nothing of this step was done."""
-    at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = at[MAPPED_EXTENTS] = 0
+    at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = at[MAPPED_EXTENTS] = at[JOINS] = 0
 
 
 @compiled

@@ -19,11 +19,11 @@ from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.layout import (
     GROUP_PREALLOC_PAGES,
     LARGEST_WINDOW,
-    LEAF_EXTENTS,
     MAX_REQUEST_PAGES,
     ROOT_EXTENTS,
     STREAM_REQUEST_PAGES,
     Terms,
+    place,
     placed_in,
     walk,
     window,
@@ -34,9 +34,9 @@ from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
 from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
-from models.filesystems.page_walk import LEFT, PAGE, ROOM
+from models.filesystems.page_walk import BEHIND, JOINS, LEFT, PAGE, RANGES, ROOM
 from models.page_cache.accounting import PageCache
-from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike, use_held
+from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike
 from models.seams import UNLIMITED_PAGES, NoSpace, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Task, Wait
@@ -170,7 +170,7 @@ class Ext4(DelallocFilesystem):
     def _log_leaf(self, inode: Ext4Inode, page: int) -> None:
         file = inode.file
         if isinstance(file, Ext4File) and file.leaves:
-            self._journal.log((file.leaf_of(page),))
+            self._journal.log((file.leaves[file.leaf_of(page)].block,))
 
     def _log_extent(self, inode: Ext4Inode, group: int) -> None:
         geometry = self._geometry
@@ -182,6 +182,8 @@ class Ext4(DelallocFilesystem):
         )  # fmt: skip
 
     def _converted(self, inode: Ext4Inode, ranges: int) -> None:
+        if isinstance(inode.file, Ext4File):
+            inode.file.wrote(ranges)
         self._journal.log((self._geometry.inode_block(inode.number),))
 
     def _end_run(self, worker: Thread) -> Wait:
@@ -226,7 +228,6 @@ class Ext4(DelallocFilesystem):
     def _prepare(self, inode: Ext4Inode, at: NDArray[np.int64]) -> None:
         file = inode.file
         assert isinstance(file, Ext4File)
-        at[ROOM] = file.tree_room
         if at[LEFT] != UNLIMITED_PAGES:
             at[LEFT] = max(at[LEFT], awaiting_run(file.pages, at[PAGE], self._rules.bump_pages))
 
@@ -243,8 +244,12 @@ class Ext4(DelallocFilesystem):
         terms = Terms(
             self._mean_map_ns(file), self._page_cost_ns(inode), 1 if self._rules.page_bios else bio_pages
         )
+        page = int(at[PAGE])
+        at[ROOM], at[BEHIND] = room, _ = file.room_at(page)
         ended = walk(file.pages, terms, at, horizon_ns, self._dice.array, bios)
-        file.tree_room = int(at[ROOM])
+        file.took(page, room - int(at[ROOM]), int(at[JOINS]), int(at[RANGES]))
+        if self._workers is None:
+            file.wrote(int(at[RANGES]))
         return int(ended)
 
     def _allocate(self, thread: Thread, inode: Ext4Inode, at: NDArray[np.int64]) -> Steps:
@@ -261,14 +266,14 @@ class Ext4(DelallocFilesystem):
         if not file.pages.states[page] & HELD:
             self._hold(thread.task, inode, file, page, count)
             count = run_alike(file.pages, page, count)
-        at[ROOM] -= use_held(file.pages, page, count)
-        if at[ROOM] < 0:
+        at[ROOM], at[JOINS] = 0, 0
+        place(file.pages, at, page, count)
+        if at[ROOM] and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
             block = int(file.pages.blocks[page])
             leaf, _ = self._find(block // GROUP_BLOCKS if file.leaves else inode.goal_group, 1)
             self._tree_blocks += 1
-            at[ROOM] += LEAF_EXTENTS - (0 if file.leaves else ROOT_EXTENTS)
-            file.leaves.append(leaf)
-        file.tree_room = int(at[ROOM])
+            file.grow(page, leaf)
+        file.took(page, -int(at[ROOM]), int(at[JOINS]), 0)
 
     def _hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """ext4_mb_group_or_file: have blocks held for the *count* pages from *page* on, or for more around

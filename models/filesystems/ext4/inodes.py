@@ -5,15 +5,19 @@ Stands for struct ext4_inode_info and the inode part of struct flex_groups (fs/e
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import deque
 from typing import Final
 
-from models.filesystems.ext4.layout import ROOT_EXTENTS
+from models.filesystems.ext4.layout import LEAF_EXTENTS, ROOT_EXTENTS
 from models.filesystems.files import FileInode, PagedFile
+from models.page_cache.pages import count_extents, last_used
 from models.seams import Wb
 from models.vfs.superblock import MountedSuperblock
 
 GROUP_INODES: Final = 8_192
 FIRST_INODE: Final = 11
+FAR_PAGE: Final = 1 << 62
 
 
 def group_of(number: int) -> int:
@@ -65,18 +69,105 @@ class Ext4Inode(FileInode):
         self.goal_group = goal_group
 
 
+class Leaf:
+    """A block of a file's tree of extents: which, from which page on it has the extents, and how many."""
+
+    __slots__ = ("block", "extents", "page")
+
+    def __init__(self, block: int, page: int, extents: int) -> None:
+        self.block = block
+        self.page = page
+        self.extents = extents
+
+
 class Ext4File(PagedFile):
-    """A file's pages: the leaves of its tree of extents, if that has outgrown the inode, and how many more
-    extents that takes.
+    """A file's pages, and its tree of extents: how many the inode holds or, once it has outgrown that, its
+    leaves in the order of their pages.
+
+    An unwritten extent is one of its own: it joins its neighbours once it is converted.
     """
 
-    __slots__ = ("leaves", "tree_room")
+    __slots__ = ("leaves", "root", "unwritten")
 
     def __init__(self, is_open: bool) -> None:
         super().__init__(0, is_open)
-        self.leaves: list[int] = []
-        self.tree_room = ROOT_EXTENTS
+        self.leaves: list[Leaf] = []
+        self.root = 0
+        self.unwritten: deque[tuple[int, Leaf | None, int]] = deque()
 
     def leaf_of(self, page: int) -> int:
-        """The block of the leaf that has *page*: the leaves share the pages alike."""
-        return self.leaves[min(page * len(self.leaves) // max(self.size, 1), len(self.leaves) - 1)]
+        """Which of the leaves has *page*."""
+        return bisect_right(self.leaves, page, key=_page_of) - 1
+
+    def room_at(self, page: int) -> tuple[int, int]:
+        """How many more extents the tree takes where *page* is, and up to which page."""
+        if not self.leaves:
+            return ROOT_EXTENTS - self.root, FAR_PAGE
+        number = self.leaf_of(page)
+        return LEAF_EXTENTS - self.leaves[number].extents, self._end_of(number)
+
+    def took(self, page: int, extents: int, joins: int, ranges: int) -> None:
+        """So many more extents are where *page* is, for which there was room; they will join so many
+        neighbours once that many more *ranges* are converted.
+        """
+        leaf = self.leaves[self.leaf_of(page)] if self.leaves else None
+        self._count(leaf, extents)
+        if ranges or joins:
+            self.unwritten.append((ranges, leaf, joins))
+
+    def wrote(self, ranges: int) -> None:
+        """So many more ranges are converted, first come, first served."""
+        unwritten = self.unwritten
+        while unwritten and unwritten[0][0] <= ranges:
+            waited, leaf, joins = unwritten.popleft()
+            ranges -= waited
+            self._count(leaf, -joins)
+        if unwritten and ranges:
+            waited, leaf, joins = unwritten[0]
+            unwritten[0] = (waited - ranges, leaf, joins)
+
+    def _count(self, leaf: Leaf | None, extents: int) -> None:
+        if leaf is None and self.leaves:
+            leaf = self.leaves[0]  # which has taken what the inode held
+        if leaf is None:
+            self.root += extents
+        else:
+            leaf.extents += extents
+
+    def grow(self, page: int, block: int) -> None:
+        """ext4_ext_create_new_leaf: *block* becomes a leaf, so that an extent at *page* finds room.
+
+        The first one takes what the inode held; another one what lies behind *page* in the full leaf or, if
+        nothing does, the new extent alone (ext4_ext_split).
+        """
+        if not self.leaves:
+            self.leaves.append(Leaf(block, 0, self.root))
+            return
+        number = self.leaf_of(page)
+        full, moved = self.leaves[number], self._behind(number, page)
+        full.extents -= moved
+        self.leaves.insert(number + 1, Leaf(block, page + 1 if moved else page, moved))
+
+    def has_room_behind(self, page: int) -> bool:
+        """Whether an extent at *page*, behind all in its full leaf, finds room in the next, which has it then
+        (ext4_ext_next_leaf_block).
+        """
+        number = self.leaf_of(page)
+        if number + 1 == len(self.leaves) or self.leaves[number + 1].extents == LEAF_EXTENTS:
+            return False
+        if self._behind(number, page):
+            return False
+        self.leaves[number + 1].page = page
+        return True
+
+    def _behind(self, number: int, page: int) -> int:
+        """How many extents of a leaf lie behind *page*."""
+        return int(count_extents(self.pages, page + 1, min(self._end_of(number), last_used(self.pages) + 1)))
+
+    def _end_of(self, number: int) -> int:
+        """The page behind those of a leaf."""
+        return self.leaves[number + 1].page if number + 1 < len(self.leaves) else FAR_PAGE
+
+
+def _page_of(leaf: Leaf) -> int:
+    return leaf.page

@@ -14,14 +14,18 @@ from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
 from models.filesystems.page_walk import (
+    BEHIND,
     CONVERT,
     DICE,
     DONE,
     ELAPSED,
     GO_ON,
+    JOINS,
     LEFT,
     MAPPED_EXTENTS,
+    NEWEST,
     NO_PAGE,
+    PAGE,
     ROOM,
     begin_step,
     next_page,
@@ -96,6 +100,17 @@ def placed_in(start: int, end: int, page: int, count: int, got: int) -> int:
 
 
 @compiled
+def place(pages: Pages, at: NDArray[np.int64], page: int, count: int) -> None:
+    """*count* delayed pages from *page* on get the blocks held for them, as an unwritten extent: it joins the
+    one before it at once if that is as new, and written neighbours later.
+    """
+    at_once = 1 if page == at[NEWEST] and pages.blocks[page - 1] == pages.blocks[page] - 1 else 0
+    at[JOINS] += 1 - use_held(pages, page, count) - at_once
+    at[ROOM] -= 1 - at_once
+    at[NEWEST] = page + count
+
+
+@compiled
 def walk(
     pages: Pages, terms: Terms, at: NDArray[np.int64], horizon_ns: int, dice: NDArray[np.float64],
     bios: NDArray[np.int64],
@@ -103,20 +118,23 @@ def walk(
     """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it
     stopped.
 
-    Delayed pages with blocks held for them get these; for others the caller has to find some.
+    Delayed pages with blocks held for them get these, as long as the leaf that the step begins in has room
+    for their extents; for others the caller has to find some.
     """
     begin_step(at)
+    first = at[PAGE]
     while at[LEFT] > 0:
         if at[ELAPSED] > horizon_ns:
             return GO_ON
         page = next_page(pages, at, True)
         if page == NO_PAGE:
             return DONE
-        if pages.states[page] == DELAYED | HELD and at[ROOM] > 0 and at[DICE] < len(dice):
+        in_leaf = at[ROOM] > 0 and first <= page < at[BEHIND]
+        if pages.states[page] == DELAYED | HELD and in_leaf and at[DICE] < len(dice):
             at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
             at[DICE] += 1
             at[MAPPED_EXTENTS] += 1
-            at[ROOM] -= use_held(pages, page, run_alike(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
+            place(pages, at, page, run_alike(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
             continue
         if not pages.states[page] & MAPPED:
             return CONVERT

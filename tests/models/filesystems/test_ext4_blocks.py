@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from experiments.config import parse
-from models.filesystems.ext4.inodes import Ext4File
+from models.filesystems.ext4.inodes import FAR_PAGE, Ext4File, Leaf
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS
 from models.machine import build
 from models.page_cache.pages import DELAYED, HELD, MAPPED
@@ -158,12 +158,83 @@ def test_a_full_disk_takes_back_what_is_held() -> None:
         fs._find(0, 32_768)
 
 
-def test_a_file_s_leaves_share_its_pages() -> None:
-    """100 pages on three leaves; what lies behind the end belongs to the last."""
+def apart(*pages: int) -> Ext4File:
+    """A file of 4 000 pages with an extent of one page at each of *pages*, no two of which lie together."""
     file = Ext4File(True)
-    file.make_room(200, 200)
-    file.pages.size[0] = 100
-    file.leaves = [700, 500, 900]
-    assert [file.leaf_of(page) for page in (0, 33, 34, 66, 67, 99, 100, 150)] == [
-        700, 700, 500, 500, 900, 900, 900, 900,
-    ]  # fmt: skip
+    file.make_room(4_000, 4_000)
+    file.pages.size[0] = 4_000
+    for page in pages:
+        file.pages.states[page] = MAPPED
+        file.pages.blocks[page] = 3 * page
+    return file
+
+
+def leaves_of(file: Ext4File) -> list[tuple[int, int, int]]:
+    """Block, first page and extents of each leaf."""
+    return [(leaf.block, leaf.page, leaf.extents) for leaf in file.leaves]
+
+
+def test_the_inode_holds_four_extents_and_then_a_leaf_does() -> None:
+    """With all of its room before; whatever page is next."""
+    file = apart(0, 10, 20, 30)
+    assert file.room_at(5) == (4, FAR_PAGE)
+    file.took(30, 4, 0, 0)
+    assert file.room_at(5) == (0, FAR_PAGE)
+    file.grow(40, 700)
+    assert leaves_of(file) == [(700, 0, 4)]
+    file.took(40, 1, 0, 0)
+    assert file.room_at(2_000) == (335, FAR_PAGE)
+
+
+def test_a_full_leaf_gives_what_lies_behind_a_new_extent() -> None:
+    """340 extents on the even pages from 0 on. One at page 101 moves the 289 behind it; one at 679, behind
+    all, begins a leaf of its own.
+    """
+    file = apart(*range(0, 680, 2))
+    file.leaves = [Leaf(700, 0, 340)]
+    assert file.room_at(101) == (0, FAR_PAGE)
+    assert not file.has_room_behind(101)
+    file.grow(101, 701)
+    assert leaves_of(file) == [(700, 0, 51), (701, 102, 289)]
+    file.took(101, 1, 0, 0)
+    assert (file.room_at(101), file.room_at(102)) == ((288, 102), (51, FAR_PAGE))
+    at_the_end = apart(*range(0, 680, 2))
+    at_the_end.leaves = [Leaf(700, 0, 340)]
+    at_the_end.grow(679, 701)
+    assert leaves_of(at_the_end) == [(700, 0, 340), (701, 679, 0)]
+
+
+def test_an_extent_behind_a_full_leaf_goes_to_the_next_with_room() -> None:
+    """Which has the page from then on; not if it is full, too, nor what lies inside the full one."""
+    file = apart(*range(0, 680, 2), 1_000)
+    file.leaves = [Leaf(700, 0, 340), Leaf(701, 1_000, 1)]
+    assert not file.has_room_behind(101)
+    assert file.has_room_behind(900)
+    assert leaves_of(file) == [(700, 0, 340), (701, 900, 1)]
+    file.leaves[1].extents = 340
+    assert not file.has_room_behind(800)
+
+
+def test_unwritten_extents_join_their_neighbours_once_converted() -> None:
+    """First come, first served, by ranges: three extents that take the place of five in the end."""
+    file = apart(*range(0, 680, 2))
+    file.leaves = [Leaf(700, 0, 300)]
+    file.took(7, 2, 3, 4)
+    file.took(9, 1, 2, 0)
+    file.took(11, 1, 0, 2)
+    assert (file.leaves[0].extents, file.room_at(9)) == (304, (36, FAR_PAGE))
+    file.wrote(3)
+    assert file.leaves[0].extents == 304
+    file.wrote(1)
+    assert file.leaves[0].extents == 299
+    file.wrote(2)
+    assert not file.unwritten
+
+
+def test_what_the_inode_held_joins_in_its_first_leaf() -> None:
+    """If that was made meanwhile."""
+    file = apart(0)
+    file.took(0, 4, 2, 1)
+    file.grow(9, 700)
+    file.wrote(1)
+    assert (file.root, file.leaves[0].extents) == (4, 2)

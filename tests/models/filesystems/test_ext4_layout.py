@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from models.filesystems.ext4.ext4 import _group_in_front, _is_delayed
-from models.filesystems.ext4.layout import MAX_REQUEST_PAGES, Terms, placed_in, walk, window, write_all
+from models.filesystems.ext4.layout import MAX_REQUEST_PAGES, Terms, place, placed_in, walk, window, write_all
 from models.filesystems.page_walk import (
+    BEHIND,
     BIOS,
     CONVERT,
     DICE,
     DONE,
     ELAPSED,
     GO_ON,
+    JOINS,
     LEFT,
     MAPPED_EXTENTS,
     PAGE,
@@ -49,7 +51,8 @@ def begun(page: int = 0, budget: int = 100, room: int = 4) -> Any:
 
 def test_a_walk_takes_what_is_held() -> None:
     """Five pages with blocks held for them, in two runs, one of them next to what is mapped: two allocations
-    of 2 000 and 500 ns, one more extent; seven pages of 3 ns. It stops where nothing is held.
+    of 2 000 and 500 ns, each of which joins a neighbour later; six pages of 3 ns. It stops where nothing is
+    held.
     """
     blocks = {0: 10, 1: 11, 2: 12, 3: 30, 4: 31, 5: 32, 6: 33}
     of, at = file("mhhhhDDd", blocks), begun()
@@ -59,7 +62,31 @@ def test_a_walk_takes_what_is_held() -> None:
     assert at[[ELAPSED, PAGES, WROTE, BIOS, RANGES, MAPPED_EXTENTS, DICE, PAGE]].tolist() == [
         2_000 + 500 + 6 * 3, 6, 6, 2, 2, 2, 2, 7,
     ]  # fmt: skip
-    assert (at[LEFT], at[ROOM]) == (94, 4)
+    assert (at[LEFT], at[ROOM], at[JOINS]) == (94, 2, 2)
+
+
+def test_an_extent_joins_a_new_one_at_once() -> None:
+    """The second allocation goes on where the first ended; its other neighbour is a written one."""
+    of, at = file("dhhm", {1: 11, 2: 12, 3: 13}), begun(page=1)
+    place(of.pages, at, 1, 1)
+    assert (at[ROOM], at[JOINS]) == (3, 0)
+    place(of.pages, at, 2, 1)
+    assert (at[ROOM], at[JOINS]) == (3, 1)
+    of, at = file("dhhm", {1: 11, 2: 22, 3: 13}), begun(page=1)
+    place(of.pages, at, 1, 1)
+    place(of.pages, at, 2, 1)
+    assert (at[ROOM], at[JOINS]) == (2, 0)
+
+
+def test_a_walk_stops_where_its_leaf_ends() -> None:
+    """Before page 2, and at what lies in front of where the step began, after it has wrapped."""
+    of, at = file("h.h", {0: 10, 2: 14}), begun()
+    at[BEHIND] = 2
+    assert walked(of, at) == (CONVERT, [[10, 1]])
+    assert at[PAGE] == 2
+    of, at = file("h.h", {0: 10, 2: 14}), begun(page=1)
+    assert walked(of, at) == (CONVERT, [[14, 1]])
+    assert at[PAGE] == 0
 
 
 def test_what_ends_or_interrupts_a_walk() -> None:
