@@ -240,6 +240,7 @@ class _Builder:
                 costs=costs,
                 device=_device(site, drive.device, name),
                 processors=self._processors,
+                wbt=self._kernel.wbt and drive.queue.wbt,
             )
         return BackingDevice(name, queue, site, ranks)
 

@@ -71,13 +71,15 @@ class MachineSpec(Spec):
 class KernelSpec(Spec):
     """What a kernel version decides, machine and configuration apart; of filesystems, by kind.
 
-    ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags).
+    ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags); ``wbt``:
+    whether there is writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
     name: str
     spinlock: Literal["ticket", "queued"]
     scheduler: SchedulerSpec
     requests: Literal["request_list", "tags"]
+    wbt: bool
     plug: PlugRules
     writeback: WritebackRules
     flusher: AnyFlusher

@@ -120,6 +120,7 @@ class Wb(Protocol):
     nr_dirty: int
     written: int
     dirty_exceeded: bool
+    held_back_ns: int  # when a writer last began to sleep for its sake
 
     @property
     def dirtied(self) -> int:
@@ -371,6 +372,7 @@ class Thread(Protocol):
 
     task: Task
     spent: Spent
+    background: bool  # whether it does background or periodic writeback
 
     def start_plug(self) -> bool:
         """blk_start_plug; False where one is open already: nested plugs are inert."""
@@ -391,10 +393,7 @@ class Thread(Protocol):
         """Submit *bio*, which `merge` refused: elevator, or a request of its own; may sleep."""
 
     def submit_runs(self, queue: Any, bios: Any, segment_pages: int, end_io: Callable[[int], None]) -> Steps:
-        """Submit writes, rows of first block and pages, in order; *end_io* is told how many pages are done.
-
-        Makes the requests and merges of bio by bio, but all at once; full plugs are issued at its end.
-        """
+        """Submit writes, rows of first block and pages, in order; *end_io* is told of pages that are done."""
 
 
 class BlockDevice(Protocol):

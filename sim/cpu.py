@@ -5,9 +5,11 @@ one again when it is woken; who spins (yields SPIN) keeps it.  The kernel's own 
 preempted (preempt=none): it gives way where it asks whether it should, by `cond_resched`.  What runs in user
 mode can be preempted anywhere: `work`.
 
-Free processors cost no event.  A process that sleeps keeps its seat, and with it the interrupts, until
-somebody else needs the processor; threads of the kernel have none.  All processors share one queue; left out:
-a queue for each and how they are balanced, groups, affinity.
+Each processor has a queue of its own.  Who wakes gets the processor that it had last, if that is idle, or any
+idle one; else it waits for the one that it had.  A processor that has nothing to do takes over who waits for
+another, and all look now and then whether somebody has more to do.  Free processors cost no event.  A process
+that sleeps keeps its seat, and with it the interrupts, until somebody else needs a processor; threads of the
+kernel have none.  Left out: groups, affinity, the topology of caches, and where who woke somebody runs.
 """
 
 from __future__ import annotations
@@ -30,15 +32,19 @@ class Processors(Scheduler):
         self._env = env
         self._count = count
         self._rules = rules
+        self._keeps_lag = rules.keeps_lag
         self._dice = dice
         self._rank = env.next_rank()
+        self._runs: list[Task | None] = [None] * count
+        self._queues = [RunQueue(rules) for _ in range(count)]
+        self._waiting = 0  # how many are in these
         self._seats: list[Task | None] = [None] * count
         self._free = list(range(count - 1, -1, -1))  # seats of nobody
         self._seatless = 0  # how many of these are taken by who has no seat
         self._absent: dict[Task, None] = {}  # who sleeps and keeps its seat
-        self._ready = RunQueue(rules)
         self._interruptible: dict[Task, None] = {}  # whose `work` is not over
         self._looks_ns = FAR_NS
+        self._balances = False
         self._idle = count
         self._idle_ns = self._counted_ns = 0
         self._used_ns = 0
@@ -68,7 +74,11 @@ class Processors(Scheduler):
             task.slept_ns[task.waits_for] = task.slept_ns.get(task.waits_for, 0) + slept_ns
             task.waits_for = IDLE
         if self._idle:
-            self._put(task)
+            cpu = task.cpu
+            if cpu < 0 or self._runs[cpu] is not None:
+                cpu = self._runs.index(None)
+            task.virtual_ns = self._queues[cpu].floor_ns
+            self._put(task, cpu)
         else:
             self._queue(task)
             task.awaits = not task.running
@@ -80,8 +90,8 @@ class Processors(Scheduler):
             self._take(task)
             if task.seated:
                 self._absent[task] = None
-            if self.contended:
-                self._hand_out()
+            if self._waiting:
+                self._hand_on(task.cpu)
 
     def leave(self, task: Task) -> None:
         """See `Scheduler.leave`."""
@@ -89,15 +99,15 @@ class Processors(Scheduler):
             self._take(task)
             if task.seated:
                 self._give_up_seat(task)
-            if self.contended:
-                self._hand_out()
+            if self._waiting:
+                self._hand_on(task.cpu)
 
     def work(self, task: Task, ns: int) -> Steps:
         """See `Scheduler.work`."""
         env = self._env
         end_ns = env.now + ns
         self._interruptible[task] = None
-        if self.contended:
+        if self._waiting:
             self._look_later()
         yield ns
         while True:
@@ -113,10 +123,10 @@ class Processors(Scheduler):
 
     def need_resched(self, task: Task) -> bool:
         """See `Scheduler.need_resched`: its slice is over, or the first of those that wait takes over."""
-        if not self.contended:
-            return False
-        ready = self._ready
-        return self._env.now >= self._rules.over_ns(task.since_ns) or ready.takes_over(task)
+        queue = self._queues[task.cpu]
+        return len(queue) > 0 and (
+            self._env.now >= self._rules.over_ns(task.since_ns) or queue.takes_over(task)
+        )
 
     def give_way(self, task: Task) -> Park | None:
         """See `Scheduler.give_way`."""
@@ -170,20 +180,26 @@ class Processors(Scheduler):
             all(task.running != (task in self._absent) for task in seated),
             f"processors: who keeps a seat runs or sleeps: {seated}, {list(self._absent)}",
         )
-        require(not (self._idle and self._ready), "processors: nobody waits beside an idle one")
+        require(
+            self._waiting == sum(map(len, self._queues)),
+            f"processors: who waits is in a queue: {self._waiting} do, {[len(of) for of in self._queues]}",
+        )
+        require(not (self._idle and self._waiting), "processors: nobody waits beside an idle one")
         there_is = self._count * self._env.now
         require(
             self.used_ns + self.idle_ns == there_is,
             f"processors: {there_is} ns are used or idle: {self.used_ns} and {self.idle_ns}",
         )
 
-    def _put(self, task: Task) -> None:
-        """*task* gets an idle processor."""
+    def _put(self, task: Task, cpu: int) -> None:
+        """*task* gets that idle processor."""
         now = self._env.now
         self._idle_ns += self._idle * (now - self._counted_ns)
         self._counted_ns = now
         self._idle -= 1
         self._running_since_ns += now
+        self._runs[cpu] = task
+        task.cpu = cpu
         task.since_ns = now
         task.running = True
         if task.seat >= 0:
@@ -201,17 +217,22 @@ class Processors(Scheduler):
 
     def _take(self, task: Task) -> None:
         """*task* runs no longer."""
-        now = self._env.now
+        now, queue = self._env.now, self._queues[task.cpu]
+        if self._keeps_lag:
+            task.lag_ns = queue.lag_of(task, now) if len(queue) else 0
         self._idle_ns += self._idle * (now - self._counted_ns)
         self._counted_ns = now
         self._idle += 1
         self._running_since_ns -= task.since_ns
         ran_ns = now - task.since_ns
         self._used_ns += ran_ns
+        self._runs[task.cpu] = None
         task.running = False
         task.since_ns = now
         task.ran_ns += ran_ns
         task.virtual_ns += ran_ns if task.weight == NICE_0_LOAD else virtual(ran_ns, task.weight)
+        if not len(queue):
+            queue.floor_ns = task.virtual_ns
         if not task.seated:
             self._seatless -= 1
 
@@ -220,18 +241,18 @@ class Processors(Scheduler):
         self._free.append(task.seat)
         task.seat = -1
 
-    def _virtual_now(self, task: Task) -> int:
-        """The virtual time of one that runs."""
-        return task.virtual_ns + virtual(self._env.now - task.since_ns, task.weight)
-
     def _queue(self, task: Task) -> None:
-        """*task* waits for a processor, and perhaps takes that of the one that is farthest ahead."""
-        runners = [other for other in self._interruptible if other.running]
-        least_ns = min(map(self._virtual_now, runners), default=0)
-        self._ready.add(task, self._env.now, True, least_ns)
-        self.contended = True
-        if runners and self._ready.takes_over(foremost := max(runners, key=self._virtual_now)):
-            self._requeue(foremost)
+        """*task* waits for the processor that it had, or the one with the fewest, and perhaps takes it from
+        who has it.
+        """
+        if task.cpu < 0:
+            task.cpu = min(range(self._count), key=self._length)
+        queue, running = self._queues[task.cpu], self._runs[task.cpu]
+        assert running is not None, "no processor is idle"
+        queue.wakes(task, running, self._env.now)
+        self._add_waiting(1)
+        if running in self._interruptible and queue.takes_over(running):
+            self._requeue(running)
         else:
             self._look_later()
 
@@ -240,32 +261,63 @@ class Processors(Scheduler):
         self._take(task)
         if task.seated:
             self._give_up_seat(task)
-        self._ready.add(task, self._env.now, False, 0)
-        self.contended = True
-        self._hand_out()
+        self._queues[task.cpu].keep(task, self._env.now)
+        self._add_waiting(1)
+        self._hand_on(task.cpu)
 
-    def _hand_out(self) -> None:
-        """Idle processors are given to those that wait."""
-        ready, now = self._ready, self._env.now
-        while self._idle and ready:
-            task = ready.pop()
-            waited_ns = now - task.since_ns
-            task.ready_ns += waited_ns
-            task.waits_for = IDLE
-            if task in self._interruptible:
-                task.put_off_ns += waited_ns
-            self._put(task)
-            if task.awaits:
-                task.awaits = False
-                self._env.resume(task)
-        self.contended = bool(ready)
-        if self.contended:
+    def _hand_on(self, cpu: int) -> None:
+        """An idle processor goes to the first that waits for it or, if nobody does, for the one with the
+        most.
+        """
+        if not len(self._queues[cpu]):
+            longest = max(range(self._count), key=self._length)
+            self._queues[longest].give(self._queues[cpu])
+        task, now = self._queues[cpu].pop(), self._env.now
+        self._add_waiting(-1)
+        waited_ns = now - task.since_ns
+        task.ready_ns += waited_ns
+        task.waits_for = IDLE
+        if task in self._interruptible:
+            task.put_off_ns += waited_ns
+        self._put(task, cpu)
+        if task.awaits:
+            task.awaits = False
+            self._env.resume(task)
+        if self._waiting:
             self._look_later()
 
+    def _add_waiting(self, tasks: int) -> None:
+        self._waiting += tasks
+        self.contended = self._waiting > 0
+        if self.contended and not self._balances and self._rules.balance_ns < FAR_NS:
+            self._balances = True
+            self._env.call_at(self._env.now + self._rules.balance_ns, self._rank, self._balance)
+
+    def _length(self, cpu: int) -> int:
+        return len(self._queues[cpu])
+
+    def _balance(self) -> None:
+        """load_balance: the longest queue gives one of those that wait to the shortest, if that has fewer."""
+        self._balances = False
+        if not self._waiting:
+            return
+        longest = max(range(self._count), key=self._length)
+        shortest = min(range(self._count), key=self._length)
+        if self._length(longest) > self._length(shortest):
+            self._queues[longest].give(self._queues[shortest])
+        self._add_waiting(0)
+        self._look_later()
+
     def _look_later(self) -> None:
-        """Have `_look` called when the first slice is over of those that can be preempted."""
+        """Have `_look` called when the first slice is over of those that can be preempted, and that somebody
+        waits for.
+        """
         rules, now = self._rules, self._env.now
-        over = [rules.over_ns(task.since_ns) for task in self._interruptible if task.running]
+        over = [
+            rules.over_ns(task.since_ns)
+            for task in self._interruptible
+            if task.running and len(self._queues[task.cpu])
+        ]
         if over and min(over) < self._looks_ns:
             self._looks_ns = max(min(over), now)
             self._env.call_at(self._looks_ns, self._rank, self._look)
@@ -275,9 +327,9 @@ class Processors(Scheduler):
         rules, now = self._rules, self._env.now
         self._looks_ns = FAR_NS
         for task in list(self._interruptible):
-            if task.running and rules.over_ns(task.since_ns) <= now and self.contended:
+            if task.running and rules.over_ns(task.since_ns) <= now and len(self._queues[task.cpu]):
                 self._requeue(task)
-        if self.contended:
+        if self._waiting:
             self._look_later()
 
 

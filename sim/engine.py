@@ -114,9 +114,9 @@ class Task(Entry):
     """
 
     __slots__ = (
-        "awaits", "callers", "idle_ns", "interrupted_ns", "name", "on_exit", "owed_ns", "put_off_ns",
-        "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns", "slept_ns", "spin_ns",
-        "spun_ns", "steps", "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
+        "awaits", "callers", "cpu", "idle_ns", "interrupted_ns", "lag_ns", "name", "on_exit", "owed_ns",
+        "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns",
+        "slept_ns", "spin_ns", "spun_ns", "steps", "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -134,13 +134,14 @@ class Task(Entry):
         self.weight = NICE_0_LOAD
         self.running = False
         self.since_ns = self.ran_ns = self.virtual_ns = 0
-        self.ready_ns = self.put_off_ns = self.waking_ns = 0
+        self.ready_ns = self.put_off_ns = self.waking_ns = self.lag_ns = 0
         self.idle_ns = 0
         self.slept_ns: dict[str, int] = {}
         self.waits_for = ABSENT
         self.awaits = False  # whether it is resumed when it gets a processor
         self.seated = False
         self.seat = -1
+        self.cpu = -1  # the processor that it has, or had last
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"

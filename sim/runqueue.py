@@ -1,7 +1,7 @@
-"""The tasks that wait for a processor, and in which order they get one.
+"""The tasks that wait for one processor, and in which order they get it.
 
-Stands for the run queues of the fair class: CFS (kernel/sched/fair.c from 2.6.23) and EEVDF (6.6).  Each
-task has a virtual time, which runs slower the heavier it weighs; the first is who has the earliest virtual
+Stands for a run queue of the fair class: CFS (kernel/sched/fair.c from 2.6.23) and EEVDF (6.6).  Each task
+has a virtual time, which runs slower the heavier it weighs; the first is who has the earliest virtual
 deadline, a slice from its virtual time.
 """
 
@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from sim.engine import NICE_0_LOAD, READY, Task
+from sim.entry import FAR_NS
 
 _STEP: Final = 1.25
 
@@ -32,60 +33,115 @@ def virtual(ran_ns: int, weight: int) -> int:
 class SchedulerRules:
     """How long a task keeps its processor while others wait.
 
-    ``slice_ns``; that a slice is over is noticed at multiples of ``tick_ns`` (0: at once).  ``ahead_ns``: who
-    wakes comes up to so much before the others (CFS: half of sched_latency; EEVDF: its lag, a slice at most).
-    At once it takes the processor of one that is more than ``granularity_ns`` behind it.
+    ``slice_ns``; that a slice is over is noticed at multiples of ``tick_ns`` (0: at once).  All
+    ``balance_ns`` the processors look who has more to do.
+
+    CFS: who wakes comes up to ``ahead_ns`` before the others (half of sched_latency), and takes at once the
+    processor of one that is more than ``granularity_ns`` behind it.  With ``keeps_lag``, EEVDF: who wakes
+    comes as far before the average of all as it was when it fell asleep, by ``most_lag_ns`` at most, and
+    takes the processor of one that is not eligible: that has had more than the average.
     """
 
     slice_ns: int
     tick_ns: int = 0
     ahead_ns: int = 0
     granularity_ns: int = 0
+    keeps_lag: bool = False
+    balance_ns: int = FAR_NS
 
     def over_ns(self, since_ns: int) -> int:
         """When the slice of who runs since then is noticed to be over."""
         end_ns = since_ns + self.slice_ns
         return -(-end_ns // self.tick_ns) * self.tick_ns if self.tick_ns else end_ns
 
+    @property
+    def most_lag_ns(self) -> int:
+        """entity_lag: two slices, or a tick."""
+        return max(2 * self.slice_ns, self.tick_ns)
+
 
 class RunQueue:
-    """Those who wait.  Nobody is more than a little behind or ahead of the others when it comes."""
+    """Those who wait for one processor; ``floor_ns`` is where their virtual times are about, and only
+    grows.
+    """
+
+    __slots__ = ("_number", "_rules", "_waiting", "floor_ns")
 
     def __init__(self, rules: SchedulerRules) -> None:
         self._rules = rules
-        self._waiting: list[tuple[int, int, bool, Task]] = []
-        self._floor_ns = 0  # where the virtual times of all are about: it only grows
+        self._waiting: list[tuple[int, int, int, Task]] = []
         self._number = 0
+        self.floor_ns = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, task: Task, now_ns: int, woke: bool, least_ns: int) -> None:
-        """*task* waits from *now_ns* on, as it *woke* or was made to; who runs is at a virtual time of
-        *least_ns* or later.
+    def wakes(self, task: Task, running: Task, now_ns: int) -> None:
+        """*task* wakes and waits for *running* to give way."""
+        rules, running_ns = self._rules, virtual_now(running, now_ns)
+        first_ns = min((other.virtual_ns for *_, other in self._waiting), default=running_ns)
+        floor_ns = self.floor_ns = max(self.floor_ns, min(running_ns, first_ns))
+        if rules.keeps_lag:
+            others = len(self._waiting) + 1
+            # It pulls the average back: from where that is then, its lag is what it was.
+            average_ns = self._average_ns(running_ns, running.weight) - task.lag_ns // others
+            task.virtual_ns = average_ns - task.lag_ns
+            self._push(task, now_ns, average_ns)
+        else:
+            most_ns = floor_ns + virtual(2 * (rules.slice_ns + rules.tick_ns), task.weight)
+            task.virtual_ns = min(max(task.virtual_ns, floor_ns - rules.ahead_ns), most_ns)
+            self._push(task, now_ns, task.virtual_ns + rules.granularity_ns)
+
+    def keep(self, task: Task, now_ns: int) -> None:
+        """*task* was made to wait, and stays where it is in virtual time."""
+        self._push(task, now_ns, FAR_NS)
+
+    def lag_of(self, task: Task, now_ns: int) -> int:
+        """How far *task*, which runs and falls asleep, is behind the average; who is before it waits until it
+        is not (DELAY_DEQUEUE).
         """
-        task.since_ns, task.waits_for = now_ns, READY
-        rules = self._rules
-        floor_ns = self._floor_ns = max(self._floor_ns, least_ns)
-        most_ns = floor_ns + virtual(2 * (rules.slice_ns + rules.tick_ns), task.weight)
-        task.virtual_ns = min(max(task.virtual_ns, floor_ns - rules.ahead_ns), most_ns)
-        deadline_ns = task.virtual_ns + virtual(rules.slice_ns, task.weight)
-        self._number += 1
-        heappush(self._waiting, (deadline_ns, self._number, woke, task))
+        own_ns = virtual_now(task, now_ns)
+        return min(max(self._average_ns(own_ns, task.weight) - own_ns, 0), self._rules.most_lag_ns)
 
     def pop(self) -> Task:
-        """The first gets a processor."""
+        """The first gets the processor."""
         *_, task = heappop(self._waiting)
-        self._floor_ns = max(self._floor_ns, task.virtual_ns)
         return task
+
+    def give(self, other: RunQueue) -> None:
+        """The first that waits here waits there, as far from the others as it was."""
+        deadline_ns, _, _, task = heappop(self._waiting)
+        moved_ns = other.floor_ns - self.floor_ns
+        task.virtual_ns += moved_ns
+        other._number += 1
+        heappush(other._waiting, (deadline_ns + moved_ns, other._number, FAR_NS, task))
 
     def takes_over(self, task: Task) -> bool:
         """check_preempt_wakeup: whether the first takes the processor of *task*, which was far enough ahead
         when it woke.
         """
-        _, _, woke, first = self._waiting[0]
+        _, _, beyond_ns, first = self._waiting[0]
         ran_ns = first.since_ns - task.since_ns
-        if not woke or ran_ns < 0:
-            return False
-        virtual_ns = task.virtual_ns + virtual(ran_ns, task.weight)
-        return first.virtual_ns + self._rules.granularity_ns < virtual_ns
+        return ran_ns >= 0 and task.virtual_ns + virtual(ran_ns, task.weight) > beyond_ns
+
+    def _average_ns(self, running_ns: int, weight: int) -> int:
+        """avg_vruntime: the mean of the virtual times of who runs and those who wait, by weight."""
+        if not self._waiting:
+            return running_ns
+        whole, weights = running_ns * weight, weight
+        for *_, task in self._waiting:
+            whole += task.virtual_ns * task.weight
+            weights += task.weight
+        return whole // weights
+
+    def _push(self, task: Task, now_ns: int, beyond_ns: int) -> None:
+        """*task* waits, and takes the processor of who is beyond that virtual time."""
+        task.since_ns, task.waits_for = now_ns, READY
+        deadline_ns = task.virtual_ns + virtual(self._rules.slice_ns, task.weight)
+        self._number += 1
+        heappush(self._waiting, (deadline_ns, self._number, beyond_ns, task))
+
+
+def virtual_now(task: Task, now_ns: int) -> int:
+    """The virtual time of one that runs."""
+    return task.virtual_ns + virtual(now_ns - task.since_ns, task.weight)

@@ -220,6 +220,8 @@ class BlockLayer:
             elevator=ElevatorRules(scheduler=scheduler, fifo_batch=16),
             nr_requests=nr_requests,
             driver_depth=depth,
+            write_cache="write back",
+            wbt=False,
         )
         self._rules = PLUG_RULES[era]
         self._site = Site(

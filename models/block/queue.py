@@ -15,6 +15,7 @@ from models.block.merge import bounds_of
 from models.block.pool import POOLS, Pool
 from models.block.runs import Batch
 from models.block.spec import BlockCosts, QueueSpec
+from models.block.wbt import WritebackThrottling
 from models.seams import BlockDevice, Request, Site
 from sim.cpu import Processors
 from sim.laws import require
@@ -48,6 +49,7 @@ class Queue:
         costs: BlockCosts,
         device: BlockDevice,
         processors: Processors,
+        wbt: bool = False,
     ) -> None:
         self._env = site.env
         self._device = device
@@ -55,6 +57,9 @@ class Queue:
         self._depth = spec.driver_depth
         self._batches = device.batches
         self._async, self._sync = (POOLS[pool](site.env, spec.nr_requests) for _ in range(2))
+        self.wbt: WritebackThrottling | None = None
+        if wbt:
+            self.wbt = WritebackThrottling(site.env, spec.nr_requests, spec.write_cache == "write back")
         self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
@@ -105,6 +110,10 @@ class Queue:
             f" {self._depth} are in the driver, {taken} are taken",
         )
         require(min(self._async.count, self._sync.count) >= 0, f"{self.name}: no request is freed twice")
+        require(
+            self.wbt is None or self.wbt.count >= self._async.count,
+            f"{self.name}: writeback throttling counts every buffered write in the queue",
+        )
         self.elevator.check()
 
     def insert(self, requests: list[Request]) -> None:
@@ -118,7 +127,13 @@ class Queue:
 
     def _put(self, request: Request) -> None:
         """Another request has taken *request* in."""
+        self._free(request)
+
+    def _free(self, request: Request) -> None:
+        """Its place in the pool is another's."""
         self.pool(request.sync).free()
+        if self.wbt is not None and not request.sync:
+            self.wbt.done(1)
 
     def insert_batch(self, batch: Batch) -> None:
         """The same for rows: all at once to the driver or, where requests wait, one by one."""
@@ -147,6 +162,8 @@ class Queue:
             for request in batch.requests():
                 self.signals.block_rq_complete.emit(request=request)
         self._async.free(count)
+        if self.wbt is not None:
+            self.wbt.done(count)
         for end_io, pages in batch.ends:
             end_io(pages)
         if self.elevator.waiting:
@@ -174,7 +191,7 @@ class Queue:
         self._processors.interrupt(self.complete_ns)
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)
-        (self._sync if request.sync else self._async).free()
+        self._free(request)
         for bio in request.bios:
             if bio.end_io is not None:
                 bio.end_io(bio.context)

@@ -59,12 +59,17 @@ class ElevatorRules(Spec):
 
 
 class QueueSpec(Spec):
-    """One request queue: its limits, its scheduler, its pool and the driver's depth."""
+    """One request queue: its limits, its scheduler, its pool and the driver's depth.
+
+    ``write_cache`` as in sysfs; ``wbt``: whether wbt_lat_usec is not 0, where the kernel has it.
+    """
 
     limits: QueueLimits
     elevator: ElevatorRules
     nr_requests: Count
     driver_depth: Count
+    write_cache: Literal["write back", "write through"]
+    wbt: bool
 
 
 class BlockCosts(Spec):

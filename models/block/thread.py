@@ -20,6 +20,7 @@ from models.block.pool import Pool
 from models.block.queue import Queue
 from models.block.runs import FLUSHED, Batch, EndIo, PluggedRuns
 from models.block.spec import PlugRules
+from models.block.wbt import WritebackThrottling
 from models.seams import Bio, Request, Thread
 from models.signals import Signals
 from models.spent import Spent
@@ -43,6 +44,7 @@ class BlockThread(Thread):
         "_plug",
         "_runs",
         "_signals",
+        "background",
         "spent",
         "task",
     )
@@ -50,6 +52,7 @@ class BlockThread(Thread):
     def __init__(self, task: Task, rules: PlugRules, signals: Signals) -> None:
         self.task = task
         self.spent = Spent()
+        self.background = False
         self._signals = signals
         # The lists themselves: an unwatched signal then costs one test of an empty list.
         self._on_queue = signals.block_bio_queue.observers
@@ -130,6 +133,10 @@ class BlockThread(Thread):
                 yield queue.lock.section(self.task, queue.insert_ns)
                 return
         pool = queue.pool(bio.sync)
+        if queue.wbt is not None and not bio.sync:
+            while not queue.wbt.room(self.background):
+                yield from self._sleep_for_room(queue.wbt)
+            queue.wbt.count += 1
         if not pool.take(self.task):
             yield from self._sleep_for_request(pool)
         self._tell(IS_NEW, bio)
@@ -155,13 +162,17 @@ class BlockThread(Thread):
                     yield from self.make_request(bio)
             return
         runs, pool, in_hand = self._runs, queue.pool(sync=False), 0
+        wbt = queue.wbt
         while True:
             if self._plug.requests:
                 runs.load(self._plug.requests)
                 self._plug.requests = []
-            made, done, batches = runs.add(
-                queue, bios, segment_pages, end_io, queue.bounds, pool.room + in_hand
-            )
+            room = pool.room + in_hand
+            if wbt is not None:
+                room = min(room, wbt.room(self.background))
+            made, done, batches = runs.add(queue, bios, segment_pages, end_io, queue.bounds, room)
+            if wbt is not None:
+                wbt.count += made
             self._in_rows = runs.held > 0
             pool.count += made - in_hand
             if self._watched():
@@ -174,9 +185,20 @@ class BlockThread(Thread):
             bios = bios[done:]
             if not len(bios):
                 return
+            if wbt is not None and not wbt.room(self.background):
+                yield from self._sleep_for_room(wbt)
+                in_hand = 0
+                continue
             if not pool.take(self.task):
                 yield from self._sleep_for_request(pool)
             in_hand = 1
+
+    def _sleep_for_room(self, wbt: WritebackThrottling) -> Steps:
+        """rq_qos_wait: until some of the writes that are in the queue are complete."""
+        self.before_sleep()
+        wbt.waiters.append(self.task)
+        self.task.waits_for = "wbt"
+        yield PARK
 
     def _sleep_for_request(self, pool: Pool) -> Steps:
         """get_request_wait: until *pool* has one for this thread."""

@@ -91,16 +91,16 @@ _INITIAL_BANDWIDTH: Final = specified(100 * MIB, "mm/backing-dev.c: INIT_BW")
 _HZ: Final = assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000)
 _FAIR: Final = "from memory of kernel/sched/fair.c, which mechanisms.md does not have [R]"
 _CFS: Final = {
+    "algorithm": specified("CFS", "kernel/sched/fair.c from 2.6.23 [R]"),
     "slice_time": assumed(750 * US, f"min_granularity: {_FAIR}", 750 * US, 4 * MS),
     "ahead_time": assumed(3 * MS, f"half of sched_latency, 6 ms: {_FAIR}", 0, 10 * MS),
     "granularity": assumed(MS, f"wakeup_granularity: {_FAIR}", 0, 10 * MS),
 }
 _EEVDF: Final = {
+    "algorithm": specified("EEVDF", "kernel/sched/fair.c from 6.6 [R]"),
     "slice_time": assumed(
         700 * US, f"base_slice: {_FAIR}; ticks hide it, docs/measurements.md G", 700 * US, 3 * MS
     ),
-    "ahead_time": assumed(700 * US, f"its lag, a slice at most: {_FAIR}", 0, 3 * MS),
-    "granularity": measured(0, "docs/measurements.md G: who wakes for a short time runs at once"),
 }
 
 
@@ -112,6 +112,7 @@ def _kernel(
     source: str,
     spinlock: str = "queued",
     requests: str = "tags",
+    wbt: bool = False,
     scheduler: Mapping[str, Given] = _CFS,
     hz: Given = _HZ,
 ) -> dict[str, Any]:
@@ -121,6 +122,7 @@ def _kernel(
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
         "scheduler": {**scheduler, "hz": hz},
         "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
+        "wbt": specified(wbt, "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"),
         "plug": _PLUGS[plug],
         "writeback": {
             "plug_scope": specified(plug_scope, source),
@@ -206,13 +208,13 @@ KERNELS: Final = {
         _ticket("3.11-p13", plug="3.11", plug_scope="slice", source="report P13: the patch"),
         _work("4.3", "4.3", "[V 4.3]"),
         _work("4.9", "4.9", "[V 4.3]"),
-        _work("5.4", "5.4", "[V 4.3, 6.1]"),
-        _work("5.10", "5.10", "[V 4.3, 6.1]"),
-        _work("5.17", "5.17", "[V 6.1]"),
-        _work("6.1", "6.1", "[V 6.1]"),
-        _work("6.14", "6.14", "[V 6.12]", scheduler=_EEVDF),
-        _work("6.17", "6.17", "[V 6.12]", scheduler=_EEVDF),
-        _work("6.18", "6.17", "[V 6.12]", scheduler=_EEVDF, hz=_OF_6_18),
+        _work("5.4", "5.4", "[V 4.3, 6.1]", wbt=True),
+        _work("5.10", "5.10", "[V 4.3, 6.1]", wbt=True),
+        _work("5.17", "5.17", "[V 6.1]", wbt=True),
+        _work("6.1", "6.1", "[V 6.1]", wbt=True),
+        _work("6.14", "6.14", "[V 6.12]", wbt=True, scheduler=_EEVDF),
+        _work("6.17", "6.17", "[V 6.12]", wbt=True, scheduler=_EEVDF),
+        _work("6.18", "6.17", "[V 6.12]", wbt=True, scheduler=_EEVDF, hz=_OF_6_18),
     )
 }
 """The kernels that can be run."""

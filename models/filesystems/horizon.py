@@ -44,7 +44,8 @@ class Horizon:
                 workers = frozenset() if self._workers is None else self._workers.ranks
                 far_ns = env.next_event_ns(elsewhere.union(others, workers, self._bdi.queue.ranks))
                 if self._workers is not None and conversions.busy:
-                    far_ns = min(far_ns, self._workers.end_of(conversions))
+                    # One that waits for a processor is late: it goes on once somebody gives way.
+                    far_ns = min(far_ns, max(self._workers.end_of(conversions), env.now))
         return near_ns - env.now, far_ns - env.now
 
 

@@ -10,20 +10,22 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from models.seams import Inode, Thread
+from models.filesystems.files import FileInode
+from models.seams import Thread
 from models.vfs.superblock import Flight
 from sim.cpu import cond_resched
 from sim.engine import PARK, Environment, Steps, Wait
 
-IoEnd = tuple[Inode, Flight, int]
+IoEnd = tuple[FileInode, Flight, int]
 """An inode, under which flight it went, and how many pages."""
 
 
 class IoEnds:
     """The workqueue of one filesystem, run by *worker*.
 
-    For each file the worker yields what *work* returns, and charges it, then calls *done*. With *unwritten*
-    blocks, its pages are clean only then.
+    For each file the worker yields what *work* returns for its folios, and charges it, then calls *done*.
+    With *unwritten* blocks, its pages are clean only then.  It *gives_way* between two files, or not before
+    all are done.
     """
 
     def __init__(
@@ -32,13 +34,15 @@ class IoEnds:
         worker: Thread,
         unwritten: bool,
         done: Callable[[Any], None],
-        work: Callable[[Thread], Wait],
+        work: Callable[[Thread, int], Wait],
+        gives_way: bool,
     ) -> None:
         self._env = env
         self._worker = worker
         self._unwritten = unwritten
         self._work = work
         self._done = done
+        self._gives_way = gives_way
         self._queue: deque[IoEnd] = deque()
         self._asleep = False
         env.start(worker.task, self._run())
@@ -79,9 +83,9 @@ class IoEnds:
             yield PARK
             while queue:
                 inode, flight, pages = queue.popleft()
-                yield work(worker)
+                yield work(worker, -(-pages // inode.folio_pages))
                 done(inode)
                 if unwritten:
                     flight.end(inode.wb, pages)
-                if (ready := cond_resched(task)) is not None:
+                if self._gives_way and (ready := cond_resched(task)) is not None:
                     yield ready

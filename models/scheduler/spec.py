@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from pydantic import model_validator
+
 from sim.param import Count, Ns, Spec
 from sim.runqueue import SchedulerRules
-from sim.units import S
+from sim.units import MS, S
 
 _MOST_PROCESSORS = 8
 """No more of them count."""
+_BUSY_FACTOR = 16
+"""sd->busy_factor: of the domain's interval, a millisecond for each processor."""
 
 
 class SchedulerSpec(Spec):
     """The fair class, CFS or EEVDF; times as for one processor (with n, they are 1 + log2(n) times as long).
 
-    ``slice_time``: sysctl_sched_min_granularity, or base_slice; ``ahead_time``: how much before the others
-    one that wakes may come (CFS: half of sched_latency; EEVDF: its lag); ``granularity``:
-    sysctl_sched_wakeup_granularity; ``hz``: CONFIG_HZ, since the end of a slice is noticed on ticks.
+    ``slice_time``: sysctl_sched_min_granularity, or base_slice; ``hz``: CONFIG_HZ, since the end of a slice
+    is noticed on ticks.  Of CFS alone: ``ahead_time``, how much before the others one that wakes may come
+    (half of sched_latency), and ``granularity``, sysctl_sched_wakeup_granularity; EEVDF keeps a task's lag.
     """
 
+    algorithm: Literal["CFS", "EEVDF"]
     slice_time: Ns
-    ahead_time: Ns
-    granularity: Ns
+    ahead_time: Ns | None = None
+    granularity: Ns | None = None
     hz: Count
+
+    @model_validator(mode="after")
+    def _check(self) -> SchedulerSpec:
+        if (self.algorithm == "CFS") == (self.ahead_time is None or self.granularity is None):
+            raise ValueError(
+                f"{self.algorithm}: give ahead_time and granularity for CFS, and for no other scheduler"
+            )
+        return self
 
     def rules(self, processors: int) -> SchedulerRules:
         """On a machine of so many *processors* (SCHED_TUNABLESCALING_LOG)."""
@@ -29,6 +44,8 @@ class SchedulerSpec(Spec):
         return SchedulerRules(
             slice_ns=self.slice_time * factor,
             tick_ns=S // self.hz,
-            ahead_ns=self.ahead_time * factor,
-            granularity_ns=self.granularity * factor,
+            ahead_ns=(self.ahead_time or 0) * factor,
+            granularity_ns=(self.granularity or 0) * factor,
+            keeps_lag=self.algorithm == "EEVDF",
+            balance_ns=_BUSY_FACTOR * processors * MS,
         )

@@ -262,6 +262,7 @@ class IoLessThrottle(Throttle):
                 )  # fmt: skip
             # Timers fire on ticks: a pause of n jiffies ends at the n-th tick from the current one.
             until_ns = (self._env.now // jiffy_ns + pause) * jiffy_ns
+            wb.held_back_ns = self._env.now
             yield from sleep(thread.task, until_ns - self._env.now, "throttled")
             dirtier.paused_when = now + pause
             dirtier.nr_dirtied = 0

@@ -60,6 +60,7 @@ class Writeback:
         rules, env = self._rules, self._env
         started_ns = env.now
         pages_left = work.nr_pages
+        thread.background = work.reason in ("background", "periodic")
         plugged = rules.plug_scope == "work" and thread.start_plug()
         quota = rules.quota_pages
         while pages_left > 0 and not (work.reason == "background" and not self.over_background(wb)):

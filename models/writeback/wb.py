@@ -13,6 +13,7 @@ from models.page_cache.bandwidth import WriteBandwidth
 from models.seams import Bandwidth, Inode, Site, Wb
 from models.writeback.spec import WritebackRules
 from models.writeback.work import Work
+from sim.entry import FAR_NS
 from sim.laws import require
 from sim.sync import SpinLock
 
@@ -29,6 +30,7 @@ class WritebackContext(Wb):
         "bandwidth",
         "dirty",
         "dirty_exceeded",
+        "held_back_ns",
         "lock",
         "name",
         "nr_dirty",
@@ -46,6 +48,7 @@ class WritebackContext(Wb):
         self.nr_dirty = 0
         self.written = 0
         self.dirty_exceeded = False
+        self.held_back_ns = -FAR_NS
         cache.wbs.append(self)
 
     @property
@@ -142,3 +145,5 @@ class BackingDevice:
         self.ranks = {site.urgent, *ranks}
         self.elsewhere: frozenset[int] = frozenset()
         self.wbs: list[Wb] = []
+        if queue.wbt is not None:
+            queue.wbt.wbs = self.wbs

@@ -35,11 +35,11 @@ def test_every_row_was_measured_five_times() -> None:
     ("name", "but"),
     [
         ("xfs 32M fs_mark 4k x1", ()),
-        ("xfs 64M fio randwrite 1x4x64m", ()),
+        ("xfs 64M fio randwrite 1x4x64m", ("merges",)),  # 13 130, and 17 300 in the model: 29 to 32 %
         ("xfs 64M fio write 1x4x128m", ()),
         ("xfs 64M fs_mark 4k and fio randwrite", ()),
         ("ext4 32M fs_mark 4k x2", ()),
-        ("ext4 64M fio randwrite 1x4x64m", ("merges",)),  # 542 of 35 500 bios, and 13 in the model
+        ("ext4 64M fio randwrite 1x4x64m", ()),
     ],
 )
 def test_a_run_is_the_kernel_s(name: str, but: tuple[str, ...]) -> None:

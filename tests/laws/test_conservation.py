@@ -143,7 +143,16 @@ def works_unseen(machine: Machine) -> None:
 
 
 def waits_beside_an_idle_one(machine: Machine) -> None:
-    machine.processors._ready.add(machine.env.task("somebody"), 0, True, 0)
+    machine.processors._queues[0].keep(machine.env.task("somebody"), 0)
+    machine.processors._waiting += 1
+
+
+def waits_nowhere(machine: Machine) -> None:
+    machine.processors._waiting += 1
+
+
+def writes_uncounted(machine: Machine) -> None:
+    queue(machine).wbt.count = queue(machine)._async.count - 1
 
 
 def charged_for_nothing(machine: Machine) -> None:
@@ -175,11 +184,13 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (SMALL, "loop-xfs", full_too_early, "it is full when"),
     (SMALL, "loop-xfs", add(lambda m: filesystem(m)._log, "_written", 1), "whole sectors"),
     (SMALL, "loop-ext4", journal_forgets, "blocks are used"),
-    (SMALL, "loop-ext4", add(lambda m: filesystem(m)._journal, "_credits", -1), "more than it had"),
+    (SMALL, "loop-ext4", add(lambda m: filesystem(m)._journal, "_credits", -1_000), "more than it had"),
     (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "one of the pool's"),
     (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|one of the pool's"),
     (PAGED, "loop-xfs", lost_processor, "each seat has one owner"),
     (PAGED, "loop-xfs", waits_beside_an_idle_one, "nobody waits beside an idle one"),
+    (PAGED, "loop-xfs", waits_nowhere, "who waits is in a queue"),
+    (PAGED, "loop-xfs", writes_uncounted, "writeback throttling counts"),
     (PAGED, "loop-xfs", works_unseen, "are used or idle"),
     (PAGED, "loop-xfs", charged_for_nothing, "works, is ready or waits"),
     (PAGED, "loop-xfs", sleeps_unseen, "works, is ready or waits"),

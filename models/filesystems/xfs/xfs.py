@@ -104,7 +104,7 @@ class Xfs(DelallocFilesystem):
         self._ioend_ns = flusher_costs.ioend_ns
         self._ioends = IoEnds(
             site.env, ioend_worker, rules.unwritten, self._log_inode,
-            self._end_run,
+            self._end_run, gives_way=True,
         )  # fmt: skip
         self._names = XfsNames(
             site=site, sb=sb, spec=spec, costs=writer_costs, commit_ns=self._commit_ns, groups=self.groups,
@@ -290,11 +290,12 @@ class Xfs(DelallocFilesystem):
 
     # -- completion ----------------------------------------------------------------------------------------
 
-    def _end_run(self, worker: Thread) -> Wait:
+    def _end_run(self, worker: Thread, folios: int) -> Wait:
         """xfs_end_io for a file of one run."""
+        ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
         worker.spent.commit += self._commit_ns
-        worker.spent.complete += self._ioend_ns
-        return self._log.lock.section(worker.task, self._commit_ns, self._ioend_ns)
+        worker.spent.complete += ends_ns
+        return self._log.lock.section(worker.task, self._commit_ns, ends_ns)
 
     def _log_is_full(self) -> bool:
         return self._log.full

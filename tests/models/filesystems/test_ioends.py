@@ -9,7 +9,9 @@ import pytest
 
 from models.filesystems.ioends import IoEnds
 from models.spent import Spent
-from sim.engine import Environment
+from sim.cpu import Processors
+from sim.engine import Environment, Steps
+from sim.runqueue import SchedulerRules
 
 
 @pytest.mark.parametrize(
@@ -28,10 +30,15 @@ def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[in
     name_of = {f"wb of {name}": name for name in "abcd"}
     worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
     ioends = IoEnds(
-        env, worker, unwritten, lambda inode: done.append((env.now, inode.name)), lambda worker: 100
+        env,
+        worker,
+        unwritten,
+        lambda inode: done.append((env.now, inode.name)),
+        lambda worker, folios: 100 * folios,
+        gives_way=True,
     )
     for pages, (when_ns, name) in enumerate(((0, "a"), (50, "b"), (60, "c"), (500, "d")), 1):
-        inode: Any = SimpleNamespace(name=name, wb=f"wb of {name}")
+        inode: Any = SimpleNamespace(name=name, wb=f"wb of {name}", folio_pages=4)
         env.call_at(when_ns, 9, lambda inode=inode, pages=pages: ioends.end_io((inode, flight, pages)))  # type: ignore[misc]
     env.run()
     assert done == [(100, "a"), (200, "b"), (300, "c"), (600, "d")]
@@ -47,9 +54,50 @@ def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
     ended: list[tuple[int, int]] = []
     flight: Any = SimpleNamespace(end=lambda wb, pages: ended.append((env.now, pages)))
     worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
-    ioends = IoEnds(env, worker, False, lambda inode: done.append(env.now), lambda worker: 100)
-    end_io, inode = ioends.end_io_of(3), SimpleNamespace(wb="wb")
+    ioends = IoEnds(
+        env,
+        worker,
+        False,
+        lambda inode: done.append(env.now),
+        lambda worker, folios: 100 * folios,
+        gives_way=True,
+    )
+    end_io, inode = ioends.end_io_of(3), SimpleNamespace(wb="wb", folio_pages=32)
     for when_ns in (0, 50, 70):
         env.call_at(when_ns, 9, lambda: end_io((inode, flight, 20)))
     env.run()
     assert (ended, done) == ([(70, 20)], [170])
+
+
+@pytest.mark.parametrize(("gives_way", "other_began"), [(True, 100), (False, 600)])
+def test_it_gives_way_between_files_or_not_before_the_end(gives_way: bool, other_began: int) -> None:
+    """One processor: files of one, two and three folios of four pages, 100 each; another thread wakes at 50,
+    and has the processor after the first file, whose worker had its slice, or after the last.
+    """
+    env = Environment()
+    of = Processors(env, 1, SchedulerRules(50), lambda: 0.0)
+    worker: Any = SimpleNamespace(task=of.adopt(env.task("kworker")), spent=Spent())
+    began: list[int] = []
+    done: list[int] = []
+
+    def other() -> Steps:
+        began.append(env.now)
+        yield 10
+
+    ioends = IoEnds(
+        env, worker, True, lambda inode: done.append(env.now), lambda worker, folios: 100 * folios,
+        gives_way=gives_way,
+    )  # fmt: skip
+    flight: Any = SimpleNamespace(end=lambda wb, pages: None)
+    inode: Any = SimpleNamespace(wb="wb", folio_pages=4)
+
+    def ended() -> None:
+        for pages in (1, 5, 12):
+            ioends.end_io((inode, flight, pages))
+
+    env.call_at(0, 9, ended)
+    task = of.adopt(env.task("other"))
+    env.start(task, other(), 50)
+    env.run()
+    ends = [100, 300, 600] if not gives_way else [100, 310, 610]
+    assert (began, done) == ([other_began], ends)

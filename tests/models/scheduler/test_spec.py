@@ -13,12 +13,30 @@ from sim.units import MS, US
 @pytest.mark.parametrize(("processors", "factor"), [(1, 1), (2, 2), (3, 2), (4, 3), (8, 4), (128, 4)])
 def test_times_grow_with_the_logarithm_of_up_to_eight_processors(processors: int, factor: int) -> None:
     """Those of the scheduler, and not the tick."""
-    spec = SchedulerSpec(slice_time=700, ahead_time=300, granularity=100, hz=250)
-    assert spec.rules(processors) == SchedulerRules(700 * factor, 4 * MS, 300 * factor, 100 * factor)
+    spec = SchedulerSpec(algorithm="CFS", slice_time=700, ahead_time=300, granularity=100, hz=250)
+    balance_ns = 16 * MS * processors
+    assert spec.rules(processors) == SchedulerRules(
+        700 * factor, 4 * MS, 300 * factor, 100 * factor, balance_ns=balance_ns
+    )
 
 
 def test_eevdf_came_with_6_6() -> None:
     """The kernel that was measured, on two processors, and CFS on sixteen."""
-    assert KERNELS["6.18"].scheduler.rules(2) == SchedulerRules(1_400 * US, 4 * MS, 1_400 * US, 0)
-    assert KERNELS["6.1"].scheduler.rules(16) == SchedulerRules(3 * MS, MS, 12 * MS, 4 * MS)
+    assert KERNELS["6.18"].scheduler.rules(2) == SchedulerRules(
+        1_400 * US, 4 * MS, keeps_lag=True, balance_ns=32 * MS
+    )
+    assert KERNELS["6.1"].scheduler.rules(16) == SchedulerRules(
+        3 * MS, MS, 12 * MS, 4 * MS, balance_ns=256 * MS
+    )
     assert KERNELS["6.1"].scheduler == KERNELS["2.6.34"].scheduler
+
+
+def test_only_cfs_has_what_eevdf_does_not_know() -> None:
+    """How far ahead who wakes may come, and the granularity."""
+    for algorithm, more in (
+        ("CFS", {}),
+        ("CFS", {"ahead_time": 1}),
+        ("EEVDF", {"ahead_time": 1, "granularity": 1}),
+    ):
+        with pytest.raises(ValueError, match=f"{algorithm}: give ahead_time and granularity for CFS"):
+            SchedulerSpec.model_validate({"algorithm": algorithm, "slice_time": 1, "hz": 250, **more})
