@@ -218,8 +218,9 @@ class Processors(Scheduler):
     def _take(self, task: Task) -> None:
         """*task* runs no longer."""
         now, queue = self._env.now, self._queues[task.cpu]
+        alone = self._waiting == 0 or len(queue) == 0
         if self._keeps_lag:
-            task.lag_ns = queue.lag_of(task, now) if len(queue) else 0
+            task.lag_ns = 0 if alone else queue.lag_of(task, now)
         self._idle_ns += self._idle * (now - self._counted_ns)
         self._counted_ns = now
         self._idle += 1
@@ -231,7 +232,7 @@ class Processors(Scheduler):
         task.since_ns = now
         task.ran_ns += ran_ns
         task.virtual_ns += ran_ns if task.weight == NICE_0_LOAD else virtual(ran_ns, task.weight)
-        if not len(queue):
+        if alone:
             queue.floor_ns = task.virtual_ns
         if not task.seated:
             self._seatless -= 1
