@@ -205,7 +205,8 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
         of.wrong(path, f"is {entry!r}; a table was expected")
         return None
     given = dict(entry)
-    command, start = _plain(given.pop("command", None)), given.pop("start", 0)
+    command = _plain(given.pop("command", None))
+    own = {"start": 0, **{name: given.pop(name) for name in ("start", "memory") if name in given}}
     lines = [command] if isinstance(command, str) else command
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
         of.wrong((*path, "command"), f"is missing; give a command line of {_known_programs()}")
@@ -215,7 +216,7 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
     except CommandError as error:
         of.wrong((*path, "command"), str(error))
         return None
-    return {"start": start, "workload": merged(fields, given)}
+    return {**own, "workload": merged(fields, given)}
 
 
 def _fields_of(lines: list[str]) -> dict[str, Any]:

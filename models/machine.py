@@ -306,8 +306,10 @@ class _Builder:
                 start_ns=program.start,
                 mount_of=self._mount_of,
                 writer=writer,
-                on_end=self._ended,
+                on_end=partial(self._ended, program.memory),
             )
+        if program.memory:
+            env.call_at(program.start, self._site.urgent, partial(self._cache.take, program.memory))
         bdis = {self._mount_of(path).bdi for path in program.workload.directories}
         if len(bdis) == 1:
             bdis.pop().ranks |= ranks
@@ -315,8 +317,9 @@ class _Builder:
     def _mount_of(self, path: str) -> MountedSuperblock:
         return self._superblocks[self._scenario.mount_of(path)]
 
-    def _ended(self) -> None:
-        """A program has ended: after the last, a sync(2) perhaps, and the run is over."""
+    def _ended(self, memory: int) -> None:
+        """A program with so much memory has ended: after the last, a sync(2) perhaps, and the run is over."""
+        self._cache.take(-memory)
         self._running -= 1
         if self._running:
             return

@@ -18,7 +18,8 @@ from models.throttling.spec import AnyThrottling
 from models.vfs.spec import WriteCosts
 from models.workloads.spec import AnyWorkload
 from models.writeback.spec import WritebackCosts, WritebackRules
-from sim.param import Count, Named, Ns, Spec
+from sim.param import Bytes, Count, Named, Ns, Spec
+from sim.units import MIB
 
 
 class PathCosts(Spec):
@@ -115,9 +116,10 @@ class MountSpec(Spec):
 
 
 class ProgramSpec(Spec):
-    """A program that begins at ``start``."""
+    """A program that begins at ``start`` and has so much anonymous ``memory`` until it ends."""
 
     start: Ns
+    memory: Bytes = 0
     workload: AnyWorkload
 
 
@@ -171,6 +173,13 @@ class Scenario(Spec):
                     raise ValueError(
                         f"{what}.filesystems says nothing of {kind}; give {what}.filesystems.{kind}"
                     )
+        taken = sum(program.memory for program in self.programs.values())
+        left = self.machine.memory.memory - self.machine.memory.kernel_reserve - taken
+        if left < MIB:
+            raise ValueError(
+                f"programs: they take {taken} B of memory, which leaves {left} B of the machine's to files;"
+                " give it more, or them less"
+            )
         self._check_disks()
         self._check_files()
         return self

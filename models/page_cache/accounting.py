@@ -1,8 +1,8 @@
 """Dirty accounting and thresholds.
 
 Stands for mm/page-writeback.c (global_dirtyable_memory, global_dirty_limits, account_page_dirtied, the
-end of writeback) and for what inode caches leave to pages.  Left out: cgroups, highmem, other
-consumers of memory, zones.
+end of writeback) and for what inode caches and programs leave to pages.  Left out: cgroups, highmem, zones,
+swap.
 """
 
 from __future__ import annotations
@@ -40,13 +40,16 @@ class PageCache:
         "_room",
         "_slab_bytes",
         "cached_inodes",
+        "total_pages",
         "wbs",
     )
 
     def __init__(self, memory: MemorySpec, limits: DirtyLimits) -> None:
         self._memory_bytes = memory.memory - memory.kernel_reserve
         self._slab_bytes = memory.inode_slab_bytes
-        self._room = self._memory_bytes // (PAGE_BYTES + memory.inode_slab_bytes)
+        self.take(0)
+        self.total_pages = self._memory_bytes // PAGE_BYTES
+        """Memory that the kernel does not keep for itself (vm_total_pages)."""
         # Copies: a spec's own attributes are slow to read.
         self._background_ratio, self._ratio = limits.dirty_background_ratio, limits.dirty_ratio
         self._fixed: Thresholds | None = None
@@ -57,10 +60,10 @@ class PageCache:
         self.cached_inodes = 0
         self.wbs: list[Wb] = []
 
-    @property
-    def total_pages(self) -> int:
-        """Memory that the kernel does not keep for itself (vm_total_pages)."""
-        return self._memory_bytes // PAGE_BYTES
+    def take(self, size: int) -> None:
+        """A program takes *size* bytes of anonymous memory, or gives as many back where it is below 0."""
+        self._memory_bytes -= size
+        self._room = self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
 
     @property
     def dirty(self) -> int:
@@ -99,7 +102,7 @@ class PageCache:
         return self.cached_inodes > self._room
 
     def dirtyable_pages(self) -> int:
-        """Memory that could hold dirty pages: all but the kernel's and the inode caches'.
+        """Memory that could hold dirty pages: all but the kernel's, the programs' and the inode caches'.
 
         Each cached inode brings one page at least; when both no longer fit, reclaim takes
         both at the rate at which they came, so their proportion stays.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,8 @@ from experiments.lives import Kind, kinds_of, lives_of, most_used, uses_of
 from experiments.plots import lives
 from experiments.problems import BadInput
 from experiments.runner import simulate
+from models.spent import Spent, system_ns
+from sim.sync import LockStat
 from sim.units import MIB
 from tests.harness import FIO, loop_config
 
@@ -128,6 +131,36 @@ def test_the_picture_has_a_bar_for_each_kind() -> None:
     assert len(fast.patches) == 2
 
 
+def test_what_was_used_for_which_share() -> None:
+    """Of 1 000 ns on two processors: a lock was held for 300 and handed on for 50; who spun for 100 of its
+    600 used 500; a device's link was used for 250.
+    """
+    spinner, other = (
+        SimpleNamespace(task=SimpleNamespace(name=name, spin_ns=spun))
+        for name, spun in (("a", 100), ("b", 0))
+    )
+    machine: Any = SimpleNamespace(
+        env=SimpleNamespace(now=1_000),
+        processors=SimpleNamespace(
+            count=2, used_ns=1_400, ran_ns=lambda task: {"a": 600, "b": 800}[task.name]
+        ),
+        locks=[SimpleNamespace(name="l", stat=LockStat(hold_ns=300, hand_off_ns=50, wait_ns=999))],
+        queues={"sda": SimpleNamespace(uses=lambda: {"link": 250})},
+        threads=[spinner, other],
+    )
+    assert uses_of(machine) == {
+        "processors": 0.7, "lock l": 0.35, "device sda link": 0.25, "thread a": 0.5, "thread b": 0.8,
+    }  # fmt: skip
+
+
+def test_the_time_of_a_thread_as_time_1_sees_it() -> None:
+    """All paths but the program's own, spinning, and what interrupts took."""
+    spent = Spent()
+    spent.user, spent.create, spent.write = 5, 70, 8
+    task: Any = SimpleNamespace(spin_ns=900, interrupted_ns=4_000)
+    assert system_ns(task, spent) == 4_978
+
+
 COMMANDS = {
     "fs_mark": "fs_mark -S0 -n 200 -s 8192 -L 2 -D 9 -d a -d b",
     "fs_mark 64k": "fs_mark -S0 -k -n 60 -s 65536 -d a -d b",
@@ -196,6 +229,17 @@ def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[
     title, runs = read_runs(out)
     assert told == json.loads(json.dumps(document(title, runs)))
     assert [run["label"] for run in told["runs"]] == ["one", "two"]
+
+
+def test_of_several_replications_the_first_is_explained(tmp_path: Path) -> None:
+    """And each point of a sweep."""
+    outcome: dict[str, Any] = {
+        "variant": "a", "lives": {"t": {"user": 7}}, "uses": {}, "files": 1, "file_bytes": 1,
+    }  # fmt: skip
+    outcomes = [{**outcome, "point": point, "replication": n} for point in (None, 4) for n in (0, 1)]
+    (tmp_path / "case.json").write_text(json.dumps({"title": "t", "outcomes": outcomes}))
+    title, runs = read_runs(tmp_path)
+    assert (title, [(run.label, run.length_ns) for run in runs]) == ("t", [("a", 7), ("a 4", 7)])
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
+from experiments.config import parse
+from experiments.problems import BadInput
 from experiments.scenarios import Inputs, scenario_inputs
 from models.catalogue.filesystems import FILESYSTEMS
 from models.catalogue.machines import MACHINES
+from models.machine import build
 from sim.param import Given, specified
+from sim.units import MIB, MS
 
 FIO = "fio --rw=write --bs=4k --create_on_open=1 --fallocate=none --filesize=1m --name=a"
 FS_MARK = "fs_mark -S0 -n 9 -s 4096 -L 2 -d a"
@@ -202,3 +206,27 @@ def test_a_key_that_nobody_writes_elsewhere_is_written_where_it_is() -> None:
     assert of.written(("a", "b", "c")) == ("x", "c")
     assert of.written(("a", "c")) == ("y", "c")
     assert of.written(("b",)) == ("b",)
+
+
+def test_a_program_has_its_memory_until_it_ends() -> None:
+    """From its start on: of 1 GiB less 300 MiB, a fifth may be dirty, until the second program ends."""
+    text = f"""
+title = "two"
+[scenario]
+machine.like = "loop-vm"
+machine.memory.memory = "1 GiB"
+machine.memory.kernel_reserve = "0 B"
+kernel.like = "6.18"
+filesystem.like = "loop-xfs"
+programs.long = {{ command = "{FIO} --directory=/a", start = "1 s" }}
+programs.short = {{ command = "{FIO} --directory=/b", memory = "300 MiB", start = "10 ms" }}
+"""
+    (case,) = parse(text, "x.toml").cases
+    machine = build(case.scenario, 1)
+    seen: list[int] = []
+    for at_ns in (9 * MS, 10 * MS, 900 * MS):
+        machine.env.call_at(at_ns, 0, lambda: seen.append(machine.cache.dirtyable_pages() * 4_096 // MIB))
+    machine.run()
+    assert seen == [1_024, 724, 1_023]  # the inode that the program left is cached
+    with pytest.raises(BadInput, match="they take 1073741824 B of memory, which leaves 0 B"):
+        parse(text.replace("300 MiB", "1 GiB"), "x.toml")

@@ -83,6 +83,7 @@ def test_each_name_takes_its_time_and_what_it_needs() -> None:
     assert [buffers for _, _, buffers in of.logged] == [
         list(pair) for pair in zip(clusters, blocks, strict=True)
     ]
+    assert (of.spent.write, of.spent.commit) == (129 * 20, 129 * 100)
     assert of.spent.system == of.logged[-1][0] - 129 * 5
     assert [inode.wb for inode in of.made] == list(range(1, 130))  # type: ignore[comparison-overlap]
     assert {(inode.checkpoint, inode.group.number) for inode in of.made} == {(7, 0)}

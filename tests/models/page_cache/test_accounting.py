@@ -11,7 +11,7 @@ from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.writeback.wb import WritebackContext
-from sim.units import MIB
+from sim.units import GIB, MIB, PAGE_BYTES
 
 
 def test_what_is_dirty_anywhere_is_dirty() -> None:
@@ -107,3 +107,22 @@ def test_the_bandwidth_estimate_in_integers() -> None:
     of.update_write(4_097, 8_194, 1_000)
     assert (of.write, of.avg_write) == (2_000, 2_000)
     assert [roundup_pow2(value) for value in (1, 2, 3, 4, 5, 3_000)] == [1, 2, 4, 4, 8, 4_096]
+
+
+def test_what_a_program_takes_cannot_be_dirty() -> None:
+    """docs/measurements.md I: of a GiB, dirty_ratio less may be dirty until it is given back; how often
+    writers look stays.
+    """
+    memory = MemorySpec(memory=4 * GIB, kernel_reserve=0, inode_slab_bytes=4_096)
+    cache = PageCache(memory, DirtyLimits(dirty_background_ratio=10, dirty_ratio=20))
+    pages = 4 * GIB // PAGE_BYTES
+    assert cache.thresholds() == Thresholds(pages // 10, pages // 5)
+    cache.take(GIB)
+    assert cache.thresholds() == Thresholds(3 * pages // 40, 3 * pages // 20)
+    assert cache.total_pages == pages
+    cache.cached_inodes = 3 * pages // 8
+    assert not cache.reclaiming
+    cache.cached_inodes += 1
+    assert cache.reclaiming
+    cache.take(-GIB)
+    assert not cache.reclaiming
