@@ -521,3 +521,73 @@ def test_weights_are_the_kernel_s() -> None:
     for nice, weight in kernel.items():
         assert weight_of(nice) == pytest.approx(weight, rel=0.03)
     assert all(weight_of(a) > weight_of(b) for a, b in pairwise(range(-20, 20)))
+
+
+def test_the_average_is_by_weight() -> None:
+    """One of 2 048 at 30 runs, one of 1 024 at 0 waits: the average is 20, so that the lighter one is owed 20
+    where it runs at 0.
+    """
+    queue = RunQueue(SchedulerRules(100, keeps_lag=True))
+    heavy, light = (Environment().task(name) for name in ("heavy", "light"))
+    heavy.weight, heavy.virtual_ns = 2_048, 30
+    queue.keep(heavy, 0)
+    light.virtual_ns = 0
+    assert queue.lag_of(light, 0) == 20
+
+
+def test_who_was_made_to_wait_takes_nobody_s_processor() -> None:
+    """However far behind it is."""
+    queue = RunQueue(SchedulerRules(100))
+    waiting, running = (Environment().task(name) for name in ("waiting", "running"))
+    waiting.virtual_ns, running.virtual_ns = 0, 10_000
+    queue.keep(waiting, 5)
+    assert not queue.takes_over(running)
+
+
+def test_who_is_moved_stays_as_far_from_the_others() -> None:
+    """A queue at 1 000 gives one at 1 030 to a queue at 50."""
+    one, other = RunQueue(SchedulerRules(100)), RunQueue(SchedulerRules(100))
+    one.floor_ns, other.floor_ns = 1_000, 50
+    task = Environment().task("moved")
+    task.virtual_ns = 1_030
+    one.keep(task, 0)
+    one.give(other)
+    assert (len(one), len(other), task.virtual_ns) == (0, 1, 80)
+
+
+def test_who_wakes_gets_the_processor_that_it_had_if_that_is_idle() -> None:
+    """The second of two, although the first is idle, too."""
+    env = Environment()
+    of = processors(env, 2)
+    had: list[int] = []
+
+    def body(ns: int) -> Callable[[Task], Steps]:
+        def run(task: Task) -> Steps:
+            yield 5
+            yield from sleep(task, ns, "a pause")
+            had.append(task.cpu)
+
+        return run
+
+    start(env, of, body(100))
+    start(env, of, body(50))
+    env.run()
+    assert had == [1, 0]
+
+
+def test_a_processor_remembers_how_far_its_tasks_are() -> None:
+    """One ran alone until 100; another runs from then on. At 150 the first is 50 behind, and takes over."""
+    env = Environment()
+    of = processors(env, 1, SchedulerRules(10**6, ahead_ns=1_000, granularity_ns=40))
+    ended: list[int] = []
+
+    def first(task: Task) -> Steps:
+        yield from of.work(task, 100)
+        yield from sleep(task, 50, "a pause")
+        yield from of.work(task, 10)
+        ended.append(env.now)
+
+    start(env, of, first)
+    start(env, of, lambda task: of.work(task, 500), at=100)
+    env.run()
+    assert ended == [160]

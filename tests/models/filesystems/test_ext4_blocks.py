@@ -190,7 +190,7 @@ def test_a_full_leaf_gives_what_lies_behind_a_new_extent() -> None:
     """340 extents on the even pages from 0 on. One at page 101 moves the 289 behind it; one at 679, behind
     all, begins a leaf of its own.
     """
-    file = apart(*range(0, 680, 2))
+    file = apart(*range(0, 680, 2), 101)
     file.leaves = [Leaf(700, 0, 340)]
     assert file.room_at(101) == (0, FAR_PAGE)
     assert not file.has_room_behind(101)
@@ -198,7 +198,7 @@ def test_a_full_leaf_gives_what_lies_behind_a_new_extent() -> None:
     assert leaves_of(file) == [(700, 0, 51), (701, 102, 289)]
     file.took(101, 1, 0, 0)
     assert (file.room_at(101), file.room_at(102)) == ((288, 102), (51, FAR_PAGE))
-    at_the_end = apart(*range(0, 680, 2))
+    at_the_end = apart(*range(0, 680, 2), 679)
     at_the_end.leaves = [Leaf(700, 0, 340)]
     at_the_end.grow(679, 701)
     assert leaves_of(at_the_end) == [(700, 0, 340), (701, 679, 0)]

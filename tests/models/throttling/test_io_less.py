@@ -191,8 +191,10 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
     task = env.task("writer")
     dirtier = throttle.dirtier()
     dirtier.nr_dirtied = 1_000
+    env.now, counts.held_back_ns = 7, -1
     env.start(task, throttle.balance(SimpleNamespace(task=task, spent=Spent()), counts, dirtier))  # type: ignore[arg-type]
     env.run()
+    assert counts.held_back_ns == 7, "when the pause began"
     ratelimit = 25_600 * throttle.controls[counts].position_ratio(LIMITS) >> 10
     assert ratelimit == pytest.approx(25_600, rel=0.01)
     assert told == [
