@@ -459,3 +459,22 @@ def test_a_slower_machine_makes_the_program_s_own_time_longer() -> None:
     each = 100 + 40 + 100 + (80 + 120) + 1_000 + 12 + 5
     assert [line.end_ns for line in program.iterations] == [1_000 + each, 1_000 + each + 60 + each]
     assert (program.user_ns, program.system_ns) == (2 * 80, 2 * 120)
+
+
+def test_what_a_job_of_fio_is_told() -> None:
+    """Blocks of 8 KiB at 4 MiB a second are 1/512 s apart; parts of a page; pauses, delays and fsync as they
+    are.
+    """
+    stage = Stage()
+    spec = FioSpec(
+        rw="write", numjobs=2, directories=("/a",), nrfiles=1, filesize=8 * PAGE, bs=(2 * PAGE, PAGE // 4),
+        rate=(4 * KIB * KIB, None), thinktime=(0, 5), thinktime_blocks=3, startdelay=7, stonewall=(False, True),
+        end_fsync=(True, False), app_time=10, fork_time=0, start_time=0, idle_time=0,
+    )  # fmt: skip
+    first, second = fio(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)._jobs
+    assert first._replace(orders=()) == Job(
+        "/a", (), 8, call_pages=2, app_ns=10, period_ns=S // 512, think_calls=3, delay_ns=7, fsyncs=True
+    )
+    assert second._replace(orders=()) == Job(
+        "/a", (), 32, calls_a_page=4, app_ns=10, think_ns=5, think_calls=3, delay_ns=7, after_others=True
+    )
