@@ -468,8 +468,8 @@ def test_what_a_job_of_fio_is_told() -> None:
     stage = Stage()
     spec = FioSpec(
         rw="write", numjobs=2, directories=("/a",), nrfiles=1, filesize=8 * PAGE, bs=(2 * PAGE, PAGE // 4),
-        rate=(4 * KIB * KIB, None), thinktime=(0, 5), thinktime_blocks=3, startdelay=7, stonewall=(False, True),
-        end_fsync=(True, False), app_time=10, fork_time=0, start_time=0, idle_time=0,
+        rate=(4 * KIB * KIB, None), thinktime=(0, 5), thinktime_blocks=3, startdelay=7,
+        stonewall=(False, True), end_fsync=(True, False), app_time=10, fork_time=0, start_time=0, idle_time=0,
     )  # fmt: skip
     first, second = fio(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)._jobs
     assert first._replace(orders=()) == Job(
