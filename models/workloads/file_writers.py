@@ -19,7 +19,7 @@ from models.vfs.sync import fsync
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
 from sim.cpu import cond_resched, sleep, work
-from sim.engine import PARK, Steps, Task
+from sim.engine import PARK, Steps
 from sim.units import MS, S
 
 BURST: Final = 256
@@ -66,9 +66,9 @@ class Job(NamedTuple):
 
     A call writes *call_pages*, or a page takes *calls_a_page*; a file gets *length* pages, or parts that one
     call writes.  The program itself takes *app_ns* of user time around each call.  After *think_calls* the
-    process sleeps for *think_ns*; no call begins sooner than *period_ns* after the one before it should have.
-    It begins *delay_ns* after the first could, *after_others* that have begun are over, and *fsyncs* its
-    files before it closes them.
+    process pauses for *think_ns*; no call begins sooner than *period_ns* after the one before it should have;
+    what is shorter than *spin_ns* it spins through, else it sleeps.  It begins *delay_ns* after the first
+    could, *after_others* that have begun are over, and *fsyncs* its files before it closes them.
     """
 
     directory: str
@@ -83,6 +83,7 @@ class Job(NamedTuple):
     delay_ns: int = 0
     after_others: bool = False
     fsyncs: bool = False
+    spin_ns: int = 0
 
 
 class FileWriters:
@@ -215,15 +216,22 @@ class FileWriters:
             if (ready := cond_resched(task)) is not None:
                 yield ready
             if not done % job.call_pages:
-                yield from self._pause(job, task, done // job.call_pages, began_ns, done < total)
+                yield from self._pause(job, thread, done // job.call_pages, began_ns, done < total)
 
-    def _pause(self, job: Job, task: Task, calls: int, began_ns: int, goes_on: bool) -> Steps:
+    def _pause(self, job: Job, thread: Thread, calls: int, began_ns: int, goes_on: bool) -> Steps:
         """What a process sleeps for after so many calls."""
         if job.think_ns and not calls % job.think_calls:
-            yield from sleep(task, job.think_ns, "a pause")
+            yield from self._rest(job, thread, job.think_ns)
         ahead_ns = began_ns + calls * job.period_ns - self._env.now
         if job.period_ns and goes_on and ahead_ns > 0:
-            yield from sleep(task, ahead_ns, "a pause")
+            yield from self._rest(job, thread, ahead_ns)
+
+    def _rest(self, job: Job, thread: Thread, ns: int) -> Steps:
+        if ns >= job.spin_ns:
+            yield from sleep(thread.task, ns, "a pause")
+        else:
+            thread.spent.user += ns
+            yield from work(thread.task, ns)
 
     def _write(
         self, job: Job, thread: Thread, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]

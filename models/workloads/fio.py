@@ -35,7 +35,8 @@ class FioSpec(WorkloadSpec):
     one for each, as is the place of a job in ``directories``.
 
     ``app_time``: user time of fio itself per write; ``fork_time``: of each job; ``start_time`` and
-    ``idle_time``: how long fio works and sleeps before its first job.
+    ``idle_time``: how long fio works and sleeps before its first job; ``spin_time``: pauses that are shorter
+    are spun through (usec_sleep).
     """
 
     programs: ClassVar = ("fio",)
@@ -43,6 +44,9 @@ class FioSpec(WorkloadSpec):
         "app_time": measured(300, "docs/measurements.md H: user time per write"),
         "start_time": measured(165 * MS, "docs/measurements.md H: processor time of a fio that writes 4 KiB"),
         "idle_time": measured(115 * MS, "docs/measurements.md H: wall time of it, less its processor time"),
+        "spin_time": assumed(
+            100 * US, "the longest of ten nanosleeps of 1 us: docs/measurements.md I", 60 * US, 300 * US
+        ),
         "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
     }
     kind: Literal["fio"] = "fio"
@@ -62,6 +66,7 @@ class FioSpec(WorkloadSpec):
     fork_time: Ns
     start_time: Ns
     idle_time: Ns
+    spin_time: Ns
 
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
@@ -191,6 +196,7 @@ def _job(site: Site, spec: FioSpec, number: int, app_ns: int) -> Job:
         delay_ns=spec.of_job("startdelay", number),
         after_others=spec.of_job("stonewall", number),
         fsyncs=fsyncs,
+        spin_ns=spec.spin_time,
     )
 
 

@@ -162,6 +162,7 @@ def fio(jobs: int, nrfiles: int, filesize: int, rw: str = "randwrite") -> dict[s
         "fork_time": 150_000,
         "start_time": 0,
         "idle_time": 0,
+        "spin_time": 0,
     }
 
 

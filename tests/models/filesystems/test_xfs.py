@@ -318,7 +318,7 @@ def fio_scenario(
     filesystem = {**LOOP_XFS.inputs(), "agcount": agcount}
     workload = {
         "kind": "fio", "rw": rw, "numjobs": jobs, "directories": jobs, "nrfiles": nrfiles, "filesize": size,
-        "app_time": 750, "fork_time": 150_000, "start_time": 0, "idle_time": 0,
+        "app_time": 750, "fork_time": 150_000, "start_time": 0, "idle_time": 0, "spin_time": 0,
     }  # fmt: skip
     return Scenario.model_validate(
         one_of_each(LOOP_MACHINE.inputs(), kernel_with(dirty), filesystem, workload, sync_after=True)

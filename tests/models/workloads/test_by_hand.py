@@ -268,6 +268,19 @@ def test_a_rate_is_held_to_the_first_call() -> None:
     assert stage.ended == [begins + 212]
 
 
+def test_a_short_pause_is_spun_through() -> None:
+    """88 after each of three writes but the last, in user time; one of 100 would be slept through."""
+    stage = Stage()
+    job = Job("/d", [sequential()], 3, period_ns=100, spin_ns=89)
+    writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    assert writers.user_ns == 2 * 88
+    stage = Stage()
+    writers = FileWriters(jobs=[job._replace(spin_ns=88)], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    assert writers.user_ns == 0
+
+
 def test_jobs_begin_late_or_after_others() -> None:
     """The parent looks every 100 ms: one that waits for 150 begins at 200; one after it, which waits for
     those that run, when these are over.
@@ -315,7 +328,7 @@ def test_what_fio_and_dd_start() -> None:
     stage = Stage()
     spec = FioSpec(
         rw=("randwrite", "write", "randwrite"), numjobs=3, directories=("/a", "/b", "/c"), nrfiles=2,
-        filesize=8 * PAGE, app_time=10, fork_time=100, start_time=0, idle_time=0,
+        filesize=8 * PAGE, app_time=10, fork_time=100, start_time=0, idle_time=0, spin_time=0,
     )  # fmt: skip
     writers = fio(spec=spec, program_scale=1.5, start_ns=3, **stage.parts)
     assert stage.names == ["job 0", "job 1", "job 2"]
@@ -470,11 +483,30 @@ def test_what_a_job_of_fio_is_told() -> None:
         rw="write", numjobs=2, directories=("/a",), nrfiles=1, filesize=8 * PAGE, bs=(2 * PAGE, PAGE // 4),
         rate=(4 * KIB * KIB, None), thinktime=(0, 5), thinktime_blocks=3, startdelay=7,
         stonewall=(False, True), end_fsync=(True, False), app_time=10, fork_time=0, start_time=0, idle_time=0,
+        spin_time=89,
     )  # fmt: skip
     first, second = fio(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)._jobs
     assert first._replace(orders=()) == Job(
-        "/a", (), 8, call_pages=2, app_ns=10, period_ns=S // 512, think_calls=3, delay_ns=7, fsyncs=True
+        "/a",
+        (),
+        8,
+        call_pages=2,
+        app_ns=10,
+        period_ns=S // 512,
+        think_calls=3,
+        delay_ns=7,
+        fsyncs=True,
+        spin_ns=89,
     )
     assert second._replace(orders=()) == Job(
-        "/a", (), 32, calls_a_page=4, app_ns=10, think_ns=5, think_calls=3, delay_ns=7, after_others=True
+        "/a",
+        (),
+        32,
+        calls_a_page=4,
+        app_ns=10,
+        think_ns=5,
+        think_calls=3,
+        delay_ns=7,
+        after_others=True,
+        spin_ns=89,
     )

@@ -141,7 +141,14 @@ def test_every_option_of_a_job_may_be_its_own() -> None:
         "fsync_on_close": False,
     }  # fmt: skip
     spec = fio.FioSpec.model_validate(
-        {**fields, "app_time": 0, "fork_time": 0, "start_time": 0, "idle_time": 0}
+        {
+            **fields,
+            "app_time": 0,
+            "fork_time": 0,
+            "start_time": 0,
+            "idle_time": 0,
+            "spin_time": 0,
+        }
     )
     assert list(spec.makes()) == [(".", 1, MIB), (".", 1, MIB), (".", 4, MIB // 4), (".", 4, MIB // 4)]
     assert (spec.total_files, spec.total_bytes) == (10, 4 * MIB)
@@ -217,6 +224,7 @@ def test_what_fio_s_jobs_share_and_what_they_do_not() -> None:
             fork_time=0,
             start_time=0,
             idle_time=0,
+            spin_time=0,
         )
 
 
