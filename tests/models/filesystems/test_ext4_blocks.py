@@ -13,7 +13,8 @@ from models.filesystems.ext4.mballoc import GROUP_BLOCKS
 from models.machine import build
 from models.page_cache.pages import DELAYED, HELD, MAPPED
 from models.seams import NoSpace
-from tests.harness import loop_config, only
+from models.spent import Spent
+from tests.harness import FIO, loop_config, only
 
 
 def ext4(kernel: str = "6.18", processors: int = 2) -> Any:
@@ -238,3 +239,41 @@ def test_what_the_inode_held_joins_in_its_first_leaf() -> None:
     file.grow(9, 700)
     file.wrote(1)
     assert (file.root, file.leaves[0].extents) == (4, 2)
+
+
+def test_one_call_may_convert_what_several_steps_wrote() -> None:
+    """Five ranges are all of the first four and one of the next two."""
+    file = apart(0)
+    file.leaves = [Leaf(700, 0, 100)]
+    file.took(7, 1, 3, 4)
+    file.took(9, 1, 2, 2)
+    file.wrote(5)
+    assert (file.leaves[0].extents, list(file.unwritten)) == (99, [(1, file.leaves[0], 2)])
+
+
+def test_a_run_converts_all_that_it_wrote() -> None:
+    """The leaves of a random file then have the extents that it lies in, within those that were rewritten
+    before they were converted.
+    """
+    command = f"{FIO} --rw=randwrite --filesize=24m --nrfiles=2 --name=a"
+    (case,) = parse(loop_config(command, dirty_mib=8, filesystem="loop-ext4"), "x.toml").cases
+    machine = build(case.scenario, 1)
+    machine.run()
+    for file in only(machine.mounts).filesystem.layouts():
+        assert len(file.leaves) > 4
+        assert not file.unwritten
+        assert abs(sum(leaf.extents for leaf in file.leaves) - file.extent_count()) <= 2
+
+
+def test_a_file_of_one_run_ends_each_of_its_folios() -> None:
+    """On the desk, 500 ns for each after the first."""
+    text = loop_config("fs_mark -S0 -n 1 -s 4096 -L 2 -d a", dirty_mib=64).replace("loop-vm", "desk-vm")
+    for filesystem, cost, each in (("ext4", 3_300, 500), ("xfs", 3_600, 350)):
+        (case,) = parse(text.replace("loop-xfs", f"desk-{filesystem}"), "x.toml").cases
+        machine = build(case.scenario, 1)
+        found: Any = only(machine.mounts).filesystem
+        worker: Any = SimpleNamespace(task=machine.env.task("kworker"), spent=Spent())
+        for folios in (1, 4):
+            worker.spent.complete = 0
+            found._end_run(worker, folios)
+            assert worker.spent.complete == cost + each * (folios - 1)
