@@ -271,8 +271,7 @@ class Processors(Scheduler):
         most.
         """
         if not len(self._queues[cpu]):
-            longest = max(range(self._count), key=self._length)
-            self._queues[longest].give(self._queues[cpu])
+            self._move(max(range(self._count), key=self._length), cpu)
         task, now = self._queues[cpu].pop(), self._env.now
         self._add_waiting(-1)
         waited_ns = now - task.since_ns
@@ -305,9 +304,17 @@ class Processors(Scheduler):
         longest = max(range(self._count), key=self._length)
         shortest = min(range(self._count), key=self._length)
         if self._length(longest) > self._length(shortest):
-            self._queues[longest].give(self._queues[shortest])
+            self._move(longest, shortest)
         self._add_waiting(0)
         self._look_later()
+
+    def _move(self, longest: int, shortest: int) -> None:
+        """One that waits for a processor waits for another."""
+        for cpu in (longest, shortest):
+            running = self._runs[cpu]
+            if running is not None:
+                self._queues[cpu].go_on(running, self._env.now)
+        self._queues[longest].give(self._queues[shortest])
 
     def _look_later(self) -> None:
         """Have `_look` called when the first slice is over of those that can be preempted, and that somebody

@@ -78,12 +78,12 @@ class RunQueue:
 
     def wakes(self, task: Task, running: Task, now_ns: int) -> None:
         """*task* wakes and waits for *running* to give way."""
-        rules, running_ns = self._rules, virtual_now(running, now_ns)
-        first_ns = min((other.virtual_ns for *_, other in self._waiting), default=running_ns)
-        floor_ns = self.floor_ns = max(self.floor_ns, min(running_ns, first_ns))
+        self.go_on(running, now_ns)
+        rules, floor_ns = self._rules, self.floor_ns
         if rules.keeps_lag:
             others = len(self._waiting) + 1
             # It pulls the average back: from where that is then, its lag is what it was.
+            running_ns = virtual_now(running, now_ns)
             average_ns = self._average_ns(running_ns, running.weight) - task.lag_ns // others
             task.virtual_ns = average_ns - task.lag_ns
             self._push(task, now_ns, average_ns)
@@ -91,6 +91,12 @@ class RunQueue:
             most_ns = floor_ns + virtual(2 * (rules.slice_ns + rules.tick_ns), task.weight)
             task.virtual_ns = min(max(task.virtual_ns, floor_ns - rules.ahead_ns), most_ns)
             self._push(task, now_ns, task.virtual_ns + rules.granularity_ns)
+
+    def go_on(self, running: Task, now_ns: int) -> None:
+        """update_min_vruntime: *running* has run until now."""
+        running_ns = virtual_now(running, now_ns)
+        first_ns = min((other.virtual_ns for *_, other in self._waiting), default=running_ns)
+        self.floor_ns = max(self.floor_ns, min(running_ns, first_ns))
 
     def keep(self, task: Task, now_ns: int) -> None:
         """*task* was made to wait, and stays where it is in virtual time."""
@@ -109,7 +115,7 @@ class RunQueue:
         return task
 
     def give(self, other: RunQueue) -> None:
-        """The first that waits here waits there, as far from the others as it was."""
+        """The first that waits here waits there, as far from the others as it was; both have gone on."""
         deadline_ns, _, _, task = heappop(self._waiting)
         moved_ns = other.floor_ns - self.floor_ns
         task.virtual_ns += moved_ns

@@ -13,7 +13,9 @@ from sim.units import MS, S
 _MOST_PROCESSORS = 8
 """No more of them count."""
 _BUSY_FACTOR = 16
-"""sd->busy_factor: of the domain's interval, a millisecond for each processor."""
+"""sd->busy_factor: of the domain's interval, a millisecond for each processor; less a tick, so that no
+interval is a multiple of another (get_sd_balance_interval).
+"""
 
 
 class SchedulerSpec(Spec):
@@ -40,12 +42,12 @@ class SchedulerSpec(Spec):
 
     def rules(self, processors: int) -> SchedulerRules:
         """On a machine of so many *processors* (SCHED_TUNABLESCALING_LOG)."""
-        factor = min(processors, _MOST_PROCESSORS).bit_length()
+        factor, tick_ns = min(processors, _MOST_PROCESSORS).bit_length(), S // self.hz
         return SchedulerRules(
             slice_ns=self.slice_time * factor,
-            tick_ns=S // self.hz,
+            tick_ns=tick_ns,
             ahead_ns=(self.ahead_time or 0) * factor,
             granularity_ns=(self.granularity or 0) * factor,
             keeps_lag=self.algorithm == "EEVDF",
-            balance_ns=_BUSY_FACTOR * processors * MS,
+            balance_ns=max(1, _BUSY_FACTOR * processors * MS // tick_ns - 1) * tick_ns,
         )

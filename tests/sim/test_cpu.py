@@ -303,9 +303,11 @@ def test_an_idle_processor_takes_over_who_waits_for_another() -> None:
 
 
 def test_queues_are_balanced_now_and_then() -> None:
-    """Three busy loops on two processors: all 10 ms one that waits goes to the other queue."""
+    """Three busy loops on two processors: all 9 ms one that waits goes to the other queue; were that an even
+    number of slices, it would be the same one each time.
+    """
     env = Environment()
-    of = processors(env, 2, SchedulerRules(1 * MS, balance_ns=10 * MS))
+    of = processors(env, 2, SchedulerRules(1 * MS, balance_ns=9 * MS))
     tasks = [start(env, of, lambda task: of.work(task, S)) for _ in range(3)]
     env.call_at(90 * MS, 0, env.halt)
     env.run()
@@ -591,3 +593,30 @@ def test_a_processor_remembers_how_far_its_tasks_are() -> None:
     start(env, of, lambda task: of.work(task, 500), at=100)
     env.run()
     assert ended == [160]
+
+
+@pytest.mark.parametrize("kernel", ["6.18", "6.1"])
+def test_who_ran_alone_for_long_is_not_made_to_wait_for_it(kernel: str) -> None:
+    """A busy loop has the first processor for 10 s; then two want the second, one of which has to be moved.
+    Each gets its two thirds from then on, to an eighth.
+    """
+    env = Environment()
+    of = processors(env, 2, KERNELS[kernel].scheduler.rules(2))
+
+    def late(task: Task) -> Steps:
+        yield from of.work(task, MS)
+        yield from sleep(task, 10 * S, "a pause")
+        yield from of.work(task, 100 * S)
+
+    bodies = [
+        (lambda task: of.work(task, 100 * S), 0),
+        (late, 1),
+        (lambda task: of.work(task, 100 * S), 5 * S),
+    ]
+    tasks = [start(env, of, body, at) for body, at in bodies]
+    before: list[int] = []
+    env.call_at(10 * S + 2 * MS, 0, lambda: before.extend(of.ran_ns(task) for task in tasks))
+    env.call_at(13 * S, 0, env.halt)
+    env.run()
+    got = [(of.ran_ns(task) - ran_ns) / S for task, ran_ns in zip(tasks, before, strict=True)]
+    assert got == [pytest.approx(2, rel=0.125)] * 3

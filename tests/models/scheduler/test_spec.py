@@ -14,7 +14,7 @@ from sim.units import MS, US
 def test_times_grow_with_the_logarithm_of_up_to_eight_processors(processors: int, factor: int) -> None:
     """Those of the scheduler, and not the tick."""
     spec = SchedulerSpec(algorithm="CFS", slice_time=700, ahead_time=300, granularity=100, hz=250)
-    balance_ns = 16 * MS * processors
+    balance_ns = (4 * processors - 1) * 4 * MS
     assert spec.rules(processors) == SchedulerRules(
         700 * factor, 4 * MS, 300 * factor, 100 * factor, balance_ns=balance_ns
     )
@@ -23,10 +23,10 @@ def test_times_grow_with_the_logarithm_of_up_to_eight_processors(processors: int
 def test_eevdf_came_with_6_6() -> None:
     """The kernel that was measured, on two processors, and CFS on sixteen."""
     assert KERNELS["6.18"].scheduler.rules(2) == SchedulerRules(
-        1_400 * US, 4 * MS, keeps_lag=True, balance_ns=32 * MS
+        1_400 * US, 4 * MS, keeps_lag=True, balance_ns=28 * MS
     )
     assert KERNELS["6.1"].scheduler.rules(16) == SchedulerRules(
-        3 * MS, MS, 12 * MS, 4 * MS, balance_ns=256 * MS
+        3 * MS, MS, 12 * MS, 4 * MS, balance_ns=255 * MS
     )
     assert KERNELS["6.1"].scheduler == KERNELS["2.6.34"].scheduler
 
