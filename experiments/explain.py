@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -75,7 +74,8 @@ def explanation(title: str, runs: Sequence[Run]) -> str:
     parts = [title]
     for run in runs:
         parts += [verdict(run), lives_table(run)]
-    parts += [flushers_table(one, other) for one, other in pairwise(runs) if len(runs) == 2]
+    if len(runs) == 2:
+        parts.append(flushers_table(*runs))
     return "\n\n".join(parts)
 
 

@@ -325,7 +325,9 @@ W25_MACHINE: Final = MachineSpec.model_validate(
                     "nr_requests": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
                     "driver_depth": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
                     "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
-                    "write_cache": specified("write through", "its cache outlives a power failure: no flush"),
+                    "write_cache": assumed(
+                        "write through", "its cache outlives a power failure", "write back", "write through"
+                    ),
                 },
                 "device": PM9A3,
             },

@@ -45,7 +45,7 @@ class FioSpec(WorkloadSpec):
         "start_time": measured(165 * MS, "docs/measurements.md H: processor time of a fio that writes 4 KiB"),
         "idle_time": measured(115 * MS, "docs/measurements.md H: wall time of it, less its processor time"),
         "spin_time": assumed(
-            100 * US, "the longest of ten nanosleeps of 1 us: docs/measurements.md I", 60 * US, 300 * US
+            100 * US, "the longest of ten nanosleeps; chosen after docs/measurements.md I", 60 * US, 300 * US
         ),
         "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
     }
