@@ -346,8 +346,8 @@ class Request(Write):
     """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
 
     __slots__ = (
-        "bios", "discard", "end_sector", "merges", "nomerge", "op", "queue", "segments", "start_sector",
-        "submitted_ns", "sync",
+        "bios", "cpu", "discard", "end_sector", "merges", "nomerge", "op", "queue", "segments",
+        "start_sector", "submitted_ns", "sync",
     )  # fmt: skip
 
     def __init__(self, bio: Bio) -> None:
@@ -362,6 +362,7 @@ class Request(Write):
         self.bios = [bio]
         self.merges = 0
         self.submitted_ns = 0
+        self.cpu = -1  # which hears of its end; the queue says
 
     def __repr__(self) -> str:
         return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"

@@ -15,11 +15,14 @@ kernel have none.  Left out: groups, affinity, the topology of caches, and where
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from sim.engine import IDLE, NICE_0_LOAD, PARK, Environment, Park, Scheduler, Steps, Task
 from sim.entry import FAR_NS
 from sim.laws import require
 from sim.runqueue import RunQueue, SchedulerRules, virtual
+
+ANY_CPU: Final = -1
 
 
 class Processors(Scheduler):
@@ -134,9 +137,11 @@ class Processors(Scheduler):
         task.awaits = not task.running
         return PARK if task.awaits else None
 
-    def interrupt(self, cost_ns: int) -> None:
-        """An interrupt of *cost_ns* hits any processor: who has its seat is charged, and owes the time."""
-        task = self._seats[int(self._dice() * self._count)]
+    def interrupt(self, cost_ns: int, cpu: int = ANY_CPU) -> None:
+        """An interrupt of *cost_ns* hits the processor *cpu*, or any: who runs there, or of any has its seat,
+        is charged, and owes the time.
+        """
+        task = self._runs[cpu] if cpu >= 0 else self._seats[int(self._dice() * self._count)]
         if task is not None:
             task.interrupted_ns += cost_ns
             task.owed_ns += cost_ns

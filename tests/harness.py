@@ -222,6 +222,7 @@ class BlockLayer:
             driver_depth=depth,
             write_cache="write back",
             wbt=False,
+            interrupts="any",
         )
         self._rules = PLUG_RULES[era]
         self._site = Site(

@@ -17,7 +17,8 @@ from models.block.runs import Batch
 from models.block.spec import BlockCosts, QueueSpec
 from models.block.wbt import WritebackThrottling
 from models.seams import BlockDevice, Request, Site
-from sim.cpu import Processors
+from sim.cpu import ANY_CPU, Processors
+from sim.engine import Task
 from sim.laws import require
 from sim.units import PAGE_BYTES
 
@@ -55,6 +56,7 @@ class Queue:
         self._device = device
         self._processors = processors
         self._depth = spec.driver_depth
+        self._to_submitter = spec.interrupts == "submitter"
         self._batches = device.batches
         self._async, self._sync = (POOLS[pool](site.env, spec.nr_requests) for _ in range(2))
         self.wbt: WritebackThrottling | None = None
@@ -116,10 +118,11 @@ class Queue:
         )
         self.elevator.check()
 
-    def insert(self, requests: list[Request]) -> None:
-        """Put *requests* into the elevator and run the queue."""
-        stat, elevator = self.stat, self.elevator
+    def insert(self, requests: list[Request], task: Task) -> None:
+        """Put *requests* of *task* into the elevator and run the queue."""
+        stat, elevator, cpu = self.stat, self.elevator, self._cpu_of(task)
         for request in requests:
+            request.cpu = cpu
             if not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
             else:
@@ -135,11 +138,15 @@ class Queue:
         if self.wbt is not None and not request.sync:
             self.wbt.done(1)
 
-    def insert_batch(self, batch: Batch) -> None:
+    def _cpu_of(self, task: Task) -> int:
+        """Which processor hears of the end of what *task* submits."""
+        return task.cpu if self._to_submitter else ANY_CPU
+
+    def insert_batch(self, batch: Batch, task: Task) -> None:
         """The same for rows: all at once to the driver or, where requests wait, one by one."""
         count = len(batch.rows)
         if self.elevator.waiting or self.stat.in_flight + count > self._depth:
-            self.insert(batch.requests_that_end())
+            self.insert(batch.requests_that_end(), task)
             return
         assert self._batches is not None, "a queue that takes no batches was given one"
         self.stat.in_flight += count
@@ -148,16 +155,18 @@ class Queue:
             for request in batch.requests():
                 self.signals.block_rq_issue.emit(request=request)
         starts, ends = batch.rows["start_sector"], batch.rows["end_sector"]
-        self._batches.submit_batch(starts, ends, partial(self._complete_batch, batch, submitted_ns))
+        self._batches.submit_batch(
+            starts, ends, partial(self._complete_batch, batch, submitted_ns, self._cpu_of(task))
+        )
 
-    def _complete_batch(self, batch: Batch, submitted_ns: int) -> None:
+    def _complete_batch(self, batch: Batch, submitted_ns: int, cpu: int) -> None:
         stat, count, rows = self.stat, len(batch.rows), batch.rows
         stat.in_flight -= count
         stat.ios += count
         stat.merges += int(rows["merges"].sum())
         stat.sectors += int((rows["end_sector"] - rows["start_sector"]).sum())
         stat.wait_ns += count * (self._env.now - submitted_ns)
-        self._processors.interrupt(count * self.complete_ns)
+        self._processors.interrupt(count * self.complete_ns, cpu)
         if self.signals.block_rq_complete.observers:
             for request in batch.requests():
                 self.signals.block_rq_complete.emit(request=request)
@@ -188,7 +197,7 @@ class Queue:
         stat.merges += request.merges
         stat.sectors += request.end_sector - request.start_sector
         stat.wait_ns += self._env.now - request.submitted_ns
-        self._processors.interrupt(self.complete_ns)
+        self._processors.interrupt(self.complete_ns, request.cpu)
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)
         self._free(request)

@@ -61,7 +61,9 @@ class ElevatorRules(Spec):
 class QueueSpec(Spec):
     """One request queue: its limits, its scheduler, its pool and the driver's depth.
 
-    ``write_cache`` as in sysfs; ``wbt``: whether wbt_lat_usec is not 0, where the kernel has it.
+    ``write_cache`` as in sysfs; ``wbt``: whether wbt_lat_usec is not 0, where the kernel has it;
+    ``interrupts``: whether any processor that runs a process hears of a request's end, or the one that
+    submitted it, as where each has a hardware queue of its own.
     """
 
     limits: QueueLimits
@@ -70,6 +72,7 @@ class QueueSpec(Spec):
     driver_depth: Count
     write_cache: Literal["write back", "write through"]
     wbt: bool
+    interrupts: Literal["any", "submitter"]
 
 
 class BlockCosts(Spec):

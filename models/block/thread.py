@@ -95,10 +95,10 @@ class BlockThread(Thread):
             return
         if self._in_rows:
             for batch in self._taken_runs():
-                batch.queue.insert_batch(batch)
+                batch.queue.insert_batch(batch, self.task)
         elif self._plug.requests:
             for queue, requests in groupby(self._taken(self._plug), _queue_of):
-                queue.insert(list(requests))
+                queue.insert(list(requests), self.task)
 
     def merge(self, bio: Bio) -> bool:
         """See `Thread.merge`."""
@@ -238,7 +238,7 @@ class BlockThread(Thread):
         count = len(requests)
         self.spent.insert += count * queue.insert_ns
         yield queue.lock.section(self.task, count * queue.insert_ns)
-        queue.insert(requests)
+        queue.insert(requests, self.task)
         self.spent.dispatch += count * queue.dispatch_ns
         yield count * queue.dispatch_ns
 
@@ -247,7 +247,7 @@ class BlockThread(Thread):
             queue, count = batch.queue, len(batch.rows)
             self.spent.insert += count * queue.insert_ns
             yield queue.lock.section(self.task, count * queue.insert_ns)
-            queue.insert_batch(batch)
+            queue.insert_batch(batch, self.task)
             self.spent.dispatch += count * queue.dispatch_ns
             yield count * queue.dispatch_ns
 

@@ -70,6 +70,9 @@ P13_MACHINE: Final = MachineSpec.model_validate(
                     "nr_requests": specified(128, "mechanisms.md 1.6 [V 3.10]"),
                     "driver_depth": assumed(128, "virtio-blk's ring with indirect descriptors", 32, 256),
                     "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
+                    "interrupts": assumed(
+                        "any", "one hardware queue, whose interrupt irqbalance moves", "any", "submitter"
+                    ),
                     "write_cache": specified("write back", "virtio-blk's default; 3.11 does not ask"),
                 },
                 "device": {
@@ -137,6 +140,7 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
                     "nr_requests": measured(128, "/sys/block/loop0/queue with none"),
                     "driver_depth": specified(128, "drivers/block/loop.c: LOOP_DEFAULT_HW_Q_DEPTH"),
                     "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
+                    "interrupts": specified("any", "a loop device has none"),
                     "write_cache": measured("write back", "/sys/block/loop0/queue/write_cache"),
                 },
                 "device": {"kind": specified("null", "tmpfs: the copy is in the flusher's measured time")},
@@ -325,6 +329,9 @@ W25_MACHINE: Final = MachineSpec.model_validate(
                     "nr_requests": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
                     "driver_depth": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
                     "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
+                    "interrupts": specified(
+                        "submitter", "drivers/nvme/host/pci.c: a queue for each processor"
+                    ),
                     "write_cache": assumed(
                         "write through", "its cache outlives a power failure", "write back", "write through"
                     ),

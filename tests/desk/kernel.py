@@ -78,7 +78,9 @@ def measure(row: Row, device: str) -> Result:
 def _watch(row: Row, device: str) -> Result:
     threads, (ios, merges), began = _kernel_threads(), _writes(device), time.monotonic()
     running = [
-        subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        subprocess.Popen(
+            shlex.split(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=_TMPFS
+        )
         for command in row.commands
     ]
     cpu_s, printed = 0.0, []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from models.catalogue.kernels import KERNELS
 from sim.cpu import Processors, cond_resched, sleep
-from sim.engine import PARK, Environment, Steps, Task
+from sim.engine import PARK, URGENT, Environment, Steps, Task
 from sim.runqueue import RunQueue, SchedulerRules, weight_of
 from sim.stock import StockEnvironment
 from sim.sync import HandOff, SpinLock
@@ -620,3 +620,18 @@ def test_who_ran_alone_for_long_is_not_made_to_wait_for_it(kernel: str) -> None:
     env.run()
     got = [(of.ran_ns(task) - ran_ns) / S for task, ran_ns in zip(tasks, before, strict=True)]
     assert got == [pytest.approx(2, rel=0.125)] * 3
+
+
+def test_an_interrupt_of_one_processor_charges_who_runs_there() -> None:
+    """A thread of the kernel as any other; nobody where nobody runs, and the dice are not thrown."""
+    env = Environment()
+    of = Processors(env, 2, ENDLESS, pytest.fail)
+
+    def body(_: Task) -> Steps:
+        yield 10 * MS
+
+    kernel, process = start(env, of, body), start(env, of, body, seated=True)
+    env.call_at(5 * MS, URGENT, lambda: of.interrupt(500, kernel.cpu))
+    env.call_at(11 * MS, URGENT, lambda: of.interrupt(70, process.cpu))
+    env.run()
+    assert (kernel.interrupted_ns, process.interrupted_ns) == (500, 0)

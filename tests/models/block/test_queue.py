@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.config import parse
 from models.catalogue.kernels import PLUG_RULES
+from models.machine import build
 from models.seams import Bio, Request, Thread
 from sim.engine import Steps, Task
 from sim.units import KIB
-from tests.harness import LIMITS, BlockLayer
+from tests.harness import FIO, LIMITS, BlockLayer, loop_config
 
 
 def test_a_plug_issues_at_its_end_and_in_order_of_place() -> None:
@@ -285,3 +287,26 @@ def test_a_watcher_sees_each_bio_of_an_array() -> None:
         "block_getrq 72 + 8 by writer",
         "block_unplug [(8, 56), (72, 80)] by writer",
     ]
+
+
+def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int, int]:
+    """What the ends of requests take from all, from the flusher alone, and would take if none were missed."""
+    disk = f'machine.disks.loop0 = {{ like = "{drive}", queue.interrupts = "{interrupts}" }}'
+    (case,) = parse(loop_config(command, dirty_mib=8, more=disk), "x.toml").cases
+    of = build(case.scenario, 1)
+    of.run()
+    (flusher,), (queue,) = of.flushers.threads, of.queues.values()
+    return of.processors.interrupted_ns, flusher.task.interrupted_ns, queue.stat.ios * queue.complete_ns
+
+
+@pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["one by one", "in batches"])
+def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) -> None:
+    """With one queue for all, they hit who runs a program; with a queue a processor, the flusher, unless it
+    sleeps.
+    """
+    command = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=16m --name=a"
+    all_ns, flushers_ns, due_ns = interrupted_ns("any", drive, command)
+    assert flushers_ns == 0
+    assert 0.1 * due_ns < all_ns < due_ns
+    all_ns, flushers_ns, due_ns = interrupted_ns("submitter", drive, command)
+    assert 0.8 * due_ns < flushers_ns <= all_ns <= due_ns
