@@ -249,6 +249,7 @@ class _Builder:
         mount, cpu = self._scenario.mounts[name], self._cpu
         kind, costs = mount.filesystem.kind, cpu.paths.filesystems[mount.filesystem.kind]
         bdi = self._bdis[mount.disk]
+        bdi.groups = max(bdi.groups, mount.filesystem.writeback_groups)
         sb = MountedSuperblock(self._env, name, bdi, first_block)
         with self._ranks_made(bdi.ranks):
             sb.filesystem = component_of("filesystems", mount.filesystem)(

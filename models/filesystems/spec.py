@@ -63,6 +63,11 @@ class FilesystemSpec(Spec):
         """What files can take (bytes)."""
         return self.size
 
+    @property
+    def writeback_groups(self) -> int:
+        """How many groups of its files may have a writeback context of their own."""
+        return 1
+
     def bytes_of(self, files: int, bytes_each: int) -> int:
         """What so many *files* of *bytes_each* take on disk."""
         return files * -(-bytes_each // PAGE_BYTES) * PAGE_BYTES

@@ -1,26 +1,66 @@
 """Several flushers per device (the series of report W25): each context has lists, a thread and estimates of
 its own.
+
+Stands for the array bdi->wb_ctx[], which a mount of XFS grows to one context for each allocation group, and
+for an earlier posting of the series, with as many contexts as processors (mechanisms.md 4.3).  Left out:
+bdi/nwritebacks written to while files are dirty.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from models.flushers.spec import FlusherSpec
+from models.seams import Site
 from models.writeback.context_thread import ContextFlushers
+from models.writeback.wb import BackingDevice, Places
 from sim.param import Count
+
+_GOLDEN_RATIO_64: Final = 0x61C8864680B583EB
+_WORD: Final = 1 << 64
+
+
+def _by_group(group: int, number: int, cpu: int) -> int:
+    return group
+
+
+def _by_hash(group: int, number: int, cpu: int) -> int:
+    """hash_64 of the inode's number: the upper half of a product."""
+    return number * _GOLDEN_RATIO_64 % _WORD >> 32
+
+
+def _by_processor(group: int, number: int, cpu: int) -> int:
+    return cpu
+
+
+_PLACES: Final[dict[str, Places]] = {
+    "allocation_group": _by_group,
+    "hash": _by_hash,
+    "processor": _by_processor,
+}
 
 
 class ParallelSpec(FlusherSpec):
-    """How many ``contexts`` each device has; new inodes get one in turn."""
+    """Which of a device's contexts an inode belongs to: that of its allocation group (of a filesystem without
+    any, the first), of a hash of its number, or of the processor that makes it.
+
+    ``contexts``: how many; unless given, as many as there are groups, or else processors.
+    """
 
     kind: Literal["parallel"] = "parallel"
-    contexts: Count
+    by: Literal["allocation_group", "hash", "processor"]
+    contexts: Count | None = None
 
 
-def parallel(*, spec: ParallelSpec, **parts: Any) -> ContextFlushers:
+def parallel(*, site: Site, spec: ParallelSpec, **parts: Any) -> ContextFlushers:
     """Several contexts, and as many threads, for each device."""
-    return ContextFlushers(contexts=spec.contexts, **parts)
+
+    def contexts(bdi: BackingDevice) -> int:
+        if spec.contexts is not None:
+            return spec.contexts
+        return bdi.groups if spec.by == "allocation_group" else site.processors
+
+    return ContextFlushers(site=site, contexts=contexts, places=_PLACES[spec.by], **parts)
 
 
 SPEC, COMPONENT = ParallelSpec, parallel

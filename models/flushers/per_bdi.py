@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from models.flushers.spec import FlusherSpec
 from models.writeback.context_thread import ContextFlushers
+from models.writeback.wb import first_context
 
 
 class PerBdiSpec(FlusherSpec):
@@ -16,7 +17,7 @@ class PerBdiSpec(FlusherSpec):
 
 def per_bdi(*, spec: PerBdiSpec, **parts: Any) -> ContextFlushers:
     """One context, and one thread, for each device."""
-    return ContextFlushers(contexts=1, **parts)
+    return ContextFlushers(contexts=lambda _: 1, places=first_context, **parts)
 
 
 SPEC, COMPONENT = PerBdiSpec, per_bdi

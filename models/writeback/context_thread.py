@@ -8,14 +8,14 @@ thread of 2.6.32-3.9, which is only seen in the first five seconds.
 from __future__ import annotations
 
 from collections import deque
-from itertools import cycle
+from collections.abc import Callable
 
 from mypy_extensions import mypyc_attr
 
 from models.page_cache.accounting import PageCache
 from models.seams import Flushers, Site, Thread, Wb
 from models.writeback.loop import Writeback
-from models.writeback.wb import BackingDevice, WritebackContext
+from models.writeback.wb import BackingDevice, Places, WritebackContext
 from models.writeback.work import Work
 from sim.engine import PARK, Steps
 from sim.sync import Completion
@@ -76,9 +76,8 @@ class ContextThread:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ContextFlushers(Flushers):
-    """See `models.seams.Flushers`: *contexts* of each device, each with a thread of its own.
-
-    New inodes get one of the contexts in turn.
+    """See `models.seams.Flushers`: contexts of each device, each with a thread of its own; so many as
+    *contexts* says, and *places* tells which of them a new inode belongs to.
     """
 
     def __init__(
@@ -88,13 +87,16 @@ class ContextFlushers(Flushers):
         cache: PageCache,
         writeback: Writeback,
         interval_ns: int,
-        contexts: int,
+        contexts: Callable[[BackingDevice], int],
+        places: Places,
     ) -> None:
         self._site = site
         self._cache = cache
         self._writeback = writeback
         self._interval_ns = interval_ns
         self._contexts = contexts
+        self._places = places
+        self._siblings: dict[Wb, list[Wb]] = {}
         self._threads: dict[Wb, ContextThread] = {}
 
     @property
@@ -104,19 +106,22 @@ class ContextFlushers(Flushers):
 
     def register(self, bdi: BackingDevice) -> None:
         """See `Flushers.register`."""
-        for number in range(self._contexts):
-            name = bdi.name if self._contexts == 1 else f"{bdi.name}-{number}"
+        contexts = self._contexts(bdi)
+        for number in range(contexts):
+            name = bdi.name if contexts == 1 else f"{bdi.name}-{number}"
             site = bdi.site.of(name)
             wb = WritebackContext(name, site.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)
+            self._siblings[wb] = bdi.wbs
             self._threads[wb] = ContextThread(
                 site, site.thread("flusher"), wb, self._writeback, self._interval_ns
             )
-        bdi.next_wb = cycle(bdi.wbs).__next__
+        bdi.places = self._places
 
     def start_background(self, wb: Wb) -> None:
-        """See `Flushers.start_background`."""
-        self._threads[wb].wake()
+        """See `Flushers.start_background`: all contexts of the device are told."""
+        for sibling in self._siblings[wb]:
+            self._threads[sibling].wake()
 
     def in_progress(self, wb: Wb) -> bool:
         """See `Flushers.in_progress`."""

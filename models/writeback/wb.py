@@ -129,14 +129,24 @@ def _by_superblock(inodes: list[Inode]) -> list[Inode]:
     return [inode for sb in superblocks for inode in inodes if inode.sb is sb]
 
 
+Places = Callable[[int, int, int], int]
+"""Of a new inode's allocation group, its number and the processor that makes it: the number of its context,
+modulo how many there are.
+"""
+
+
+def first_context(group: int, number: int, cpu: int) -> int:
+    """All inodes belong to one."""
+    return 0
+
+
 class BackingDevice:
-    """backing_dev_info: a queue and its writeback contexts; ``next_wb()`` gives a new inode its own.
+    """backing_dev_info: a queue and its writeback contexts.
 
-    What belongs to it is made with *site*.  ``ranks`` are those of all that happens on this device alone: its
-    completions, contexts, filesystems, programs; ``elsewhere`` those of all other devices.
+    What belongs to it is made with *site*.  ``groups``: the most allocation groups of a filesystem on it;
+    ``places``: which context a new inode gets.  ``ranks`` are those of all that happens on this device alone:
+    its completions, contexts, filesystems, programs; ``elsewhere`` those of all other devices.
     """
-
-    next_wb: Callable[[], Wb]
 
     def __init__(self, name: str, queue: Queue, site: Site, ranks: set[int]) -> None:
         self.name = name
@@ -144,6 +154,15 @@ class BackingDevice:
         self.site = site
         self.ranks = {site.urgent, *ranks}
         self.elsewhere: frozenset[int] = frozenset()
+        self.groups = 1
         self.wbs: list[Wb] = []
+        self.places: Places = first_context
         if queue.wbt is not None:
             queue.wbt.wbs = self.wbs
+
+    def wb_of(self, group: int, number: int, cpu: int) -> Wb:
+        """inode_attach_wb: the context of the inode of this *number* in its allocation *group*, which is made
+        on processor *cpu*.
+        """
+        wbs = self.wbs
+        return wbs[0] if len(wbs) == 1 else wbs[self.places(group, number, cpu) % len(wbs)]

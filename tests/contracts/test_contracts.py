@@ -97,7 +97,7 @@ def test_any_workload_on_any_filesystem_under_any_kernel(kernel: str, filesystem
 @pytest.mark.parametrize("flusher", sorted(variants("flushers")))
 def test_every_flusher_obeys(flusher: str, filesystem: str, command: str) -> None:
     """The same for each flusher, also where a device has three contexts."""
-    contexts = ", contexts = 3" if flusher == "parallel" else ""
+    contexts = ', by = "hash", contexts = 3' if flusher == "parallel" else ""
     finished("6.18", filesystem, command, f'kernel.flusher={{kind = "{flusher}"{contexts}}}')
 
 

@@ -23,7 +23,7 @@ class Toy:
         yield 1_000
     def create(self, thread, directory, lead_ns, factor, then_ns):
         yield lead_ns + 5_000 + then_ns
-        return Inode(self.sb, self.sb.bdi.next_wb())
+        return Inode(self.sb, self.sb.bdi.wb_of(0, self.next_block, 0))
     def append(self, inode, pages): return pages
     def write(self, inode, indices, call_pages): return len(indices), len(indices)
     def zero_end(self, thread, inode): yield 0
@@ -57,7 +57,7 @@ class ToySpec(FlusherSpec):
 
 class Toy(ContextFlushers):
     def __init__(self, *, spec, **parts):
-        super().__init__(contexts=2, **parts)
+        super().__init__(contexts=lambda bdi: 2, places=lambda group, number, cpu: number, **parts)
 
 SPEC, COMPONENT = ToySpec, Toy
 '''

@@ -206,7 +206,8 @@ def _thread(machine: Machine) -> Thread:
 
 
 @pytest.mark.parametrize(
-    ("flusher", "contexts"), [('{kind = "per_bdi"}', 1), ('{kind = "parallel", contexts = 4}', 4)]
+    ("flusher", "contexts"),
+    [('{kind = "per_bdi"}', 1), ('{kind = "parallel", by = "hash", contexts = 4}', 4)],
 )
 def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str, contexts: int) -> None:
     """Looked at every half millisecond; with four contexts, each has some of its own."""
@@ -230,8 +231,17 @@ def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str, contex
 def test_one_context_of_several_is_the_flusher_of_the_device() -> None:
     """kind parallel with one context gives the very run of per_bdi."""
     runs = [measured(run(scenario(ONE, f"kernel.flusher={flusher}"))) for flusher in (
-        '{kind = "per_bdi"}', '{kind = "parallel", contexts = 1}')]  # fmt: skip
+        '{kind = "per_bdi"}', '{kind = "parallel", by = "hash", contexts = 1}')]  # fmt: skip
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize(("groups", "same"), [(1, True), (2, False)])
+def test_contexts_by_allocation_group_are_one_where_there_is_one_group(groups: int, same: bool) -> None:
+    """The very run of per_bdi; and another with two groups."""
+    on = f"filesystem.agcount={groups}"
+    runs = [measured(run(scenario(ONE, on, f"kernel.flusher={flusher}"))) for flusher in (
+        '{kind = "per_bdi"}', '{kind = "parallel", by = "allocation_group"}')]  # fmt: skip
+    assert (runs[0] == runs[1]) == same
 
 
 def test_every_bio_is_a_request_or_a_merge() -> None:

@@ -65,7 +65,8 @@ class Ext4Names:
         self._cache.cached_inodes += 1
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
-        inode = Ext4Inode(sb, sb.bdi.next_wb(), flex.new_inode(), goal)
+        number = flex.new_inode()
+        inode = Ext4Inode(sb, sb.bdi.wb_of(0, number, thread.task.cpu), number, goal)
         directory.names += 1
         if directory.names > len(directory.leaves) * self._names_per_leaf:
             directory.leaves.append(self._mballoc.find_in(first, 1)[0])

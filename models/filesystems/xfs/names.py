@@ -86,7 +86,8 @@ class XfsNames:
         log.commit(self._create_bytes, cluster, block)
         self._cache.cached_inodes += 1
         sb = self._sb
-        return XfsInode(sb, sb.bdi.next_wb(), cluster, log.checkpoint)
+        wb = sb.bdi.wb_of(group.number, cluster.start_sector + group.cluster_left, task.cpu)
+        return XfsInode(sb, wb, cluster, log.checkpoint)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""

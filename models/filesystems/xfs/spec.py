@@ -185,6 +185,11 @@ class XfsSpec(FilesystemSpec):
         """See `FilesystemSpec.room`."""
         return self.size - self.agcount * self.group_head - self.log.size
 
+    @property
+    def writeback_groups(self) -> int:
+        """See `FilesystemSpec.writeback_groups`: its mount asks for one for each (mechanisms.md 4.3)."""
+        return self.agcount
+
     def bytes_of(self, files: int, bytes_each: int) -> int:
         """See `FilesystemSpec.bytes_of`; with their inodes and names."""
         return super().bytes_of(files, bytes_each) + files * (self.inode_bytes + self.dirent_bytes)

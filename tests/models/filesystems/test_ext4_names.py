@@ -37,7 +37,7 @@ class Names:
             dice=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
             uniforms=lambda name: lambda: 0.99,
         )
-        sb: Any = SimpleNamespace(bdi=SimpleNamespace(next_wb=count(1).__next__))
+        sb: Any = SimpleNamespace(bdi=SimpleNamespace(wb_of=lambda *place: place))
         spec: Any = SimpleNamespace(
             geometry=GEOMETRY, journal=SimpleNamespace(create_credits=33, names_per_leaf=3)
         )
@@ -94,7 +94,7 @@ def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
     ]  # fmt: skip
     assert of.names.leaf_blocks == 2
     assert of.spent.system == 60_000 + 4 * 1_520
-    assert [inode.wb for inode in of.made] == [1, 2, 3, 4]  # type: ignore[comparison-overlap]
+    assert [inode.wb for inode in of.made] == [(0, first + i, -1) for i in range(1, 5)]  # type: ignore[comparison-overlap]
     assert {inode.goal_group for inode in of.made} == {17 if GEOMETRY.keeps_off_data(16) else 16}
     assert of.cache.cached_inodes == 4
 

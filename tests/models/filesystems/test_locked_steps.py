@@ -13,7 +13,7 @@ from tests.harness import FIO, loop_config, only
 
 TEXT = loop_config(
     f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --name=a --directory=/a --name=b --directory=/b",
-    dirty_mib=4, kernel="3.11", more='kernel.flusher = { kind = "parallel", contexts = 2 }',
+    dirty_mib=4, kernel="3.11", more='kernel.flusher = { kind = "parallel", by = "hash", contexts = 2 }',
 )  # fmt: skip
 """Two contexts and six files."""
 
