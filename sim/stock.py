@@ -230,7 +230,7 @@ class StockMutex:
 
     def __init__(self, env: StockEnvironment, name: str, wake_ns: int) -> None:
         self._env = env
-        self._wake_ns = wake_ns
+        self.wake_ns = wake_ns
         self._resource = env.resource()
         self._granted: list[simpy.resources.resource.Request] = []
         self._waiters: deque[Task] = deque()
@@ -271,5 +271,5 @@ class StockMutex:
     def release(self) -> None:
         """See `Mutex.release`."""
         if self._waiters:
-            self._env.wake(self._waiters.popleft(), self._wake_ns)
+            self._env.wake(self._waiters.popleft(), self.wake_ns)
         self._resource.release(self._granted.pop())

@@ -112,11 +112,11 @@ class SpinLock:
 class Mutex:
     """A sleeping lock: ``if not m.try_acquire(t): yield m.wait(t)`` ... ``m.release()``."""
 
-    __slots__ = ("_env", "_owner", "_waited", "_waiters", "_wake_ns", "name", "stat")
+    __slots__ = ("_env", "_owner", "_waited", "_waiters", "name", "stat", "wake_ns")
 
     def __init__(self, env: Environment, name: str, wake_ns: int) -> None:
         self._env = env
-        self._wake_ns = wake_ns
+        self.wake_ns = wake_ns
         self._waited = waiting_for(name)
         self._owner: Task | None = None
         self._waiters: deque[tuple[Task, int]] = deque()
@@ -153,7 +153,7 @@ class Mutex:
         self._owner = task
         self.stat.acquisitions += 1
         self.stat.waited(self._env.now - since_ns)
-        self._env.wake(task, self._wake_ns)
+        self._env.wake(task, self.wake_ns)
 
 
 class Completion:

@@ -21,6 +21,7 @@ P13_XFS: Final = XfsSpec.model_validate(
         "kind": specified("xfs", "report P13"),
         "size": specified(500 * 10**12, "report P13: 500TB sparse"),
         "agcount": specified(500, f"{_MKFS}: groups of 1 TB"),
+        "rmapbt": specified(False, "reverse mapping is of 2016"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         "inode_bytes": specified(512, f"{_MKFS}: CRCs need 512 B"),
         "cluster_bytes": specified(
@@ -79,6 +80,7 @@ N10_XFS: Final = XfsSpec.model_validate(
             40 * GIB,
         ),
         "agcount": assumed(4, "mkfs.xfs of 2010 without a stripe: four groups", 4, 16),
+        "rmapbt": specified(False, "reverse mapping is of 2016"),
         "group_head": specified(48 * KIB, "report N10: the first file starts at sector 96"),
         **_METADATA,
         "log": {
@@ -100,6 +102,7 @@ W25_XFS: Final = XfsSpec.model_validate(
         "size": specified(128 * 117_188_604 * 4096, "mechanisms.md 6.5 [S]: the mkfs output of the thread"),
         "stripe_unit": specified(16 * KIB, "mechanisms.md 6.5 [S]: sunit of 4 blocks"),
         "agcount": specified(128, "mechanisms.md 6.5 [S]"),
+        "rmapbt": specified(True, "mechanisms.md 6.5 [S]: rmapbt=1"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         **_METADATA,
         "log": {
@@ -115,6 +118,7 @@ LOOP_XFS: Final = XfsSpec.model_validate(
         "kind": specified("xfs", _EXTENTS),
         "size": measured(12 * GIB, _EXTENTS),
         "agcount": measured(4, _EXTENTS),
+        "rmapbt": measured(False, "mkfs.xfs of xfsprogs 6.1: 1 is the default from 6.5 on"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         **_METADATA,
         "log": {

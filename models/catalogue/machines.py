@@ -289,11 +289,11 @@ N10_MACHINE: Final = MachineSpec.model_validate(
 processor, two are by the way to the array, which itself gives 1.5 GB/s.
 """
 
-_W25_MAP: Final = assumed(
-    10 * US,
+_W25_SCALE: Final = assumed(
+    0.25,
     "mechanisms.md 6.5: 14 us a run in all, read off the row named",
-    6 * US,
-    24 * US,
+    0.1,
+    1.0,
     targets=("W25-A-pm-u",),
 )
 
@@ -303,9 +303,10 @@ W25_MACHINE: Final = MachineSpec.model_validate(
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
             "count": specified(128, "mechanisms.md 6.5 [S]: 128 CPUs"),
+            "flusher_scale": _W25_SCALE,
             "paths": {
                 **LOOP_MACHINE.processors.paths.inputs(),
-                "filesystems": with_map_time(REFERENCE_PATHS["filesystems"], _W25_MAP),
+                "filesystems": DESK_MACHINE.processors.paths.inputs()["filesystems"],
             },
         },
         "memory": {

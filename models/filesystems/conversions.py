@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from models.filesystems.spec import FlusherCosts
+from models.filesystems.turns import NO_ROW, Turns
 from models.seams import Inode, Site, Thread
 from sim.cpu import cond_resched, sleep
 from sim.engine import PARK, Steps, Task
@@ -23,10 +24,13 @@ Landed = Callable[[int], None]
 class Conversions:
     """What waits of one file, whether a worker is to convert it, and until when one does (0: none yet).
 
-    ``extents``: how many were given blocks so far.
+    ``extents``: how many were given blocks so far; ``turns``: where the next worker contends with others for
+    the locks; ``row``: the place of the present one in its ``contends``.
     """
 
-    __slots__ = ("busy", "ends_ns", "extents", "folios", "inode", "landed", "ranges")
+    __slots__ = (
+        "busy", "contends", "ends_ns", "extents", "folios", "inode", "landed", "ranges", "row", "turns",
+    )  # fmt: skip
 
     def __init__(self, inode: Inode) -> None:
         self.inode = inode
@@ -36,12 +40,18 @@ class Conversions:
         self.landed: list[tuple[Landed, int]] = []
         self.ranges = 0
         self.folios = 0
+        self.turns: Turns | None = None
+        self.contends: Turns | None = None
+        self.row = NO_ROW
 
 
 class MapCosts:
-    """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*."""
+    """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*;
+    each has *group_ns* more under the lock of its group.
+    """
 
-    def __init__(self, costs: FlusherCosts, extents: int) -> None:
+    def __init__(self, costs: FlusherCosts, extents: int, group_ns: int = 0) -> None:
+        self.group_ns = group_ns
         self._extents = extents
         self._map_ns, self._range_ns = costs.map_ns, costs.ioend_ns
         self._tree_map_ns = costs.map_ns if costs.tree_map_ns is None else costs.tree_map_ns
@@ -50,11 +60,13 @@ class MapCosts:
 
     def map_ns(self, conversions: Conversions) -> int:
         """Of an allocation."""
-        return self._map_ns if conversions.extents <= self._extents else self._tree_map_ns
+        map_ns = self._map_ns if conversions.extents <= self._extents else self._tree_map_ns
+        return map_ns + self.group_ns
 
     def range_ns(self, conversions: Conversions) -> int:
         """Of a conversion."""
-        return self._range_ns if conversions.extents <= self._extents else self._tree_range_ns
+        range_ns = self._range_ns if conversions.extents <= self._extents else self._tree_range_ns
+        return range_ns + self.group_ns
 
 
 class Submission:
@@ -144,6 +156,10 @@ class Workers:
         costs, inode = self._costs, conversions.inode
         folios, conversions.folios = conversions.folios, 0
         work_ns = ranges * costs.range_ns(conversions) + folios * costs.end_folio_ns
+        if conversions.turns is not None:
+            yield from self._take_turns(thread, conversions, conversions.turns, ranges, work_ns)
+            self._clean(inode, ranges, landed)
+            return
         wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
         conversions.ends_ns = self._env.now + work_ns + wait_ns
         thread.spent.complete += work_ns
@@ -151,6 +167,27 @@ class Workers:
         if wait_ns:
             yield from sleep(thread.task, wait_ns, "lock ILOCK")
         conversions.ends_ns = 0
+        self._clean(inode, ranges, landed)
+
+    def _take_turns(
+        self, thread: Thread, conversions: Conversions, turns: Turns, ranges: int, work_ns: int
+    ) -> Steps:
+        """The same where others want the locks, too: work, and then wait for what that took longer."""
+        env, group_ns = self._env, self._costs.group_ns
+        alone_ns = self._costs.range_ns(conversions) - group_ns
+        conversions.contends = turns
+        row = conversions.row = turns.begin(env.now, ranges, alone_ns, group_ns)
+        conversions.ends_ns = env.now + work_ns
+        thread.spent.complete += work_ns
+        yield work_ns
+        while (ends_ns := turns.ends_ns(row, env.now)) > env.now:
+            conversions.ends_ns = ends_ns
+            yield from sleep(thread.task, ends_ns - env.now, "lock AGF" if group_ns else "lock ILOCK")
+        turns.end(row)
+        conversions.contends = None
+        conversions.row, conversions.ends_ns = NO_ROW, 0
+
+    def _clean(self, inode: Inode, ranges: int, landed: list[tuple[Landed, int]]) -> None:
         for land, pages in landed:
             land(pages)
         self._converted(inode, ranges)

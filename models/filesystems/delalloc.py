@@ -33,17 +33,20 @@ from models.filesystems.page_walk import (
     PAGE,
     PAGES,
     RANGES,
+    SPUN,
     UNCOUNTED,
     WROTE,
     new_walk,
 )
 from models.filesystems.spec import FlusherCosts
+from models.filesystems.turns import Turns
 from models.page_cache.pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Filesystem, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
 from sim.cpu import cond_resched
 from sim.engine import Steps, Wait
 from sim.laws import require
+from sim.sync import spins
 from sim.units import PAGE_SECTORS
 
 _BIOS: Final = 1_024
@@ -53,8 +56,9 @@ _LARGEST_FOLIO: Final = 512
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelallocFilesystem(Filesystem):
-    """One mounted filesystem; blocks are given as *unwritten* ones or not, and an inode holds up to
-    *inline_extents* extents itself.
+    """One mounted filesystem; blocks are given as *unwritten* ones or not, an inode holds up to
+    *inline_extents* extents itself, and giving or converting a range takes *group_ns* more under the lock of
+    its group.
     """
 
     one_run_pages: int
@@ -73,6 +77,7 @@ class DelallocFilesystem(Filesystem):
         large_folios: bool,
         inline_extents: int,
         costs: FlusherCosts,
+        group_ns: int = 0,
     ) -> None:
         self._site = site
         env = site.env
@@ -81,7 +86,7 @@ class DelallocFilesystem(Filesystem):
         self._queue = sb.bdi.queue
         self._most_folio = _LARGEST_FOLIO if large_folios else 1
         self._map_ns, self._page_ns, self._folio_ns = costs.map_ns, costs.page_ns, costs.folio_ns or 0
-        self._costs = MapCosts(costs, inline_extents)
+        self._costs = MapCosts(costs, inline_extents, group_ns)
         self._workers = Workers(site, self._costs, self._converted) if unwritten else None
         self._dice = Dice(site, "map")
         self._horizon = Horizon(env, sb.bdi, self._workers)
@@ -298,6 +303,10 @@ class DelallocFilesystem(Filesystem):
         """What a walk over *file* uses, and no other event may change meanwhile."""
         return (file,)
 
+    def _turns(self, file: Any) -> Turns | None:
+        """Where conversions of what was written of *file* contend with others."""
+        return None
+
     def _submit(
         self, thread: Thread, inode: FileInode, file: PagedFile, at: NDArray[np.int64],
         bios: NDArray[np.int64], locked: bool,
@@ -313,9 +322,12 @@ class DelallocFilesystem(Filesystem):
             self._lock(thread, inode)
         if locked or elapsed_ns:
             self._horizon.begin(thread.task.rank, self._resources(file))
-            pages_ns = min(pages * self._page_cost_ns(inode), elapsed_ns)
+            spun_ns = int(at[SPUN])
+            pages_ns = min(pages * self._page_cost_ns(inode), elapsed_ns - spun_ns)
             thread.spent.pages += pages_ns
-            thread.spent.allocate += elapsed_ns - pages_ns
+            thread.spent.allocate += elapsed_ns - spun_ns - pages_ns
+            if spun_ns:
+                spins(thread.task, "ILOCK", spun_ns)
             yield elapsed_ns
             self._horizon.end(thread.task.rank)
         if locked:
@@ -326,6 +338,7 @@ class DelallocFilesystem(Filesystem):
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:
+                file.conversions.turns = self._turns(file)
                 end_io = Submission(
                     self._workers, file.conversions, pages, int(at[RANGES]), inode.folio_pages, landed
                 ).written

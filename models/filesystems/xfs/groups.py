@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from itertools import chain
 
+from models.filesystems.turns import Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.log import MetaBuffer
 from models.seams import NoSpace, Thread
-from sim.engine import Wait
+from sim.cpu import sleep
+from sim.engine import Environment, Wait
 from sim.sync import Mutex
 
 
@@ -28,16 +30,18 @@ class InodeCluster(MetaBuffer):
 class Group:
     """A group: its first block in the filesystem, its free space with the AGF lock, and its unused inodes.
 
-    ``cluster``: the buffer that the next inodes lie in.
+    ``turns``: the conversions that want that lock, or the locks of files in it; ``cluster``: the buffer that
+    the next inodes lie in.
     """
 
-    __slots__ = ("agf", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
+    __slots__ = ("agf", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number", "turns")
 
     def __init__(self, number: int, first_block: int, free: FreeSpace, agf: Mutex) -> None:
         self.number = number
         self.first_block = first_block
         self.free = free
         self.agf = agf
+        self.turns = Turns(agf.wake_ns)
         self.inodes_left = 0
         self.cluster_left = 0
         self.cluster = InodeCluster(self, 0, 0)
@@ -55,7 +59,7 @@ class Group:
 
 
 def lock_group(
-    groups: list[Group], thread: Thread, target: Group, length: int
+    env: Environment, groups: list[Group], thread: Thread, target: Group, length: int
 ) -> Generator[Wait, None, Group]:
     """The first of *groups* from *target* on with *length* free blocks together whose AGF is free (try-lock).
 
@@ -69,7 +73,7 @@ def lock_group(
         first = None
         for group in chain(groups[target.number :], groups[: target.number]):
             if group.free.longest() >= length:
-                if group.agf.try_acquire(thread.task):
+                if not group.turns.held(env.now) and group.agf.try_acquire(thread.task):
                     return group
                 first = first or group
         if first is None:
@@ -78,7 +82,10 @@ def lock_group(
                 raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
             continue
         thread.before_sleep()
-        yield first.agf.wait(thread.task)
+        if first.agf.try_acquire(thread.task):
+            yield from sleep(thread.task, first.turns.free_ns(env.now) - env.now, "lock AGF")
+        else:
+            yield first.agf.wait(thread.task)
         if first.free.longest() >= length:
             return first
         first.agf.release()

@@ -25,10 +25,12 @@ from models.filesystems.page_walk import (
     MAPPED_EXTENTS,
     NO_PAGE,
     PAGE,
+    SPUN,
     begin_step,
     next_page,
     write_out,
 )
+from models.filesystems.turns import HELD_UNTIL, file_free, hold
 from models.filesystems.xfs.free_extents import Space, longest, take_aligned, take_exactly
 from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.pages import (
@@ -174,8 +176,9 @@ class Terms(NamedTuple):
     """What a walk goes by.
 
     Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps, the stripe unit
-    (pages); the group at hand: its place, whether it is the file's own, whether it can be had (its AGF and
-    the inode's lock are free).
+    (pages); the group at hand: its place, whether it is the file's own, whether it can be had (no other
+    flusher has its AGF or the inode's lock); when the walk goes on (ns), and whose turn it is there
+    (`models.filesystems.turns`), with the place of the file's own conversion.
     """
 
     map_ns: int
@@ -189,6 +192,10 @@ class Terms(NamedTuple):
     group_blocks: int
     home: bool
     free: bool
+    now_ns: int
+    rows: NDArray[np.int64]
+    lock: NDArray[np.int64]
+    own: int
 
 
 @compiled
@@ -260,7 +267,7 @@ def _call_pages(terms: Terms, at: NDArray[np.int64]) -> int:
 def _convert_at_once(
     pages: Pages, space: Space, terms: Terms, at: NDArray[np.int64], dice: NDArray[np.float64]
 ) -> bool:
-    """Convert at ``at[PAGE]`` if the locks are free and the group at hand is the one that it takes."""
+    """Convert at ``at[PAGE]`` if the group at hand is the one that it takes, and can be had then."""
     if not terms.free or at[DICE] == len(dice):
         return False
     target = target_of(pages, at[PAGE], terms.group_blocks)
@@ -271,7 +278,14 @@ def _convert_at_once(
         return False
     if longest(space) < min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES):
         return False
-    at[ELAPSED] += int(terms.map_ns * dice[at[DICE]]) + terms.commit_ns
+    began_ns = terms.now_ns + at[ELAPSED]
+    start_ns = file_free(terms.rows, terms.lock, terms.own, began_ns)
+    if terms.lock[HELD_UNTIL] > start_ns:
+        return False
+    work_ns = int(terms.map_ns * dice[at[DICE]]) + terms.commit_ns
+    hold(terms.rows, terms.lock, terms.own, start_ns, work_ns)
+    at[SPUN] += start_ns - began_ns
+    at[ELAPSED] += start_ns - began_ns + work_ns
     at[DICE] += 1
     at[MAPPED_EXTENTS] += 1
     near = target - terms.first_block if target != NOWHERE else 0

@@ -91,8 +91,11 @@ class XfsWriterCosts(Spec):
 
 
 class XfsFlusherCosts(FlusherCosts):
-    """``map_ns`` is spent under the AGF; with the log's."""
+    """``map_ns`` is spent under the AGF; ``rmap_ns`` comes to an allocation and to a conversion, under it,
+    where there is reverse mapping; with the log's.
+    """
 
+    rmap_ns: Ns
     log: LogCosts
 
 
@@ -106,11 +109,11 @@ class XfsCosts(Spec):
 class XfsSpec(FilesystemSpec):
     """One XFS, and how many bytes one operation logs.
 
-    ``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``stripe_unit``: mkfs's
-    su, and ``allocsize``: the mount option, where they are given; ``cluster_bytes``: the buffer in which
-    inodes are written; ``dirent_bytes``: a directory's growth per name on disk; ``inode_log_bytes``: the log
-    item of an inode, headers included; ``extent_log_bytes``: what the block mapping adds;
-    ``dirent_log_bytes``: what a new name logs in the directory's data and leaf blocks.
+    ``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``rmapbt``: whether there
+    is reverse mapping; ``stripe_unit``: mkfs's su, and ``allocsize``: the mount option, where they are given;
+    ``cluster_bytes``: the buffer in which inodes are written; ``dirent_bytes``: a directory's growth per name
+    on disk; ``inode_log_bytes``: the log item of an inode, headers included; ``extent_log_bytes``: what the
+    block mapping adds; ``dirent_log_bytes``: what a new name logs in the directory's data and leaf blocks.
     """
 
     Costs: ClassVar = XfsCosts
@@ -134,6 +137,7 @@ class XfsSpec(FilesystemSpec):
             "map_ns": measured(9_600, f"{_PROFILE}: block allocation transaction"),
             "page_ns": measured(3_040, f"{_PROFILE}: page walk, bio alloc and add, merge attempt"),
             "ioend_ns": measured(5_100, f"{_PROFILE}: conversion worker per file"),
+            "rmap_ns": measured(28_000, "docs/measurements.md J: what rmapbt=1 adds to a range, twice"),
             "log": {
                 "commit_ns": assumed(150, "xc_cil_lock: move the items and sum their space", 100, 500),
                 "record_ns": assumed(8_000, "copying 32 KiB of items and writing the record", 3_000, 20_000),
@@ -143,6 +147,7 @@ class XfsSpec(FilesystemSpec):
     }
     kind: Literal["xfs"] = "xfs"
     agcount: Count
+    rmapbt: bool
     group_head: Bytes
     stripe_unit: Bytes | None = None
     allocsize: Bytes | None = None

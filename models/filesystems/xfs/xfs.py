@@ -18,6 +18,7 @@ from models.filesystems.files import PagedFile
 from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import CALLS, LEFT, PAGE, UNCOUNTED
+from models.filesystems.turns import NO_ROW, Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
 from models.filesystems.xfs.inodes import Directory, XfsInode
@@ -39,7 +40,7 @@ from models.page_cache.pages import delayed_extent, is_delayed
 from models.seams import UNLIMITED_PAGES, Site, Thread
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Wait
-from sim.sync import Mutex
+from sim.sync import Mutex, spins
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
 _INODE_CORE_BYTES: Final = 176
@@ -47,6 +48,12 @@ _INODE_CORE_BYTES: Final = 176
 _EXTENT_BYTES: Final = 16
 _CONVERSIONS: Final = 4_096
 """The most that one compiled call converts: as many allocations as the tables are given room for."""
+
+
+def _row(file: XfsFile, group: Group) -> int:
+    """The place of *file*'s conversion among those of *group*."""
+    conversions = file.conversions
+    return conversions.row if conversions.contends is group.turns else NO_ROW
 
 
 class XfsFile(PagedFile):
@@ -84,6 +91,7 @@ class Xfs(DelallocFilesystem):
             large_folios=rules.large_folios,
             inline_extents=(spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES,
             costs=flusher_costs,
+            group_ns=flusher_costs.rmap_ns if spec.rmapbt else 0,
         )
         self._rules = rules
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
@@ -191,7 +199,7 @@ class Xfs(DelallocFilesystem):
         if log.full:
             yield from log.wait_for_space(thread)
         if group.free.longest() < pages or not group.agf.try_acquire(task):
-            group = yield from lock_group(self.groups, thread, group, pages)
+            group = yield from lock_group(self._site.env, self.groups, thread, group, pages)
             if group.free.longest() < pages:
                 group.agf.release()
                 return (yield from self._write_in_pieces(thread, inode))
@@ -234,6 +242,10 @@ class Xfs(DelallocFilesystem):
             self.group_blocks,
             group is inode.group,
             group.agf.free and file.ilock.free,
+            self._site.env.now,
+            group.turns.rows,
+            group.turns.lock,
+            _row(file, group),
         )
         return int(
             walk(
@@ -263,6 +275,7 @@ class Xfs(DelallocFilesystem):
 
         If somebody else has converted it meanwhile, nothing is left to be done.
         """
+        env = self._site.env
         if self._log.full:
             yield from self._log.wait_for_space(thread)
         if not file.ilock.try_acquire(thread.task):
@@ -273,8 +286,10 @@ class Xfs(DelallocFilesystem):
             target = target_of(file.pages, page, self.group_blocks)
             wanted = group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
             length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
-            group = yield from lock_group(self.groups, thread, wanted, length)
+            yield from self._wait_for_conversion(thread, file)
+            group = yield from lock_group(env, self.groups, thread, wanted, length)
             map_ns = self._varied_map_ns(file)
+            group.turns.hold(_row(file, group), env.now, map_ns + self._commit_ns)
             thread.spent.allocate += map_ns
             yield map_ns
             thread.spent.commit += self._commit_ns
@@ -287,6 +302,19 @@ class Xfs(DelallocFilesystem):
             self._log_inode(inode)
         file.ilock.release()
         return group
+
+    def _wait_for_conversion(self, thread: Thread, file: XfsFile) -> Steps:
+        """Spin for the inode's lock while a worker has it."""
+        env, conversions = self._site.env, file.conversions
+        if conversions.contends is not None:
+            spun_ns = conversions.contends.file_free_ns(conversions.row, env.now) - env.now
+            if spun_ns:
+                spins(thread.task, file.ilock.name, spun_ns)
+                yield spun_ns
+
+    def _turns(self, file: PagedFile) -> Turns:
+        assert isinstance(file, XfsFile)
+        return file.at_hand.turns
 
     # -- completion ----------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class Groups:
 
         def body(task: Task) -> Steps:
             thread: Any = SimpleNamespace(task=task, spent=Spent(), before_sleep=lambda: None)
-            group = yield from lock_group(self.groups, thread, self.groups[target], length)
+            group = yield from lock_group(self.env, self.groups, thread, self.groups[target], length)
             self.found.append((self.env.now, group.number))
 
         task = self.env.task("flusher")

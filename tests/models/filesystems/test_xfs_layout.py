@@ -24,6 +24,7 @@ from models.filesystems.page_walk import (
     WROTE,
     new_walk,
 )
+from models.filesystems.turns import NO_ROW
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import (
     GAP_UNITS,
@@ -208,20 +209,24 @@ def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
     assert of.pages.blocks[:3].tolist() == [1_020, 1_021, 1_022]
 
 
-TERMS = Terms(
-    map_ns=1_000, commit_ns=70, page_ns=3, bio_pages=4, calls_x4=False, wraps=False, stripe=1, first_block=0,
-    group_blocks=10_000, home=True, free=True,
-)  # fmt: skip
+def terms(**given: Any) -> Terms:
+    """Nobody else wants the locks."""
+    usual = {
+        "map_ns": 1_000, "commit_ns": 70, "page_ns": 3, "bio_pages": 4, "calls_x4": False, "wraps": False,
+        "stripe": 1, "first_block": 0, "group_blocks": 10_000, "home": True, "free": True, "now_ns": 0,
+        "rows": np.zeros((1, 5), np.int64), "lock": np.zeros(2, np.int64), "own": NO_ROW,
+    }  # fmt: skip
+    return Terms(**(usual | given))
 
 
 def walked(
     of: FilePages, at: Any, space: FreeSpace, horizon_ns: int = 1 << 60, rows: int = 8, dice: Any = None,
-    **terms: Any,
+    **given: Any,
 ) -> tuple[int, list[list[int]]]:  # fmt: skip
     """One step: why it stopped, and its bios."""
     bios = np.empty((rows, 2), np.int64)
     factors = np.ones(8) if dice is None else np.array(dice)
-    ended = walk(of.pages, space.with_room(8), TERMS._replace(**terms), at, horizon_ns, factors, bios)
+    ended = walk(of.pages, space.with_room(8), terms(**given), at, horizon_ns, factors, bios)
     return int(ended), bios[: at[BIOS]].tolist()
 
 
