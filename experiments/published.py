@@ -71,6 +71,7 @@ METRICS: Final = {
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
     ("throughput", "MB/s"): Metric(lambda o: o.file_bytes / o.wall_time / 1e6),
+    ("throughput", "MiB/s"): Metric(lambda o: o.file_bytes / o.wall_time / MIB),
     ("extents_total", "1"): Metric(lambda o: sum(o.extents), grows=True),
     ("extents_per_file", "1"): Metric(lambda o: sum(o.extents) / len(o.extents), grows=True),
     ("mean_extent", "512B sectors"): Metric(lambda o: o.file_bytes / SECTOR_BYTES / sum(o.extents)),

@@ -14,6 +14,9 @@ from models.block.thread import BlockThread
 from models.catalogue.filesystems import P13_XFS
 from models.catalogue.kernels import KERNELS, PLUG_RULES
 from models.catalogue.machines import P13_MACHINE
+from models.filesystems.turns import NO_ROW
+from models.filesystems.xfs.free_space import FreeSpace
+from models.filesystems.xfs.layout import AtHand
 from models.machine import LIGHT, Machine, Primitives, build
 from models.page_cache.accounting import PageCache
 from models.page_cache.spec import DirtyLimits, MemorySpec
@@ -275,3 +278,18 @@ class BlockLayer:
     def sizes(self) -> list[int]:
         """Sectors of each request the device saw, in order."""
         return [request.sectors for request in self.device.requests]
+
+
+def at_hand(space: FreeSpace, first_block: int = 0, **given: Any) -> AtHand:
+    """A file's own group, which nobody else wants."""
+    usual = {
+        "space": space.with_room(64), "first_block": first_block, "home": True, "free": True,
+        "rows": np.zeros((4, 5), np.int64), "lock": np.zeros(2, np.int64), "own": NO_ROW,
+    }  # fmt: skip
+    return AtHand(**(usual | given))
+
+
+def groups(space: FreeSpace) -> tuple[AtHand, AtHand]:
+    """The same, and nothing beyond it."""
+    here = at_hand(space)
+    return here, here._replace(free=False)

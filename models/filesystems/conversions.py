@@ -22,20 +22,19 @@ Landed = Callable[[int], None]
 
 
 class Conversions:
-    """What waits of one file, whether a worker is to convert it, and until when one does (0: none yet).
+    """What waits of one file, and whether a worker is to convert it.
 
     ``extents``: how many were given blocks so far; ``turns``: where the next worker contends with others for
     the locks; ``row``: the place of the present one in its ``contends``.
     """
 
     __slots__ = (
-        "busy", "contends", "ends_ns", "extents", "folios", "inode", "landed", "ranges", "row", "turns",
+        "busy", "contends", "extents", "folios", "inode", "landed", "ranges", "row", "turns",
     )  # fmt: skip
 
     def __init__(self, inode: Inode) -> None:
         self.inode = inode
         self.busy = False
-        self.ends_ns = 0
         self.extents = 0
         self.landed: list[tuple[Landed, int]] = []
         self.ranges = 0
@@ -126,10 +125,6 @@ class Workers:
         """How long an allocation of that file waits at present."""
         return self._costs.range_ns(conversions) // 2 if conversions.busy else 0
 
-    def end_of(self, conversions: Conversions) -> int:
-        """When a worker is through with what waits of that file, or later."""
-        return conversions.ends_ns or self._env.now + conversions.ranges * self._costs.range_ns(conversions)
-
     def begin(self, conversions: Conversions) -> None:
         """queue_work: convert what waits, and then what came meanwhile."""
         self._queue.append(conversions)
@@ -161,12 +156,10 @@ class Workers:
             self._clean(inode, ranges, landed)
             return
         wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
-        conversions.ends_ns = self._env.now + work_ns + wait_ns
         thread.spent.complete += work_ns
         yield work_ns
         if wait_ns:
             yield from sleep(thread.task, wait_ns, "lock ILOCK")
-        conversions.ends_ns = 0
         self._clean(inode, ranges, landed)
 
     def _take_turns(
@@ -177,15 +170,13 @@ class Workers:
         alone_ns = self._costs.range_ns(conversions) - group_ns
         conversions.contends = turns
         row = conversions.row = turns.begin(env.now, ranges, alone_ns, group_ns)
-        conversions.ends_ns = env.now + work_ns
         thread.spent.complete += work_ns
         yield work_ns
         while (ends_ns := turns.ends_ns(row, env.now)) > env.now:
-            conversions.ends_ns = ends_ns
             yield from sleep(thread.task, ends_ns - env.now, "lock AGF" if group_ns else "lock ILOCK")
         turns.end(row)
         conversions.contends = None
-        conversions.row, conversions.ends_ns = NO_ROW, 0
+        conversions.row = NO_ROW
 
     def _clean(self, inode: Inode, ranges: int, landed: list[tuple[Landed, int]]) -> None:
         for land, pages in landed:

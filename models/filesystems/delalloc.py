@@ -89,7 +89,9 @@ class DelallocFilesystem(Filesystem):
         self._costs = MapCosts(costs, inline_extents, group_ns)
         self._workers = Workers(site, self._costs, self._converted) if unwritten else None
         self._dice = Dice(site, "map")
-        self._horizon = Horizon(env, sb.bdi, self._workers)
+        self._horizon = Horizon(env, sb.bdi)
+        if self._workers is not None:
+            self._horizon.apart |= self._workers.ranks
         self._files: list[PagedFile] = []
 
     def layouts(self) -> Sequence[PagedFile]:
@@ -211,7 +213,7 @@ class DelallocFilesystem(Filesystem):
             if self._log_is_full():
                 yield from self._wait_for_log(thread)
             at[DICE] = dice.ready()
-            near_ns, far_ns = self._horizon.look(file.conversions, self._resources(file))
+            near_ns, far_ns = self._horizon.look()
             ended = self._walk(inode, at, bio_pages, far_ns, bios)
             dice.at = int(at[DICE])
             locked = bool(at[ALLOCATING] or (at[MAPPED_EXTENTS] and at[ELAPSED] > near_ns))
@@ -299,12 +301,8 @@ class DelallocFilesystem(Filesystem):
     def _allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         """Give the delayed page at ``at[PAGE]`` its block."""
 
-    def _resources(self, file: Any) -> tuple[object, ...]:
-        """What a walk over *file* uses, and no other event may change meanwhile."""
-        return (file,)
-
-    def _turns(self, file: Any) -> Turns | None:
-        """Where conversions of what was written of *file* contend with others."""
+    def _turns(self, file: Any, at: NDArray[np.int64]) -> Turns | None:
+        """Where conversions of what a step has written of *file* contend with others."""
         return None
 
     def _submit(
@@ -321,7 +319,6 @@ class DelallocFilesystem(Filesystem):
         if locked:
             self._lock(thread, inode)
         if locked or elapsed_ns:
-            self._horizon.begin(thread.task.rank, self._resources(file))
             spun_ns = int(at[SPUN])
             pages_ns = min(pages * self._page_cost_ns(inode), elapsed_ns - spun_ns)
             thread.spent.pages += pages_ns
@@ -329,7 +326,6 @@ class DelallocFilesystem(Filesystem):
             if spun_ns:
                 spins(thread.task, "ILOCK", spun_ns)
             yield elapsed_ns
-            self._horizon.end(thread.task.rank)
         if locked:
             self._unlock(inode)
         if at[MAPPED_EXTENTS]:
@@ -338,7 +334,7 @@ class DelallocFilesystem(Filesystem):
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:
-                file.conversions.turns = self._turns(file)
+                file.conversions.turns = self._turns(file, at)
                 end_io = Submission(
                     self._workers, file.conversions, pages, int(at[RANGES]), inode.folio_pages, landed
                 ).written

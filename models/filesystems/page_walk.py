@@ -20,9 +20,9 @@ from models.page_cache.pages import Pages, next_dirty, run_alike, start_writebac
 PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, BEHIND, NEWEST = range(10)
 # Of the present step alone: its time (ns), pages put under writeback, rows of bios and ranges of blocks,
 # whether it ends in the middle of an allocation, extents that were given blocks, how many neighbours
-# these will join, and the time that it spun for the inode's lock.
-ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS, JOINS, SPUN = range(10, 18)
-_STATE: Final = 18
+# these will join, the time that it spun for the inode's lock, and extents given in the group beyond.
+ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS, JOINS, SPUN, BEYOND = range(10, 19)
+_STATE: Final = 19
 _NOT_YET: Final = -1
 UNCOUNTED: Final = (1 << 63) - 1
 """``at[CALLS]`` of a walk whose budget is in pages."""
@@ -50,7 +50,7 @@ def new_walk(page: int, budget: int) -> NDArray[np.int64]:
 def begin_step(at: NDArray[np.int64]) -> None:
     """Nothing of this step was done."""
     at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = at[MAPPED_EXTENTS] = at[JOINS] = 0
-    at[SPUN] = 0
+    at[SPUN] = at[BEYOND] = 0
 
 
 @compiled

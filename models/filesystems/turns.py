@@ -65,11 +65,10 @@ def file_free(rows: NDArray[np.int64], lock: NDArray[np.int64], own: int, at_ns:
 
 
 @compiled
-def hold(rows: NDArray[np.int64], lock: NDArray[np.int64], own: int, from_ns: int, hold_ns: int) -> None:
-    """Somebody has the group's lock, which is free, and that of the inode of row *own*, for so long."""
-    lock[HELD_UNTIL] = from_ns + hold_ns
+def keep_file(rows: NDArray[np.int64], own: int, until_ns: int) -> None:
+    """Somebody has the lock of the inode of row *own* until then."""
     if own != NO_ROW:
-        rows[own, BEGINS] = max(rows[own, BEGINS], from_ns + hold_ns)
+        rows[own, BEGINS] = max(rows[own, BEGINS], until_ns)
 
 
 class Turns:
@@ -117,6 +116,7 @@ class Turns:
         """When the worker of that row leaves its inode's lock to who waits for it."""
         return int(file_free(self.rows, self.lock, row, now_ns))
 
-    def hold(self, row: int, now_ns: int, hold_ns: int) -> None:
-        """Somebody has the group's lock, and that of the inode of that row, for so long."""
-        hold(self.rows, self.lock, row, now_ns, hold_ns)
+    def hold(self, row: int, until_ns: int) -> None:
+        """Somebody has the group's lock, which is free, and that of the inode of that row until then."""
+        self.lock[HELD_UNTIL] = until_ns
+        keep_file(self.rows, row, until_ns)

@@ -113,9 +113,9 @@ class ContextFlushers(Flushers):
             wb = WritebackContext(name, site.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)
             self._siblings[wb] = bdi.wbs
-            self._threads[wb] = ContextThread(
-                site, site.thread("flusher"), wb, self._writeback, self._interval_ns
-            )
+            thread = site.thread("flusher")
+            bdi.flushers.add(thread.task.rank)
+            self._threads[wb] = ContextThread(site, thread, wb, self._writeback, self._interval_ns)
         bdi.places = self._places
 
     def start_background(self, wb: Wb) -> None:

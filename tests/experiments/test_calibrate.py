@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments import calibrate
-from experiments.calibrate import calibrate_n10, calibrate_p13
+from experiments.calibrate import calibrate_n10, calibrate_p13, calibrate_w25
 from models.catalogue.machines import MACHINES
 from tests.experiments.test_report import RUN, sample
 
@@ -104,6 +104,35 @@ def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {variant for variant, _ in replications} == {"one", "two-same"}
     assert len({replication for _, replication in replications}) > 1
     assert len(said) == fit.rounds
+
+
+def test_w25_s_constant_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One workload alone asks for a scale of 0.2, the other for 0.3125: the fit is 0.25, off by a quarter
+    either way; nothing else is run.
+    """
+    variants = set()
+
+    def run_all(jobs: Sequence[tuple[Any, int]], seed: int, progress: bool) -> Any:
+        outcomes = []
+        for case, _ in jobs:
+            variants.add(case.variant)
+            wanted, asks = (368.0, 0.2) if "W25-A-pm-u" in case.rows else (315.0, 0.3125)
+            rate = wanted * asks / case.scenario.machine.processors.flusher_scale
+            outcomes.append(
+                replace(
+                    RUN, variant=case.variant, wall_time=1.0, file_bytes=round(rate * 2**20), extents=(1,)
+                )
+            )
+        return outcomes
+
+    monkeypatch.setattr(calibrate, "run_all", run_all)
+    said: list[str] = []
+    fit = calibrate_w25(1, False, said.append)
+    assert fit.fitted == {"flusher_scale": pytest.approx(0.25, rel=0.011)}
+    assert fit.errors["W25-A-pm-u"] == pytest.approx(-0.2, abs=0.01)
+    assert fit.errors["W25-B-pm-u"] == pytest.approx(0.25, abs=0.015)
+    assert len(variants) == 2
+    assert 1 < len(said) == fit.rounds < calibrate.MAX_ROUNDS
 
 
 def test_the_flusher_s_time_on_the_reference_machine() -> None:

@@ -172,6 +172,7 @@ LAID_OUT = replace(RUN, extents=(3, 1))
         ("write_iops", "1/s", 250.0, 300.0),
         ("write_bandwidth", "MB/s", 2.048, 14_400 * 512 / 1e6 / 3),
         ("throughput", "MB/s", 12.288, None),
+        ("throughput", "MiB/s", 49_152_000 / 2**20 / 4, None),
         ("extents_total", "1", 4, None),
         ("extents_per_file", "1", 2.0, None),
         ("mean_extent", "512B sectors", 24_000.0, None),
@@ -185,7 +186,7 @@ def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: fl
     assert (of.iteration is None) == (iteration is None)
     if of.iteration is not None and iteration is not None:
         assert of.iteration(*RUN.samples) == pytest.approx(iteration)
-    assert len(METRICS) == 10
+    assert len(METRICS) == 11
 
 
 def test_an_interval_of_replications_or_of_iterations() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from models.arrays.compiled import compiled
 from models.filesystems.page_walk import (
     ALLOCATING,
+    BEYOND,
     CALLS,
     CONVERT,
     DICE,
@@ -30,7 +31,7 @@ from models.filesystems.page_walk import (
     next_page,
     write_out,
 )
-from models.filesystems.turns import HELD_UNTIL, file_free, hold
+from models.filesystems.turns import HELD_UNTIL, file_free, keep_file
 from models.filesystems.xfs.free_extents import Space, longest, take_aligned, take_exactly
 from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.pages import (
@@ -175,10 +176,8 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
 class Terms(NamedTuple):
     """What a walk goes by.
 
-    Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps, the stripe unit
-    (pages); the group at hand: its place, whether it is the file's own, whether it can be had (no other
-    flusher has its AGF or the inode's lock); when the walk goes on (ns), and whose turn it is there
-    (`models.filesystems.turns`), with the place of the file's own conversion.
+    Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps, the stripe unit and
+    the length of a group (pages); when the walk goes on (ns).
     """
 
     map_ns: int
@@ -188,11 +187,20 @@ class Terms(NamedTuple):
     calls_x4: bool
     wraps: bool
     stripe: int
-    first_block: int
     group_blocks: int
+    now_ns: int
+
+
+class AtHand(NamedTuple):
+    """A group that a walk may take from: its place, whether it is the file's own, whether it can be had (no
+    other flusher has its AGF or the inode's lock); whose turn it is there (`models.filesystems.turns`), with
+    the place of the file's own conversion.
+    """
+
+    space: Space
+    first_block: int
     home: bool
     free: bool
-    now_ns: int
     rows: NDArray[np.int64]
     lock: NDArray[np.int64]
     own: int
@@ -220,7 +228,8 @@ def convert(pages: Pages, space: Space, page: int, near: int, first_block: int, 
 @compiled
 def walk(
     pages: Pages,
-    space: Space,
+    here: AtHand,
+    beyond: AtHand,
     terms: Terms,
     at: NDArray[np.int64],
     horizon_ns: int,
@@ -230,7 +239,8 @@ def walk(
     """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it
     stopped.
 
-    Each bio is a row of *bios*: its first block and its pages.
+    It takes from the group *here* or, while that is locked, from the one *beyond*.  Each bio is a row of
+    *bios*: its first block and its pages.
     """
     begin_step(at)
     while at[CALLS] > 0 and (terms.calls_x4 or at[LEFT] > 0):
@@ -240,7 +250,7 @@ def walk(
         if page == NO_PAGE:
             return DONE
         if pages.states[page] == DELAYED:
-            if not _convert_at_once(pages, space, terms, at, dice):
+            if not _convert_at_once(pages, here, beyond, terms, at, dice):
                 return CONVERT
             at[ALLOCATING] = at[ELAPSED] > horizon_ns
             continue
@@ -265,29 +275,41 @@ def _call_pages(terms: Terms, at: NDArray[np.int64]) -> int:
 
 @compiled
 def _convert_at_once(
-    pages: Pages, space: Space, terms: Terms, at: NDArray[np.int64], dice: NDArray[np.float64]
+    pages: Pages, here: AtHand, beyond: AtHand, terms: Terms, at: NDArray[np.int64], dice: NDArray[np.float64]
 ) -> bool:
-    """Convert at ``at[PAGE]`` if the group at hand is the one that it takes, and can be had then."""
-    if not terms.free or at[DICE] == len(dice):
+    """Convert at ``at[PAGE]`` if a group at hand is the one that it takes, and can be had then."""
+    if not here.free or at[DICE] == len(dice):
         return False
-    target = target_of(pages, at[PAGE], terms.group_blocks)
+    target, in_here = target_of(pages, at[PAGE], terms.group_blocks), True
     if target == NOWHERE:
-        if not terms.home:
+        if not here.home:
             return False
-    elif target // terms.group_blocks != terms.first_block // terms.group_blocks:
-        return False
-    if longest(space) < min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES):
-        return False
+    elif target // terms.group_blocks != here.first_block // terms.group_blocks:
+        in_here = False
+        if not beyond.free or target // terms.group_blocks != beyond.first_block // terms.group_blocks:
+            return False
     began_ns = terms.now_ns + at[ELAPSED]
-    start_ns = file_free(terms.rows, terms.lock, terms.own, began_ns)
-    if terms.lock[HELD_UNTIL] > start_ns:
+    start_ns = file_free(here.rows, here.lock, here.own, began_ns)
+    if beyond.free:
+        start_ns = file_free(beyond.rows, beyond.lock, beyond.own, start_ns)
+    length = min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES)
+    near = target
+    if in_here and (here.lock[HELD_UNTIL] > start_ns or longest(here.space) < length):
+        if not beyond.free:
+            return False
+        in_here, near = False, NOWHERE
+    group = here if in_here else beyond
+    if group.lock[HELD_UNTIL] > start_ns or longest(group.space) < length:
         return False
     work_ns = int(terms.map_ns * dice[at[DICE]]) + terms.commit_ns
-    hold(terms.rows, terms.lock, terms.own, start_ns, work_ns)
+    group.lock[HELD_UNTIL] = start_ns + work_ns
+    keep_file(here.rows, here.own, start_ns + work_ns)
+    keep_file(beyond.rows, beyond.own, start_ns + work_ns)
     at[SPUN] += start_ns - began_ns
     at[ELAPSED] += start_ns - began_ns + work_ns
     at[DICE] += 1
     at[MAPPED_EXTENTS] += 1
-    near = target - terms.first_block if target != NOWHERE else 0
-    convert(pages, space, at[PAGE], near, terms.first_block, terms.stripe)
+    at[BEYOND] += not in_here
+    near = near - group.first_block if near != NOWHERE else 0
+    convert(pages, group.space, at[PAGE], near, group.first_block, terms.stripe)
     return True

@@ -62,6 +62,7 @@ class XfsLog:
         self._cache = cache
         self._cil_worker = site.thread("kworker/xfs-cil")
         self._aild = site.thread("xfsaild")
+        self.ranks = frozenset([self._cil_worker.task.rank, self._aild.task.rank])
         self._items: list[MetaBuffer] = []
         self._bytes = 0
         self._push_wanted = False

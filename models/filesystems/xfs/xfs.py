@@ -17,7 +17,7 @@ from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.files import PagedFile
 from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
-from models.filesystems.page_walk import CALLS, LEFT, PAGE, UNCOUNTED
+from models.filesystems.page_walk import BEYOND, CALLS, LEFT, MAPPED_EXTENTS, PAGE, UNCOUNTED
 from models.filesystems.turns import NO_ROW, Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
@@ -25,6 +25,7 @@ from models.filesystems.xfs.inodes import Directory, XfsInode
 from models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
+    AtHand,
     Terms,
     convert,
     prealloc,
@@ -104,7 +105,9 @@ class Xfs(DelallocFilesystem):
             Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AG {i}/agf"))
             for i in range(spec.agcount)
         ]
+        self._spills = spec.rmapbt and spec.agcount > 1  # conversions lock groups, too
         self._log = self._new_log(spec, flusher_costs, cache)
+        self._horizon.apart |= self._log.ranks
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
         self._commit_ns = flusher_costs.log.commit_ns
         self._inode_bytes = spec.inode_log_bytes
@@ -229,7 +232,8 @@ class Xfs(DelallocFilesystem):
     ) -> int:
         file = inode.file
         assert isinstance(file, XfsFile)
-        group = file.at_hand
+        here = self._at_hand(inode, file, file.at_hand)
+        beyond = self._at_hand(inode, file, self._beyond(file)) if self._spills else here._replace(free=False)
         terms = Terms(
             self._mean_map_ns(file),
             self._commit_ns,
@@ -238,20 +242,25 @@ class Xfs(DelallocFilesystem):
             bool(at[CALLS] != UNCOUNTED),
             self._rules.wraps,
             self._stripe,
-            file.reach(group.first_block, self.group_blocks),
             self.group_blocks,
+            self._site.env.now,
+        )
+        return int(walk(file.pages, here, beyond, terms, at, horizon_ns, self._dice.array, bios))
+
+    def _at_hand(self, inode: XfsInode, file: XfsFile, group: Group) -> AtHand:
+        return AtHand(
+            group.free.with_room(_CONVERSIONS),
+            file.reach(group.first_block, self.group_blocks),
             group is inode.group,
             group.agf.free and file.ilock.free,
-            self._site.env.now,
             group.turns.rows,
             group.turns.lock,
             _row(file, group),
         )
-        return int(
-            walk(
-                file.pages, group.free.with_room(_CONVERSIONS), terms, at, horizon_ns, self._dice.array, bios
-            )
-        )
+
+    def _beyond(self, file: XfsFile) -> Group:
+        """The group that an allocation tries when that at hand is locked."""
+        return self.groups[(file.at_hand.number + 1) % len(self.groups)]
 
     def _lock(self, thread: Thread, inode: Any) -> None:
         taken = inode.file.ilock.try_acquire(thread.task) and inode.file.at_hand.agf.try_acquire(thread.task)
@@ -260,9 +269,6 @@ class Xfs(DelallocFilesystem):
     def _unlock(self, inode: Any) -> None:
         inode.file.at_hand.agf.release()
         inode.file.ilock.release()
-
-    def _resources(self, file: Any) -> tuple[object, ...]:
-        return file, file.at_hand
 
     def _allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         inode.file.at_hand = yield from self._convert(thread, inode, inode.file, int(at[PAGE]))
@@ -289,7 +295,7 @@ class Xfs(DelallocFilesystem):
             yield from self._wait_for_conversion(thread, file)
             group = yield from lock_group(env, self.groups, thread, wanted, length)
             map_ns = self._varied_map_ns(file)
-            group.turns.hold(_row(file, group), env.now, map_ns + self._commit_ns)
+            group.turns.hold(_row(file, group), env.now + map_ns + self._commit_ns)
             thread.spent.allocate += map_ns
             yield map_ns
             thread.spent.commit += self._commit_ns
@@ -312,9 +318,10 @@ class Xfs(DelallocFilesystem):
                 spins(thread.task, file.ilock.name, spun_ns)
                 yield spun_ns
 
-    def _turns(self, file: PagedFile) -> Turns:
+    def _turns(self, file: PagedFile, at: NDArray[np.int64]) -> Turns:
         assert isinstance(file, XfsFile)
-        return file.at_hand.turns
+        mostly_beyond = 2 * at[BEYOND] > at[MAPPED_EXTENTS]
+        return (self._beyond(file) if mostly_beyond else file.at_hand).turns
 
     # -- completion ----------------------------------------------------------------------------------------
 

@@ -26,13 +26,10 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     one = Submission(workers, conversions, 12, 6, 1, lambda pages: log.append((env.now, "clean", pages)))
     assert workers.delay_ns(conversions) == 0
     one.written(4)
-    assert (workers.delay_ns(conversions), workers.end_of(conversions)) == (50, 200)
-    ends = []
-    env.call_at(30, 0, lambda: ends.append(workers.end_of(conversions)))
+    assert workers.delay_ns(conversions) == 50
     env.call_at(50, 0, lambda: one.written(8))
     env.call_at(60, 0, lambda: setattr(inode, "syncing", True))
     env.run()
-    assert ends == [200]
     assert log == [(200, "clean", 4), (200, "ranges", 2), (680, "clean", 8), (680, "ranges", 4)]
     assert not conversions.busy
 

@@ -46,7 +46,7 @@ def test_a_flusher_waits_for_its_file_and_then_the_worker_waits_for_it() -> None
     turns = Turns(5)
     row = turns.begin(0, 2, 40, 10)
     assert turns.file_free_ns(row, 30) == 50
-    turns.hold(row, 50, 25)
+    turns.hold(row, 75)
     assert turns.held(74)
     assert not turns.held(75)
     assert ends(turns, row, at=75) == [125]
@@ -58,7 +58,7 @@ def test_a_flusher_of_another_file_only_keeps_the_group() -> None:
     """
     turns = Turns(5)
     row = turns.begin(0, 1, 40, 10)
-    turns.hold(NO_ROW, 0, 60)
+    turns.hold(NO_ROW, 60)
     assert turns.file_free_ns(NO_ROW, 20) == 20
     turns.held(60)
     assert ends(turns, row, at=60) == [75]

@@ -14,14 +14,13 @@ from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
 from models.filesystems.page_walk import BIOS, CALLS, CONVERT, DICE, DONE, PAGE, WROTE, new_walk
-from models.filesystems.turns import NO_ROW
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.machine import Machine, Scenario, build
 from models.page_cache.file_pages import FileExtent, FilePages
 from models.page_cache.pages import delayed_extent, next_dirty
 from sim.units import GIB, KIB, MIB
-from tests.harness import change, one_of_each, only
+from tests.harness import change, groups, one_of_each, only
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.booleans()), max_size=80))
@@ -126,11 +125,10 @@ def rules(kernel: str) -> Any:
 
 
 def terms(**given: Any) -> Terms:
-    """Nobody else wants the locks."""
+    """At 0."""
     usual = {
         "map_ns": 10, "commit_ns": 0, "page_ns": 1, "bio_pages": 4, "calls_x4": False, "wraps": False,
-        "stripe": 1, "first_block": 0, "group_blocks": 1 << 20, "home": True, "free": True, "now_ns": 0,
-        "rows": np.zeros((1, 5), np.int64), "lock": np.zeros(2, np.int64), "own": NO_ROW,
+        "stripe": 1, "group_blocks": 1 << 20, "now_ns": 0,
     }  # fmt: skip
     return Terms(**(usual | given))
 
@@ -144,7 +142,7 @@ def walk_once(
     """One compiled walk: why it stopped, and its bios."""
     at = new_walk(start, budget)
     bios = np.empty((64, 2), np.int64)
-    reason = walk(file.pages, space.with_room(64), terms(), at, horizon_ns, np.ones(64), bios)
+    reason = walk(file.pages, *groups(space), terms(), at, horizon_ns, np.ones(64), bios)
     return reason, bios[: at[BIOS]]
 
 
@@ -203,7 +201,7 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     rows, turn = np.empty((64, 2), np.int64), 0
     while True:
         reason = walk(
-            pieces.pages, spaces[1].with_room(64), terms(), at, cuts[turn % len(cuts)], np.ones(64), rows
+            pieces.pages, *groups(spaces[1]), terms(), at, cuts[turn % len(cuts)], np.ones(64), rows
         )
         bios += rows[: at[BIOS]].tolist()
         at[DICE], turn = 0, turn + 1
@@ -263,7 +261,7 @@ def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
     write_all(file.pages, np.arange(100), 1, prealloc(rules("2.6.34"), None), FAR)
     at, bios = new_walk(60, 1 << 40), np.empty((64, 2), np.int64)
     of = terms(wraps=wraps, bio_pages=100)
-    assert walk(file.pages, space.with_room(64), of, at, 1 << 60, np.ones(64), bios) == DONE
+    assert walk(file.pages, *groups(space), of, at, 1 << 60, np.ones(64), bios) == DONE
     assert at[WROTE] == (100 if wraps else 40)
     assert [n for _, n in bios[: at[BIOS]].tolist()] == ([40, 60] if wraps else [40])
 
@@ -276,7 +274,7 @@ def test_a_quota_that_has_wound_up_ends() -> None:
     write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(rules("2.6.34"), None)._replace(unit=1), FAR)
     at, bios, calls = new_walk(0, 1_024), np.empty((64, 2), np.int64), 0
     at[CALLS] = 1_024
-    while walk(file.pages, space.with_room(64), terms(calls_x4=True), at, 1 << 60, np.ones(64), bios) != DONE:
+    while walk(file.pages, *groups(space), terms(calls_x4=True), at, 1 << 60, np.ones(64), bios) != DONE:
         at[DICE], calls = 0, calls + 1
         assert calls < 200
     assert at[WROTE] == 1_024
@@ -293,7 +291,7 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
         at[CALLS] = 1_024 if calls_x4 else 1 << 40
         bios = np.empty((2_048, 2), np.int64)
         of = terms(calls_x4=calls_x4, bio_pages=128)
-        assert walk(file.pages, space.with_room(64), of, at, 1 << 60, np.ones(64), bios) == DONE
+        assert walk(file.pages, *groups(space), of, at, 1 << 60, np.ones(64), bios) == DONE
         assert at[WROTE] == pages
         assert at[BIOS] >= bios_at_least
 

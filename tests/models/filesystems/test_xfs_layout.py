@@ -9,6 +9,7 @@ import pytest
 
 from models.filesystems.page_walk import (
     ALLOCATING,
+    BEYOND,
     BIOS,
     CALLS,
     CONVERT,
@@ -21,15 +22,17 @@ from models.filesystems.page_walk import (
     PAGE,
     PAGES,
     RANGES,
+    SPUN,
     WROTE,
     new_walk,
 )
-from models.filesystems.turns import NO_ROW
+from models.filesystems.turns import Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import (
     GAP_UNITS,
     MAX_EXTENT_PAGES,
     NOWHERE,
+    AtHand,
     Prealloc,
     Terms,
     convert,
@@ -41,6 +44,7 @@ from models.filesystems.xfs.layout import (
 )
 from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.file_pages import FilePages
+from tests.harness import at_hand
 from tests.models.page_cache.lettered import file, letters
 
 FIXED, SIZE, PRECEDING = (
@@ -210,23 +214,26 @@ def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
 
 
 def terms(**given: Any) -> Terms:
-    """Nobody else wants the locks."""
+    """At 0."""
     usual = {
         "map_ns": 1_000, "commit_ns": 70, "page_ns": 3, "bio_pages": 4, "calls_x4": False, "wraps": False,
-        "stripe": 1, "first_block": 0, "group_blocks": 10_000, "home": True, "free": True, "now_ns": 0,
-        "rows": np.zeros((1, 5), np.int64), "lock": np.zeros(2, np.int64), "own": NO_ROW,
+        "stripe": 1, "group_blocks": 10_000, "now_ns": 0,
     }  # fmt: skip
     return Terms(**(usual | given))
 
 
 def walked(
     of: FilePages, at: Any, space: FreeSpace, horizon_ns: int = 1 << 60, rows: int = 8, dice: Any = None,
-    **given: Any,
+    beyond: AtHand | None = None, turns: Turns | None = None, **given: Any,
 ) -> tuple[int, list[list[int]]]:  # fmt: skip
     """One step: why it stopped, and its bios."""
-    bios = np.empty((rows, 2), np.int64)
-    factors = np.ones(8) if dice is None else np.array(dice)
-    ended = walk(of.pages, space.with_room(8), terms(**given), at, horizon_ns, factors, bios)
+    here = at_hand(space, **{name: value for name, value in given.items() if name in AtHand._fields})
+    if turns is not None:
+        here = here._replace(rows=turns.rows, lock=turns.lock)
+    other = here._replace(free=False) if beyond is None else beyond
+    by = terms(**{name: value for name, value in given.items() if name in Terms._fields})
+    bios, factors = np.empty((rows, 2), np.int64), np.ones(8) if dice is None else np.array(dice)
+    ended = walk(of.pages, here, other, by, at, horizon_ns, factors, bios)
     return int(ended), bios[: at[BIOS]].tolist()
 
 
@@ -309,3 +316,53 @@ def test_the_quota_of_calls() -> None:
     at[CALLS] = 2
     assert walked(of, at, FreeSpace(100, 9), calls_x4=True, bio_pages=100) == (DONE, [[10, 9], [19, 2]])
     assert (at[LEFT], at[CALLS], at[WROTE], at[PAGE]) == (-1, 0, 11, 11)
+
+
+def held(until_ns: int) -> Any:
+    """A group's lock that somebody has until then, and whose next owner needs 5 to wake."""
+    return np.array([until_ns, 5], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("states", "blocks", "here", "beyond", "goes_to"),
+    [
+        ("dd", {}, 50, 0, 10_000),  # as near to the beginning as there is room
+        ("md", {0: 105}, 50, 0, 10_000),  # where it was going to does not matter there
+        ("md", {0: 105}, 49, 0, 106),
+        ("md", {0: 10_004}, 50, 0, 10_005),  # who goes on there does so
+        ("md", {0: 10_004}, 0, 50, None),  # and if it is locked, what comes behind it is none of these
+        ("dd", {}, 50, 50, None),
+        ("ddd", {}, 50, 0, None),  # there are no three together
+    ],
+)
+def test_while_a_group_is_locked_the_next_one_is_taken(
+    states: str, blocks: dict[int, int], here: int, beyond: int, goes_to: int | None
+) -> None:
+    """At 49: the group's own lock and that of the one beyond are held until then; there are 9 blocks here,
+    and 2 and 2 beyond.
+    """
+    of, at = file(states, blocks), new_walk(0, 100)
+    space, there = FreeSpace(100, 9), FreeSpace(0, 2)
+    there.give_back(5, 2)
+    other = at_hand(there, first_block=10_000, home=False, lock=held(beyond))
+    ended, bios = walked(of, at, space, now_ns=49, lock=held(here), beyond=other)
+    if goes_to is None:
+        assert (ended, at[MAPPED_EXTENTS], at[ELAPSED]) == (CONVERT, 0, 0)
+        return
+    assert (ended, bios[0][0]) == (DONE, goes_to)
+    in_beyond = goes_to >= 10_000
+    assert (at[MAPPED_EXTENTS], at[BEYOND]) == (1, in_beyond)
+    assert (other.lock[0] if in_beyond else here) == (49 + 1_070 if in_beyond else 49)
+
+
+def test_a_walk_spins_for_its_file_s_lock_and_keeps_it() -> None:
+    """A conversion of that file is in the first of its two transactions, of 300, since 100: at 150 the walk
+    waits until 400 and has both locks for 1 070; then the conversion goes on, and ends at 1 770.
+    """
+    of, at, turns = file("d"), new_walk(0, 100), Turns(0)
+    row = turns.begin(100, 2, 200, 100)
+    ended, _ = walked(of, at, FreeSpace(100, 9), now_ns=150, turns=turns, own=row)
+    assert (ended, at[SPUN], at[ELAPSED]) == (DONE, 250, 250 + 1_070 + 3)
+    assert turns.held(1_469)
+    assert not turns.held(1_470)
+    assert turns.ends_ns(row, 1_470) == 1_770
