@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.config import parse
 from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
@@ -20,7 +21,7 @@ from models.machine import Machine, Scenario, build
 from models.page_cache.file_pages import FileExtent, FilePages
 from models.page_cache.pages import delayed_extent, next_dirty
 from sim.units import GIB, KIB, MIB
-from tests.harness import change, groups, one_of_each, only
+from tests.harness import FIO, change, groups, loop_config, one_of_each, only
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.booleans()), max_size=80))
@@ -477,3 +478,36 @@ def test_more_dirty_memory_means_fewer_extents() -> None:
         taken = len(blocks) + log + 2 * (inode_chunk + names)  # of both directories, in groups of their own
         assert sum(group.free.blocks for group in groups) + taken == (12 * GIB - 4 * 64 * KIB) // 4096
     assert means[0] > means[1] > means[2]
+
+
+def contended(rmapbt: bool) -> tuple[int, Machine]:
+    """Random writes into one directory of an XFS of four groups: extents in other groups than the first."""
+    text = loop_config(
+        f"{FIO} --rw=randwrite --nrfiles=4 --filesize=16m --name=a", dirty_mib=8,
+        more=f'filesystem.agcount = 4\nfilesystem.rmapbt = {str(rmapbt).lower()}\nmachine.like = "desk-vm"',
+    ).replace('machine.like = "loop-vm"\n', "")  # fmt: skip
+    of = build(parse(text, "x.toml").cases[0].scenario, 1)
+    of.run()
+    filesystem: Any = only(of.mounts).filesystem
+    blocks = np.concatenate([file.extent_table()[:, 1] for file in filesystem.layouts()])
+    return int((blocks >= filesystem.group_blocks).sum()), of
+
+
+def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
+    """docs/measurements.md J: a good third of the extents is in the next group, the flusher works twice as
+    long, and workers wait for the AGF; else none of it. Both contend for the lock of the file.
+    """
+    (without, plain), (beyond, mapped) = contended(False), contended(True)
+    extents = sum(only(mapped.mounts).filesystem.extents_per_file())
+    assert without < 0.01 * extents
+    assert 0.2 * extents < beyond < 0.7 * extents
+    ran = []
+    for of in (plain, mapped):
+        (flusher,) = of.flushers.threads
+        workers = [thread for thread in of.threads if "conv" in thread.task.name]
+        waited = {name for thread in workers for name in thread.task.slept_ns}
+        assert ("lock AGF" in waited) == (of is mapped)
+        assert ("lock ILOCK" in waited) == (of is plain)
+        assert sum(ns for name, ns in flusher.task.spun_ns.items() if "ILOCK" in name) > 0
+        ran.append(flusher.task.ran_ns + sum(thread.task.ran_ns for thread in workers))
+    assert 1.6 < ran[1] / ran[0] < 2.8
