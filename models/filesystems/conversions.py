@@ -25,7 +25,8 @@ class Conversions:
     """What waits of one file, and whether a worker is to convert it.
 
     ``extents``: how many were given blocks so far; ``turns``: where the next worker contends with others for
-    the locks; ``row``: the place of the present one in its ``contends``.
+    the locks; ``row``: the place of the present one, if there is
+    one, in its ``contends``.
     """
 
     __slots__ = (
@@ -175,7 +176,6 @@ class Workers:
         while (ends_ns := turns.ends_ns(row, env.now)) > env.now:
             yield from sleep(thread.task, ends_ns - env.now, "lock AGF" if group_ns else "lock ILOCK")
         turns.end(row)
-        conversions.contends = None
         conversions.row = NO_ROW
 
     def _clean(self, inode: Inode, ranges: int, landed: list[tuple[Landed, int]]) -> None:

@@ -52,6 +52,14 @@ def test_a_flusher_waits_for_its_file_and_then_the_worker_waits_for_it() -> None
     assert ends(turns, row, at=75) == [125]
 
 
+def test_while_a_flusher_waits_for_its_file_others_come_for_the_group() -> None:
+    """The flusher has the inode's lock at 50, when the group's is given to a worker that asked at 45."""
+    turns = Turns(5)
+    row, _ = turns.begin(0, 2, 40, 10), turns.begin(0, 1, 45, 10)
+    assert turns.file_free_ns(row, 30) == 50
+    assert turns.lock[0] == 65
+
+
 def test_a_flusher_of_another_file_only_keeps_the_group() -> None:
     """It holds the group's lock from 0 to 60: the worker waits for that in the midst of its transaction, and
     is woken 5 later.

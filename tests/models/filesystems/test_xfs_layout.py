@@ -361,7 +361,8 @@ def test_a_walk_spins_for_its_file_s_lock_and_keeps_it() -> None:
     """
     of, at, turns = file("d"), new_walk(0, 100), Turns(0)
     row = turns.begin(100, 2, 200, 100)
-    ended, _ = walked(of, at, FreeSpace(100, 9), now_ns=150, turns=turns, own=row)
+    other = at_hand(FreeSpace(0, 2), first_block=10_000, home=False)
+    ended, _ = walked(of, at, FreeSpace(100, 9), now_ns=150, turns=turns, own=row, beyond=other)
     assert (ended, at[SPUN], at[ELAPSED]) == (DONE, 250, 250 + 1_070 + 3)
     assert turns.held(1_469)
     assert not turns.held(1_470)
