@@ -315,7 +315,7 @@ class Xfs(DelallocFilesystem):
         if conversions.contends is not None:
             spun_ns = conversions.contends.file_free_ns(conversions.row, env.now) - env.now
             if spun_ns:
-                spins(thread.task, file.ilock.name, spun_ns)
+                spins(thread.task, "ILOCK", spun_ns)
                 yield spun_ns
 
     def _turns(self, file: PagedFile, at: NDArray[np.int64]) -> Turns:

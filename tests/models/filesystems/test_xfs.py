@@ -14,7 +14,18 @@ from experiments.config import parse
 from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
-from models.filesystems.page_walk import BIOS, CALLS, CONVERT, DICE, DONE, PAGE, WROTE, new_walk
+from models.filesystems.page_walk import (
+    BEYOND,
+    BIOS,
+    CALLS,
+    CONVERT,
+    DICE,
+    DONE,
+    MAPPED_EXTENTS,
+    PAGE,
+    WROTE,
+    new_walk,
+)
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.machine import Machine, Scenario, build
@@ -511,3 +522,23 @@ def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
         assert sum(ns for name, ns in flusher.task.spun_ns.items() if "ILOCK" in name) > 0
         ran.append(flusher.task.ran_ns + sum(thread.task.ran_ns for thread in workers))
     assert 1.6 < ran[1] / ran[0] < 2.8
+
+
+@pytest.mark.source
+def test_where_a_conversion_contends_and_who_waits_for_it() -> None:
+    """At the group that most extents of a step lie in; a flusher that needs the lock of the file spins while
+    a transaction, here of 300 since 100 ns, is under way.
+    """
+    _, of = contended(True)
+    filesystem: Any = only(of.mounts).filesystem
+    file, at, now = filesystem.layouts()[0], new_walk(0, 9), of.env.now
+    file.at_hand = filesystem.groups[3]
+    at[MAPPED_EXTENTS], at[BEYOND] = 10, 5
+    assert filesystem._turns(file, at) is filesystem.groups[3].turns
+    at[BEYOND] = 6
+    assert filesystem._turns(file, at) is filesystem.groups[0].turns
+    conversions, (flusher,) = file.conversions, of.flushers.threads
+    assert list(filesystem._wait_for_conversion(flusher, file)) == []
+    conversions.contends = filesystem.groups[3].turns
+    conversions.row = conversions.contends.begin(now - 100, 2, 200, 100)
+    assert list(filesystem._wait_for_conversion(flusher, file)) == [200]

@@ -367,3 +367,12 @@ def test_a_walk_spins_for_its_file_s_lock_and_keeps_it() -> None:
     assert turns.held(1_469)
     assert not turns.held(1_470)
     assert turns.ends_ns(row, 1_470) == 1_770
+
+
+def test_a_group_beyond_that_lies_before_is_taken_from_its_beginning() -> None:
+    """Behind the last group comes the first: where the extent was to go does not count there."""
+    of, at, there = file("md", {0: 10_105}), new_walk(0, 100), FreeSpace(0, 2)
+    there.give_back(50, 2)
+    other = at_hand(there, home=False)
+    _, bios = walked(of, at, FreeSpace(100, 9), now_ns=49, lock=held(50), first_block=10_000, beyond=other)
+    assert bios == [[0, 1]]
