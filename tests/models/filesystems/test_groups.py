@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from models.filesystems.turns import NO_ROW
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
 from models.seams import NoSpace
@@ -80,3 +81,17 @@ def test_the_longest_of_all_counts_where_none_has_enough() -> None:
     assert Groups(2, 4).ask(0, 8) == [(0, 1)]
     with pytest.raises(NoSpace, match="is full"):
         Groups(0, 0).ask(0, 8)
+
+
+def test_a_group_whose_lock_a_conversion_has_is_passed_over() -> None:
+    """1 is held by its conversions until 30: 2; where all are, the first of them is waited for, and the
+    flusher is woken as its owner 7 later.
+    """
+    of = Groups(9, 9, 9)
+    of.groups[1].turns.hold(NO_ROW, 30)
+    assert of.ask(1, 5) == [(0, 2)]
+    of = Groups(9, 9, 9)
+    for number, group in enumerate(of.groups):
+        group.turns.hold(NO_ROW, 30 + number)
+        group.turns.lock[1] = 7
+    assert of.ask(1, 5) == [(38, 1)]

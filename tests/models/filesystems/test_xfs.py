@@ -26,6 +26,7 @@ from models.filesystems.page_walk import (
     WROTE,
     new_walk,
 )
+from models.filesystems.turns import Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.machine import Machine, Scenario, build
@@ -542,3 +543,14 @@ def test_where_a_conversion_contends_and_who_waits_for_it() -> None:
     conversions.contends = filesystem.groups[3].turns
     conversions.row = conversions.contends.begin(now - 100, 2, 200, 100)
     assert list(filesystem._wait_for_conversion(flusher, file)) == [200]
+
+
+@pytest.mark.source
+def test_an_allocation_that_locks_a_group_itself_keeps_conversions_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the walk stopped for it: in a group that is neither at hand nor beyond, or without dice."""
+    held: list[int] = []
+    monkeypatch.setattr(Turns, "hold", lambda turns, row, until_ns: held.append(until_ns))
+    contended(True)
+    assert len(held) > 20
