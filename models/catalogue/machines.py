@@ -190,6 +190,9 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                             "tree_map_ns": measured(29_000, f"{_DESK}: a page of a random file"),
                             "tree_ioend_ns": measured(12_000, f"{_DESK}: a page of a random file"),
                             "end_folio_ns": measured(350, f"{_DESK}: conversion of a sequential file"),
+                            "rmap_ns": measured(
+                                28_000, "docs/measurements.md J: what rmapbt=1 adds to a transaction"
+                            ),
                             "log": {
                                 **_REFERENCE["xfs"]["flusher"]["log"],
                                 "record_ns": measured(

@@ -2,8 +2,9 @@
 
 Stands for xfs_end_io and ext4_end_io_rsv_work: a work item for each file converts what has been written, in a
 transaction for each range under the inode's lock, and only then are the pages clean; the workqueue has as
-many workers as there are processors.  Left out: that a page written for the second time needs none; the AGF,
-which it takes under rmapbt; that a worker stays on the processor of the interrupt.
+many workers as there are processors.  Where a filesystem says so, workers and flusher take turns at the locks
+(`models.filesystems.turns`).  Left out: that a page written for the second time needs none; that a worker
+stays on the processor of the interrupt.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ class Conversions:
     """What waits of one file, and whether a worker is to convert it.
 
     ``extents``: how many were given blocks so far; ``turns``: where the next worker contends with others for
-    the locks; ``row``: the place of the present one, if there is
-    one, in its ``contends``.
+    the locks; ``row``: the place of the present one, if there is one, in its ``contends``.
     """
 
     __slots__ = (
@@ -107,8 +107,9 @@ class Submission:
 class Workers:
     """The workqueue of one filesystem.
 
-    Flusher and worker contend for a file's inode lock: each is charged half of the other's hold, every time.
-    *converted* is told of the inode and of how many ranges became written extents.
+    Where they do not take turns, flusher and worker contend for a file's inode lock, too: each is charged
+    half of the other's hold, every time.  *converted* is told of the inode and of how many ranges became
+    written extents.
     """
 
     def __init__(self, site: Site, costs: MapCosts, converted: Callable[[Inode, int], None]) -> None:
@@ -123,8 +124,10 @@ class Workers:
             env.start(thread.task, self._run(thread))
 
     def delay_ns(self, conversions: Conversions) -> int:
-        """How long an allocation of that file waits at present."""
-        return self._costs.range_ns(conversions) // 2 if conversions.busy else 0
+        """How long an allocation of that file waits at present, unless it takes turns."""
+        if conversions.turns is not None or not conversions.busy:
+            return 0
+        return self._costs.range_ns(conversions) // 2
 
     def begin(self, conversions: Conversions) -> None:
         """queue_work: convert what waits, and then what came meanwhile."""

@@ -22,10 +22,9 @@ from models.arrays.compiled import compiled
 # Of a worker: when its next transaction begins; how many are left; for how long one has the inode's lock
 # alone, and then both; when the latest one ends.
 BEGINS, LEFT, ALONE, BOTH, ENDS = range(5)
-# Of the group's lock: until when it is held, by whom it is given to last; what a wake-up takes.
+# Of the group's lock: until when it is held; what the wake-up of its next owner takes.
 HELD_UNTIL, WAKE_NS = range(2)
 NO_ROW: Final = -1
-NEVER: Final = -1
 _FAR: Final = 1 << 62
 
 

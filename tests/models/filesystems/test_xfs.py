@@ -26,7 +26,7 @@ from models.filesystems.page_walk import (
     WROTE,
     new_walk,
 )
-from models.filesystems.turns import Turns
+from models.filesystems.turns import HELD_UNTIL, Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
 from models.machine import Machine, Scenario, build
@@ -412,7 +412,7 @@ def test_pages_are_clean_once_their_extents_were_converted() -> None:
         ends[unwritten] = machine.env.now, counts(machine)
     (late, ranges), (early, same) = ends[True], ends[False]
     assert ranges == same
-    assert 10_000_000 * ranges[0] <= late < 10_000_000 * ranges[0] + early + 1_000_000
+    assert 10_000_000 * ranges[0] < late < 10_000_000 * ranges[0] + early
 
 
 DD_REAL = [
@@ -550,7 +550,13 @@ def test_an_allocation_that_locks_a_group_itself_keeps_conversions_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where the walk stopped for it: in a group that is neither at hand nor beyond, or without dice."""
-    held: list[int] = []
-    monkeypatch.setattr(Turns, "hold", lambda turns, row, until_ns: held.append(until_ns))
+    held, hold = [0], Turns.hold
+
+    def seen_hold(turns: Turns, row: int, until_ns: int) -> None:
+        held[0] += 1
+        assert until_ns > turns.lock[HELD_UNTIL], "the lock was free"
+        hold(turns, row, until_ns)
+
+    monkeypatch.setattr(Turns, "hold", seen_hold)
     contended(True)
-    assert len(held) > 20
+    assert held[0] > 20
