@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.block.queue import Queue
 from models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
@@ -14,11 +15,13 @@ from models.block.thread import BlockThread
 from models.catalogue.filesystems import P13_XFS
 from models.catalogue.kernels import KERNELS, PLUG_RULES
 from models.catalogue.machines import P13_MACHINE
-from models.filesystems.turns import NO_ROW
-from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.layout import AtHand
+from models.filesystems.page_walk import BIOS
+from models.filesystems.turns import NO_ROW, Turns
+from models.filesystems.xfs.free_space import FreeSpace, FreeTables
+from models.filesystems.xfs.layout import Terms, walk
 from models.machine import LIGHT, Machine, Primitives, build
 from models.page_cache.accounting import PageCache
+from models.page_cache.file_pages import FilePages
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.scenario import Scenario
 from models.seams import Bio, Site, Thread, Write
@@ -280,16 +283,29 @@ class BlockLayer:
         return [request.sectors for request in self.device.requests]
 
 
-def at_hand(space: FreeSpace, first_block: int = 0, **given: Any) -> AtHand:
-    """A file's own group, which nobody else wants."""
-    usual = {
-        "space": space.with_room(64), "first_block": first_block, "home": True, "free": True,
-        "rows": np.zeros((4, 5), np.int64), "lock": np.zeros(2, np.int64), "own": NO_ROW,
+def group_spaces(*free: tuple[int, int]) -> list[FreeSpace]:
+    """The free space of groups of one filesystem: first block and size of each."""
+    tables = FreeTables(len(free))
+    spaces = [FreeSpace(first, size, tables, number) for number, (first, size) in enumerate(free)]
+    for space in spaces:
+        space.enter()
+    return spaces
+
+
+def walk_xfs(
+    of: FilePages, space: FreeSpace, at: NDArray[np.int64], horizon_ns: int = 1 << 60, *, rows: int = 64,
+    dice: Sequence[float] = (1.0,) * 64, turns: Turns | None = None, own: int = NO_ROW, **given: Any,
+) -> tuple[int, list[list[int]]]:  # fmt: skip
+    """One step of a walk that takes from *space* and the groups beside it: why it stopped, and its bios."""
+    spaces = space.with_room(64)
+    groups = len(spaces.blocks)
+    terms = {
+        "map_ns": 1_000, "rmap_ns": 0, "commit_ns": 70, "page_ns": 3, "bio_pages": 4, "calls_x4": False,
+        "wraps": False, "stripe": 1, "group_blocks": 10_000, "home": 0, "at_hand": 0, "spills": False,
+        "reach": groups, "free": True, "now_ns": 0,
     }  # fmt: skip
-    return AtHand(**(usual | given))
-
-
-def groups(space: FreeSpace) -> tuple[AtHand, AtHand]:
-    """The same, and nothing beyond it."""
-    here = at_hand(space)
-    return here, here._replace(free=False)
+    locks = (turns or Turns(groups, 1, 0)).locks
+    bios, taken = np.empty((rows, 2), np.int64), np.zeros(groups, np.int64)
+    by = Terms(**(terms | given))
+    ended = walk(of.pages, spaces, locks, own, by, at, horizon_ns, np.array(dice), bios, taken)
+    return int(ended), bios[: at[BIOS]].tolist()

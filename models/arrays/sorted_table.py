@@ -1,12 +1,13 @@
-"""A sorted table of int64 keys with values, in arrays, for compiled code.
+"""Sorted tables of int64 keys with values, in arrays, for compiled code.
 
 A list of short sorted rows, as in sortedcontainers: a change moves half a row, a search halves the rows and
-then one row.  All functions are compiled by Numba; a place is a pair (position of the row, index in it).
+then one row.  Tables that belong together share the rows, each has as many as it needs.  All functions are
+compiled by Numba; a place is a pair (position of the row, index in it).
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,61 +18,100 @@ WIDTH: Final = 128
 _LOAD: Final = WIDTH // 2
 
 
-class Table(NamedTuple):
-    """``order[:rows]`` are the rows in use, by key; ``lowest`` is the first key of each of them.
+class Tables(NamedTuple):
+    """``order[i, : rows[i]]`` are the rows that table i uses, by key; ``lowest`` is the first key of each of
+    them.
 
-    ``sizes``: [rows in use, rows ever used, rows to use again].
+    ``sizes``: [rows ever used, rows to use again].
     """
 
     keys: NDArray[np.int64]
     values: NDArray[np.int32]
     counts: NDArray[np.int64]
-    order: NDArray[np.int64]
-    lowest: NDArray[np.int64]
     again: NDArray[np.int64]
     sizes: NDArray[np.int64]
+    order: NDArray[np.int32]
+    lowest: NDArray[np.int64]
+    rows: NDArray[np.int64]
 
 
-def new_table(rows: int, valued: bool) -> Table:
-    """An empty table with room for *rows* rows; without values if they are not *valued*."""
-    return Table(
-        keys=np.empty((rows, WIDTH), np.int64),
-        values=np.empty((rows if valued else 0, WIDTH), np.int32),
-        counts=np.empty(rows, np.int64),
-        order=np.empty(rows, np.int64),
-        lowest=np.empty(rows, np.int64),
-        again=np.empty(rows, np.int64),
-        sizes=np.zeros(3, np.int64),
+class Table(NamedTuple):
+    """One of several `Tables`: ``order``, ``lowest`` and ``rows`` (one number) are its own."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    again: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    order: NDArray[np.int32]
+    lowest: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+def new_tables(count: int, valued: bool) -> Tables:
+    """*count* empty tables without room; without values if they are not *valued*."""
+    return Tables(
+        keys=np.empty((0, WIDTH), np.int64),
+        values=np.empty((0, WIDTH if valued else 0), np.int32),
+        counts=np.empty(0, np.int64),
+        again=np.empty(0, np.int64),
+        sizes=np.zeros(2, np.int64),
+        order=np.empty((count, 0), np.int32),
+        lowest=np.empty((count, 0), np.int64),
+        rows=np.zeros(count, np.int64),
     )
 
 
-def with_room(table: Table, additions: int) -> Table:
-    """*table*, or a larger copy of it, with room for so many *additions*."""
-    rows, used = len(table.counts), int(table.sizes[1])
-    if used + additions + 1 <= rows:  # each may open a row
-        return table
-    larger = new_table(2 * rows + additions + 1, len(table.values) > 0)
-    for name in ("keys", "values", "counts", "order", "lowest", "again"):
-        old, new = getattr(table, name), getattr(larger, name)
-        new[: min(used, len(old))] = old[:used]  # what was never used is not touched
-    larger.sizes[:] = table.sizes
+def with_room(tables: Tables, additions: int) -> Tables:
+    """*tables* with room for so many *additions* in all: they themselves, or others that replace them."""
+    used, positions = int(tables.sizes[0]), int(tables.rows.max())
+    if used + additions + 1 > len(tables.counts):  # each may open a row
+        rows = 2 * len(tables.counts) + additions + 1
+        grown = {
+            name: _grown(getattr(tables, name), used, rows) for name in ("keys", "values", "counts", "again")
+        }
+        tables = tables._replace(**grown)
+    room = tables.order.shape[1]
+    if positions + additions + 1 > room:
+        room = 2 * room + additions + 1
+        tables = tables._replace(
+            order=_grown(tables.order, positions, room, 1), lowest=_grown(tables.lowest, positions, room, 1)
+        )
+    return tables
+
+
+def _grown(old: NDArray[Any], used: int, room: int, axis: int = 0) -> NDArray[Any]:
+    """A copy with *room* along *axis* of what is *used*; what was never used is not touched."""
+    shape = list(old.shape)
+    shape[axis] = room
+    larger = np.empty(shape, old.dtype)
+    copied = (slice(None),) * axis + (slice(used),)
+    larger[copied] = old[copied]
     return larger
 
 
-def entries(table: Table) -> list[tuple[int, int]]:
-    """All keys in order, each with its value; 0 where the table has none."""
-    found: list[tuple[int, int]] = []
-    for row in table.order[: table.sizes[0]].tolist():
-        keys = table.keys[row, : table.counts[row]].tolist()
-        values = table.values[row, : len(keys)].tolist() if len(table.values) else [0] * len(keys)
-        found += zip(keys, values, strict=True)
-    return found
+def entries(tables: Tables, number: int = 0) -> NDArray[np.int64]:
+    """All keys of one table in order, each with its value (n x 2); 0 where it has none."""
+    rows = tables.order[number, : tables.rows[number]]
+    used = np.arange(WIDTH) < tables.counts[rows][:, None]
+    keys = tables.keys[rows][used]
+    values = tables.values[rows][used] if tables.values.shape[1] else np.zeros(len(keys), np.int64)
+    return np.column_stack([keys, values])
+
+
+@compiled
+def table_of(tables: Tables, number: int) -> Table:
+    """The table of this *number*."""
+    return Table(
+        tables.keys, tables.values, tables.counts, tables.again, tables.sizes, tables.order[number],
+        tables.lowest[number], tables.rows[number : number + 1],
+    )  # fmt: skip
 
 
 @compiled
 def find(table: Table, key: int) -> tuple[int, int]:
     """The place of the first key that is not below *key*; the place behind the last if there is none."""
-    low, high = 0, table.sizes[0]
+    low, high = 0, table.rows[0]
     while low < high:
         middle = (low + high) // 2
         if table.lowest[middle] <= key:
@@ -79,7 +119,7 @@ def find(table: Table, key: int) -> tuple[int, int]:
         else:
             high = middle
     position = max(low - 1, 0)
-    if table.sizes[0] == 0:
+    if table.rows[0] == 0:
         return 0, 0
     row = table.order[position]
     low, high = 0, table.counts[row]
@@ -97,7 +137,7 @@ def find(table: Table, key: int) -> tuple[int, int]:
 @compiled
 def is_in(table: Table, position: int, index: int) -> bool:
     """Whether there is a key at that place."""
-    return bool(0 <= position < table.sizes[0] and 0 <= index < table.counts[table.order[position]])
+    return bool(0 <= position < table.rows[0] and 0 <= index < table.counts[table.order[position]])
 
 
 @compiled
@@ -133,7 +173,7 @@ def before(table: Table, position: int, index: int) -> tuple[int, int]:
 @compiled
 def insert(table: Table, key: int, value: int) -> None:
     """Add *key*, which is not in the table yet."""
-    if table.sizes[0] == 0:
+    if table.rows[0] == 0:
         _open_row(table, 0)
     position, index = find(table, key)
     if index == 0 and position > 0:  # behind the last key of a row is as good as before the first of the next
@@ -145,7 +185,7 @@ def insert(table: Table, key: int, value: int) -> None:
         upper = table.order[position + 1]
         for i in range(_LOAD):
             table.keys[upper, i] = table.keys[row, _LOAD + i]
-        if len(table.values):
+        if table.values.shape[1]:
             for i in range(_LOAD):
                 table.values[upper, i] = table.values[row, _LOAD + i]
         table.counts[upper] = _LOAD
@@ -157,7 +197,7 @@ def insert(table: Table, key: int, value: int) -> None:
     for i in range(count, index, -1):
         table.keys[row, i] = table.keys[row, i - 1]
     table.keys[row, index] = key
-    if len(table.values):
+    if table.values.shape[1]:
         for i in range(count, index, -1):
             table.values[row, i] = table.values[row, i - 1]
         table.values[row, index] = value
@@ -180,35 +220,35 @@ def remove_at(table: Table, position: int, index: int) -> None:
     count = table.counts[row] - 1
     for i in range(index, count):
         table.keys[row, i] = table.keys[row, i + 1]
-    if len(table.values):
+    if table.values.shape[1]:
         for i in range(index, count):
             table.values[row, i] = table.values[row, i + 1]
     table.counts[row] = count
     if count:
         table.lowest[position] = table.keys[row, 0]
         return
-    rows = table.sizes[0] - 1
+    rows = table.rows[0] - 1
     for i in range(position, rows):
         table.order[i] = table.order[i + 1]
         table.lowest[i] = table.lowest[i + 1]
-    table.sizes[0] = rows
-    table.again[table.sizes[2]] = row
-    table.sizes[2] += 1
+    table.rows[0] = rows
+    table.again[table.sizes[1]] = row
+    table.sizes[1] += 1
 
 
 @compiled
 def _open_row(table: Table, position: int) -> None:
     """Put an empty row at *position*."""
     sizes = table.sizes
-    if sizes[2]:
-        sizes[2] -= 1
-        row = table.again[sizes[2]]
+    if sizes[1]:
+        sizes[1] -= 1
+        row = table.again[sizes[1]]
     else:
-        row = sizes[1]
-        sizes[1] += 1
-    for i in range(sizes[0], position, -1):
+        row = sizes[0]
+        sizes[0] += 1
+    for i in range(table.rows[0], position, -1):
         table.order[i] = table.order[i - 1]
         table.lowest[i] = table.lowest[i - 1]
     table.order[position] = row
     table.counts[row] = 0
-    sizes[0] += 1
+    table.rows[0] += 1

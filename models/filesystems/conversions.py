@@ -25,29 +25,26 @@ Landed = Callable[[int], None]
 class Conversions:
     """What waits of one file, and whether a worker is to convert it.
 
-    ``extents``: how many were given blocks so far; ``turns``: where the next worker contends with others for
-    the locks; ``row``: the place of the present one, if there is one, in its ``contends``.
+    ``extents``: how many were given blocks so far; ``ranges``: how many wait, by group; ``row``: of the
+    worker that converts it at present; ``kept_ns``: until when a flusher has had the inode's lock.
     """
 
-    __slots__ = (
-        "busy", "contends", "extents", "folios", "inode", "landed", "ranges", "row", "turns",
-    )  # fmt: skip
+    __slots__ = ("busy", "extents", "folios", "inode", "kept_ns", "landed", "ranges", "row")
 
     def __init__(self, inode: Inode) -> None:
         self.inode = inode
         self.busy = False
         self.extents = 0
         self.landed: list[tuple[Landed, int]] = []
-        self.ranges = 0
+        self.ranges: dict[int, int] = {}
         self.folios = 0
-        self.turns: Turns | None = None
-        self.contends: Turns | None = None
+        self.kept_ns = 0
         self.row = NO_ROW
 
 
 class MapCosts:
     """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*;
-    each has *group_ns* more under the lock of its group.
+    each takes ``group_ns`` more under the lock of its group, of which a conversion tells.
     """
 
     def __init__(self, costs: FlusherCosts, extents: int, group_ns: int = 0) -> None:
@@ -59,9 +56,8 @@ class MapCosts:
         self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
 
     def map_ns(self, conversions: Conversions) -> int:
-        """Of an allocation."""
-        map_ns = self._map_ns if conversions.extents <= self._extents else self._tree_map_ns
-        return map_ns + self.group_ns
+        """Of an allocation, up to what its group adds."""
+        return self._map_ns if conversions.extents <= self._extents else self._tree_map_ns
 
     def range_ns(self, conversions: Conversions) -> int:
         """Of a conversion."""
@@ -70,7 +66,9 @@ class MapCosts:
 
 
 class Submission:
-    """Pages of one file that went to the device together, in so many ranges of blocks, and in such folios."""
+    """Pages of one file that went to the device together, in so many ranges of blocks of each group, and in
+    such folios.
+    """
 
     __slots__ = ("_conversions", "_folio_pages", "_landed", "_pages", "_ranges", "_workers")
 
@@ -79,7 +77,7 @@ class Submission:
         workers: Workers,
         conversions: Conversions,
         pages: int,
-        ranges: int,
+        ranges: dict[int, int],
         folio_pages: int,
         landed: Landed,
     ) -> None:
@@ -92,12 +90,14 @@ class Submission:
 
     def written(self, pages: int) -> None:
         """*pages* of them are on the device; their part of the ranges is to be converted."""
-        ended = self._ranges * pages // self._pages
+        ranges, conversions = self._ranges, self._conversions
+        waiting = conversions.ranges
+        for group, left in ranges.items():
+            ended = left * pages // self._pages
+            ranges[group] = left - ended
+            waiting[group] = waiting.get(group, 0) + ended
         self._pages -= pages
-        self._ranges -= ended
-        conversions = self._conversions
         conversions.landed.append((self._landed, pages))
-        conversions.ranges += ended
         conversions.folios += pages // self._folio_pages
         if not conversions.busy:
             conversions.busy = True
@@ -112,20 +112,23 @@ class Workers:
     written extents.
     """
 
-    def __init__(self, site: Site, costs: MapCosts, converted: Callable[[Inode, int], None]) -> None:
+    def __init__(
+        self, site: Site, costs: MapCosts, converted: Callable[[Inode, int], None], turns: Turns | None
+    ) -> None:
         self._env = env = site.env
         self._costs = costs
+        self._turns = turns
         self._converted = converted
         self._queue: deque[Conversions] = deque()
         self._idle: list[Task] = []
         threads = [site.thread(f"kworker/conv-{number}") for number in range(site.processors)]
         self.ranks = frozenset(thread.task.rank for thread in threads)
-        for thread in threads:
-            env.start(thread.task, self._run(thread))
+        for number, thread in enumerate(threads):
+            env.start(thread.task, self._run(thread, number))
 
     def delay_ns(self, conversions: Conversions) -> int:
         """How long an allocation of that file waits at present, unless it takes turns."""
-        if conversions.turns is not None or not conversions.busy:
+        if self._turns is not None or not conversions.busy:
             return 0
         return self._costs.range_ns(conversions) // 2
 
@@ -135,53 +138,56 @@ class Workers:
         if self._idle:
             self._env.wake(self._idle.pop())
 
-    def _run(self, thread: Thread) -> Steps:
+    def _run(self, thread: Thread, number: int) -> Steps:
         queue, task = self._queue, thread.task
         while True:
             while queue:
                 conversions = queue.popleft()
                 while conversions.landed:
-                    yield from self._convert(thread, conversions)
+                    yield from self._convert(thread, number, conversions)
                 conversions.busy = False
                 if (ready := cond_resched(task)) is not None:
                     yield ready
             self._idle.append(task)
             yield PARK
 
-    def _convert(self, thread: Thread, conversions: Conversions) -> Steps:
+    def _convert(self, thread: Thread, number: int, conversions: Conversions) -> Steps:
         """All that has landed by now."""
-        landed, ranges = conversions.landed, conversions.ranges
-        conversions.landed, conversions.ranges = [], 0
-        costs, inode = self._costs, conversions.inode
+        landed, by_group = conversions.landed, conversions.ranges
+        conversions.landed, conversions.ranges = [], {}
+        costs, inode, ranges = self._costs, conversions.inode, sum(by_group.values())
         folios, conversions.folios = conversions.folios, 0
-        work_ns = ranges * costs.range_ns(conversions) + folios * costs.end_folio_ns
-        if conversions.turns is not None:
-            yield from self._take_turns(thread, conversions, conversions.turns, ranges, work_ns)
-            self._clean(inode, ranges, landed)
-            return
-        wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
-        thread.spent.complete += work_ns
-        yield work_ns
-        if wait_ns:
-            yield from sleep(thread.task, wait_ns, "lock ILOCK")
-        self._clean(inode, ranges, landed)
-
-    def _take_turns(
-        self, thread: Thread, conversions: Conversions, turns: Turns, ranges: int, work_ns: int
-    ) -> Steps:
-        """The same where others want the locks, too: work, and then wait for what that took longer."""
-        env, group_ns = self._env, self._costs.group_ns
-        alone_ns = self._costs.range_ns(conversions) - group_ns
-        conversions.contends = turns
-        row = conversions.row = turns.begin(env.now, ranges, alone_ns, group_ns)
-        thread.spent.complete += work_ns
-        yield work_ns
-        while (ends_ns := turns.ends_ns(row, env.now)) > env.now:
-            yield from sleep(thread.task, ends_ns - env.now, "lock AGF" if group_ns else "lock ILOCK")
-        turns.end(row)
-        conversions.row = NO_ROW
-
-    def _clean(self, inode: Inode, ranges: int, landed: list[tuple[Landed, int]]) -> None:
+        ends_ns = folios * costs.end_folio_ns
+        if self._turns is not None:
+            thread.spent.complete += ends_ns
+            yield ends_ns
+            conversions.row = number
+            for group, count in by_group.items():
+                if count:
+                    yield from self._take_turns(thread, conversions, self._turns, group, count)
+            conversions.row = NO_ROW
+        else:
+            work_ns = ends_ns + ranges * costs.range_ns(conversions)
+            wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
+            thread.spent.complete += work_ns
+            yield work_ns
+            if wait_ns:
+                yield from sleep(thread.task, wait_ns, "lock ILOCK")
         for land, pages in landed:
             land(pages)
         self._converted(inode, ranges)
+
+    def _take_turns(
+        self, thread: Thread, conversions: Conversions, turns: Turns, group: int, ranges: int
+    ) -> Steps:
+        """Convert *ranges* in one group where others want the locks, too: work, and then wait for what that
+        took longer.
+        """
+        env, row, group_ns, range_ns = (
+            self._env, conversions.row, self._costs.group_ns, self._costs.range_ns(conversions),
+        )  # fmt: skip
+        turns.begin(row, group, max(env.now, conversions.kept_ns), ranges, range_ns - group_ns, group_ns)
+        thread.spent.complete += ranges * range_ns
+        yield ranges * range_ns
+        while (ends_ns := turns.ends_ns(row, env.now)) > env.now:
+            yield from sleep(thread.task, ends_ns - env.now, "lock AGF" if group_ns else "lock ILOCK")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
 from models.filesystems.dice import Dice
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
-from models.filesystems.free_run import Free
 from models.filesystems.horizon import Horizon
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import (
@@ -29,11 +29,12 @@ from models.filesystems.page_walk import (
     DICE,
     DONE,
     ELAPSED,
+    FOR_FILE,
+    FOR_GROUP,
     MAPPED_EXTENTS,
     PAGE,
     PAGES,
     RANGES,
-    SPUN,
     UNCOUNTED,
     WROTE,
     new_walk,
@@ -43,13 +44,15 @@ from models.filesystems.turns import Turns
 from models.page_cache.pages import DELAYED, RESERVED, map_blocks
 from models.seams import UNLIMITED_PAGES, Bio, Filesystem, Site, Thread
 from models.vfs.superblock import Flight, MountedSuperblock
-from sim.cpu import cond_resched
+from sim.cpu import cond_resched, sleep
 from sim.engine import Steps, Wait
 from sim.laws import require
-from sim.sync import spins
 from sim.units import PAGE_SECTORS
 
 _BIOS: Final = 1_024
+_SLEPT: Final = {"lock ILOCK": FOR_FILE, "lock AGF": FOR_GROUP}
+"""What a walk sleeps for."""
+_AT_ONCE: Final = 1 << 20
 _LARGEST_FOLIO: Final = 512
 """2 MiB: what a processor maps at once (pages)."""
 
@@ -78,6 +81,7 @@ class DelallocFilesystem(Filesystem):
         inline_extents: int,
         costs: FlusherCosts,
         group_ns: int = 0,
+        turns: Turns | None = None,
     ) -> None:
         self._site = site
         env = site.env
@@ -87,10 +91,10 @@ class DelallocFilesystem(Filesystem):
         self._most_folio = _LARGEST_FOLIO if large_folios else 1
         self._map_ns, self._page_ns, self._folio_ns = costs.map_ns, costs.page_ns, costs.folio_ns or 0
         self._costs = MapCosts(costs, inline_extents, group_ns)
-        self._workers = Workers(site, self._costs, self._converted) if unwritten else None
+        self._workers = Workers(site, self._costs, self._converted, turns) if unwritten else None
         self._dice = Dice(site, "map")
         self._horizon = Horizon(env, sb.bdi)
-        if self._workers is not None:
+        if self._workers is not None and turns is not None:
             self._horizon.apart |= self._workers.ranks
         self._files: list[PagedFile] = []
 
@@ -108,15 +112,20 @@ class DelallocFilesystem(Filesystem):
         for file in self._files:
             counted, dirty = file.conversions.inode.dirty_pages, file.dirty
             require(counted == dirty, f"{name}: the dirty pages of a file are counted: {counted}, {dirty}")
-        tables = [file.extent_table()[:, 1:] for file in self._files]
-        extents = np.concatenate([np.array(list(self._free_extents()), np.int64).reshape(-1, 2), *tables])
-        starts, sizes = extents[np.argsort(extents[:, 0])].T
-        twice = starts[1:][starts[1:] < (starts + sizes)[:-1]]
-        require(not len(twice), f"{name}: no block is in two files, or in one and free: {twice[:3]}")
-        require(
-            not len(starts) or (starts[0] >= 0 and starts[-1] + sizes[-1] <= self._blocks),
-            f"{name}: its blocks are the {self._blocks} that it has",
+        tables = chain(self._free_tables(), (file.extent_table()[:, 1:] for file in self._files))
+        most = (1 << 63) // (1 << self._blocks.bit_length()) - 1  # in one number: first block, and size
+        extents = np.concatenate(
+            [table[:, 0] * (most + 1) + np.minimum(table[:, 1], most) for table in tables]
         )
+        extents.sort()
+        for at in range(0, len(extents), _AT_ONCE):
+            starts, sizes = divmod(extents[at : at + _AT_ONCE + 1], most + 1)
+            twice = starts[1:][starts[1:] < (starts + sizes)[:-1]]
+            require(not len(twice), f"{name}: no block is in two files, or in one and free: {twice[:3]}")
+            require(
+                bool(starts[0] >= 0 and starts[-1] + sizes[-1] <= self._blocks),
+                f"{name}: its blocks are the {self._blocks} that it has",
+            )
 
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""
@@ -238,8 +247,8 @@ class DelallocFilesystem(Filesystem):
         return file
 
     @abstractmethod
-    def _free_extents(self) -> Iterable[Free]:
-        """What is free for anybody, or kept for small files."""
+    def _free_tables(self) -> Iterable[NDArray[np.int64]]:
+        """What is free for anybody, or kept for small files, in arrays (n x 2) of first blocks and sizes."""
 
     @abstractmethod
     def _new_file(self, inode: Any, is_open: bool) -> PagedFile:
@@ -301,9 +310,9 @@ class DelallocFilesystem(Filesystem):
     def _allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         """Give the delayed page at ``at[PAGE]`` its block."""
 
-    def _turns(self, file: Any, at: NDArray[np.int64]) -> Turns | None:
-        """Where conversions of what a step has written of *file* contend with others."""
-        return None
+    def _ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
+        """How many ranges of each group a step has written of *file*."""
+        return {0: int(at[RANGES])}
 
     def _submit(
         self, thread: Thread, inode: FileInode, file: PagedFile, at: NDArray[np.int64],
@@ -314,18 +323,21 @@ class DelallocFilesystem(Filesystem):
         Its locks are held meanwhile if somebody else's event comes before its end.
         """
         pages, elapsed_ns, flight = int(at[PAGES]), int(at[ELAPSED]), self._sb.flight
+        ranges = self._ranges(file, at)
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
         if locked:
             self._lock(thread, inode)
         if locked or elapsed_ns:
-            spun_ns = int(at[SPUN])
-            pages_ns = min(pages * self._page_cost_ns(inode), elapsed_ns - spun_ns)
+            work_ns = elapsed_ns - int(at[FOR_FILE] + at[FOR_GROUP])
+            pages_ns = min(pages * self._page_cost_ns(inode), work_ns)
             thread.spent.pages += pages_ns
-            thread.spent.allocate += elapsed_ns - spun_ns - pages_ns
-            if spun_ns:
-                spins(thread.task, "ILOCK", spun_ns)
-            yield elapsed_ns
+            thread.spent.allocate += work_ns - pages_ns
+            yield work_ns
+            for lock, slept in _SLEPT.items():
+                if at[slept]:
+                    thread.before_sleep()
+                    yield from sleep(thread.task, int(at[slept]), lock)
         if locked:
             self._unlock(inode)
         if at[MAPPED_EXTENTS]:
@@ -334,9 +346,8 @@ class DelallocFilesystem(Filesystem):
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:
-                file.conversions.turns = self._turns(file, at)
                 end_io = Submission(
-                    self._workers, file.conversions, pages, int(at[RANGES]), inode.folio_pages, landed
+                    self._workers, file.conversions, pages, ranges, inode.folio_pages, landed
                 ).written
             on_disk = bios[: at[BIOS]]
             on_disk[:, 0] += file.base + self._first_block

@@ -1,15 +1,23 @@
 """How far a compiled walk may go: to the next event that could touch what it uses.
 
-Events of other disks never do (`models.writeback.wb.BackingDevice`).  Where a device has several flushers,
-neither do those of the other flushers, whose files are others, and who find a group locked while a walk has
-it (`models.filesystems.turns`); nor do conversions, the log and the device's completions.  The pages of a
-step go under writeback at its beginning: another disk's programs see them there up to one step early.
+Events of other disks never do (`models.writeback.wb.BackingDevice`), nor do those of the device's
+completions, of the log, and of conversions that take turns with the walk (`models.filesystems.turns`).  The
+pages of a step go under writeback at its beginning: others see them there up to one step early.
+
+Where a device has several flushers, a walk may go on for a millisecond whatever happens: the files of other
+flushers are others, they see what it holds of a group as stretches of time, and what programs write to its
+file meanwhile is left to its next visit.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from models.writeback.wb import BackingDevice
 from sim.engine import Environment
+from sim.units import MS
+
+_AHEAD_NS: Final = 1 * MS
 
 
 class Horizon:
@@ -26,9 +34,9 @@ class Horizon:
         that touches what it uses.
         """
         env, bdi = self._env, self._bdi
-        near_ns = far_ns = env.next_event_ns(bdi.elsewhere)
+        near_ns = env.next_event_ns(bdi.elsewhere) - env.now
         if len(bdi.wbs) > 1:
-            if not self._passed:
-                self._passed = bdi.elsewhere.union(self.apart, bdi.flushers, bdi.queue.ranks)
-            far_ns = env.next_event_ns(self._passed)
-        return near_ns - env.now, far_ns - env.now
+            return near_ns, max(near_ns, _AHEAD_NS)
+        if not self._passed:
+            self._passed = bdi.elsewhere.union(self.apart, bdi.queue.ranks)
+        return near_ns, env.next_event_ns(self._passed) - env.now

@@ -20,9 +20,9 @@ from models.page_cache.pages import Pages, next_dirty, run_alike, start_writebac
 PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, BEHIND, NEWEST = range(10)
 # Of the present step alone: its time (ns), pages put under writeback, rows of bios and ranges of blocks,
 # whether it ends in the middle of an allocation, extents that were given blocks, how many neighbours
-# these will join, the time that it spun for the inode's lock, and extents given in the group beyond.
-ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS, JOINS, SPUN, BEYOND = range(10, 19)
-_STATE: Final = 19
+# these will join, how long it slept for the inode's lock and for a group's, and where the last run ended.
+ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS, JOINS, FOR_FILE, FOR_GROUP, BEFORE = range(10, 20)
+_STATE: Final = 20
 _NOT_YET: Final = -1
 UNCOUNTED: Final = (1 << 63) - 1
 """``at[CALLS]`` of a walk whose budget is in pages."""
@@ -50,7 +50,8 @@ def new_walk(page: int, budget: int) -> NDArray[np.int64]:
 def begin_step(at: NDArray[np.int64]) -> None:
     """Nothing of this step was done."""
     at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = at[MAPPED_EXTENTS] = at[JOINS] = 0
-    at[SPUN] = at[BEYOND] = 0
+    at[FOR_FILE] = at[FOR_GROUP] = 0
+    at[BEFORE] = NO_PAGE
 
 
 @compiled
@@ -85,7 +86,7 @@ def write_out(
     if rows + (run - 1) // bio_pages + 1 > len(bios):
         return 0
     start_writeback(pages, page, run)
-    at[RANGES] += rows == 0 or bios[rows - 1, 0] + bios[rows - 1, 1] != pages.blocks[page]
+    at[RANGES] += page != at[BEFORE] or bios[rows - 1, 0] + bios[rows - 1, 1] != pages.blocks[page]
     for first in range(0, run, bio_pages):
         bios[rows, 0] = pages.blocks[page] + first
         bios[rows, 1] = min(bio_pages, run - first)
@@ -94,5 +95,5 @@ def write_out(
     at[ELAPSED] += run * page_ns
     at[WROTE] += run
     at[PAGES] += run
-    at[PAGE] = page + run
+    at[PAGE] = at[BEFORE] = page + run
     return int(run)

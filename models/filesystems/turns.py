@@ -1,121 +1,180 @@
-"""Who takes turns at the lock of an allocation group and at those of its files: workers and a flusher.
+"""Who takes turns at the locks of allocation groups and of files: workers that convert, and flushers.
 
 A worker converts range after range of a file, each in a transaction that has the inode's lock, and after a
 while also the group's, where that is needed for a range (XFS with reverse mapping: the AGF buffer).  The
 transactions are rows of a table, worked off up to the instant at which somebody looks, by compiled code, as
-the flusher's walk that contends with them is compiled, too.  The group's lock is handed on to whoever has
-waited longest, who is woken as its owner (struct semaphore); the flusher only tries it.  Pure.
+the flusher's walk that contends with them is compiled, too.
 
-A flusher's walk runs ahead of the clock by a step at most: a worker that comes meanwhile finds the lock taken
-until the step's last allocation.
+A group's lock is handed on to whoever asked first, who is woken as its owner (struct semaphore).  A walk
+runs ahead of the clock; so what is held is kept as stretches of time, and who comes from behind finds the
+lock free between them.  The inode's lock is a struct rw_semaphore: a worker that finds it taken sleeps, and a
+flusher that comes back before the worker is awake has it again; a flusher that finds it taken (it only reads
+at first, and who reads does not spin) is given it.  Pure.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
 
-# Of a worker: when its next transaction begins; how many are left; for how long one has the inode's lock
-# alone, and then both; when the latest one ends.
-BEGINS, LEFT, ALONE, BOTH, ENDS = range(5)
-# Of the group's lock: until when it is held; what the wake-up of its next owner takes.
-HELD_UNTIL, WAKE_NS = range(2)
+# Of a worker: the group of its ranges; when its next transaction begins; how many are left; for how long one
+# has the inode's lock alone, and then both; when the latest one ends.
+GROUP, BEGINS, LEFT, ALONE, BOTH, ENDS = range(6)
 NO_ROW: Final = -1
+_FROM, _UNTIL = range(2)
+_HOLDS: Final = 512
+"""How many stretches are kept of a group; the oldest are forgotten."""
 _FAR: Final = 1 << 62
 
 
+class Locks(NamedTuple):
+    """``workers``: see above; of each group, ``counts`` of ``holds`` are stretches in which its lock is held,
+    in order; ``wake_ns``: what a wake-up takes.
+    """
+
+    workers: NDArray[np.int64]
+    holds: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    wake_ns: int
+
+
 @compiled
-def advance(rows: NDArray[np.int64], lock: NDArray[np.int64], until_ns: int) -> None:
+def _last_before(locks: Locks, group: int, at_ns: int) -> int:
+    """The last stretch that begins at *at_ns* or before."""
+    i = locks.counts[group] - 1
+    while i >= 0 and locks.holds[group, i, _FROM] > at_ns:
+        i -= 1
+    return int(i)
+
+
+@compiled
+def is_free(locks: Locks, group: int, at_ns: int) -> bool:
+    """Whether nobody has the group's lock then, of all who have asked by now."""
+    i = _last_before(locks, group, at_ns)
+    return bool(i < 0 or locks.holds[group, i, _UNTIL] <= at_ns)
+
+
+@compiled
+def hold(locks: Locks, group: int, asks_ns: int, length_ns: int) -> int:
+    """Somebody asks for the group's lock then and has it for so long; until when."""
+    counts, holds, wake_ns = locks.counts, locks.holds, locks.wake_ns
+    at = _last_before(locks, group, asks_ns)
+    from_ns = begins_ns = asks_ns
+    if at >= 0 and holds[group, at, _UNTIL] > asks_ns:
+        from_ns = holds[group, at, _UNTIL]
+        begins_ns = from_ns + wake_ns
+    at += 1
+    while at < counts[group] and holds[group, at, _FROM] < begins_ns + length_ns:
+        from_ns = holds[group, at, _UNTIL]
+        begins_ns = from_ns + wake_ns
+        at += 1
+    until_ns = begins_ns + length_ns
+    if at > 0 and holds[group, at - 1, _UNTIL] == from_ns:
+        holds[group, at - 1, _UNTIL] = until_ns
+        return int(until_ns)
+    if counts[group] == len(holds[group]):
+        _forget(locks, group)
+        at = max(at - len(holds[group]) // 2, 0)
+    for i in range(counts[group], at, -1):
+        holds[group, i, _FROM], holds[group, i, _UNTIL] = (
+            holds[group, i - 1, _FROM],
+            holds[group, i - 1, _UNTIL],
+        )
+    holds[group, at, _FROM], holds[group, at, _UNTIL] = from_ns, until_ns
+    counts[group] += 1
+    return int(until_ns)
+
+
+@compiled
+def _forget(locks: Locks, group: int) -> None:
+    """The older half."""
+    half = len(locks.holds[group]) // 2
+    for i in range(half, locks.counts[group]):
+        locks.holds[group, i - half, _FROM] = locks.holds[group, i, _FROM]
+        locks.holds[group, i - half, _UNTIL] = locks.holds[group, i, _UNTIL]
+    locks.counts[group] -= half
+
+
+@compiled
+def advance(locks: Locks, group: int, until_ns: int) -> None:
     """Work off what asks for the group's lock until then, in the order of asking."""
+    workers = locks.workers
     while True:
         first, asks_ns = NO_ROW, until_ns + 1
-        for i in range(len(rows)):
-            if rows[i, LEFT] > 0 and rows[i, BEGINS] + rows[i, ALONE] < asks_ns:
-                first, asks_ns = i, rows[i, BEGINS] + rows[i, ALONE]
+        for i in range(len(workers)):
+            if (
+                workers[i, LEFT] > 0
+                and workers[i, GROUP] == group
+                and workers[i, BEGINS] + workers[i, ALONE] < asks_ns
+            ):
+                first, asks_ns = i, workers[i, BEGINS] + workers[i, ALONE]
         if first == NO_ROW:
             return
         ends_ns = asks_ns
-        if rows[first, BOTH] > 0:
-            if lock[HELD_UNTIL] > asks_ns:
-                ends_ns = lock[HELD_UNTIL] + lock[WAKE_NS]
-            ends_ns += rows[first, BOTH]
-            lock[HELD_UNTIL] = ends_ns
-        rows[first, ENDS] = rows[first, BEGINS] = ends_ns
-        rows[first, LEFT] -= 1
+        if workers[first, BOTH] > 0:
+            ends_ns = hold(locks, group, asks_ns, workers[first, BOTH])
+        workers[first, ENDS] = workers[first, BEGINS] = ends_ns
+        workers[first, LEFT] -= 1
 
 
 @compiled
-def file_free(rows: NDArray[np.int64], lock: NDArray[np.int64], own: int, at_ns: int) -> int:
-    """From when on, at *at_ns* or later, the worker of row *own* leaves the inode's lock to who waits."""
-    advance(rows, lock, at_ns)
+def take_file(locks: Locks, own: int, at_ns: int) -> int:
+    """A flusher wants the lock of the inode that worker *own* converts: from when on it has it."""
     if own == NO_ROW:
         return at_ns
-    if rows[own, LEFT] > 0 and rows[own, BEGINS] < at_ns:
-        advance(rows, lock, rows[own, BEGINS] + rows[own, ALONE])
-    free_ns = max(at_ns, rows[own, ENDS])
-    begins_ns, rows[own, BEGINS] = rows[own, BEGINS], _FAR
-    advance(rows, lock, free_ns)
-    rows[own, BEGINS] = begins_ns
-    return int(free_ns)
+    worker = locks.workers[own]
+    if worker[LEFT] > 0 and worker[BEGINS] < at_ns:
+        advance(locks, worker[GROUP], at_ns)
+        if worker[LEFT] > 0 and worker[BEGINS] < at_ns:  # in the midst of a transaction
+            advance(locks, worker[GROUP], worker[BEGINS] + worker[ALONE])
+    worker[BEGINS] = _FAR
+    return int(at_ns if worker[ENDS] <= at_ns else worker[ENDS] + locks.wake_ns)
 
 
 @compiled
-def keep_file(rows: NDArray[np.int64], own: int, until_ns: int) -> None:
-    """Somebody has the lock of the inode of row *own* until then."""
+def leave_file(locks: Locks, own: int, at_ns: int) -> None:
+    """The flusher gives it back: the worker is woken."""
     if own != NO_ROW:
-        rows[own, BEGINS] = max(rows[own, BEGINS], until_ns)
+        locks.workers[own, BEGINS] = at_ns + locks.wake_ns
 
 
 class Turns:
-    """The workers at one group, whose lock's next owner wakes *wake_ns* after it was given it."""
+    """Those of one filesystem with so many *groups* and *workers*, each of whom is a row."""
 
-    def __init__(self, wake_ns: int) -> None:
-        self.rows = np.zeros((4, 5), np.int64)
-        self.lock = np.array([0, wake_ns], np.int64)
-        self._free = list(range(3, -1, -1))
+    def __init__(self, groups: int, workers: int, wake_ns: int) -> None:
+        self.locks = Locks(
+            np.zeros((workers, 6), np.int64), np.zeros((groups, _HOLDS, 2), np.int64),
+            np.zeros(groups, np.int64), wake_ns,
+        )  # fmt: skip
 
-    def begin(self, now_ns: int, ranges: int, alone_ns: int, both_ns: int) -> int:
-        """A worker begins with so many *ranges* of a file; its row."""
-        if not self._free:
-            count = len(self.rows)
-            self.rows = np.vstack([self.rows, np.zeros_like(self.rows)])
-            self._free = list(range(2 * count - 1, count - 1, -1))
-        advance(self.rows, self.lock, now_ns)
-        row = self._free.pop()
-        self.rows[row] = now_ns, ranges, alone_ns, both_ns, now_ns
-        return row
+    def begin(self, row: int, group: int, at_ns: int, ranges: int, alone_ns: int, both_ns: int) -> None:
+        """That worker begins then with so many *ranges* in *group* of a file."""
+        advance(self.locks, group, at_ns)
+        self.locks.workers[row] = group, at_ns, ranges, alone_ns, both_ns, at_ns
 
     def ends_ns(self, row: int, now_ns: int) -> int:
         """When that worker is through, unless a flusher comes between."""
-        advance(self.rows, self.lock, now_ns)
-        begins_ns, left, alone_ns, both_ns, _ = self.rows[row].tolist()
+        group = int(self.locks.workers[row, GROUP])
+        advance(self.locks, group, now_ns)
+        _, begins_ns, left, alone_ns, both_ns, _ = self.locks.workers[row].tolist()
         return int(begins_ns + left * (alone_ns + both_ns))
 
-    def end(self, row: int) -> None:
-        """It is through."""
-        assert self.rows[row, LEFT] == 0, "a worker ends when nothing is left"
-        self.rows[row] = 0
-        self._free.append(row)
-
-    def held(self, now_ns: int) -> bool:
+    def held(self, group: int, now_ns: int) -> bool:
         """Whether somebody has the group's lock."""
-        return self.free_ns(now_ns) > now_ns
+        advance(self.locks, group, now_ns)
+        return not is_free(self.locks, group, now_ns)
 
-    def free_ns(self, now_ns: int) -> int:
-        """When who waits for the group's lock gets it, with nobody before it."""
-        advance(self.rows, self.lock, now_ns)
-        held_until = int(self.lock[HELD_UNTIL])
-        return held_until + int(self.lock[WAKE_NS]) if held_until > now_ns else now_ns
+    def hold(self, group: int, now_ns: int, length_ns: int) -> int:
+        """Ask for the group's lock, to have it for so long; until when."""
+        advance(self.locks, group, now_ns)
+        return int(hold(self.locks, group, now_ns, length_ns))
 
-    def file_free_ns(self, row: int, now_ns: int) -> int:
-        """When the worker of that row leaves its inode's lock to who waits for it."""
-        return int(file_free(self.rows, self.lock, row, now_ns))
-
-    def hold(self, row: int, until_ns: int) -> None:
-        """Somebody has the group's lock, which is free, and that of the inode of that row until then."""
-        self.lock[HELD_UNTIL] = until_ns
-        keep_file(self.rows, row, until_ns)
+    def keep_file(self, row: int, now_ns: int, length_ns: int) -> int:
+        """Ask for the lock of the inode that this worker converts, to have it for so long; from when on."""
+        taken_ns = int(take_file(self.locks, row, now_ns))
+        leave_file(self.locks, row, taken_ns + length_ns)
+        return taken_ns

@@ -56,6 +56,11 @@ class FilePages:
         return first
 
     @property
+    def far_blocks(self) -> int:
+        """How many blocks from its base its block numbers reach."""
+        return int(np.iinfo(self.pages.blocks.dtype).max)
+
+    @property
     def size(self) -> int:
         """Where the last page that was written ends; pages behind it may be reserved or mapped."""
         return int(self.pages.size[0])

@@ -114,14 +114,16 @@ class ContextFlushers(Flushers):
             bdi.wbs.append(wb)
             self._siblings[wb] = bdi.wbs
             thread = site.thread("flusher")
-            bdi.flushers.add(thread.task.rank)
             self._threads[wb] = ContextThread(site, thread, wb, self._writeback, self._interval_ns)
         bdi.places = self._places
 
     def start_background(self, wb: Wb) -> None:
-        """See `Flushers.start_background`: all contexts of the device are told."""
+        """See `Flushers.start_background`: those contexts of the device are told that have
+        anything to write, and this one.
+        """
         for sibling in self._siblings[wb]:
-            self._threads[sibling].wake()
+            if sibling is wb or len(sibling):
+                self._threads[sibling].wake()
 
     def in_progress(self, wb: Wb) -> bool:
         """See `Flushers.in_progress`."""

@@ -145,8 +145,7 @@ class BackingDevice:
 
     What belongs to it is made with *site*.  ``groups``: the most allocation groups of a filesystem on it;
     ``places``: which context a new inode gets.  ``ranks`` are those of all that happens on this device alone:
-    its completions, contexts, filesystems, programs; ``elsewhere`` those of all other devices; ``flushers``
-    those of its contexts' threads.
+    its completions, contexts, filesystems, programs; ``elsewhere`` those of all other devices.
     """
 
     def __init__(self, name: str, queue: Queue, site: Site, ranks: set[int]) -> None:
@@ -155,7 +154,6 @@ class BackingDevice:
         self.site = site
         self.ranks = {site.urgent, *ranks}
         self.elsewhere: frozenset[int] = frozenset()
-        self.flushers: set[int] = set()
         self.groups = 1
         self.wbs: list[Wb] = []
         self.places: Places = first_context

@@ -32,7 +32,6 @@ from models.filesystems.ext4.layout import (
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
 from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
-from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import BEHIND, JOINS, LEFT, PAGE, RANGES, ROOM
 from models.page_cache.accounting import PageCache
@@ -110,10 +109,9 @@ class Ext4(DelallocFilesystem):
         """See `Filesystem.create`."""
         return self._names.create(thread, directory, lead_ns, factor, then_ns)
 
-    def _free_extents(self) -> Iterable[Free]:
-        yield from self._mballoc.extents()
-        for runs in self._locality_groups:
-            yield from (Free(*run) for run in runs)
+    def _free_tables(self) -> Iterable[NDArray[np.int64]]:
+        for runs in (self._mballoc.extents(), *self._locality_groups):
+            yield np.array(list(runs), np.int64).reshape(-1, 2)
 
     def group_of(self, inode: Ext4Inode) -> int:
         """See `Filesystem.group_of`."""

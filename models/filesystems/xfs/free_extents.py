@@ -1,4 +1,4 @@
-"""The free extents of one XFS allocation group as sorted tables, and where an allocation goes in them.
+"""The free extents of XFS allocation groups as sorted tables, and where an allocation goes in them.
 
 Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_alloc_ag_vextent_locality
 (fs/xfs/libxfs/xfs_alloc.c).  Blocks are those of the group.  Pure: no clock, no dice; compiled by Numba.
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from models.arrays.compiled import compiled
 from models.arrays.sorted_table import (
     Table,
+    Tables,
     after,
     before,
     find,
@@ -22,6 +23,7 @@ from models.arrays.sorted_table import (
     key_at,
     remove_at,
     replace_key,
+    table_of,
     value_at,
 )
 
@@ -30,10 +32,18 @@ BLOCK_MASK: Final = (1 << SIZE_SHIFT) - 1
 _FAR: Final = 1 << 62
 
 
-class Space(NamedTuple):
-    """Free extents by block (first block -> size) and by size (size, first block); ``blocks``: [how many are
-    free].
+class Spaces(NamedTuple):
+    """Of each group: free extents by block (first block -> size) and by size (size, first block); how many
+    ``blocks`` are free.
     """
+
+    by_block: Tables
+    by_size: Tables
+    blocks: NDArray[np.int64]
+
+
+class Space(NamedTuple):
+    """That of one group."""
 
     by_block: Table
     by_size: Table
@@ -41,25 +51,49 @@ class Space(NamedTuple):
 
 
 @compiled
-def longest(space: Space) -> int:
-    """The longest free extent (blocks); 0 if there is none."""
-    position, index = before(space.by_size, space.by_size.sizes[0], 0)
-    return key_at(space.by_size, position, index) >> SIZE_SHIFT if position >= 0 else 0
+def space_of(spaces: Spaces, group: int) -> Space:
+    """That of the group of this number."""
+    return Space(
+        table_of(spaces.by_block, group), table_of(spaces.by_size, group), spaces.blocks[group : group + 1]
+    )
 
 
 @compiled
-def take_near(space: Space, target: int, length: int) -> tuple[int, int]:
-    """See `FreeSpace.take_near`; nothing free gives 0 blocks."""
-    return take_aligned(space, target, length, 1)
+def longest(spaces: Spaces, group: int) -> int:
+    """The longest free extent of a group (blocks); 0 if there is none."""
+    return _longest(space_of(spaces, group))
 
 
 @compiled
-def take_aligned(space: Space, target: int, length: int, unit: int) -> tuple[int, int]:
-    """As `take_near`, at a multiple of *unit* where a free extent has room for that."""
-    length = min(length, longest(space))
+def take_smallest(spaces: Spaces, group: int, length: int) -> tuple[int, int]:
+    """Take *length* blocks from the beginning of the smallest free extent that has as many, or the longest if
+    none has (xfs_alloc_ag_vextent_size); nothing free gives 0 blocks.
+    """
+    space = space_of(spaces, group)
+    length = min(length, _longest(space))
     if length == 0:
         return 0, 0
-    slop = unit - 1 if longest(space) >= length + unit - 1 else 0
+    position, index = find(space.by_size, length << SIZE_SHIFT)
+    key = key_at(space.by_size, position, index)
+    block = key & BLOCK_MASK
+    _cut(space, block, key >> SIZE_SHIFT, block, length)
+    return block, length
+
+
+@compiled
+def take_near(spaces: Spaces, group: int, target: int, length: int) -> tuple[int, int]:
+    """See `FreeSpace.take_near`; nothing free gives 0 blocks."""
+    return take_aligned(spaces, group, target, length, 1)
+
+
+@compiled
+def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int) -> tuple[int, int]:
+    """As `take_near`, at a multiple of *unit* where a free extent has room for that."""
+    space = space_of(spaces, group)
+    length = min(length, _longest(space))
+    if length == 0:
+        return 0, 0
+    slop = unit - 1 if _longest(space) >= length + unit - 1 else 0
     first, size = _nearest(space, target, length + slop)
     block = _place_in(first, size, target, length + slop)
     if slop:
@@ -69,8 +103,9 @@ def take_aligned(space: Space, target: int, length: int, unit: int) -> tuple[int
 
 
 @compiled
-def take_exactly(space: Space, block: int, length: int) -> bool:
+def take_exactly(spaces: Spaces, group: int, block: int, length: int) -> bool:
     """Take just these blocks, if all of them are free (xfs_alloc_ag_vextent_exact)."""
+    space = space_of(spaces, group)
     table = space.by_block
     position, index = find(table, block + 1)
     position, index = before(table, position, index)
@@ -84,8 +119,9 @@ def take_exactly(space: Space, block: int, length: int) -> bool:
 
 
 @compiled
-def give_back(space: Space, block: int, length: int) -> bool:
+def give_back(spaces: Spaces, group: int, block: int, length: int) -> bool:
     """See `FreeSpace.give_back`; False, and nothing done, if some are free already."""
+    space = space_of(spaces, group)
     table, end = space.by_block, block + length
     position, index = find(table, block)
     first_after, size_after = _FAR, 0
@@ -105,6 +141,12 @@ def give_back(space: Space, block: int, length: int) -> bool:
         end += size_after
     _add(space, block, end - block)
     return True
+
+
+@compiled
+def _longest(space: Space) -> int:
+    position, index = before(space.by_size, space.by_size.rows[0], 0)
+    return key_at(space.by_size, position, index) >> SIZE_SHIFT if position >= 0 else 0
 
 
 @compiled

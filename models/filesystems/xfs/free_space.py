@@ -1,52 +1,75 @@
-"""The free space of one XFS allocation group: one extent, or `models.filesystems.xfs.free_extents`.
+"""The free space of XFS allocation groups: one extent each, or `models.filesystems.xfs.free_extents`.
 
 Left out: busy extents (freed and not yet committed), the group's free list, reservations.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
+from numpy.typing import NDArray
 
-from models.arrays.sorted_table import entries, new_table, with_room
+from models.arrays.sorted_table import entries, new_tables, with_room
 from models.filesystems.free_run import Free
-from models.filesystems.xfs.free_extents import BLOCK_MASK, SIZE_SHIFT, Space, give_back, longest, take_near
+from models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, give_back, longest, take_near
 from sim.laws import require
 
-_AHEAD: Final = 8
-"""For how many calls room is made at once."""
+
+class FreeTables:
+    """The tables of so many *groups* of one filesystem; ``spaces`` are they as they are, to be looked at."""
+
+    __slots__ = ("spaces",)
+
+    def __init__(self, groups: int = 1) -> None:
+        self.spaces = Spaces(
+            new_tables(groups, valued=True), new_tables(groups, valued=False), np.zeros(groups, np.int64)
+        )
+
+    def with_room(self, allocations: int) -> Spaces:
+        """The tables, with room for so many *allocations*; for compiled code, which may do fewer."""
+        by_block, by_size, blocks = self.spaces
+        self.spaces = Spaces(with_room(by_block, allocations), with_room(by_size, 2 * allocations), blocks)
+        return self.spaces
 
 
 class FreeSpace:
-    """Disjoint free extents, never adjacent to each other.
+    """Disjoint free extents of the group of this *number*, never adjacent to each other.
 
-    One alone, as of a fresh group, is two integers; only a second one, or compiled code, makes tables of
-    them.
+    One alone, as of a fresh group, is two integers; only a second one, or compiled code, enters them into the
+    *tables* of its filesystem.
     """
 
-    __slots__ = ("_end", "_first", "_space", "_spare")
+    __slots__ = ("_end", "_entered", "_first", "_number", "_tables")
 
-    def __init__(self, first: int, size: int) -> None:
+    def __init__(self, first: int, size: int, tables: FreeTables | None = None, number: int = 0) -> None:
         self._first = first
         self._end = first + size
-        self._space: Space | None = None
-        self._spare = 0
+        self._tables = tables or FreeTables()
+        self._number = number
+        self._entered = False
 
     @property
     def blocks(self) -> int:
         """How many blocks are free."""
-        return self._end - self._first if self._space is None else int(self._space.blocks[0])
+        if not self._entered:
+            return self._end - self._first
+        return int(self._tables.spaces.blocks[self._number])
 
     def longest(self) -> int:
         """The longest free extent (blocks); 0 if there is none."""
-        return self._end - self._first if self._space is None else int(longest(self._space))
+        if not self._entered:
+            return self._end - self._first
+        return int(longest(self._tables.spaces, self._number))
 
     def extents(self) -> list[Free]:
         """All free extents, by block."""
-        if self._space is None:
-            return [Free(self._first, self._end - self._first)] if self._end > self._first else []
-        return [Free(*entry) for entry in entries(self._space.by_block)]
+        return [Free(*extent) for extent in self.table().tolist()]
+
+    def table(self) -> NDArray[np.int64]:
+        """The same, as an array (n x 2): first block, size."""
+        if self._entered:
+            return entries(self._tables.spaces.by_block, self._number)
+        alone = [(self._first, self._end - self._first)] if self._end > self._first else []
+        return np.array(alone, np.int64).reshape(-1, 2)
 
     def check(self) -> None:
         """Free extents lie apart, are counted, and are the same by block and by size.
@@ -54,37 +77,33 @@ class FreeSpace:
         Raises:
             LawBroken: blocks are free twice, or free in one tree alone.
         """
-        found = self.extents()
-        ends = [free.first + free.size for free in found]
+        firsts, sizes = self.table().T
         require(
-            all(end < free.first for end, free in zip(ends, found[1:], strict=False)),
+            bool(np.all(firsts[:-1] + sizes[:-1] < firsts[1:])),
             "free space: its extents lie apart, in order",
         )
         require(
-            all(free.size > 0 for free in found) and sum(free.size for free in found) == self.blocks,
+            bool(np.all(sizes > 0)) and int(sizes.sum()) == self.blocks,
             f"free space: {self.blocks} blocks are those of its extents",
         )
-        if self._space is not None:
-            by_size = [Free(key & BLOCK_MASK, key >> SIZE_SHIFT) for key, _ in entries(self._space.by_size)]
+        if self._entered:
+            by_size = entries(self._tables.spaces.by_size, self._number)[:, 0]
             require(
-                by_size == sorted(found, key=lambda free: (free.size, free.first)),
+                np.array_equal(by_size, np.sort((sizes << SIZE_SHIFT) + firsts)),
                 "free space: both trees hold the same extents",
             )
 
-    def with_room(self, allocations: int) -> Space:
-        """The tables, with room for so many *allocations*; for compiled code, which may do fewer."""
-        space = self._space
-        if space is None:
-            space = Space(new_table(4, valued=True), new_table(4, valued=False), np.zeros(1, np.int64))
+    def enter(self) -> None:
+        """Be in the tables from now on."""
+        if not self._entered:
+            self._entered = True
             if self._end > self._first:
-                give_back(space, self._first, self._end - self._first)
-        if self._spare < allocations:
-            by_block, by_size, blocks = space
-            self._spare = _AHEAD * allocations
-            space = Space(with_room(by_block, self._spare), with_room(by_size, 2 * self._spare), blocks)
-        self._space = space
-        self._spare -= allocations
-        return space
+                give_back(self._tables.with_room(1), self._number, self._first, self._end - self._first)
+
+    def with_room(self, allocations: int) -> Spaces:
+        """The tables, in which this group is, too; see `FreeTables.with_room`."""
+        self.enter()
+        return self._tables.with_room(allocations)
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
         """Take *length* blocks, or the longest extent where none has as many, as near to *target* as is
@@ -93,10 +112,10 @@ class FreeSpace:
         Returns the first block and how many, or None if nothing is free.
         """
         first = self._first
-        if self._space is None and first >= target and length <= self._end - first:
+        if not self._entered and first >= target and length <= self._end - first:
             self._first = first + length
             return first, length
-        block, got = take_near(self.with_room(1), target, length)
+        block, got = take_near(self.with_room(1), self._number, target, length)
         return (block, got) if got else None
 
     def give_back(self, block: int, length: int) -> None:
@@ -105,5 +124,5 @@ class FreeSpace:
         Raises:
             ValueError: some of them are free already.
         """
-        if not give_back(self.with_room(1), block, length):
+        if not give_back(self.with_room(1), self._number, block, length):
             raise ValueError(f"blocks {block} to {block + length - 1} are partly free already")

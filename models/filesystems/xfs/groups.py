@@ -30,18 +30,16 @@ class InodeCluster(MetaBuffer):
 class Group:
     """A group: its first block in the filesystem, its free space with the AGF lock, and its unused inodes.
 
-    ``turns``: the conversions that want that lock, or the locks of files in it; ``cluster``: the buffer that
-    the next inodes lie in.
+    ``cluster``: the buffer that the next inodes lie in.
     """
 
-    __slots__ = ("agf", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number", "turns")
+    __slots__ = ("agf", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
 
     def __init__(self, number: int, first_block: int, free: FreeSpace, agf: Mutex) -> None:
         self.number = number
         self.first_block = first_block
         self.free = free
         self.agf = agf
-        self.turns = Turns(agf.wake_ns)
         self.inodes_left = 0
         self.cluster_left = 0
         self.cluster = InodeCluster(self, 0, 0)
@@ -59,7 +57,7 @@ class Group:
 
 
 def lock_group(
-    env: Environment, groups: list[Group], thread: Thread, target: Group, length: int
+    env: Environment, groups: list[Group], turns: Turns, thread: Thread, target: Group, length: int
 ) -> Generator[Wait, None, Group]:
     """The first of *groups* from *target* on with *length* free blocks together whose AGF is free (try-lock).
 
@@ -73,7 +71,7 @@ def lock_group(
         first = None
         for group in chain(groups[target.number :], groups[: target.number]):
             if group.free.longest() >= length:
-                if not group.turns.held(env.now) and group.agf.try_acquire(thread.task):
+                if not turns.held(group.number, env.now) and group.agf.try_acquire(thread.task):
                     return group
                 first = first or group
         if first is None:
@@ -83,7 +81,7 @@ def lock_group(
             continue
         thread.before_sleep()
         if first.agf.try_acquire(thread.task):
-            yield from sleep(thread.task, first.turns.free_ns(env.now) - env.now, "lock AGF")
+            yield from sleep(thread.task, turns.hold(first.number, env.now, 0) - env.now, "lock AGF")
         else:
             yield first.agf.wait(thread.task)
         if first.free.longest() >= length:

@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 from models.arrays.compiled import compiled
 from models.filesystems.page_walk import (
     ALLOCATING,
-    BEYOND,
     CALLS,
     CONVERT,
     DICE,
     DONE,
     ELAPSED,
+    FOR_FILE,
+    FOR_GROUP,
     GO_ON,
     LEFT,
     MAPPED_EXTENTS,
     NO_PAGE,
     PAGE,
-    SPUN,
     begin_step,
     next_page,
     write_out,
 )
-from models.filesystems.turns import HELD_UNTIL, file_free, keep_file
-from models.filesystems.xfs.free_extents import Space, longest, take_aligned, take_exactly
+from models.filesystems.turns import Locks, advance, hold, is_free, leave_file, take_file
+from models.filesystems.xfs.free_extents import Spaces, longest, take_aligned, take_exactly, take_smallest
 from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.pages import (
     DELAYED,
@@ -176,11 +176,14 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
 class Terms(NamedTuple):
     """What a walk goes by.
 
-    Times (ns), the longest bio (pages), whether the quota counts calls, whether it wraps, the stripe unit and
-    the length of a group (pages); when the walk goes on (ns).
+    Times (ns): of an allocation, of its part of reverse mapping, of its commit, of a page; the longest bio
+    (pages), whether the quota counts calls, whether it wraps, the stripe unit and the length of a group
+    (pages).  The file's own group; that of its last allocation, and whether others may be taken from, at most
+    ``reach`` from its own; whether this flusher can have their locks at all.  When the walk goes on (ns).
     """
 
     map_ns: int
+    rmap_ns: int
     commit_ns: int
     page_ns: int
     bio_pages: int
@@ -188,28 +191,20 @@ class Terms(NamedTuple):
     wraps: bool
     stripe: int
     group_blocks: int
+    home: int
+    at_hand: int
+    spills: bool
+    reach: int
+    free: bool
     now_ns: int
 
 
-class AtHand(NamedTuple):
-    """A group that a walk may take from: its place, whether it is the file's own, whether it can be had (no
-    other flusher has its AGF or the inode's lock); whose turn it is there (`models.filesystems.turns`), with
-    the place of the file's own conversion.
-    """
-
-    space: Space
-    first_block: int
-    home: bool
-    free: bool
-    rows: NDArray[np.int64]
-    lock: NDArray[np.int64]
-    own: int
-
-
 @compiled
-def convert(pages: Pages, space: Space, page: int, near: int, first_block: int, stripe: int = 1) -> None:
-    """Give the delayed extent around *page* blocks of the group from *first_block* on, or as many as lie
-    together.
+def convert(
+    pages: Pages, spaces: Spaces, group: int, page: int, near: int, first_block: int, stripe: int = 1
+) -> None:
+    """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on, or as many
+    as lie together: near *near* or, if that is `NOWHERE`, where the smallest free extent has room.
 
     At the end of a file, an extent of a *stripe* unit (pages) or more goes on exactly behind what is in front
     of it or, where that is taken and at the beginning of a file, to the next multiple of the unit.
@@ -217,10 +212,12 @@ def convert(pages: Pages, space: Space, page: int, near: int, first_block: int, 
     start, length = delayed_extent(pages, page)
     length = min(length, MAX_EXTENT_PAGES)
     striped = stripe > 1 and length >= stripe and start + length >= pages.size[0]
-    if striped and start > 0 and take_exactly(space, near, length):
+    if near == NOWHERE:
+        block, got = take_smallest(spaces, group, length)
+    elif striped and start > 0 and take_exactly(spaces, group, near, length):
         block, got = near, length
     else:
-        block, got = take_aligned(space, near, length, stripe if striped else 1)
+        block, got = take_aligned(spaces, group, near, length, stripe if striped else 1)
     assert got > 0
     map_blocks(pages, start, first_block + block, got)
 
@@ -228,19 +225,21 @@ def convert(pages: Pages, space: Space, page: int, near: int, first_block: int, 
 @compiled
 def walk(
     pages: Pages,
-    here: AtHand,
-    beyond: AtHand,
+    spaces: Spaces,
+    locks: Locks,
+    own: int,
     terms: Terms,
     at: NDArray[np.int64],
     horizon_ns: int,
     dice: NDArray[np.float64],
     bios: NDArray[np.int64],
+    taken: NDArray[np.int64],
 ) -> int:
     """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it
     stopped.
 
-    It takes from the group *here* or, while that is locked, from the one *beyond*.  Each bio is a row of
-    *bios*: its first block and its pages.
+    *own* is the file's worker, if it has one.  Each bio is a row of *bios*: its first block and its pages;
+    *taken* counts the allocations from each group.
     """
     begin_step(at)
     while at[CALLS] > 0 and (terms.calls_x4 or at[LEFT] > 0):
@@ -250,7 +249,7 @@ def walk(
         if page == NO_PAGE:
             return DONE
         if pages.states[page] == DELAYED:
-            if not _convert_at_once(pages, here, beyond, terms, at, dice):
+            if not _convert_at_once(pages, spaces, locks, own, terms, at, dice, taken):
                 return CONVERT
             at[ALLOCATING] = at[ELAPSED] > horizon_ns
             continue
@@ -275,41 +274,60 @@ def _call_pages(terms: Terms, at: NDArray[np.int64]) -> int:
 
 @compiled
 def _convert_at_once(
-    pages: Pages, here: AtHand, beyond: AtHand, terms: Terms, at: NDArray[np.int64], dice: NDArray[np.float64]
-) -> bool:
-    """Convert at ``at[PAGE]`` if a group at hand is the one that it takes, and can be had then."""
-    if not here.free or at[DICE] == len(dice):
+    pages: Pages, spaces: Spaces, locks: Locks, own: int, terms: Terms, at: NDArray[np.int64],
+    dice: NDArray[np.float64], taken: NDArray[np.int64],
+) -> bool:  # fmt: skip
+    """Convert at ``at[PAGE]`` if some group can be had then; it takes a second transaction for the reverse
+    mapping, for which it waits.
+    """
+    if not terms.free or at[DICE] == len(dice):
         return False
-    target, in_here = target_of(pages, at[PAGE], terms.group_blocks), True
-    if target == NOWHERE:
-        if not here.home:
-            return False
-    elif target // terms.group_blocks != here.first_block // terms.group_blocks:
-        in_here = False
-        if not beyond.free or target // terms.group_blocks != beyond.first_block // terms.group_blocks:
-            return False
+    target = target_of(pages, at[PAGE], terms.group_blocks)
+    wanted = terms.home + (0 if target == NOWHERE else target // terms.group_blocks)
+    if not terms.spills and wanted != terms.at_hand:
+        return False
     began_ns = terms.now_ns + at[ELAPSED]
-    start_ns = file_free(here.rows, here.lock, here.own, began_ns)
-    if beyond.free:
-        start_ns = file_free(beyond.rows, beyond.lock, beyond.own, start_ns)
+    start_ns = take_file(locks, own, began_ns)
     length = min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES)
-    near = target
-    if in_here and (here.lock[HELD_UNTIL] > start_ns or longest(here.space) < length):
-        if not beyond.free:
-            return False
-        in_here, near = False, NOWHERE
-    group = here if in_here else beyond
-    if group.lock[HELD_UNTIL] > start_ns or longest(group.space) < length:
+    group = _group_to_take(spaces, locks, terms, wanted, length, start_ns)
+    if group < 0:
+        leave_file(locks, own, start_ns)
         return False
-    work_ns = int(terms.map_ns * dice[at[DICE]]) + terms.commit_ns
-    group.lock[HELD_UNTIL] = start_ns + work_ns
-    keep_file(here.rows, here.own, start_ns + work_ns)
-    keep_file(beyond.rows, beyond.own, start_ns + work_ns)
-    at[SPUN] += start_ns - began_ns
-    at[ELAPSED] += start_ns - began_ns + work_ns
+    map_ns, rmap_ns = int(terms.map_ns * dice[at[DICE]]), int(terms.rmap_ns * dice[at[DICE]])
+    ends_ns = hold(locks, group, start_ns, map_ns + terms.commit_ns)
+    slept_ns = 0
+    if rmap_ns:
+        advance(locks, group, ends_ns)
+        slept_ns = -ends_ns - rmap_ns
+        ends_ns = hold(locks, group, ends_ns, rmap_ns)
+        slept_ns += ends_ns
+    leave_file(locks, own, ends_ns)
+    at[FOR_FILE] += start_ns - began_ns
+    at[FOR_GROUP] += slept_ns
+    at[ELAPSED] += ends_ns - began_ns
     at[DICE] += 1
     at[MAPPED_EXTENTS] += 1
-    at[BEYOND] += not in_here
-    near = near - group.first_block if near != NOWHERE else 0
-    convert(pages, group.space, at[PAGE], near, group.first_block, terms.stripe)
+    taken[group] += 1
+    first_block = (group - terms.home) * terms.group_blocks
+    near = NOWHERE
+    if group == wanted:
+        near = 0 if target == NOWHERE else target - first_block
+    convert(pages, spaces, group, at[PAGE], near, first_block, terms.stripe)
     return True
+
+
+@compiled
+def _group_to_take(
+    spaces: Spaces, locks: Locks, terms: Terms, wanted: int, length: int, at_ns: int
+) -> int:  # fmt: skip
+    """The first group from *wanted* on with room whose lock is free then (xfs_alloc_vextent_start_ag); -1 if
+    there is none within reach.
+    """
+    groups = len(spaces.blocks)
+    for i in range(groups if terms.spills else 1):
+        group = wanted + i if wanted + i < groups else wanted + i - groups
+        if abs(group - terms.home) <= terms.reach and longest(spaces, group) >= length:
+            advance(locks, group, at_ns)
+            if is_free(locks, group, at_ns):
+                return group
+    return -1

@@ -15,17 +15,15 @@ from numpy.typing import NDArray
 
 from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.files import PagedFile
-from models.filesystems.free_run import Free
 from models.filesystems.ioends import IoEnds
-from models.filesystems.page_walk import BEYOND, CALLS, LEFT, MAPPED_EXTENTS, PAGE, UNCOUNTED
-from models.filesystems.turns import NO_ROW, Turns
-from models.filesystems.xfs.free_space import FreeSpace
+from models.filesystems.page_walk import CALLS, ELAPSED, LEFT, MAPPED_EXTENTS, PAGE, RANGES, UNCOUNTED
+from models.filesystems.turns import Turns
+from models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from models.filesystems.xfs.groups import Group, lock_group
 from models.filesystems.xfs.inodes import Directory, XfsInode
 from models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
-    AtHand,
     Terms,
     convert,
     prealloc,
@@ -40,8 +38,9 @@ from models.page_cache.accounting import PageCache
 from models.page_cache.pages import delayed_extent, is_delayed
 from models.seams import UNLIMITED_PAGES, Site, Thread
 from models.vfs.superblock import MountedSuperblock
+from sim.cpu import sleep
 from sim.engine import Steps, Wait
-from sim.sync import Mutex, spins
+from sim.sync import Mutex
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
 _INODE_CORE_BYTES: Final = 176
@@ -49,12 +48,6 @@ _INODE_CORE_BYTES: Final = 176
 _EXTENT_BYTES: Final = 16
 _CONVERSIONS: Final = 4_096
 """The most that one compiled call converts: as many allocations as the tables are given room for."""
-
-
-def _row(file: XfsFile, group: Group) -> int:
-    """The place of *file*'s conversion among those of *group*."""
-    conversions = file.conversions
-    return conversions.row if conversions.contends is group.turns else NO_ROW
 
 
 class XfsFile(PagedFile):
@@ -85,6 +78,14 @@ class Xfs(DelallocFilesystem):
         cache: PageCache,
     ) -> None:
         ioend_worker = site.thread("kworker/xfs-data")
+        self._free = FreeTables(spec.agcount)
+        blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
+        self.group_blocks, self._blocks = blocks, spec.agcount * blocks
+        self.groups = [
+            Group(i, i * blocks, FreeSpace(head, blocks - head, self._free, i), site.mutex(f"AG {i}/agf"))
+            for i in range(spec.agcount)
+        ]
+        self._turns = Turns(spec.agcount, site.processors, self.groups[0].agf.wake_ns)
         super().__init__(
             site=site,
             sb=sb,
@@ -93,19 +94,16 @@ class Xfs(DelallocFilesystem):
             inline_extents=(spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES,
             costs=flusher_costs,
             group_ns=flusher_costs.rmap_ns if spec.rmapbt else 0,
+            turns=self._turns,
         )
         self._rules = rules
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize, self._stripe)
         self.one_run_pages = self._prealloc.unit if self._prealloc.rule else 0
-        blocks, head = spec.size // PAGE_BYTES // spec.agcount, spec.group_head // PAGE_BYTES
-        self.group_blocks, self._blocks = blocks, spec.agcount * blocks
-        self.groups = [
-            Group(i, i * blocks, FreeSpace(head, blocks - head), site.mutex(f"AG {i}/agf"))
-            for i in range(spec.agcount)
-        ]
         self._spills = spec.rmapbt and spec.agcount > 1  # conversions lock groups, too
+        self._entered = False  # all groups in the tables, since a walk may take from each
+        self._taken = np.zeros(spec.agcount, np.int64)
         self._log = self._new_log(spec, flusher_costs, cache)
         self._horizon.apart |= self._log.ranks
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
@@ -154,9 +152,8 @@ class Xfs(DelallocFilesystem):
         """See `Filesystem.create`."""
         return self._names.create(thread, directory, lead_ns, factor, then_ns)
 
-    def _free_extents(self) -> Iterable[Free]:
-        for group in self.groups:
-            yield from (Free(group.first_block + first, size) for first, size in group.free.extents())
+    def _free_tables(self) -> Iterable[NDArray[np.int64]]:
+        return (group.free.table() + np.array([group.first_block, 0]) for group in self.groups)
 
     def group_of(self, inode: XfsInode) -> int:
         """See `Filesystem.group_of`."""
@@ -202,7 +199,7 @@ class Xfs(DelallocFilesystem):
         if log.full:
             yield from log.wait_for_space(thread)
         if group.free.longest() < pages or not group.agf.try_acquire(task):
-            group = yield from lock_group(self._site.env, self.groups, thread, group, pages)
+            group = yield from lock_group(self._site.env, self.groups, self._turns, thread, group, pages)
             if group.free.longest() < pages:
                 group.agf.release()
                 return (yield from self._write_in_pieces(thread, inode))
@@ -232,10 +229,14 @@ class Xfs(DelallocFilesystem):
     ) -> int:
         file = inode.file
         assert isinstance(file, XfsFile)
-        here = self._at_hand(inode, file, file.at_hand)
-        beyond = self._at_hand(inode, file, self._beyond(file)) if self._spills else here._replace(free=False)
+        here, spills, now = file.at_hand, self._spills, self._site.env.now
+        if spills and not self._entered:
+            self._entered = True
+            for group in self.groups:
+                group.free.enter()
         terms = Terms(
             self._mean_map_ns(file),
+            self._costs.group_ns,
             self._commit_ns,
             self._page_cost_ns(inode),
             bio_pages,
@@ -243,31 +244,31 @@ class Xfs(DelallocFilesystem):
             self._rules.wraps,
             self._stripe,
             self.group_blocks,
-            self._site.env.now,
+            inode.group.number,
+            here.number,
+            spills,
+            file.far_blocks // self.group_blocks - 1,
+            file.ilock.free and (spills or here.agf.free),
+            now,
         )
-        return int(walk(file.pages, here, beyond, terms, at, horizon_ns, self._dice.array, bios))
-
-    def _at_hand(self, inode: XfsInode, file: XfsFile, group: Group) -> AtHand:
-        return AtHand(
-            group.free.with_room(_CONVERSIONS),
-            file.reach(group.first_block, self.group_blocks),
-            group is inode.group,
-            group.agf.free and file.ilock.free,
-            group.turns.rows,
-            group.turns.lock,
-            _row(file, group),
-        )
-
-    def _beyond(self, file: XfsFile) -> Group:
-        """The group that an allocation tries when that at hand is locked."""
-        return self.groups[(file.at_hand.number + 1) % len(self.groups)]
+        file.reach(here.first_block, self.group_blocks)
+        ended = walk(
+            file.pages, here.free.with_room(_CONVERSIONS), self._turns.locks, file.conversions.row, terms, at,
+            horizon_ns, self._dice.array, bios, self._taken,
+        )  # fmt: skip
+        if at[MAPPED_EXTENTS]:
+            file.conversions.kept_ns = now + int(at[ELAPSED])
+        return int(ended)
 
     def _lock(self, thread: Thread, inode: Any) -> None:
-        taken = inode.file.ilock.try_acquire(thread.task) and inode.file.at_hand.agf.try_acquire(thread.task)
+        taken = inode.file.ilock.try_acquire(thread.task)
+        if not self._spills:
+            taken = taken and inode.file.at_hand.agf.try_acquire(thread.task)
         assert taken, "a walk goes on over others' events only where both locks are free"
 
     def _unlock(self, inode: Any) -> None:
-        inode.file.at_hand.agf.release()
+        if not self._spills:
+            inode.file.at_hand.agf.release()
         inode.file.ilock.release()
 
     def _allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
@@ -292,36 +293,45 @@ class Xfs(DelallocFilesystem):
             target = target_of(file.pages, page, self.group_blocks)
             wanted = group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
             length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
-            yield from self._wait_for_conversion(thread, file)
-            group = yield from lock_group(env, self.groups, thread, wanted, length)
-            map_ns = self._varied_map_ns(file)
-            group.turns.hold(_row(file, group), env.now + map_ns + self._commit_ns)
+            turns, map_ns, rmap_ns = self._turns, self._varied_map_ns(file), self._costs.group_ns
+            if waits_ns := turns.keep_file(file.conversions.row, env.now, map_ns + rmap_ns) - env.now:
+                thread.before_sleep()
+                yield from sleep(thread.task, waits_ns, "lock ILOCK")
+            group = yield from lock_group(env, self.groups, turns, thread, wanted, length)
+            turns.hold(group.number, env.now, map_ns + self._commit_ns)
             thread.spent.allocate += map_ns
             yield map_ns
             thread.spent.commit += self._commit_ns
             yield self._log.lock.section(thread.task, self._commit_ns)
             first_block = file.reach(group.first_block, self.group_blocks)
-            near = target - first_block if group is wanted and target != NOWHERE else 0
-            convert(file.pages, group.free.with_room(1), page, near, first_block, self._stripe)
+            near = NOWHERE
+            if group is wanted:
+                near = 0 if target == NOWHERE else target - first_block
+            convert(file.pages, group.free.with_room(1), group.number, page, near, first_block, self._stripe)
+            if rmap_ns:
+                waits_ns = turns.hold(group.number, env.now, rmap_ns) - rmap_ns - env.now
+                if waits_ns:
+                    thread.before_sleep()
+                    yield from sleep(thread.task, waits_ns, "lock AGF")
+                thread.spent.allocate += rmap_ns
+                yield rmap_ns
             group.agf.release()
+            file.conversions.kept_ns = env.now
             file.conversions.extents += 1
             self._log_inode(inode)
         file.ilock.release()
         return group
 
-    def _wait_for_conversion(self, thread: Thread, file: XfsFile) -> Steps:
-        """Spin for the inode's lock while a worker has it."""
-        env, conversions = self._site.env, file.conversions
-        if conversions.contends is not None:
-            spun_ns = conversions.contends.file_free_ns(conversions.row, env.now) - env.now
-            if spun_ns:
-                spins(thread.task, "ILOCK", spun_ns)
-                yield spun_ns
-
-    def _turns(self, file: PagedFile, at: NDArray[np.int64]) -> Turns:
-        assert isinstance(file, XfsFile)
-        mostly_beyond = 2 * at[BEYOND] > at[MAPPED_EXTENTS]
-        return (self._beyond(file) if mostly_beyond else file.at_hand).turns
+    def _ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
+        """As many of each group as there were allocations from it."""
+        groups, ranges, taken = np.flatnonzero(self._taken).tolist(), int(at[RANGES]), self._taken
+        if len(groups) < 2:
+            by_group = {groups[0] if groups else file.at_hand.number: ranges}
+        else:
+            ends = (taken[groups].cumsum() * ranges // taken.sum()).tolist()
+            by_group = dict(zip(groups, np.diff(ends, prepend=0).tolist(), strict=True))
+        taken[groups] = 0
+        return by_group
 
     # -- completion ----------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A sorted table in arrays against a sorted list: every place, every neighbour, through splits and joins."""
+"""Sorted tables in arrays against sorted lists: every place, every neighbour, through splits and joins."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ from models.arrays.sorted_table import (
     insert,
     is_in,
     key_at,
-    new_table,
+    new_tables,
     remove_at,
     replace_key,
     value_at,
     with_room,
 )
+from models.arrays.sorted_table import table_of as compiled_table_of
+
+table_of = getattr(compiled_table_of, "py_func", compiled_table_of)
+"""Compiled code that is called from here returns no arrays."""
 
 
 def filled(keys: Any, valued: bool = True) -> Table:
     """A table of *keys*, each with itself times ten as its value."""
-    table = with_room(new_table(2, valued), len(keys))
+    table = table_of(with_room(new_tables(1, valued), len(keys)), 0)
     for key in keys:
         insert(table, key, 10 * key)
     return table
@@ -46,19 +50,27 @@ def walked(table: Table) -> list[int]:
     return found
 
 
-class Tables(RuleBasedStateMachine):
-    """Hundreds of keys, so that rows are split and emptied."""
+class ThreeTables(RuleBasedStateMachine):
+    """Hundreds of keys, so that rows are split and emptied, and pass from one table to another."""
 
     @initialize(valued=st.booleans(), first=st.integers(0, 400))
     def begin(self, valued: bool, first: int) -> None:
         self.valued = valued
-        self.table = filled(range(0, 7 * first, 7), valued)
-        self.keys = list(range(0, 7 * first, 7))
+        self.tables = new_tables(3, valued)
+        self.all_keys: list[list[int]] = [[], [], []]
+        self.which(0)
+        self.add(list(range(0, 7 * first, 7)))
+
+    @rule(number=st.integers(0, 2))
+    def which(self, number: int) -> None:
+        """Go on with that one."""
+        self.number, self.keys, self.table = number, self.all_keys[number], table_of(self.tables, number)
 
     @rule(keys=st.lists(st.integers(-50, 3_000), min_size=1, max_size=200, unique=True))
     def add(self, keys: list[int]) -> None:
         """With room for them all."""
-        self.table = with_room(self.table, len(keys))
+        self.tables = with_room(self.tables, len(keys))
+        self.table = table_of(self.tables, self.number)
         for key in keys:
             at = bisect_left(self.keys, key)
             if at == len(self.keys) or self.keys[at] != key:
@@ -107,40 +119,44 @@ class Tables(RuleBasedStateMachine):
 
     @invariant()
     def it_is_the_list(self) -> None:
-        if hasattr(self, "table"):
-            values = [10 * key if self.valued else 0 for key in self.keys]
-            assert entries(self.table) == list(zip(self.keys, values, strict=True))
-            assert walked(self.table) == self.keys
-            table = self.table
-            used = table.order[: table.sizes[0]].tolist()
-            assert len(set(used)) == len(used)
-            assert [int(table.keys[row, 0]) for row in used] == table.lowest[: len(used)].tolist()
-            assert all(0 < table.counts[row] <= WIDTH for row in used)
-            assert len(used) + table.sizes[2] == table.sizes[1], "a row is in use, or to be used again"
+        if hasattr(self, "tables"):
+            tables, all_used = self.tables, []
+            for number, expected in enumerate(self.all_keys):
+                values = [10 * key if self.valued else 0 for key in expected]
+                assert entries(tables, number).T.tolist() == [expected, values]
+                table = table_of(tables, number)
+                assert walked(table) == expected
+                used = table.order[: table.rows[0]].tolist()
+                assert [int(table.keys[row, 0]) for row in used] == table.lowest[: len(used)].tolist()
+                assert all(0 < table.counts[row] <= WIDTH for row in used)
+                all_used += used
+            assert len(set(all_used)) == len(all_used), "a row is in one table"
+            ever, again = tables.sizes.tolist()
+            assert len(all_used) + again == ever, "a row is in use, or to be used again"
 
 
-Tables.TestCase.settings = settings(max_examples=40, stateful_step_count=15)
-TestTables: Any = Tables.TestCase
+ThreeTables.TestCase.settings = settings(max_examples=40, stateful_step_count=15)
+TestTables: Any = ThreeTables.TestCase
 
 
 def test_an_empty_table() -> None:
     """Nothing is found, and there is nothing beside it."""
-    table = new_table(2, valued=True)
+    table = filled([])
     assert find(table, 5) == (0, 0)
     assert not is_in(table, 0, 0)
     assert not is_in(table, -1, 0)
-    assert entries(table) == []
-    assert (table.keys.shape, table.values.shape) == ((2, WIDTH), (2, WIDTH))
-    assert new_table(2, valued=False).values.shape == (0, WIDTH)
+    assert walked(table) == []
+    assert (table.keys.shape, table.values.shape) == ((1, WIDTH), (1, WIDTH))
+    assert filled([], valued=False).values.shape == (1, 0)
 
 
 def test_a_full_row_is_split_in_the_middle() -> None:
     """128 keys fill one; the 129th makes two, of 64 and 65, whichever half it goes to."""
     for new, counts in ((5, [65, 64]), (1_005, [64, 65]), (635, [65, 64]), (645, [64, 65])):
         table = filled(range(0, 10 * WIDTH, 10))
-        assert table.sizes.tolist() == [1, 1, 0]
+        assert (*table.rows, *table.sizes) == (1, 1, 0)
         insert(table, new, 7)
-        assert table.sizes.tolist() == [2, 2, 0]
+        assert (*table.rows, *table.sizes) == (2, 2, 0)
         assert table.counts[table.order[:2]].tolist() == counts
         assert value_at(table, *find(table, new)) == 7
         assert table.lowest[:2].tolist() == [0, 640]
@@ -162,27 +178,36 @@ def test_an_empty_row_is_used_again() -> None:
     first = int(table.order[0])
     for _ in range(int(table.counts[first])):
         remove_at(table, 0, 0)
-    assert (table.sizes.tolist(), int(table.again[0])) == ([1, 2, 1], first)
+    assert (*table.rows, *table.sizes, table.again[0]) == (1, 2, 1, first)
     assert table.lowest[0] == 640
     for key in range(2_000, 2_100):
         insert(table, key, 0)
-    assert table.sizes.tolist() == [2, 2, 0]
+    assert (*table.rows, *table.sizes) == (2, 2, 0)
     assert int(table.order[1]) == first
 
 
-@pytest.mark.parametrize(("rows", "additions", "larger"), [(4, 2, 0), (4, 3, 12), (4, 10, 19)])
-def test_room_is_made_for_as_many_rows_as_may_open(rows: int, additions: int, larger: int) -> None:
-    """Each addition may open one, and one is there anyhow; else a copy, twice as large and that."""
-    table = new_table(rows, valued=True)
-    insert(table, 5, 50)
-    found = with_room(table, additions)
-    assert (found is table) == (not larger)
+@pytest.mark.parametrize(("additions", "larger"), [(2, 0), (3, 12), (10, 19)])
+def test_room_is_made_for_as_many_rows_as_may_open(additions: int, larger: int) -> None:
+    """There are four, of which two tables use one each: each addition may open one, and one is there anyhow;
+    else all is copied, twice as large and that.
+    """
+    tables = with_room(new_tables(2, valued=True), 3)
+    for number in range(2):
+        insert(table_of(tables, number), 5 + number, 50)
+    found = with_room(tables, additions - 1)
+    assert (found is tables) == (not larger)
+    assert [entries(found, number).tolist() for number in range(2)] == [[[5, 50]], [[6, 50]]]
     if larger:
-        assert len(found.counts) == larger == len(found.keys) == len(found.values)
-        assert entries(found) == [(5, 50)]
-        assert found.sizes.tolist() == table.sizes.tolist()
-        assert found.sizes is not table.sizes
-        insert(found, 6, 60)
-        assert entries(table) == [(5, 50)]
-        assert with_room(new_table(1, valued=False), 3).values.shape == (0, WIDTH)
+        assert len(found.counts) == larger - 1 == len(found.keys) == len(found.values) == len(found.again)
         assert found.values.dtype == np.int32
+
+
+def test_room_is_made_in_each_table_s_order() -> None:
+    """Four rows, of which one table uses two: two more may open in it."""
+    tables = with_room(new_tables(2, valued=False), 3)
+    for key in range(WIDTH + 1):
+        insert(table_of(tables, 1), key, 0)
+    assert with_room(tables, 1).order.shape == tables.order.shape == (2, 4)
+    wider = with_room(tables, 2)
+    assert wider.order.shape == wider.lowest.shape == (2, 11)
+    assert entries(wider, 1)[:, 0].tolist() == list(range(WIDTH + 1))

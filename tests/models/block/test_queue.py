@@ -304,7 +304,7 @@ def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) ->
     """With one queue for all, they hit who runs a program; with a queue a processor, the flusher, unless it
     sleeps.
     """
-    command = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=16m --name=a"
+    command = f"{FIO} --rw=randwrite --nrfiles=8 --filesize=4m --name=a"
     all_ns, flushers_ns, due_ns = interrupted_ns("any", drive, command)
     assert flushers_ns == 0
     assert 0.1 * due_ns < all_ns < due_ns

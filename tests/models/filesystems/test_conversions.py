@@ -22,8 +22,8 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
         env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
     )
     costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9)
-    workers = Workers(site, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)))
-    one = Submission(workers, conversions, 12, 6, 1, lambda pages: log.append((env.now, "clean", pages)))
+    workers = Workers(site, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)), None)
+    one = Submission(workers, conversions, 12, {3: 6}, 1, lambda pages: log.append((env.now, "clean", pages)))
     assert workers.delay_ns(conversions) == 0
     one.written(4)
     assert workers.delay_ns(conversions) == 50
@@ -45,10 +45,10 @@ def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() ->
     )
     inode: Any = SimpleNamespace(syncing=False)
     conversions, ends = Conversions(inode), []
-    workers = Workers(site, costs, lambda of, ranges: ends.append(env.now))
+    workers = Workers(site, costs, lambda of, ranges: ends.append(env.now), None)
     for extents in (9, 10):
         conversions.extents = extents
-        Submission(workers, conversions, 12, 2, 4, lambda pages: None).written(12)
+        Submission(workers, conversions, 12, {0: 2}, 4, lambda pages: None).written(12)
         assert costs.map_ns(conversions) == (40 if extents == 9 else 90)
         env.run()
     assert ends == [200 + 3 * 7, 200 + 21 + 500 + 3 * 7]

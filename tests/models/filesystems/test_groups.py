@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.filesystems.turns import NO_ROW
+from models.filesystems.turns import Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
 from models.seams import NoSpace
@@ -19,8 +19,9 @@ from sim.sync import Mutex
 class Groups:
     """Groups with so many free blocks together."""
 
-    def __init__(self, *longest: int) -> None:
+    def __init__(self, *longest: int, wake_ns: int = 0) -> None:
         self.env = Environment()
+        self.turns = Turns(len(longest), 1, wake_ns)
         self.groups = [
             Group(number, 1_000 * number, FreeSpace(0, free), Mutex(self.env, "agf", 0))
             for number, free in enumerate(longest)
@@ -43,7 +44,9 @@ class Groups:
 
         def body(task: Task) -> Steps:
             thread: Any = SimpleNamespace(task=task, spent=Spent(), before_sleep=lambda: None)
-            group = yield from lock_group(self.env, self.groups, thread, self.groups[target], length)
+            group = yield from lock_group(
+                self.env, self.groups, self.turns, thread, self.groups[target], length
+            )
             self.found.append((self.env.now, group.number))
 
         task = self.env.task("flusher")
@@ -88,10 +91,9 @@ def test_a_group_whose_lock_a_conversion_has_is_passed_over() -> None:
     flusher is woken as its owner 7 later.
     """
     of = Groups(9, 9, 9)
-    of.groups[1].turns.hold(NO_ROW, 30)
+    of.turns.hold(1, 0, 30)
     assert of.ask(1, 5) == [(0, 2)]
-    of = Groups(9, 9, 9)
-    for number, group in enumerate(of.groups):
-        group.turns.hold(NO_ROW, 30 + number)
-        group.turns.lock[1] = 7
+    of = Groups(9, 9, 9, wake_ns=7)
+    for number in range(3):
+        of.turns.hold(number, 0, 30 + number)
     assert of.ask(1, 5) == [(38, 1)]

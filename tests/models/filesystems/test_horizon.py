@@ -12,32 +12,35 @@ from sim.engine import Environment
 
 
 @pytest.mark.parametrize(
-    ("contexts", "but", "far_ns"),
-    [
-        (1, 0, 50),
-        (2, 0, 300),
-        (2, 3, 50),
-        (2, 9, 60),
-        (2, 8, 70),
-    ],
-    ids=["one flusher", "several", "another flusher", "completions", "workers"],
+    ("but", "far_ns"),
+    [(0, 300), (2, 20), (9, 60), (8, 70)],
+    ids=["a program's", "another disk's", "a completion", "a worker's"],
 )
-def test_a_walk_goes_on_over_the_events_of_those_elsewhere(contexts: int, but: int, far_ns: int) -> None:
-    """At 100: another disk's event of rank 2 comes at 120, another flusher's (3) at 150, a completion (9) at
-    160, a worker's (8) at 170 and a program's (5) at 400; as if *but* were a program's, too.  With one
-    flusher, only other disks' do not matter.
+def test_a_walk_goes_on_over_the_events_of_those_elsewhere(but: int, far_ns: int) -> None:
+    """At 100: another disk's event of rank 2 comes at 120, a program's (5) at 150 that has another disk, a
+    completion (9) at 160, a worker's (8) at 170 and a program's of this disk (4) at 400; as if *but* were
+    such a program's, too.
     """
+    horizon = Horizon(*at_100((120, 2), (150, 3), (160, 9), (170, 8), (400, 4), but=but))
+    horizon.apart |= {8} - {but}
+    assert horizon.look() == (min(far_ns, 60), far_ns)
+
+
+def at_100(*events: tuple[int, int], but: int = 0, contexts: int = 1) -> tuple[Environment, Any]:
+    """The clock, and a device with completions of rank 9 while 2 and 3 are of others."""
     env = Environment()
     env.now = 100
-    for rank, at_ns in ((2, 120), (3, 150), (8, 170), (9, 160), (5, 400)):
+    for at_ns, rank in events:
         env.call_at(at_ns, rank, lambda: None)
-    ranks = {9} - {but}
     bdi: Any = SimpleNamespace(
         wbs=[None] * contexts,
-        elsewhere=frozenset({2}),
-        flushers={3} - {but},
-        queue=SimpleNamespace(ranks=ranks),
+        elsewhere=frozenset({2, 3} - {but}),
+        queue=SimpleNamespace(ranks={9} - {but}),
     )
-    horizon = Horizon(env, bdi)
-    horizon.apart |= {8} - {but}
-    assert horizon.look() == (50, far_ns)
+    return env, bdi
+
+
+def test_among_several_flushers_a_walk_goes_on_for_a_millisecond() -> None:
+    """Whatever comes before; and farther where nothing does."""
+    assert Horizon(*at_100((160, 4), contexts=2)).look() == (60, 1_000_000)
+    assert Horizon(*at_100((2_000_100, 4), contexts=2)).look() == (2_000_000, 2_000_000)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from experiments.config import parse
-from models.filesystems.xfs.free_space import FreeSpace
 from models.machine import build
 from models.signals import Signals
 
@@ -48,7 +47,7 @@ def test_a_small_file_lies_in_pieces_where_no_run_is_as_long() -> None:
     machine = build(parse(text, "x.toml").cases[0].scenario, 1)
     filesystem: Any = machine.mounts["two"].filesystem
     for group in filesystem.groups:
-        group.free = FreeSpace(0, 0)
+        group.free.take_near(0, group.free.blocks)
         for run in range(100):
             group.free.give_back(100_000 + 11 * run, 10)
     machine.run()

@@ -76,7 +76,7 @@ class Group(Blocks):
         self.free = set(range(HEAD, BLOCKS))
         self.used: list[tuple[int, int]] = []
         for hole in range(holes):
-            assert take_exactly(self.of.with_room(1), HEAD + 7 * hole + 3, 1)
+            assert take_exactly(self.of.with_room(1), 0, HEAD + 7 * hole + 3, 1)
             self._take(HEAD + 7 * hole + 3, 1)
 
     @rule(goal=st.integers(0, BLOCKS), length=st.integers(1, 60))
@@ -101,7 +101,7 @@ class Group(Blocks):
         """At a multiple of the unit, if anything free has room for that."""
         runs = runs_of(self.free)
         longest = max((run.size for run in runs), default=0)
-        block, got = take_aligned(self.of.with_room(1), goal, length, unit)
+        block, got = take_aligned(self.of.with_room(1), 0, goal, length, unit)
         assert got == min(length, longest)
         if got:
             assert block % unit == 0 or longest < got + unit - 1
@@ -111,7 +111,7 @@ class Group(Blocks):
     def exactly(self, block: int, length: int) -> None:
         """These, or none."""
         wanted = set(range(block, block + length))
-        assert take_exactly(self.of.with_room(1), block, length) == (wanted <= self.free)
+        assert take_exactly(self.of.with_room(1), 0, block, length) == (wanted <= self.free)
         if wanted <= self.free:
             self._take(block, length)
 

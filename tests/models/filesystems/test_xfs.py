@@ -15,25 +15,21 @@ from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
 from models.filesystems.page_walk import (
-    BEYOND,
-    BIOS,
     CALLS,
     CONVERT,
     DICE,
     DONE,
-    MAPPED_EXTENTS,
     PAGE,
     WROTE,
     new_walk,
 )
-from models.filesystems.turns import HELD_UNTIL, Turns
 from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.layout import Terms, convert, prealloc, target_of, walk, write_all
+from models.filesystems.xfs.layout import convert, prealloc, target_of, write_all
 from models.machine import Machine, Scenario, build
 from models.page_cache.file_pages import FileExtent, FilePages
 from models.page_cache.pages import delayed_extent, next_dirty
 from sim.units import GIB, KIB, MIB
-from tests.harness import FIO, change, groups, loop_config, one_of_each, only
+from tests.harness import FIO, change, loop_config, one_of_each, only, walk_xfs
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.booleans()), max_size=80))
@@ -137,26 +133,12 @@ def rules(kernel: str) -> Any:
     return KERNELS[kernel].filesystems["xfs"]
 
 
-def terms(**given: Any) -> Terms:
-    """At 0."""
-    usual = {
-        "map_ns": 10, "commit_ns": 0, "page_ns": 1, "bio_pages": 4, "calls_x4": False, "wraps": False,
-        "stripe": 1, "group_blocks": 1 << 20, "now_ns": 0,
-    }  # fmt: skip
-    return Terms(**(usual | given))
-
-
 RULES = rules("6.17")
 
 
-def walk_once(
-    file: FilePages, space: FreeSpace, budget: int, start: int, horizon_ns: int = 1 << 40
-) -> tuple[int, Any]:
+def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int) -> tuple[int, list[list[int]]]:
     """One compiled walk: why it stopped, and its bios."""
-    at = new_walk(start, budget)
-    bios = np.empty((64, 2), np.int64)
-    reason = walk(file.pages, *groups(space), terms(), at, horizon_ns, np.ones(64), bios)
-    return reason, bios[: at[BIOS]]
+    return walk_xfs(file, space, new_walk(start, budget), group_blocks=1 << 20)
 
 
 @given(data=st.data())
@@ -176,14 +158,14 @@ def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: 
             left = left[done:]
             if not len(left):
                 break
-            convert(file.pages, space.with_room(1), file.size, 0, 0)
+            convert(file.pages, space.with_room(1), 0, file.size, 0, 0)
         if data.draw(st.booleans()):
             _, bios = walk_once(file, space, data.draw(st.integers(1, 300)), data.draw(st.integers(0, 199)))
             found = {e.page + i: e.block + i for e in file.extents() for i in range(e.pages)}
             assert blocks.items() <= found.items(), "a page got another block"
             blocks = found
             assert len(set(found.values())) == len(found), "a block was given twice"
-            assert {b + i for b, n in bios.tolist() for i in range(n)} <= set(found.values())
+            assert {b + i for b, n in bios for i in range(n)} <= set(found.values())
             assert space.blocks + len(found) == 900
     while walk_once(file, space, 1 << 40, 0)[0] != DONE:
         pass
@@ -211,20 +193,21 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     _, expected = walk_once(whole, spaces[0], 1 << 40, 0)
     bios: list[list[int]] = []
     at = new_walk(0, 1 << 40)
-    rows, turn = np.empty((64, 2), np.int64), 0
+    turn = 0
     while True:
-        reason = walk(
-            pieces.pages, *groups(spaces[1]), terms(), at, cuts[turn % len(cuts)], np.ones(64), rows
+        cut_ns = cuts[turn % len(cuts)]
+        reason, more = walk_xfs(
+            pieces, spaces[1], at, cut_ns, group_blocks=1 << 20, map_ns=10, commit_ns=0, page_ns=1
         )
-        bios += rows[: at[BIOS]].tolist()
+        bios += more
         at[DICE], turn = 0, turn + 1
         if reason == DONE:
             break
         if reason == CONVERT:
             page = int(at[PAGE])
             target = target_of(pieces.pages, page, 1 << 20)
-            convert(pieces.pages, spaces[1].with_room(1), page, max(target, 0), 0)
-    assert bios == expected.tolist()
+            convert(pieces.pages, spaces[1].with_room(1), 0, page, max(target, 0), 0)
+    assert bios == expected
     assert pieces.extents() == whole.extents()
 
 
@@ -236,7 +219,7 @@ def test_a_file_may_go_far_from_home() -> None:
     for page, first_block in ((0, 5 << 33), (30, 2 << 33)):
         write_all(file.pages, np.array([page]), 1, prealloc(rules("6.17"), None), FAR)
         first = file.reach(first_block, 1 << 20)
-        convert(file.pages, space.with_room(1), page, 0, first)
+        convert(file.pages, space.with_room(1), 0, page, 0, first)
     assert [(e.page, e.block) for e in file.extents()] == [(0, (5 << 33) + 7), (30, (2 << 33) + 8)]
 
 
@@ -244,7 +227,7 @@ def test_trimming_frees_what_lies_behind_the_end() -> None:
     """Speculative preallocation goes back on the last close."""
     file, space = FilePages(64, base=0), FreeSpace(500, 100)
     write_all(file.pages, np.arange(20), 1, prealloc(rules("2.6.34"), None), FAR)
-    convert(file.pages, space.with_room(1), 0, 0, 0)
+    convert(file.pages, space.with_room(1), 0, 0, 0, 0)
     assert file.trim() == [(520, 12)]
     assert file.extents() == [FileExtent(0, 500, 20)]
 
@@ -272,11 +255,10 @@ def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
     """
     file, space = FilePages(256, base=0), FreeSpace(0, 400)
     write_all(file.pages, np.arange(100), 1, prealloc(rules("2.6.34"), None), FAR)
-    at, bios = new_walk(60, 1 << 40), np.empty((64, 2), np.int64)
-    of = terms(wraps=wraps, bio_pages=100)
-    assert walk(file.pages, *groups(space), of, at, 1 << 60, np.ones(64), bios) == DONE
-    assert at[WROTE] == (100 if wraps else 40)
-    assert [n for _, n in bios[: at[BIOS]].tolist()] == ([40, 60] if wraps else [40])
+    at = new_walk(60, 1 << 40)
+    ended, bios = walk_xfs(file, space, at, wraps=wraps, bio_pages=100)
+    assert (ended, at[WROTE]) == (DONE, 100 if wraps else 40)
+    assert [n for _, n in bios] == ([40, 60] if wraps else [40])
 
 
 def test_a_quota_that_has_wound_up_ends() -> None:
@@ -285,9 +267,9 @@ def test_a_quota_that_has_wound_up_ends() -> None:
     """
     file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
     write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(rules("2.6.34"), None)._replace(unit=1), FAR)
-    at, bios, calls = new_walk(0, 1_024), np.empty((64, 2), np.int64), 0
+    at, calls = new_walk(0, 1_024), 0
     at[CALLS] = 1_024
-    while walk(file.pages, *groups(space), terms(calls_x4=True), at, 1 << 60, np.ones(64), bios) != DONE:
+    while walk_xfs(file, space, at, calls_x4=True)[0] != DONE:
         at[DICE], calls = 0, calls + 1
         assert calls < 200
     assert at[WROTE] == 1_024
@@ -302,11 +284,9 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
         write_all(file.pages, np.arange(10_000), 1, prealloc(rules("2.6.34"), None), FAR)
         at = new_walk(0, 1_024)
         at[CALLS] = 1_024 if calls_x4 else 1 << 40
-        bios = np.empty((2_048, 2), np.int64)
-        of = terms(calls_x4=calls_x4, bio_pages=128)
-        assert walk(file.pages, *groups(space), of, at, 1 << 60, np.ones(64), bios) == DONE
-        assert at[WROTE] == pages
-        assert at[BIOS] >= bios_at_least
+        ended, bios = walk_xfs(file, space, at, calls_x4=calls_x4, bio_pages=128, rows=2_048)
+        assert (ended, at[WROTE]) == (DONE, pages)
+        assert len(bios) >= bios_at_least
 
 
 def kernel_with(dirty_mib: int) -> dict[str, Any]:
@@ -506,8 +486,8 @@ def contended(rmapbt: bool) -> tuple[int, Machine]:
 
 
 def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
-    """docs/measurements.md J: a good third of the extents is in the next group, the flusher works twice as
-    long, and workers wait for the AGF; else none of it. Both contend for the lock of the file.
+    """docs/measurements.md J: a good third of the extents is in other groups, the threads work twice as long,
+    and wait for AGFs; else none of it.
     """
     (without, plain), (beyond, mapped) = contended(False), contended(True)
     extents = sum(only(mapped.mounts).filesystem.extents_per_file())
@@ -517,46 +497,9 @@ def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
     for of in (plain, mapped):
         (flusher,) = of.flushers.threads
         workers = [thread for thread in of.threads if "conv" in thread.task.name]
-        waited = {name for thread in workers for name in thread.task.slept_ns}
-        assert ("lock AGF" in waited) == (of is mapped)
-        assert ("lock ILOCK" in waited) == (of is plain)
-        assert sum(ns for name, ns in flusher.task.spun_ns.items() if "ILOCK" in name) > 0
+        for threads in ([flusher], workers):
+            waited = {name for thread in threads for name in thread.task.slept_ns}
+            assert ("lock AGF" in waited) == (of is mapped)
+        assert "lock ILOCK" in flusher.task.slept_ns
         ran.append(flusher.task.ran_ns + sum(thread.task.ran_ns for thread in workers))
     assert 1.6 < ran[1] / ran[0] < 2.8
-
-
-@pytest.mark.source
-def test_where_a_conversion_contends_and_who_waits_for_it() -> None:
-    """At the group that most extents of a step lie in; a flusher that needs the lock of the file spins while
-    a transaction, here of 300 since 100 ns, is under way.
-    """
-    _, of = contended(True)
-    filesystem: Any = only(of.mounts).filesystem
-    file, at, now = filesystem.layouts()[0], new_walk(0, 9), of.env.now
-    file.at_hand = filesystem.groups[3]
-    at[MAPPED_EXTENTS], at[BEYOND] = 10, 5
-    assert filesystem._turns(file, at) is filesystem.groups[3].turns
-    at[BEYOND] = 6
-    assert filesystem._turns(file, at) is filesystem.groups[0].turns
-    conversions, (flusher,) = file.conversions, of.flushers.threads
-    assert list(filesystem._wait_for_conversion(flusher, file)) == []
-    conversions.contends = filesystem.groups[3].turns
-    conversions.row = conversions.contends.begin(now - 100, 2, 200, 100)
-    assert list(filesystem._wait_for_conversion(flusher, file)) == [200]
-
-
-@pytest.mark.source
-def test_an_allocation_that_locks_a_group_itself_keeps_conversions_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where the walk stopped for it: in a group that is neither at hand nor beyond, or without dice."""
-    held, hold = [0], Turns.hold
-
-    def seen_hold(turns: Turns, row: int, until_ns: int) -> None:
-        held[0] += 1
-        assert until_ns > turns.lock[HELD_UNTIL], "the lock was free"
-        hold(turns, row, until_ns)
-
-    monkeypatch.setattr(Turns, "hold", seen_hold)
-    contended(True)
-    assert held[0] > 20

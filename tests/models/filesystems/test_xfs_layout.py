@@ -9,20 +9,20 @@ import pytest
 
 from models.filesystems.page_walk import (
     ALLOCATING,
-    BEYOND,
     BIOS,
     CALLS,
     CONVERT,
     DICE,
     DONE,
     ELAPSED,
+    FOR_FILE,
+    FOR_GROUP,
     GO_ON,
     LEFT,
     MAPPED_EXTENTS,
     PAGE,
     PAGES,
     RANGES,
-    SPUN,
     WROTE,
     new_walk,
 )
@@ -32,19 +32,16 @@ from models.filesystems.xfs.layout import (
     GAP_UNITS,
     MAX_EXTENT_PAGES,
     NOWHERE,
-    AtHand,
     Prealloc,
-    Terms,
     convert,
     prealloc,
     target_of,
-    walk,
     write_all,
     write_page,
 )
 from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.file_pages import FilePages
-from tests.harness import at_hand
+from tests.harness import group_spaces, walk_xfs
 from tests.models.page_cache.lettered import file, letters
 
 FIXED, SIZE, PRECEDING = (
@@ -199,7 +196,7 @@ def test_an_extent_of_a_stripe_unit_is_aligned(states: str, size: int, taken: li
     for one in taken:
         space.take_near(one, 1)
     page = states.index("d")
-    convert(of.pages, tables, page, 102, 0, 4)
+    convert(of.pages, tables, 0, page, 102, 0, 4)
     assert of.pages.blocks[page] == block
     assert set(letters(of)[page : page + states.count("d")]) == {"D"}
 
@@ -208,33 +205,20 @@ def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
     """The longest piece of three; the rest stays delayed."""
     of, space = file("dddddrr", size=5), FreeSpace(10, 2)
     space.give_back(20, 3)
-    convert(of.pages, space.with_room(4), 2, 0, 1_000)
+    convert(of.pages, space.with_room(4), 0, 2, 0, 1_000)
     assert letters(of) == "DDDddrr"
     assert of.pages.blocks[:3].tolist() == [1_020, 1_021, 1_022]
 
 
-def terms(**given: Any) -> Terms:
-    """At 0."""
-    usual = {
-        "map_ns": 1_000, "commit_ns": 70, "page_ns": 3, "bio_pages": 4, "calls_x4": False, "wraps": False,
-        "stripe": 1, "group_blocks": 10_000, "now_ns": 0,
-    }  # fmt: skip
-    return Terms(**(usual | given))
-
-
-def walked(
-    of: FilePages, at: Any, space: FreeSpace, horizon_ns: int = 1 << 60, rows: int = 8, dice: Any = None,
-    beyond: AtHand | None = None, turns: Turns | None = None, **given: Any,
-) -> tuple[int, list[list[int]]]:  # fmt: skip
-    """One step: why it stopped, and its bios."""
-    here = at_hand(space, **{name: value for name, value in given.items() if name in AtHand._fields})
-    if turns is not None:
-        here = here._replace(rows=turns.rows, lock=turns.lock)
-    other = here._replace(free=False) if beyond is None else beyond
-    by = terms(**{name: value for name, value in given.items() if name in Terms._fields})
-    bios, factors = np.empty((rows, 2), np.int64), np.ones(8) if dice is None else np.array(dice)
-    ended = walk(of.pages, here, other, by, at, horizon_ns, factors, bios)
-    return int(ended), bios[: at[BIOS]].tolist()
+def test_who_was_going_elsewhere_takes_the_smallest_free_extent_that_has_room() -> None:
+    """xfs_alloc_ag_vextent_size; if none has, the longest."""
+    of, space = file("dd.ddd.dddd"), FreeSpace(10, 2)
+    space.give_back(20, 3)
+    space.give_back(30, 2)
+    for page in (0, 3, 7):
+        convert(of.pages, space.with_room(1), 0, page, NOWHERE, 0)
+    assert [(e.page, e.block, e.pages) for e in of.extents()] == [(0, 10, 2), (3, 20, 3), (7, 30, 2)]
+    assert not space.blocks
 
 
 def test_a_walk_counts_what_it_does() -> None:
@@ -245,7 +229,7 @@ def test_a_walk_counts_what_it_does() -> None:
     of, space = file("ddddd.DDdr", {6: 500, 7: 501}, size=9), FreeSpace(100, 5)
     space.give_back(502, 8)
     at = new_walk(0, 100)
-    ended, bios = walked(of, at, space, dice=[2.0, 0.5, 9.0])
+    ended, bios = walk_xfs(of, space, at, dice=[2.0, 0.5, 9.0])
     assert (ended, bios) == (DONE, [[100, 4], [104, 1], [500, 2], [502, 1]])
     assert letters(of) == "mmmmm.mmmm"
     assert at[[ELAPSED, PAGES, WROTE, BIOS, RANGES, MAPPED_EXTENTS, DICE]].tolist() == [
@@ -257,7 +241,7 @@ def test_a_walk_counts_what_it_does() -> None:
 def test_a_walk_s_budget() -> None:
     """Three pages of five; the next begins behind them."""
     of, at = file("DDDDD", {i: 10 + i for i in range(5)}), new_walk(0, 3)
-    assert walked(of, at, FreeSpace(100, 9)) == (DONE, [[10, 3]])
+    assert walk_xfs(of, FreeSpace(100, 9), at) == (DONE, [[10, 3]])
     assert (at[PAGE], at[LEFT], at[WROTE]) == (3, 0, 3)
 
 
@@ -267,17 +251,17 @@ def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
     """
     for horizon_ns, allocating, bios in ((1_069, 1, []), (1_070, 0, [[100, 4]])):
         of, at = file("ddddd", size=5), new_walk(0, 100)
-        assert walked(of, at, FreeSpace(100, 9), horizon_ns) == (GO_ON, bios)
+        assert walk_xfs(of, FreeSpace(100, 9), at, horizon_ns) == (GO_ON, bios)
         assert at[ALLOCATING] == allocating
-    assert walked(of, at, FreeSpace(200, 9)) == (DONE, [[104, 1]])
+    assert walk_xfs(of, FreeSpace(200, 9), at) == (DONE, [[104, 1]])
     assert (at[ALLOCATING], at[MAPPED_EXTENTS], at[ELAPSED], at[PAGES], at[WROTE]) == (0, 0, 3, 1, 5)
 
 
 def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
     """Two rows: the third has to wait."""
     of, at = file("D.D.D", {0: 10, 2: 20, 4: 30}), new_walk(0, 100)
-    assert walked(of, at, FreeSpace(100, 9), rows=2) == (GO_ON, [[10, 1], [20, 1]])
-    assert walked(of, at, FreeSpace(100, 9), rows=2) == (DONE, [[30, 1]])
+    assert walk_xfs(of, FreeSpace(100, 9), at, rows=2) == (GO_ON, [[10, 1], [20, 1]])
+    assert walk_xfs(of, FreeSpace(100, 9), at, rows=2) == (DONE, [[30, 1]])
 
 
 @pytest.mark.parametrize(
@@ -285,26 +269,36 @@ def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
     [
         ("dd", {}, {}, False),
         ("dd", {}, {"free": False}, True),  # somebody has the locks
-        ("dd", {}, {"home": False}, True),  # the first extent goes to the inode's own group
-        ("md", {0: 5}, {"home": False}, False),  # others go where the one in front is
-        ("md", {0: 25_000}, {}, True),  # which is another group
-        ("md", {0: 25_000}, {"first_block": 20_000}, False),
+        ("dd", {}, {"at_hand": 1}, True),  # the first extent goes to the inode's own group
+        ("md", {0: 10_005}, {"at_hand": 1}, False),  # others go where the one in front is
+        ("md", {0: 10_005}, {}, True),  # which is another group
+        ("md", {0: 10_005}, {"spills": True}, False),
+        (
+            "md",
+            {0: 10_005},
+            {"spills": True, "reach": 0},
+            False,
+        ),  # beyond its block numbers
+        ("md", {0: 10_005}, {"at_hand": 1, "reach": 0}, True),
         ("d" * 10, {}, {}, True),  # the group has not as much together
+        ("d" * 10, {}, {"spills": True}, False),
+        ("d" * 12, {}, {"spills": True}, True),
     ],
 )
 def test_what_a_walk_may_convert_itself(
     states: str, blocks: dict[int, int], changes: dict[str, Any], stops: bool
 ) -> None:
-    """With the group at hand, its locks, and room in it."""
+    """In the group at hand or, where it spills, in any; with its locks, and room in it."""
     of, at = file(states, blocks), new_walk(0, 100)
-    assert walked(of, at, FreeSpace(100, 9), **changes)[0] == (CONVERT if stops else DONE)
+    space, _ = group_spaces((100, 9), (0, 11))
+    assert walk_xfs(of, space, at, **changes)[0] == (CONVERT if stops else DONE)
     assert at[MAPPED_EXTENTS] == (not stops)
 
 
 def test_a_walk_without_dice_asks_for_more() -> None:
     """One factor, two extents."""
     of, at = file("d.d"), new_walk(0, 100)
-    assert walked(of, at, FreeSpace(100, 9), dice=[1.0])[0] == CONVERT
+    assert walk_xfs(of, FreeSpace(100, 9), at, dice=[1.0])[0] == CONVERT
     assert (at[DICE], at[PAGE]) == (1, 2)
 
 
@@ -314,65 +308,81 @@ def test_the_quota_of_calls() -> None:
     """
     of, at = file("D" * 30, {i: 10 + i for i in range(30)}), new_walk(0, 2)
     at[CALLS] = 2
-    assert walked(of, at, FreeSpace(100, 9), calls_x4=True, bio_pages=100) == (DONE, [[10, 9], [19, 2]])
+    assert walk_xfs(of, FreeSpace(100, 9), at, calls_x4=True, bio_pages=100) == (DONE, [[10, 9], [19, 2]])
     assert (at[LEFT], at[CALLS], at[WROTE], at[PAGE]) == (-1, 0, 11, 11)
 
 
-def held(until_ns: int) -> Any:
-    """A group's lock that somebody has until then, and whose next owner needs 5 to wake."""
-    return np.array([until_ns, 5], np.int64)
-
-
 @pytest.mark.parametrize(
-    ("states", "blocks", "here", "beyond", "goes_to"),
+    ("states", "blocks", "locked", "goes_to"),
     [
-        ("dd", {}, 50, 0, 10_000),  # as near to the beginning as there is room
-        ("md", {0: 105}, 50, 0, 10_000),  # where it was going to does not matter there
-        ("md", {0: 105}, 49, 0, 106),
-        ("md", {0: 10_004}, 50, 0, 10_005),  # who goes on there does so
-        ("md", {0: 10_004}, 0, 50, None),  # and if it is locked, what comes behind it is none of these
-        ("dd", {}, 50, 50, None),
-        ("ddd", {}, 50, 0, None),  # there are no three together
+        ("dd", {}, {0}, 10_005),  # the smallest that has room
+        ("md", {0: 105}, {0}, 10_005),  # where it was going to does not matter there
+        ("md", {0: 105}, {1}, 106),
+        ("md", {0: 10_000}, {0}, 10_001),  # who goes on there does so
+        ("md", {0: 10_000}, {1}, 20_040),
+        ("md", {0: 20_040}, {2}, 100),  # behind the last comes the first
+        ("dd", {}, {0, 1}, 20_040),
+        ("dd", {}, {0, 1, 2}, None),
+        ("dddd", {}, {0}, 20_040),  # there are no four together beyond
     ],
 )
 def test_while_a_group_is_locked_the_next_one_is_taken(
-    states: str, blocks: dict[int, int], here: int, beyond: int, goes_to: int | None
+    states: str, blocks: dict[int, int], locked: set[int], goes_to: int | None
 ) -> None:
-    """At 49: the group's own lock and that of the one beyond are held until then; there are 9 blocks here,
-    and 2 and 2 beyond.
-    """
-    of, at = file(states, blocks), new_walk(0, 100)
-    space, there = FreeSpace(100, 9), FreeSpace(0, 2)
-    there.give_back(5, 2)
-    other = at_hand(there, first_block=10_000, home=False, lock=held(beyond))
-    ended, bios = walked(of, at, space, now_ns=49, lock=held(here), beyond=other)
+    """At 49, some are until 50. There are 9 blocks in the first, 3 and 2 in the second, 9 in the third."""
+    of, at, turns = file(states, blocks), new_walk(0, 100), Turns(3, 1, 5)
+    spaces = group_spaces((100, 9), (0, 3), (40, 9))
+    spaces[1].give_back(5, 2)
+    for number in locked:
+        turns.hold(number, 0, 50)
+    ended, bios = walk_xfs(of, spaces[0], at, now_ns=49, turns=turns, spills=True)
     if goes_to is None:
         assert (ended, at[MAPPED_EXTENTS], at[ELAPSED]) == (CONVERT, 0, 0)
         return
-    assert (ended, bios[0][0]) == (DONE, goes_to)
-    in_beyond = goes_to >= 10_000
-    assert (at[MAPPED_EXTENTS], at[BEYOND]) == (1, in_beyond)
-    assert (other.lock[0] if in_beyond else here) == (49 + 1_070 if in_beyond else 49)
+    assert (ended, bios[0][0], at[MAPPED_EXTENTS]) == (DONE, goes_to, 1)
+    held = [turns.held(number, 49 + 1_069) for number in range(3)]
+    assert held == [number == goes_to // 10_000 for number in range(3)]
+    assert not any(turns.held(number, 49 + 1_070) for number in range(3))
 
 
-def test_a_walk_spins_for_its_file_s_lock_and_keeps_it() -> None:
+def test_a_walk_sleeps_for_its_file_s_lock_and_keeps_it() -> None:
     """A conversion of that file is in the first of its two transactions, of 300, since 100: at 150 the walk
-    waits until 400 and has both locks for 1 070; then the conversion goes on, and ends at 1 770.
+    is given the lock at 400, wakes at 405 and has it for 1 070; then the conversion is woken, and ends at
+    1 780.
     """
-    of, at, turns = file("d"), new_walk(0, 100), Turns(0)
-    row = turns.begin(100, 2, 200, 100)
-    other = at_hand(FreeSpace(0, 2), first_block=10_000, home=False)
-    ended, _ = walked(of, at, FreeSpace(100, 9), now_ns=150, turns=turns, own=row, beyond=other)
-    assert (ended, at[SPUN], at[ELAPSED]) == (DONE, 250, 250 + 1_070 + 3)
-    assert turns.held(1_469)
-    assert not turns.held(1_470)
-    assert turns.ends_ns(row, 1_470) == 1_770
+    of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
+    turns.begin(0, 0, 100, 2, 200, 100)
+    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=150, turns=turns, own=0)
+    assert (ended, at[FOR_FILE], at[FOR_GROUP], at[ELAPSED]) == (DONE, 255, 0, 255 + 1_070 + 3)
+    assert turns.held(0, 1_474)
+    assert not turns.held(0, 1_475)
+    assert turns.ends_ns(0, 1_475) == 1_780
 
 
-def test_a_group_beyond_that_lies_before_is_taken_from_its_beginning() -> None:
-    """Behind the last group comes the first: where the extent was to go does not count there."""
-    of, at, there = file("md", {0: 10_105}), new_walk(0, 100), FreeSpace(0, 2)
-    there.give_back(50, 2)
-    other = at_hand(there, home=False)
-    _, bios = walked(of, at, FreeSpace(100, 9), now_ns=49, lock=held(50), first_block=10_000, beyond=other)
-    assert bios == [[0, 1]]
+def test_a_walk_waits_for_the_group_of_what_it_has_mapped() -> None:
+    """Its allocation ends at 1 070; a conversion of another file has asked at 500 and has the lock until
+    1 175, the walk from 1 180 on, for 200.
+    """
+    of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
+    turns.begin(0, 0, 0, 1, 500, 100)
+    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, turns=turns, rmap_ns=200)
+    assert (ended, at[FOR_FILE], at[FOR_GROUP], at[ELAPSED]) == (DONE, 0, 110, 1_380 + 3)
+    assert turns.held(0, 1_379)
+    assert not turns.held(0, 1_380)
+
+
+def test_a_walk_that_finds_no_group_leaves_the_file() -> None:
+    """The only one is held until 5 000: the worker, who waits for it at 110, goes on in its file at once."""
+    of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
+    turns.begin(0, 0, 100, 1, 50, 0)
+    turns.hold(0, 90, 4_910)
+    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=100, turns=turns, own=0)
+    assert (ended, at[MAPPED_EXTENTS]) == (CONVERT, 0)
+    assert turns.ends_ns(0, 200) == 155
+
+
+def test_pages_apart_in_the_file_are_ranges_of_their_own() -> None:
+    """Together on disk or not: each is converted by itself."""
+    of, at = file("D.DD.D", {0: 10, 2: 11, 3: 12, 5: 40}), new_walk(0, 100)
+    walk_xfs(of, FreeSpace(100, 9), at)
+    assert at[RANGES] == 3
