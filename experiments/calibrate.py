@@ -12,8 +12,8 @@ All other patched rows are predictions.
 Two constants of N10's machine are fitted, each to the throughput of one row: ``writer_scale`` and the
 device's ``link``. No row of extents is used.
 
-One constant of W25's machine is fitted, ``flusher_scale``, to the throughput of one flusher with both
-workloads on the PM9A3.
+One constant of W25's machine is fitted, which is its ``writer_scale`` and its ``flusher_scale``, to the
+throughput of one flusher with both workloads on the PM9A3.
 """
 
 from __future__ import annotations
@@ -108,21 +108,22 @@ def calibrate_n10(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
 
 
 def calibrate_w25(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit:
-    """Fit W25's: the flusher's scale to two throughputs, so that their relative errors are opposite."""
-    scale, targets = 0.3, ("W25-A-pm-u", "W25-B-pm-u")
+    """Fit W25's: the scale of all work to two throughputs, so that their relative errors are opposite."""
+    scale, targets = 0.4, ("W25-A-pm-u", "W25-B-pm-u")
     for number in range(1, MAX_ROUNDS + 1):
         scale = round(scale, 3)
-        overrides = [f"machine.processors.flusher_scale={scale}"]
+        overrides = [f"machine.processors.{name}={scale}" for name in ("writer_scale", "flusher_scale")]
         experiment = load(config_path("fragmentation.toml"), overrides)
         cases = [case for case in experiment.cases if set(targets) & set(case.rows)]
         errors = _log_errors(cases, run_all([(case, 0) for case in cases], seed, progress))
         change = sum(errors[row] for row in targets) / len(targets)
-        tell(f"round {number}: flusher_scale {scale}; to change by {100 * change:+.1f} %")
+        tell(f"round {number}: scale {scale}; to change by {100 * change:+.1f} %")
         if abs(change) < CLOSE_ENOUGH:
             break
         scale *= exp(change)
     committed = _calibrated(MACHINES["w25-server"].processors)
-    return Fit({"flusher_scale": scale}, committed, {row: exp(errors[row]) - 1 for row in targets}, number)
+    remain = {row: exp(errors[row]) - 1 for row in targets}
+    return Fit(dict.fromkeys(committed, scale), committed, remain, number)
 
 
 def _calibrated(cpu: Spec) -> dict[str, float]:

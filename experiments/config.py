@@ -103,7 +103,7 @@ def load(file: FilePath, overrides: Sequence[str] = ()) -> Experiment:
 
 
 def parse(text: str, name: str, overrides: Sequence[str] = ()) -> Experiment:
-    """The experiment in *text*, which is called *name* in messages.
+    """The experiment in *text*, which is called *name* in messages, and whose job files lie beside that.
 
     Raises:
         BadInput: all that is wrong with it.
@@ -112,15 +112,18 @@ def parse(text: str, name: str, overrides: Sequence[str] = ()) -> Experiment:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise bad(name, f"not TOML: {error}") from None
-    return _Reader(document, Places(name, text), overrides).experiment()
+    return _Reader(document, Places(name, text), overrides, FilePath(name).parent).experiment()
 
 
 class _Reader:
     """Collects problems while it reads, and raises them together."""
 
-    def __init__(self, document: dict[str, Any], places: Places, overrides: Sequence[str]) -> None:
+    def __init__(
+        self, document: dict[str, Any], places: Places, overrides: Sequence[str], directory: FilePath
+    ) -> None:
         self._document = document
         self._places = places
+        self._directory = directory
         self._problems: list[Problem] = []
         self._variant = ""
         self._overrides: list[tuple[Path, Any]] = []
@@ -189,7 +192,7 @@ class _Reader:
             sourced[part] = (
                 self._sourced(checked, ("scenario", part)) if isinstance(checked, Mapping) else checked
             )
-        found: Inputs = scenario_inputs(sourced)
+        found: Inputs = scenario_inputs(sourced, self._directory)
         for path, message in found.problems:
             self._wrong(("scenario", *path), message)
         try:

@@ -6,7 +6,9 @@ the only one's.  Problems are collected with the keys as they are written.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from pathlib import Path as FilePath
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -16,7 +18,7 @@ from models.catalogue.filesystems import FILESYSTEMS
 from models.catalogue.kernels import KERNELS, LACKING
 from models.catalogue.machines import MACHINES
 from models.variants import variants
-from models.workloads.command_line import CommandError
+from models.workloads.command_line import CommandError, words_of
 from sim.param import Given, Spec
 
 PARTS: Final = (
@@ -30,9 +32,10 @@ _OF_A_DISK: Final = ("queue", "device")
 
 
 class Inputs:
-    """The inputs of a scenario, and what was wrong with what was written."""
+    """The inputs of a scenario, and what was wrong with what was written; *directory* is where that lies."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: FilePath) -> None:
+        self.directory = directory
         self.inputs: dict[str, Any] = {}
         self.problems: list[tuple[Path, str]] = []
         self._written: list[tuple[Path, Path]] = []
@@ -53,9 +56,11 @@ class Inputs:
         return path
 
 
-def scenario_inputs(tables: Mapping[str, Any]) -> Inputs:
-    """The inputs that *tables*, the parts of a configuration's scenario, stand for."""
-    of = Inputs()
+def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath()) -> Inputs:
+    """The inputs that *tables*, the parts of a configuration's scenario, stand for; the job files of its
+    commands are looked for in *directory*, too.
+    """
+    of = Inputs(directory)
     of.inputs["give_up"] = tables.get("give_up", DEFAULT_GIVE_UP)
     machine, groups = _machine(of, dict(tables.get("machine", {})))
     if machine is not None:
@@ -212,11 +217,20 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
         of.wrong((*path, "command"), f"is missing; give a command line of {_known_programs()}")
         return None
     try:
-        fields = _fields_of(lines)
+        fields = _fields_of([_with_job_files(line, of.directory) for line in lines])
     except CommandError as error:
         of.wrong((*path, "command"), str(error))
         return None
     return {**own, "workload": merged(fields, given)}
+
+
+def _with_job_files(line: str, directory: FilePath) -> str:
+    """A command *line* with the paths of the job files that lie in *directory*."""
+    words = [
+        str(directory / word) if word.endswith(".fio") and (directory / word).is_file() else word
+        for word in words_of(line)
+    ]
+    return shlex.join(words) if words != words_of(line) else line
 
 
 def _fields_of(lines: list[str]) -> dict[str, Any]:

@@ -89,10 +89,10 @@ def costs() -> Iterator[Cost]:
         outcome = run_case(case, 1)
         yield _cost(f"P13 {case.variant}: a file", outcome.cpu_s, outcome.samples[-1].count, outcome)
     cases = load(config_path("fragmentation.toml"), PAGES).cases
-    case = next(case for case in cases if case.variant == "B")
+    case = next(case for case in cases if case.variant == "A-pm-u")
     run_case(case, 1)  # compile, or load, first
     outcome = run_case(case, 1)
-    yield _cost("W25 B: a page", outcome.cpu_s, outcome.file_bytes // PAGE_BYTES, outcome)
+    yield _cost("W25 A: a page", outcome.cpu_s, outcome.file_bytes // PAGE_BYTES, outcome)
     if os.environ.get("WBSIM_ENGINE") == "simpy":
         return
     for order in ("sequential", "random"):
