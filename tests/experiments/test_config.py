@@ -65,6 +65,24 @@ mounts.m = { each = "d", at = "/m/{n}", like = "p13-xfs" }
     ]
 
 
+def test_a_job_file_may_lie_beside_the_configuration(tmp_path: Path) -> None:
+    """Wherever it is read from; one that lies nowhere is missed by name."""
+    text = (
+        'title = "t"\n[scenario]\nmachine.like = "loop-vm"\nkernel.like = "6.18"\n'
+        'filesystem.like = "loop-xfs"\nworkload.command = "fio {}"\n'
+    )
+    config = tmp_path / "a.toml"
+    (tmp_path / "jobs.fio").write_text(
+        "[global]\nsize=8m\ndirectory=/d\ncreate_on_open=1\nfallocate=none\n[one]\nrw=write\n[two]\nrw=randwrite\n"
+    )
+    config.write_text(text.format("jobs.fio"))
+    (program,) = load(config).cases[0].scenario.programs.values()
+    assert (program.workload.kind, program.workload.total_files) == ("fio", 2)
+    config.write_text(text.format("none.fio"))
+    with pytest.raises(BadInput, match=r"a\.toml:6: workload\.command: the job file none\.fio: No such file"):
+        load(config)
+
+
 def test_a_kernel_that_cannot_be_run_says_what_is_missing() -> None:
     """replay knows it; a run would need rules that nobody has written down."""
     (problem,) = problems(GOOD.replace('"3.11"', '"2.6.37"'))
