@@ -68,18 +68,23 @@ def test_patched_rows_are_within_15_percent(full: Reproduction) -> None:
 
 
 @pytest.mark.fullsize
-def test_w25_s_rows_of_one_flusher() -> None:
-    """144 GiB in 144 files, 120 GiB in 6, every page; the 17 pieces of a file that fits into memory, within
-    twice; the throughputs that one constant was fitted to, within a tenth.
+def test_w25_s_rows() -> None:
+    """144 GiB in 144 files, 120 GiB in 6, every page: extents of one flusher and of one for each group within
+    15 %; throughputs that one constant was fitted to, within as much; several flushers are two to nine times
+    as fast as one, and the drive with an indirection unit of 16 KiB gains least (README: by how much the
+    rest is off).
     """
     result = reproduce(["W25"], quick=False, replications=1, seed=1, progress=False)
-    errors = {row.id: row.relative_error for row in result.rows if row.role == "predicted"}
-    assert set(errors) == {"W25-fragA-u", "W25-fragB-u", "W25-fragC-u"}
-    fitted = {row.id: row.relative_error for row in result.rows if row.role == "calibrated"}
-    assert set(fitted) == {"W25-A-pm-u", "W25-B-pm-u"}
-    assert all(error is not None and abs(error) <= 0.1 for error in fitted.values()), fitted
-    assert -0.5 <= (errors.pop("W25-fragA-u") or 0) <= 1
-    assert all(error is not None and abs(error) <= 0.15 for error in errors.values()), errors
+    rows = {row.id.removeprefix("W25-"): row for row in result.rows}
+    assert {name for name, row in rows.items() if row.role == "calibrated"} == {"A-pm-u", "B-pm-u"}
+    assert {row.role for row in rows.values()} == {"calibrated", "predicted"}
+    near = [row for name, row in rows.items() if "frag" in name or row.role == "calibrated"]
+    assert all(abs(row.relative_error or 0) <= 0.15 for row in near), near
+    gain = {
+        name[:-2]: rows[name].simulated / rows[f"{name[:-1]}u"].simulated for name in rows if name[-1] == "p"
+    }
+    assert all(2 < gain[name] < 9 for name in ("A-bm", "A-pm", "B-bm", "B-pm")), gain
+    assert gain["A-bm"] < gain["A-pm"]
 
 
 @pytest.mark.fullsize
