@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,7 +201,7 @@ def test_a_path_may_lead_to_a_program() -> None:
 
 def test_a_key_that_nobody_writes_elsewhere_is_written_where_it_is() -> None:
     """The first prefix that was noted counts."""
-    of = Inputs()
+    of = Inputs(Path())
     of.writes(("a", "b"), ("x",))
     of.writes(("a",), ("y",))
     assert of.written(("a", "b", "c")) == ("x", "c")
