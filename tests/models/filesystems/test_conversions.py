@@ -7,6 +7,7 @@ from typing import Any
 
 from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
 from models.filesystems.spec import FlusherCosts
+from models.filesystems.turns import NO_ROW, Turns
 from models.spent import Spent
 from sim.engine import Environment
 
@@ -52,3 +53,25 @@ def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() ->
         assert costs.map_ns(conversions) == (40 if extents == 9 else 90)
         env.run()
     assert ends == [200 + 3 * 7, 200 + 21 + 500 + 3 * 7]
+
+
+def test_who_takes_turns_begins_when_the_flusher_has_left_the_file_and_goes_group_by_group() -> None:
+    """Two ranges in group 1 and one in group 0, of 100 each, 30 of it with the group's lock; the flusher has
+    the file until 500, and somebody else group 0 from 700 to 900.
+    """
+    env: Any = Environment()
+    site: Any = SimpleNamespace(
+        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
+    )
+    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=70), 9, group_ns=30)
+    turns, ends = Turns(2, 1, 5), []
+    workers = Workers(site, costs, lambda of, ranges: ends.append((env.now, ranges)), turns)
+    inode: Any = SimpleNamespace(syncing=False)
+    conversions = Conversions(inode)
+    conversions.kept_ns = 500
+    turns.hold(0, 700, 200)
+    assert workers.delay_ns(conversions) == 0
+    Submission(workers, conversions, 12, {1: 2, 0: 1}, 4, lambda pages: None).written(12)
+    env.run()
+    assert ends == [(900 + 5 + 30, 3)]
+    assert (conversions.ranges, conversions.row) == ({}, NO_ROW)

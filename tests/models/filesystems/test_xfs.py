@@ -20,6 +20,7 @@ from models.filesystems.page_walk import (
     DICE,
     DONE,
     PAGE,
+    RANGES,
     WROTE,
     new_walk,
 )
@@ -503,3 +504,16 @@ def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
         assert "lock ILOCK" in flusher.task.slept_ns
         ran.append(flusher.task.ran_ns + sum(thread.task.ran_ns for thread in workers))
     assert 1.6 < ran[1] / ran[0] < 2.8
+
+
+@pytest.mark.source
+def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
+    """Three of four allocations from the first group, one from the third; without any, of that at hand."""
+    _, of = contended(True)
+    filesystem: Any = only(of.mounts).filesystem
+    file, at = filesystem.layouts()[0], new_walk(0, 9)
+    file.at_hand = filesystem.groups[3]
+    filesystem._taken[:] = [3, 0, 1, 0]
+    at[RANGES] = 8
+    assert filesystem._ranges(file, at) == {0: 6, 2: 2}
+    assert filesystem._ranges(file, at) == {3: 8}
