@@ -18,9 +18,9 @@ WIDTH: Final = 128
 _LOAD: Final = WIDTH // 2
 
 
-class Tables(NamedTuple):
-    """``order[i, : rows[i]]`` are the rows that table i uses, by key; ``lowest`` is the first key of each of
-    them.
+class Rows(NamedTuple):
+    """What tables share: rows of ``keys`` and ``values``, of which ``counts`` are in use, and the numbers of
+    those to use ``again``.
 
     ``sizes``: [rows ever used, rows to use again].
     """
@@ -30,52 +30,57 @@ class Tables(NamedTuple):
     counts: NDArray[np.int64]
     again: NDArray[np.int64]
     sizes: NDArray[np.int64]
+
+
+class Tables(NamedTuple):
+    """``order[i, : used[i]]`` are the rows of table i, by key; ``lowest`` is the first key of each."""
+
+    rows: Rows
     order: NDArray[np.int32]
     lowest: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    used: NDArray[np.int64]
 
 
 class Table(NamedTuple):
-    """One of several `Tables`: ``order``, ``lowest`` and ``rows`` (one number) are its own."""
+    """One of several `Tables`: its own ``order``, ``lowest`` and ``used`` (one number)."""
 
-    keys: NDArray[np.int64]
-    values: NDArray[np.int32]
-    counts: NDArray[np.int64]
-    again: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    rows: Rows
     order: NDArray[np.int32]
     lowest: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    used: NDArray[np.int64]
 
 
 def new_tables(count: int, valued: bool) -> Tables:
     """*count* empty tables without room; without values if they are not *valued*."""
     return Tables(
-        keys=np.empty((0, WIDTH), np.int64),
-        values=np.empty((0, WIDTH if valued else 0), np.int32),
-        counts=np.empty(0, np.int64),
-        again=np.empty(0, np.int64),
-        sizes=np.zeros(2, np.int64),
+        rows=Rows(
+            keys=np.empty((0, WIDTH), np.int64),
+            values=np.empty((0, WIDTH if valued else 0), np.int32),
+            counts=np.empty(0, np.int64),
+            again=np.empty(0, np.int64),
+            sizes=np.zeros(2, np.int64),
+        ),
         order=np.empty((count, 0), np.int32),
         lowest=np.empty((count, 0), np.int64),
-        rows=np.zeros(count, np.int64),
+        used=np.zeros(count, np.int64),
     )
 
 
 def with_room(tables: Tables, additions: int) -> Tables:
     """*tables* with room for so many *additions* in all: they themselves, or others that replace them."""
-    used, positions = int(tables.sizes[0]), int(tables.rows.max())
-    if used + additions + 1 > len(tables.counts):  # each may open a row
-        rows = 2 * len(tables.counts) + additions + 1
+    rows, room = tables.rows, len(tables.rows.counts)
+    ever = int(rows.sizes[0])
+    if ever + additions + 1 > room:  # each may open a row
+        room = 2 * room + additions + 1
         grown = {
-            name: _grown(getattr(tables, name), used, rows) for name in ("keys", "values", "counts", "again")
+            name: _grown(getattr(rows, name), ever, room) for name in ("keys", "values", "counts", "again")
         }
-        tables = tables._replace(**grown)
-    room = tables.order.shape[1]
-    if positions + additions + 1 > room:
+        tables = tables._replace(rows=rows._replace(**grown))
+    used, room = int(tables.used.max()), tables.order.shape[1]
+    if used + additions + 1 > room:
         room = 2 * room + additions + 1
         tables = tables._replace(
-            order=_grown(tables.order, positions, room, 1), lowest=_grown(tables.lowest, positions, room, 1)
+            order=_grown(tables.order, used, room, 1), lowest=_grown(tables.lowest, used, room, 1)
         )
     return tables
 
@@ -92,26 +97,23 @@ def _grown(old: NDArray[Any], used: int, room: int, axis: int = 0) -> NDArray[An
 
 def entries(tables: Tables, number: int = 0) -> NDArray[np.int64]:
     """All keys of one table in order, each with its value (n x 2); 0 where it has none."""
-    rows = tables.order[number, : tables.rows[number]]
-    used = np.arange(WIDTH) < tables.counts[rows][:, None]
-    keys = tables.keys[rows][used]
-    values = tables.values[rows][used] if tables.values.shape[1] else np.zeros(len(keys), np.int64)
+    rows, order = tables.rows, tables.order[number, : tables.used[number]]
+    filled = np.arange(WIDTH) < rows.counts[order][:, None]
+    keys = rows.keys[order][filled]
+    values = rows.values[order][filled] if rows.values.shape[1] else np.zeros(len(keys), np.int64)
     return np.column_stack([keys, values])
 
 
 @compiled
 def table_of(tables: Tables, number: int) -> Table:
     """The table of this *number*."""
-    return Table(
-        tables.keys, tables.values, tables.counts, tables.again, tables.sizes, tables.order[number],
-        tables.lowest[number], tables.rows[number : number + 1],
-    )  # fmt: skip
+    return Table(tables.rows, tables.order[number], tables.lowest[number], tables.used[number : number + 1])
 
 
 @compiled
 def find(table: Table, key: int) -> tuple[int, int]:
     """The place of the first key that is not below *key*; the place behind the last if there is none."""
-    low, high = 0, table.rows[0]
+    low, high = 0, table.used[0]
     while low < high:
         middle = (low + high) // 2
         if table.lowest[middle] <= key:
@@ -119,17 +121,17 @@ def find(table: Table, key: int) -> tuple[int, int]:
         else:
             high = middle
     position = max(low - 1, 0)
-    if table.rows[0] == 0:
+    if table.used[0] == 0:
         return 0, 0
     row = table.order[position]
-    low, high = 0, table.counts[row]
+    low, high = 0, table.rows.counts[row]
     while low < high:
         middle = (low + high) // 2
-        if table.keys[row, middle] < key:
+        if table.rows.keys[row, middle] < key:
             low = middle + 1
         else:
             high = middle
-    if low == table.counts[row]:
+    if low == table.rows.counts[row]:
         return position + 1, 0
     return position, low
 
@@ -137,25 +139,25 @@ def find(table: Table, key: int) -> tuple[int, int]:
 @compiled
 def is_in(table: Table, position: int, index: int) -> bool:
     """Whether there is a key at that place."""
-    return bool(0 <= position < table.rows[0] and 0 <= index < table.counts[table.order[position]])
+    return bool(0 <= position < table.used[0] and 0 <= index < table.rows.counts[table.order[position]])
 
 
 @compiled
 def key_at(table: Table, position: int, index: int) -> int:
     """The key at a place that `is_in`."""
-    return int(table.keys[table.order[position], index])
+    return int(table.rows.keys[table.order[position], index])
 
 
 @compiled
 def value_at(table: Table, position: int, index: int) -> int:
     """The value at a place that `is_in`."""
-    return int(table.values[table.order[position], index])
+    return int(table.rows.values[table.order[position], index])
 
 
 @compiled
 def after(table: Table, position: int, index: int) -> tuple[int, int]:
     """The next place."""
-    if index + 1 < table.counts[table.order[position]]:
+    if index + 1 < table.rows.counts[table.order[position]]:
         return position, index + 1
     return position + 1, 0
 
@@ -167,48 +169,48 @@ def before(table: Table, position: int, index: int) -> tuple[int, int]:
         return position, index - 1
     if position == 0:
         return -1, 0
-    return position - 1, table.counts[table.order[position - 1]] - 1
+    return position - 1, table.rows.counts[table.order[position - 1]] - 1
 
 
 @compiled
 def insert(table: Table, key: int, value: int) -> None:
     """Add *key*, which is not in the table yet."""
-    if table.rows[0] == 0:
+    if table.used[0] == 0:
         _open_row(table, 0)
     position, index = find(table, key)
     if index == 0 and position > 0:  # behind the last key of a row is as good as before the first of the next
         position -= 1
-        index = table.counts[table.order[position]]
+        index = table.rows.counts[table.order[position]]
     row = table.order[position]
-    if table.counts[row] == WIDTH:
+    if table.rows.counts[row] == WIDTH:
         _open_row(table, position + 1)
         upper = table.order[position + 1]
         for i in range(_LOAD):
-            table.keys[upper, i] = table.keys[row, _LOAD + i]
-        if table.values.shape[1]:
+            table.rows.keys[upper, i] = table.rows.keys[row, _LOAD + i]
+        if table.rows.values.shape[1]:
             for i in range(_LOAD):
-                table.values[upper, i] = table.values[row, _LOAD + i]
-        table.counts[upper] = _LOAD
-        table.counts[row] = _LOAD
-        table.lowest[position + 1] = table.keys[upper, 0]
+                table.rows.values[upper, i] = table.rows.values[row, _LOAD + i]
+        table.rows.counts[upper] = _LOAD
+        table.rows.counts[row] = _LOAD
+        table.lowest[position + 1] = table.rows.keys[upper, 0]
         if index > _LOAD:
             position, index, row = position + 1, index - _LOAD, upper
-    count = table.counts[row]
+    count = table.rows.counts[row]
     for i in range(count, index, -1):
-        table.keys[row, i] = table.keys[row, i - 1]
-    table.keys[row, index] = key
-    if table.values.shape[1]:
+        table.rows.keys[row, i] = table.rows.keys[row, i - 1]
+    table.rows.keys[row, index] = key
+    if table.rows.values.shape[1]:
         for i in range(count, index, -1):
-            table.values[row, i] = table.values[row, i - 1]
-        table.values[row, index] = value
-    table.counts[row] = count + 1
-    table.lowest[position] = table.keys[row, 0]
+            table.rows.values[row, i] = table.rows.values[row, i - 1]
+        table.rows.values[row, index] = value
+    table.rows.counts[row] = count + 1
+    table.lowest[position] = table.rows.keys[row, 0]
 
 
 @compiled
 def replace_key(table: Table, position: int, index: int, key: int) -> None:
     """Change the key at that place to one that sorts alike."""
-    table.keys[table.order[position], index] = key
+    table.rows.keys[table.order[position], index] = key
     if index == 0:
         table.lowest[position] = key
 
@@ -217,38 +219,38 @@ def replace_key(table: Table, position: int, index: int, key: int) -> None:
 def remove_at(table: Table, position: int, index: int) -> None:
     """Take the key at that place out."""
     row = table.order[position]
-    count = table.counts[row] - 1
+    count = table.rows.counts[row] - 1
     for i in range(index, count):
-        table.keys[row, i] = table.keys[row, i + 1]
-    if table.values.shape[1]:
+        table.rows.keys[row, i] = table.rows.keys[row, i + 1]
+    if table.rows.values.shape[1]:
         for i in range(index, count):
-            table.values[row, i] = table.values[row, i + 1]
-    table.counts[row] = count
+            table.rows.values[row, i] = table.rows.values[row, i + 1]
+    table.rows.counts[row] = count
     if count:
-        table.lowest[position] = table.keys[row, 0]
+        table.lowest[position] = table.rows.keys[row, 0]
         return
-    rows = table.rows[0] - 1
-    for i in range(position, rows):
+    used = table.used[0] - 1
+    for i in range(position, used):
         table.order[i] = table.order[i + 1]
         table.lowest[i] = table.lowest[i + 1]
-    table.rows[0] = rows
-    table.again[table.sizes[1]] = row
-    table.sizes[1] += 1
+    table.used[0] = used
+    table.rows.again[table.rows.sizes[1]] = row
+    table.rows.sizes[1] += 1
 
 
 @compiled
 def _open_row(table: Table, position: int) -> None:
     """Put an empty row at *position*."""
-    sizes = table.sizes
+    sizes = table.rows.sizes
     if sizes[1]:
         sizes[1] -= 1
-        row = table.again[sizes[1]]
+        row = table.rows.again[sizes[1]]
     else:
         row = sizes[0]
         sizes[0] += 1
-    for i in range(table.rows[0], position, -1):
+    for i in range(table.used[0], position, -1):
         table.order[i] = table.order[i - 1]
         table.lowest[i] = table.lowest[i - 1]
     table.order[position] = row
-    table.counts[row] = 0
-    table.rows[0] += 1
+    table.rows.counts[row] = 0
+    table.used[0] += 1

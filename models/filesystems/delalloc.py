@@ -53,6 +53,7 @@ _BIOS: Final = 1_024
 _SLEPT: Final = {"lock ILOCK": FOR_FILE, "lock AGF": FOR_GROUP}
 """What a walk sleeps for."""
 _AT_ONCE: Final = 1 << 20
+"""How many extents a check looks at together."""
 _LARGEST_FOLIO: Final = 512
 """2 MiB: what a processor maps at once (pages)."""
 

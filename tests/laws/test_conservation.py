@@ -116,7 +116,7 @@ def frees_what_is_used(machine: Machine) -> None:
 
 def free_in_one_tree(machine: Machine) -> None:
     space = filesystem(machine).groups[0].free.with_room(1)
-    space.by_block.values[space.by_block.order[0, 0], 0] -= 1
+    space.by_block.rows.values[space.by_block.order[0, 0], 0] -= 1
 
 
 def ail_out_of_order(machine: Machine) -> None:

@@ -145,7 +145,7 @@ def give_back(spaces: Spaces, group: int, block: int, length: int) -> bool:
 
 @compiled
 def _longest(space: Space) -> int:
-    position, index = before(space.by_size, space.by_size.rows[0], 0)
+    position, index = before(space.by_size, space.by_size.used[0], 0)
     return key_at(space.by_size, position, index) >> SIZE_SHIFT if position >= 0 else 0
 
 
@@ -229,12 +229,12 @@ def _cut(space: Space, first: int, size: int, block: int, length: int) -> None:
     position, index = find(table, first)
     row = table.order[position]
     if head:
-        table.values[row, index] = head
+        table.rows.values[row, index] = head
         if tail:
             insert(table, block + length, tail)
     elif tail:
         replace_key(table, position, index, block + length)
-        table.values[row, index] = tail
+        table.rows.values[row, index] = tail
     else:
         remove_at(table, position, index)
     position, index = find(by_size, (size << SIZE_SHIFT) + first)

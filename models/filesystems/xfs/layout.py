@@ -295,15 +295,13 @@ def _convert_at_once(
         return False
     map_ns, rmap_ns = int(terms.map_ns * dice[at[DICE]]), int(terms.rmap_ns * dice[at[DICE]])
     ends_ns = hold(locks, group, start_ns, map_ns + terms.commit_ns)
-    slept_ns = 0
     if rmap_ns:
-        advance(locks, group, ends_ns)
-        slept_ns = -ends_ns - rmap_ns
-        ends_ns = hold(locks, group, ends_ns, rmap_ns)
-        slept_ns += ends_ns
+        asks_ns = ends_ns
+        advance(locks, group, asks_ns)
+        ends_ns = hold(locks, group, asks_ns, rmap_ns)
+        at[FOR_GROUP] += ends_ns - rmap_ns - asks_ns
     leave_file(locks, own, ends_ns)
     at[FOR_FILE] += start_ns - began_ns
-    at[FOR_GROUP] += slept_ns
     at[ELAPSED] += ends_ns - began_ns
     at[DICE] += 1
     at[MAPPED_EXTENTS] += 1
@@ -317,9 +315,7 @@ def _convert_at_once(
 
 
 @compiled
-def _group_to_take(
-    spaces: Spaces, locks: Locks, terms: Terms, wanted: int, length: int, at_ns: int
-) -> int:  # fmt: skip
+def _group_to_take(spaces: Spaces, locks: Locks, terms: Terms, wanted: int, length: int, at_ns: int) -> int:
     """The first group from *wanted* on with room whose lock is free then (xfs_alloc_vextent_start_ag); -1 if
     there is none within reach.
     """

@@ -99,7 +99,7 @@ class ThreeTables(RuleBasedStateMachine):
         place = find(self.table, self.keys[at])
         replace_key(self.table, *place, key)
         if self.valued:
-            self.table.values[self.table.order[place[0]], place[1]] = 10 * key
+            self.table.rows.values[self.table.order[place[0]], place[1]] = 10 * key
         self.keys[at] = key
 
     @rule(key=st.integers(-60, 3_100))
@@ -126,12 +126,12 @@ class ThreeTables(RuleBasedStateMachine):
                 assert entries(tables, number).T.tolist() == [expected, values]
                 table = table_of(tables, number)
                 assert walked(table) == expected
-                used = table.order[: table.rows[0]].tolist()
-                assert [int(table.keys[row, 0]) for row in used] == table.lowest[: len(used)].tolist()
-                assert all(0 < table.counts[row] <= WIDTH for row in used)
+                used = table.order[: table.used[0]].tolist()
+                assert [int(table.rows.keys[row, 0]) for row in used] == table.lowest[: len(used)].tolist()
+                assert all(0 < table.rows.counts[row] <= WIDTH for row in used)
                 all_used += used
             assert len(set(all_used)) == len(all_used), "a row is in one table"
-            ever, again = tables.sizes.tolist()
+            ever, again = tables.rows.sizes.tolist()
             assert len(all_used) + again == ever, "a row is in use, or to be used again"
 
 
@@ -146,18 +146,18 @@ def test_an_empty_table() -> None:
     assert not is_in(table, 0, 0)
     assert not is_in(table, -1, 0)
     assert walked(table) == []
-    assert (table.keys.shape, table.values.shape) == ((1, WIDTH), (1, WIDTH))
-    assert filled([], valued=False).values.shape == (1, 0)
+    assert (table.rows.keys.shape, table.rows.values.shape) == ((1, WIDTH), (1, WIDTH))
+    assert filled([], valued=False).rows.values.shape == (1, 0)
 
 
 def test_a_full_row_is_split_in_the_middle() -> None:
     """128 keys fill one; the 129th makes two, of 64 and 65, whichever half it goes to."""
     for new, counts in ((5, [65, 64]), (1_005, [64, 65]), (635, [65, 64]), (645, [64, 65])):
         table = filled(range(0, 10 * WIDTH, 10))
-        assert (*table.rows, *table.sizes) == (1, 1, 0)
+        assert (*table.used, *table.rows.sizes) == (1, 1, 0)
         insert(table, new, 7)
-        assert (*table.rows, *table.sizes) == (2, 2, 0)
-        assert table.counts[table.order[:2]].tolist() == counts
+        assert (*table.used, *table.rows.sizes) == (2, 2, 0)
+        assert table.rows.counts[table.order[:2]].tolist() == counts
         assert value_at(table, *find(table, new)) == 7
         assert table.lowest[:2].tolist() == [0, 640]
         assert walked(table) == sorted([*range(0, 10 * WIDTH, 10), new])
@@ -166,9 +166,9 @@ def test_a_full_row_is_split_in_the_middle() -> None:
 def test_a_key_behind_a_row_s_last_goes_there() -> None:
     """Not in front of the next one's first."""
     table = filled(range(0, 10 * (WIDTH + 1), 10))
-    counts = table.counts[table.order[:2]].tolist()
+    counts = table.rows.counts[table.order[:2]].tolist()
     insert(table, 635, 1)
-    assert table.counts[table.order[:2]].tolist() == [counts[0] + 1, counts[1]]
+    assert table.rows.counts[table.order[:2]].tolist() == [counts[0] + 1, counts[1]]
     assert table.lowest[:2].tolist() == [0, 640]
 
 
@@ -176,13 +176,13 @@ def test_an_empty_row_is_used_again() -> None:
     """The first row empties; the next that opens is that one."""
     table = filled(range(0, 10 * (WIDTH + 1), 10))
     first = int(table.order[0])
-    for _ in range(int(table.counts[first])):
+    for _ in range(int(table.rows.counts[first])):
         remove_at(table, 0, 0)
-    assert (*table.rows, *table.sizes, table.again[0]) == (1, 2, 1, first)
+    assert (*table.used, *table.rows.sizes, table.rows.again[0]) == (1, 2, 1, first)
     assert table.lowest[0] == 640
     for key in range(2_000, 2_100):
         insert(table, key, 0)
-    assert (*table.rows, *table.sizes) == (2, 2, 0)
+    assert (*table.used, *table.rows.sizes) == (2, 2, 0)
     assert int(table.order[1]) == first
 
 
@@ -198,8 +198,14 @@ def test_room_is_made_for_as_many_rows_as_may_open(additions: int, larger: int) 
     assert (found is tables) == (not larger)
     assert [entries(found, number).tolist() for number in range(2)] == [[[5, 50]], [[6, 50]]]
     if larger:
-        assert len(found.counts) == larger - 1 == len(found.keys) == len(found.values) == len(found.again)
-        assert found.values.dtype == np.int32
+        assert (
+            len(found.rows.counts)
+            == larger - 1
+            == len(found.rows.keys)
+            == len(found.rows.values)
+            == len(found.rows.again)
+        )
+        assert found.rows.values.dtype == np.int32
 
 
 def test_room_is_made_in_each_table_s_order() -> None:

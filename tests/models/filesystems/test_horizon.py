@@ -17,7 +17,7 @@ from sim.engine import Environment
     ids=["a program's", "another disk's", "a completion", "a worker's"],
 )
 def test_a_walk_goes_on_over_the_events_of_those_elsewhere(but: int, far_ns: int) -> None:
-    """At 100: another disk's event of rank 2 comes at 120, a program's (5) at 150 that has another disk, a
+    """At 100: another disk's event of rank 2 comes at 120, a program's (3) at 150 that has another disk, a
     completion (9) at 160, a worker's (8) at 170 and a program's of this disk (4) at 400; as if *but* were
     such a program's, too.
     """
