@@ -149,21 +149,15 @@ def _layout(arguments: Namespace) -> int:
 
     _refuse_file(arguments.out)
     experiment = load(arguments.config, arguments.set)
-    cases = [case for case in experiment.cases if arguments.variant in (None, case.label, case.variant)]
-    if len(cases) != 1:
-        names = ", ".join(case.label for case in experiment.cases)
-        raise bad(
-            "--variant",
-            f"{arguments.variant or 'is missing: it'} names {len(cases)} runs; use one of {names}",
-        )
-    mounts = cases[0].scenario.mounts
+    case = experiment.only_case(arguments.variant)
+    mounts = case.scenario.mounts
     name = arguments.mount if arguments.mount is not None else next(iter(mounts))
     if name not in mounts or (arguments.mount is None and len(mounts) > 1):
         raise bad(
             "--mount",
             f"{arguments.mount or 'is missing: it'} names no single mount; use one of {', '.join(mounts)}",
         )
-    filesystem = simulate(cases[0], arguments.seed).mounts[name].filesystem
+    filesystem = simulate(case, arguments.seed).mounts[name].filesystem
     if not filesystem.layouts():
         raise bad(str(arguments.config), "each of its files lies in one run, of which only the count is kept")
     for text in layout_texts(
@@ -171,7 +165,7 @@ def _layout(arguments: Namespace) -> int:
     ):
         print(text)
     if arguments.out is not None:
-        picture = disk_picture(cases[0].label, filesystem)
+        picture = disk_picture(case.label, filesystem)
         replace_whole(arguments.out / "disk.png", lambda path: save_png(picture, path))
         print(f"wrote {arguments.out / 'disk.png'}", file=sys.stderr)
     return 0
@@ -188,18 +182,42 @@ def _plot(arguments: Namespace) -> int:
 def _explain(arguments: Namespace) -> int:
     from functools import partial
 
-    from experiments.explain import document, explanation, read_runs
-    from experiments.plots import lives, save_png
+    from experiments.explain import document, explanation, read_result
+    from experiments.lives_picture import lives_picture
+    from experiments.plots import save_png
     from experiments.runner import replace_whole
 
-    title, runs = read_runs(arguments.directory)
+    result = read_result(arguments.directory)
     if arguments.json:
-        _print_json(document(title, runs))
+        _print_json(document(result))
         return 0
-    print(explanation(title, runs))
+    print(explanation(result))
     path = arguments.directory / "lives.png"
-    replace_whole(path, partial(save_png, lives(title, runs)))
+    replace_whole(path, partial(save_png, lives_picture(result)))
     print(f"wrote {path}", file=sys.stderr)
+    return 0
+
+
+def _advise(arguments: Namespace) -> int:
+    from experiments.advise import AXIS, advise
+    from experiments.runner import write_outcomes
+
+    _refuse_file(arguments.out)
+    advice = advise(
+        arguments.config,
+        arguments.set,
+        arguments.variant,
+        arguments.quick,
+        arguments.seed,
+        sys.stderr.isatty(),
+    )
+    if arguments.out is not None:
+        write_outcomes(arguments.out, advice.title, AXIS, advice.outcomes, advice.scenarios)
+        print(f"wrote {arguments.out}; see why with: wbsim explain {arguments.out}", file=sys.stderr)
+    if arguments.json:
+        _print_json(advice.document())
+    else:
+        print(advice.text())
     return 0
 
 
@@ -284,6 +302,7 @@ _COMMANDS: Final[dict[str, Callable[[Namespace], int]]] = {
     "layout": _layout,
     "plot": _plot,
     "explain": _explain,
+    "advise": _advise,
     "replay": _replay,
     "capture": _capture,
 }

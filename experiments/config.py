@@ -86,6 +86,20 @@ class Experiment:
     cases: tuple[Case, ...]
     replications: int = 1
 
+    def only_case(self, variant: str | None) -> Case:
+        """The one run, or the one of that name.
+
+        Raises:
+            BadInput: there are several of them, or none.
+        """
+        cases = [case for case in self.cases if variant in (None, case.label, case.variant)]
+        if len(cases) != 1:
+            names = ", ".join(case.label for case in self.cases)
+            raise bad(
+                "--variant", f"{variant or 'is missing: it'} names {len(cases)} runs; use one of {names}"
+            )
+        return cases[0]
+
 
 def load(file: FilePath, overrides: Sequence[str] = ()) -> Experiment:
     """The experiment in *file*, with *overrides* of the form ``key.path=value``.

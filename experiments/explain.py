@@ -1,17 +1,19 @@
 """`wbsim explain`: why a run took as long as it did, from what it wrote.
 
 For each run it names the resource that held it back (`experiments.lives.most_used` has the rule), says where
-the lives of its threads went, and, for several variants, what their flushers spend on a file.
+the lives of its threads went, and, for two variants, what their flushers spend on a file; along a sweep, what
+each run achieved and how the lives of each kind of thread changed.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from experiments.lives import Kind, kinds_of, most_used
+from experiments.lives import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
 from experiments.problems import bad
 from experiments.report import table
 from experiments.runner import CASE_FILE
@@ -19,34 +21,48 @@ from models.spent import PATHS
 from sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")
-AWAY: Final = ("waiting a pause", "waiting children", "waiting idle", "waiting absent")
-"""What nobody would call work, or waiting."""
-_SEEN: Final = 0.0005  # of the run: less is left out of a table
 _NEXT: Final = 3
 """How many resources are named beside the first."""
 
 
 class Run(NamedTuple):
-    """What a result says of one run: its length (ns), its threads by kind, its uses, and its work."""
+    """What a result says of one run: its length (ns), the time until its last program ended (s), its threads
+    by kind, its uses, and its work.
+    """
 
-    label: str
+    variant: str
+    point: Any
     length_ns: float
+    wall_time: float
     kinds: list[Kind]
     uses: dict[str, float]
     files: int
     file_bytes: int
 
+    @property
+    def label(self) -> str:
+        """Its variant, and its point of the sweep."""
+        return self.variant if self.point is None else f"{self.variant} {self.point}"
 
-def read_runs(directory: Path) -> tuple[str, list[Run]]:
-    """The title of what `wbsim run --out` wrote, and its runs; of several replications the first.
+
+class Result(NamedTuple):
+    """What `wbsim run --out` wrote: its runs, of several replications the first; and what was swept."""
+
+    title: str
+    axis: str | None
+    runs: list[Run]
+
+
+def read_result(directory: Path) -> Result:
+    """What is in *directory*.
 
     Raises:
-        BadInput: there is no result in *directory*, or it is older than this command.
+        BadInput: there is no result, or it is older than this command.
     """
     try:
         document = json.loads((directory / CASE_FILE).read_text())
-        runs = [_run(outcome) for outcome in document["outcomes"] if outcome["replication"] == 0]
-        return document["title"], runs
+        runs = [run_of(outcome) for outcome in document["outcomes"] if outcome["replication"] == 0]
+        return Result(document["title"], document["axis"], runs)
     except (OSError, ValueError, KeyError) as error:
         missing = getattr(error, "filename", None)
         why = f"no {error} in it" if missing is None else f"no {Path(missing).name} in it"
@@ -56,12 +72,14 @@ def read_runs(directory: Path) -> tuple[str, list[Run]]:
         ) from None
 
 
-def _run(outcome: Mapping[str, Any]) -> Run:
-    point = "" if outcome["point"] is None else f" {outcome['point']}"
+def run_of(outcome: Mapping[str, Any]) -> Run:
+    """What the fields of an `Outcome` say."""
     lives = outcome["lives"]
     return Run(
-        f"{outcome['variant']}{point}",
+        outcome["variant"],
+        outcome["point"],
         max(sum(life.values()) for life in lives.values()),
+        outcome["wall_time"],
         kinds_of(lives),
         outcome["uses"],
         outcome["files"],
@@ -69,9 +87,14 @@ def _run(outcome: Mapping[str, Any]) -> Run:
     )
 
 
-def explanation(title: str, runs: Sequence[Run]) -> str:
+def explanation(result: Result) -> str:
     """All of it as text."""
-    parts = [title]
+    parts, runs = [result.title], result.runs
+    if result.axis is not None:
+        for variant, of in by_variant(runs):
+            parts += [f"{variant}:", sweep_table(result.axis, of)]
+            parts += [kind_table(name, of) for name in seen_names(of)]
+        return "\n\n".join(parts)
     for run in runs:
         parts += [verdict(run), lives_table(run)]
     if len(runs) == 2:
@@ -79,18 +102,22 @@ def explanation(title: str, runs: Sequence[Run]) -> str:
     return "\n\n".join(parts)
 
 
-def document(title: str, runs: Sequence[Run]) -> dict[str, Any]:
+def document(result: Result) -> dict[str, Any]:
     """The same for machines: times in ns, what was used as shares of the run, the most used first."""
     return {
-        "title": title,
+        "title": result.title,
+        "axis": result.axis,
         "runs": [
             {
                 "label": run.label,
                 "length_ns": run.length_ns,
                 "uses": {of.name: of.share for of in most_used(run.uses)},
-                "threads": {kind.name: {"count": kind.threads, "life": kind.life} for kind in run.kinds},
+                "point": run.point,
+                "threads": {
+                    kind.name: {"count": kind.threads, "of": kind.of, "life": kind.life} for kind in run.kinds
+                },
             }
-            for run in runs
+            for run in result.runs
         ],
     }
 
@@ -118,6 +145,57 @@ def lives_table(run: Run) -> str:
     return table(header, rows)
 
 
+def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+    """The runs of each variant, along the sweep."""
+    return [(variant, list(of)) for variant, of in groupby(runs, lambda run: run.variant)]
+
+
+def sweep_table(axis: str, runs: Sequence[Run]) -> str:
+    """What each run achieved until its last program ended, and what held it back."""
+    unit, rates = rates_of(runs)
+    rows = []
+    for run, rate in zip(runs, rates, strict=True):
+        first = most_used(run.uses)[0]
+        shares = f"{100 * first.share:.1f}", f"{100 * rate / max(rates):.1f}"
+        rows.append(
+            (str(run.point), first.name, shares[0], f"{run.wall_time:.2f}", f"{rate:,.1f}", shares[1])
+        )
+    return table((axis, "held back by", "% of its time", "s", unit, "% of the best"), rows, left=2)
+
+
+def rates_of(runs: Sequence[Run]) -> tuple[str, list[float]]:
+    """What is counted, files/s or MiB/s, and how many of them each run made until its last program ended."""
+    if _small(runs):
+        return "files/s", [run.files / run.wall_time for run in runs]
+    return "MiB/s", [run.file_bytes / MIB / run.wall_time for run in runs]
+
+
+def kind_table(name: str, runs: Sequence[Run]) -> str:
+    """Where the lives of the threads of one kind went, as shares of the run: a column for each run."""
+    kinds = [kind_named(name, run) for run in runs]
+    causes = in_order(
+        {cause for run, kind in zip(runs, kinds, strict=True) if kind for cause in seen_causes(run, [kind])}
+    )
+    rows = [("threads", *("-" if kind is None else _count(kind) for kind in kinds))]
+    for cause in causes:
+        shares = (
+            _percent(kind.life.get(cause, 0), run) if kind else "-"
+            for run, kind in zip(runs, kinds, strict=True)
+        )
+        rows.append((cause, *shares))
+    return table((f"{name}, % of the run", *(str(run.point) for run in runs)), rows)
+
+
+def seen_names(runs: Sequence[Run]) -> list[str]:
+    """The kinds of thread that did anything in any run."""
+    return list(dict.fromkeys(kind.name for run in runs for kind in seen_kinds(run)))
+
+
+def kind_named(name: str, run: Run) -> Kind | None:
+    """The threads of that kind, if the run has any."""
+    return next((kind for kind in run.kinds if kind.name == name), None)
+
+
 def flushers_table(one: Run, other: Run) -> str:
     """The flushers' time a file (or a MiB, where files are large) of two runs by cause; the differences add
     up to the gain.
@@ -126,15 +204,13 @@ def flushers_table(one: Run, other: Run) -> str:
     causes = in_order(of_one.keys() | of_other.keys())
     figures = [(cause, of_one.get(cause, 0.0), of_other.get(cause, 0.0)) for cause in causes]
     figures.append(("all", sum(of_one.values()), sum(of_other.values())))
-    rows = [
-        (cause, f"{a:.3f}", f"{b:.3f}", f"{b - a:+z.3f}") for cause, a, b in figures if max(a, b) >= _SEEN
-    ]
+    rows = [(cause, f"{a:.3f}", f"{b:.3f}", f"{b - a:+z.3f}") for cause, a, b in figures if max(a, b) >= SEEN]
     return table((f"flushers, us a {unit}", one.label, other.label, "difference"), rows)
 
 
 def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, float]]:
     """What is counted, a file or a MiB, and the flushers' time for one by cause (us), in both runs."""
-    small = all(run.file_bytes <= run.files * MIB for run in (one, other))
+    small = _small((one, other))
     flushers = []
     for run in (one, other):
         done = run.files if small else run.file_bytes / MIB
@@ -161,11 +237,7 @@ def in_order(causes: Iterable[str]) -> list[str]:
 
 def seen_kinds(run: Run) -> list[Kind]:
     """The threads that did anything."""
-    return [
-        kind
-        for kind in run.kinds
-        if _shown(sum(ns for cause, ns in kind.life.items() if cause not in AWAY), run)
-    ]
+    return [kind for kind in run.kinds if _shown(busy_ns(kind.life), run)]
 
 
 def seen_causes(run: Run, kinds: Iterable[Kind]) -> set[str]:
@@ -173,13 +245,22 @@ def seen_causes(run: Run, kinds: Iterable[Kind]) -> set[str]:
     return {cause for kind in kinds for cause, ns in kind.life.items() if _shown(ns, run)}
 
 
+def _small(runs: Iterable[Run]) -> bool:
+    """Whether files are counted; where they are large, MiB are."""
+    return all(run.file_bytes <= run.files * MIB for run in runs)
+
+
 def _shown(ns: float, run: Run) -> bool:
-    return ns >= _SEEN * run.length_ns
+    return ns >= SEEN * run.length_ns
 
 
 def titled(kind: Kind) -> str:
-    """Its name, and of how many threads."""
-    return kind.name if kind.threads == 1 else f"{kind.name} x{kind.threads}"
+    """Its name, and how many did anything of how many there are."""
+    return kind.name if kind.of == 1 else f"{kind.name} x{_count(kind)}"
+
+
+def _count(kind: Kind) -> str:
+    return str(kind.of) if kind.threads == kind.of else f"{kind.threads} of {kind.of}"
 
 
 def _percent(ns: float, run: Run) -> str:

@@ -11,6 +11,10 @@ from models.spent import life_of
 
 Lives = dict[str, dict[str, int]]
 """For each thread, by name: where its time went (ns), by state and cause ("system allocate")."""
+AWAY: Final = ("waiting a pause", "waiting children", "waiting idle", "waiting absent")
+"""What nobody would call work, or waiting."""
+SEEN: Final = 0.0005
+"""Less than this part of the run is nothing."""
 ALIKE: Final = 0.01
 """Resources whose use differs by less than this part of the run are as good as equal."""
 
@@ -77,26 +81,36 @@ def _busiest(uses: Mapping[str, float]) -> dict[str, float]:
 
 
 def kind_of(name: str) -> str:
-    """Its name without its number."""
-    return re.sub(r"[ -]?\d+$", "", name)
+    """Its name without its number, which is at the end or, of a device's contexts, in the middle."""
+    return re.sub(r"-\d+(?=/)|[ -]?\d+$", "", name)
+
+
+def busy_ns(life: Mapping[str, float]) -> float:
+    """How much of it was work, or waiting for something in particular."""
+    return sum(ns for cause, ns in life.items() if cause not in AWAY)
 
 
 class Kind(NamedTuple):
-    """Threads that differ in their numbers only: how many there are, and the mean of their lives (ns)."""
+    """Threads that differ in their numbers only: how many did anything, the mean of their lives (ns), and how
+    many there are.
+    """
 
     name: str
     threads: int
     life: dict[str, float]
+    of: int
 
 
 def kinds_of(lives: Lives) -> list[Kind]:
-    """The threads of a run, those of a kind together."""
+    """The threads of a run, those of a kind together; of a kind that never did anything, all."""
     groups: dict[str, list[dict[str, int]]] = {}
     for name, life in lives.items():
         groups.setdefault(kind_of(name), []).append(life)
+    nothing_ns = SEEN * max(sum(life.values()) for life in lives.values())
     kinds = []
     for name, of in groups.items():
-        causes = dict.fromkeys(cause for life in of for cause in life)
-        mean = {cause: sum(life.get(cause, 0) for life in of) / len(of) for cause in causes}
-        kinds.append(Kind(name, len(of), mean))
+        active = [life for life in of if busy_ns(life) > nothing_ns] or of
+        causes = dict.fromkeys(cause for life in active for cause in life)
+        mean = {cause: sum(life.get(cause, 0) for life in active) / len(active) for cause in causes}
+        kinds.append(Kind(name, len(active), mean, len(of)))
     return kinds

@@ -31,6 +31,7 @@ def parser_of_wbsim() -> ArgumentParser:
     _layout_options(commands)
     _plot_options(commands)
     _explain_options(commands)
+    _advise_options(commands)
     _replay_options(commands)
     _capture_options(commands)
     return parser
@@ -103,6 +104,18 @@ def _explain_options(commands: Any) -> None:
     explain.set_defaults(command="explain")
     explain.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
     explain.add_argument("--json", action="store_true", help="print one JSON document, draw nothing")
+
+
+def _advise_options(commands: Any) -> None:
+    advise = commands.add_parser("advise", help="how many writeback contexts a device wants")
+    advise.set_defaults(command="advise")
+    advise.add_argument("config", type=Path, metavar="CONFIG.toml")
+    advise.add_argument("--variant", metavar="NAME", help="of several")
+    advise.add_argument("--quick", action="store_true", help="the smaller run that the configuration names")
+    advise.add_argument(
+        "--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting"
+    )
+    _common(advise)
 
 
 def _replay_options(commands: Any) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from experiments.explain import AWAY, Run, in_order, seen_causes, seen_kinds, titled, verdict
 from experiments.problems import bad
 from experiments.runner import CASE_FILE, replace_whole
 from sim.units import MIB, SECTOR_BYTES, S
@@ -136,70 +135,6 @@ def over_time(title: str, iterations: pd.DataFrame) -> Figure:
     bandwidth.set(ylabel="MB / s", ylim=(0, None), xlabel="simulated time, s")
     rate.legend(frameon=False)
     return figure
-
-
-def lives(title: str, runs: Sequence[Run]) -> Figure:
-    """A bar for each kind of thread that did anything, as long as the run, divided by cause; a panel a run.
-
-    Work is warm, in the order of a page's path, spinning red, waiting cold; what is neither is left white.
-    """
-    from textwrap import fill
-
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    shown = [seen_kinds(run) for run in runs]
-    causes = in_order(
-        {cause for run, kinds in zip(runs, shown, strict=True) for cause in seen_causes(run, kinds)}
-    )
-    colours = _colours([cause for cause in causes if cause not in AWAY])
-    rows = sum(len(kinds) + 1 for kinds in shown)
-    figure = Figure(figsize=(9.6, 0.34 * rows + 0.9 + 0.22 * len(colours) / 4), layout="constrained")
-    ratios = [len(kinds) + 1 for kinds in shown]
-    panels = figure.subplots(len(runs), 1, squeeze=False, height_ratios=ratios)[:, 0]
-    for run, kinds, panel in zip(runs, shown, panels, strict=True):
-        for place, kind in enumerate(kinds):
-            left = 0.0
-            for cause in in_order(kind.life):
-                share = 100 * kind.life[cause] / run.length_ns
-                if cause in colours:
-                    panel.barh(place, share, left=left, color=colours[cause], height=0.72, ec="w", lw=0.4)
-                    _label_part(panel, cause, left + share / 2, place, share, colours[cause])
-                left += share
-        panel.set(xlim=(0, 100), yticks=range(len(kinds)), yticklabels=[titled(kind) for kind in kinds])
-        panel.invert_yaxis()
-        panel.tick_params(length=0, labelsize=9)
-        panel.spines[["top", "right", "left"]].set_visible(False)
-        panel.set_title(verdict(run, others=0), fontsize=9, loc="left")
-    panels[-1].set_xlabel("% of the run", fontsize=9)
-    handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
-    figure.suptitle(fill(title, 100), fontsize=10, x=0.02, ha="left")
-    return figure
-
-
-def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour: Any) -> None:
-    """What a part of a bar is, where there is room for it."""
-    text = f"{cause.partition(' ')[2] or cause} {share:.0f}"
-    if share > 1.1 * len(text):
-        dark = sum(weight * part for weight, part in zip((0.3, 0.59, 0.11), colour, strict=False)) < 0.6
-        panel.text(x, y, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "0.15")
-
-
-def _colours(causes: Sequence[str]) -> dict[str, Any]:
-    """One for each cause, by its state."""
-    from matplotlib import colormaps
-
-    ramps = {
-        "user": ("Greys", 0.55, 0.55), "system": ("YlOrBr", 0.2, 0.95), "spinning": ("Reds", 0.75, 0.95),
-        "ready": ("Purples", 0.6, 0.6), "waiting": ("GnBu", 0.35, 0.95),
-    }  # fmt: skip
-    colours = {}
-    for state, (name, first, last) in ramps.items():
-        of = [cause for cause in causes if cause.split(" ")[0] == state]
-        for place, cause in enumerate(of):
-            colours[cause] = colormaps[name](first + (last - first) * place / max(1, len(of) - 1))
-    return colours
 
 
 def _lines(outcomes: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:

@@ -12,18 +12,20 @@ import pytest
 from experiments.cli import main
 from experiments.config import parse
 from experiments.explain import (
+    Result,
     Run,
     document,
     explanation,
     flushers_table,
     in_order,
+    kind_table,
     lives_table,
     per_file,
-    read_runs,
+    read_result,
+    sweep_table,
     verdict,
 )
 from experiments.lives import Kind, kinds_of, lives_of, most_used, uses_of
-from experiments.plots import lives
 from experiments.problems import BadInput
 from experiments.runner import simulate
 from models.spent import Spent, system_ns
@@ -32,18 +34,18 @@ from sim.units import MIB
 from tests.harness import FIO, loop_config
 
 SLOW = Run(
-    "slow", 2_000_000,
+    "slow", None, 2_000_000, 0.001,
     [
-        Kind("sda/flusher", 2, {"system allocate": 1.2e6, "system pages": 3e5, "waiting idle": 5e5}),
-        Kind("a/process", 8, {"user": 100_000.0, "waiting throttled": 1_900_000.0}),
-        Kind("jbd2", 1, {"waiting idle": 2_000_000.0}),
+        Kind("sda/flusher", 2, {"system allocate": 1.2e6, "system pages": 3e5, "waiting idle": 5e5}, 2),
+        Kind("a/process", 8, {"user": 100_000.0, "waiting throttled": 1_900_000.0}, 9),
+        Kind("jbd2", 1, {"waiting idle": 2_000_000.0}, 1),
     ],
     {"processors": 0.4, "lock sda/list_lock": 0.1, "thread sda/flusher": 0.75, "thread a/process 0": 0.05},
     100, 100 * 4_096,
 )  # fmt: skip
 FAST = SLOW._replace(
-    label="fast", length_ns=1_500_000,
-    kinds=[Kind("sda/flusher", 2, {"system allocate": 1_200_000.0, "spinning sda/list_lock": 300_000.0})],
+    variant="fast", length_ns=1_500_000, wall_time=0.0008,
+    kinds=[Kind("sda/flusher", 2, {"system allocate": 1_200_000.0, "spinning sda/list_lock": 300_000.0}, 2)],
 )  # fmt: skip
 
 
@@ -63,13 +65,17 @@ def test_the_most_used_resource_holds_a_run_back(uses: dict[str, float], named: 
 
 
 def test_threads_of_a_kind_are_one() -> None:
-    """Their numbers make no difference; a cause that one of them has not counts as none."""
-    kinds = kinds_of(
-        {"p/process 0": {"user": 10}, "sda-1/flusher": {"user": 1}, "p/process 12": {"ready": 4}}
-    )
-    assert kinds == [
-        Kind("p/process", 2, {"user": 5.0, "ready": 2.0}),
-        Kind("sda-1/flusher", 1, {"user": 1.0}),
+    """Their numbers make no difference; a cause that one of them has not counts as none; who did next to
+    nothing is counted apart.
+    """
+    lives: dict[str, dict[str, int]] = {
+        "p/process 0": {"user": 10_000}, "sda-1/flusher": {"user": 10}, "p/process 12": {"ready": 4_000},
+        "sda-0/flusher": {"user": 5, "waiting idle": 9_995}, "sdb-0/flusher": {"waiting idle": 10_000},
+    }  # fmt: skip
+    assert kinds_of(lives) == [
+        Kind("p/process", 2, {"user": 5_000.0, "ready": 2_000.0}, 2),
+        Kind("sda/flusher", 1, {"user": 10.0}, 2),
+        Kind("sdb/flusher", 1, {"waiting idle": 10_000.0}, 1),
     ]
 
 
@@ -93,13 +99,13 @@ def test_what_is_printed_of_a_run() -> None:
     )
     assert verdict(SLOW, others=0).endswith("75.0 % of it")
     assert lives_table(SLOW).splitlines() == [
-        "% of the run       sda/flusher x2  a/process x8",
-        "-----------------  --------------  ------------",
-        "user                            -           5.0",
-        "system pages                 15.0             -",
-        "system allocate              60.0             -",
-        "waiting throttled               -          95.0",
-        "waiting idle                 25.0             -",
+        "% of the run       sda/flusher x2  a/process x8 of 9",
+        "-----------------  --------------  -----------------",
+        "user                            -                5.0",
+        "system pages                 15.0                  -",
+        "system allocate              60.0                  -",
+        "waiting throttled               -               95.0",
+        "waiting idle                 25.0                  -",
     ]
 
 
@@ -117,18 +123,35 @@ def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
     large = SLOW._replace(files=1, file_bytes=50 * MIB)
     unit, one, _ = per_file(large, FAST)
     assert (unit, one["system pages"]) == ("MiB", 12.0)
-    assert explanation("A title", [SLOW, FAST]).count("flushers, us a file") == 1
-    assert "flushers, us" not in explanation("A title", [SLOW, FAST, SLOW])
+    assert explanation(Result("A title", None, [SLOW, FAST])).count("flushers, us a file") == 1
+    assert "flushers, us" not in explanation(Result("A title", None, [SLOW, FAST, SLOW]))
 
 
-def test_the_picture_has_a_bar_for_each_kind() -> None:
-    """As long as what is neither idle nor absent; the large parts bear their names."""
-    figure = lives("A title", [SLOW, FAST])
-    slow, fast = figure.axes
-    assert [label.get_text() for label in slow.get_yticklabels()] == ["sda/flusher x2", "a/process x8"]
-    assert [round(bar.get_width()) for bar in slow.patches] == [15, 60, 5, 95]
-    assert [text.get_text() for text in slow.texts] == ["pages 15", "allocate 60", "throttled 95"]
-    assert len(fast.patches) == 2
+SWEPT = [SLOW._replace(variant="a", point=1), FAST._replace(variant="a", point=12)]
+
+
+def test_what_is_printed_of_a_sweep() -> None:
+    """What each run achieved while its programs ran; of each kind of thread, a column for each run."""
+    assert sweep_table("contexts", SWEPT).splitlines() == [
+        "contexts  held back by        % of its time     s    files/s  % of the best",
+        "--------  ------------------  -------------  ----  ---------  -------------",
+        "1         thread sda/flusher           75.0  0.00  100,000.0           80.0",
+        "12        thread sda/flusher           75.0  0.00  125,000.0          100.0",
+    ]
+    large = [run._replace(files=1, file_bytes=50 * MIB) for run in SWEPT]
+    header, _, *rows = sweep_table("contexts", large).splitlines()
+    assert (header.split()[-5], rows[1].split()[-2]) == ("MiB/s", "62,500.0")
+    assert kind_table("a/process", SWEPT).splitlines() == [
+        "a/process, % of the run       1  12",
+        "-----------------------  ------  --",
+        "threads                  8 of 9   -",
+        "user                        5.0   -",
+        "waiting throttled          95.0   -",
+    ]
+    other = [run._replace(variant="b") for run in SWEPT]
+    text = explanation(Result("A title", "contexts", [*SWEPT, *other]))
+    assert text.split("\n\n")[:2] == ["A title", "a:"]
+    assert [text.count(part) for part in ("b:", "held back by", "sda/flusher, % of", "jbd2")] == [1, 2, 2, 0]
 
 
 def test_what_was_used_for_which_share() -> None:
@@ -226,20 +249,19 @@ def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (out / "lives.png").stat().st_size > 10_000
     assert main(["explain", str(out), "--json"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    title, runs = read_runs(out)
-    assert told == json.loads(json.dumps(document(title, runs)))
+    assert told == json.loads(json.dumps(document(read_result(out))))
     assert [run["label"] for run in told["runs"]] == ["one", "two"]
 
 
 def test_of_several_replications_the_first_is_explained(tmp_path: Path) -> None:
     """And each point of a sweep."""
     outcome: dict[str, Any] = {
-        "variant": "a", "lives": {"t": {"user": 7}}, "uses": {}, "files": 1, "file_bytes": 1,
+        "variant": "a", "lives": {"t": {"user": 7}}, "uses": {}, "files": 1, "file_bytes": 1, "wall_time": 2,
     }  # fmt: skip
     outcomes = [{**outcome, "point": point, "replication": n} for point in (None, 4) for n in (0, 1)]
-    (tmp_path / "case.json").write_text(json.dumps({"title": "t", "outcomes": outcomes}))
-    title, runs = read_runs(tmp_path)
-    assert (title, [(run.label, run.length_ns) for run in runs]) == ("t", [("a", 7), ("a 4", 7)])
+    (tmp_path / "case.json").write_text(json.dumps({"title": "t", "axis": "n", "outcomes": outcomes}))
+    title, axis, runs = read_result(tmp_path)
+    assert (title, axis, [(run.label, run.length_ns) for run in runs]) == ("t", "n", [("a", 7), ("a 4", 7)])
 
 
 @pytest.mark.parametrize(
@@ -256,5 +278,5 @@ def test_what_cannot_be_explained_is_named(tmp_path: Path, written: str | None, 
     if written is not None:
         (tmp_path / "case.json").write_text(written)
     with pytest.raises(BadInput, match=why) as refused:
-        read_runs(tmp_path)
+        read_result(tmp_path)
     assert "wbsim run CONFIG.toml --out DIR" in str(refused.value)

@@ -1,0 +1,126 @@
+"""`wbsim advise`: the smallest number of writeback contexts that is as good as the best.
+
+The same run with 1, 2, 4 ... contexts of each device, up to as many as could have anything to do: one for
+each allocation group where these pick the context, else one for each processor.  Then the numbers between
+the largest that falls short and the smallest that does not are halved, until these are neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.config import Case, load
+from experiments.explain import Run, rates_of, run_of, sweep_table
+from experiments.runner import Outcome, run_all
+from models.flushers.parallel import ParallelSpec
+from models.machine import build
+from models.scenario import Scenario
+
+AXIS: Final = "contexts"
+SHORT_OF_BEST: Final = 0.05
+"""Who is no further from the best is as good."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What was run, by number of contexts: *outcomes* have it as their point."""
+
+    title: str
+    outcomes: list[Outcome]
+    scenarios: dict[str, Scenario]
+
+    @property
+    def runs(self) -> list[Run]:
+        """What the outcomes say of their runs."""
+        return [run_of(asdict(outcome)) for outcome in self.outcomes]
+
+    def text(self) -> str:
+        """The table of the runs, and the answer."""
+        runs = self.runs
+        unit, rates = rates_of(runs)
+        rate_of = dict(zip((run.point for run in runs), rates, strict=True))
+        wanted, best = _wanted(runs), max(rate_of, key=rate_of.__getitem__)
+        answer = f"{wanted} context{' is' if wanted == 1 else 's are'} enough: {rate_of[wanted]:,.0f} {unit}"
+        if wanted != best:
+            answer += f", within {100 * SHORT_OF_BEST:.0f} % of the {rate_of[best]:,.0f} with {best}"
+        return "\n\n".join([self.title, sweep_table(AXIS, runs), answer])
+
+    def document(self) -> dict[str, Any]:
+        """The same for machines."""
+        runs = self.runs
+        unit, rates = rates_of(runs)
+        return {
+            "title": self.title,
+            "contexts": _wanted(runs),
+            "unit": unit,
+            "rates": {str(run.point): rate for run, rate in zip(runs, rates, strict=True)},
+        }
+
+
+def advise(
+    config: Path, overrides: Sequence[str], variant: str | None, quick: bool, seed: int, progress: bool
+) -> Advice:
+    """Run that *variant* of *config* with ever more contexts; a *quick* one is smaller, as it says itself.
+
+    Raises:
+        BadInput: all that is wrong with it, or it does not say which run is meant.
+    """
+    whole = load(config, overrides)
+    given = whole.only_case(variant)
+    number = whole.cases.index(given)
+    more = [*overrides, *(given.quick if quick else ())]
+    by = _by(given)
+
+    def case_of(contexts: int) -> Case:
+        flusher = (f"kernel.flusher.{key}={value}" for key, value in _flusher(by, contexts).items())
+        return replace(load(config, [*more, *flusher]).cases[number], point=contexts)
+
+    most = _most(case_of(1))
+    cases: dict[int, Case] = {}
+    outcomes: dict[int, Outcome] = {}
+    asked = [*(1 << power for power in range((most - 1).bit_length())), most]
+    while asked:
+        cases.update({contexts: case_of(contexts) for contexts in asked})
+        ran = run_all([(cases[contexts], 0) for contexts in asked], seed, progress)
+        outcomes.update(zip(asked, ran, strict=True))
+        asked = _next([run_of(asdict(outcomes[contexts])) for contexts in sorted(outcomes)])
+    return Advice(
+        f"{whole.title}: {given.label}",
+        [outcomes[contexts] for contexts in sorted(outcomes)],
+        {cases[contexts].label: cases[contexts].scenario for contexts in sorted(cases)},
+    )
+
+
+def _by(case: Case) -> str:
+    """What picks the context of an inode."""
+    flusher = case.scenario.kernel.flusher
+    return flusher.by if isinstance(flusher, ParallelSpec) else "allocation_group"
+
+
+def _flusher(by: str, contexts: int) -> dict[str, Any]:
+    return {"kind": "parallel", "by": by, "contexts": contexts}
+
+
+def _most(case: Case) -> int:
+    """More contexts than these never have anything to do."""
+    machine = build(case.scenario, 0)
+    if _by(case) == "allocation_group":
+        return max(sb.bdi.groups for sb in machine.mounts.values())
+    return machine.processors.count
+
+
+def _wanted(runs: Sequence[Run]) -> int:
+    """The fewest contexts that are as good as the best."""
+    _, rates = rates_of(runs)
+    enough = (1 - SHORT_OF_BEST) * max(rates)
+    return int(min(run.point for run, rate in zip(runs, rates, strict=True) if rate >= enough))
+
+
+def _next(runs: Sequence[Run]) -> list[int]:
+    """Which number of contexts to look at, between the most that fall short and the fewest that do not."""
+    wanted = _wanted(runs)
+    below = max((run.point for run in runs if run.point < wanted), default=wanted)
+    return [(below + wanted) // 2] if wanted - below > 1 else []
