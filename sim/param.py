@@ -63,7 +63,7 @@ def measured(value: Any, source: str) -> Given:
 
 
 def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
-    """Fitted to the *targets*, rows of published.csv, by the named command."""
+    """Fitted to the *targets*, rows of published.csv, by the named command; or set from *source*."""
     return Given(value, Origin.CALIBRATED, source, targets=targets)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sim.param import assumed, specified
+from sim.param import assumed, calibrated, specified
 from sim.units import GIB, KIB, MIB, MS, US
 
 SATA_SSD_2013: Final[dict[str, Any]] = {
@@ -35,11 +35,20 @@ SATA_DISK_2010: Final[dict[str, Any]] = {
     "link": specified(300_000_000, "SATA 3 Gbit/s less 8b/10b"),
 }
 
+
+def _lba_bytes(gigabytes: int) -> int:
+    """What a drive sold as one of so many GB holds: IDEMA's LBA1-03, in blocks of 512 B."""
+    return (97_696_368 + 1_953_504 * (gigabytes - 50)) * 512
+
+
 PM9A3: Final[dict[str, Any]] = {
     "kind": specified("ssd", "report W25: PM9A3"),
     "link": assumed(6_500_000_000, "PCIe 4 x4 [R]: about 7 GB/s", 5_000_000_000, 7_000_000_000),
-    "command_time": assumed(
-        1 * US, "mechanisms.md 8.1: 546 k writes/s of 4 KiB at QD 32, as measured in W25", 500, 2 * US
+    "size": assumed(_lba_bytes(3_840), "a usual one", _lba_bytes(960), _lba_bytes(15_360)),
+    "command_time": calibrated(
+        1_200,
+        "mechanisms.md 8.1: 4 KiB at QD 32 as measured in W25, 546 k a second, less the link's time",
+        (),
     ),
     "latency": assumed(12 * US, "an NVMe write into DRAM with power-loss protection", 8 * US, 20 * US),
     "cache": assumed(512 * MIB, "a part of the drive's DRAM", 64 * MIB, 2 * GIB),
@@ -56,10 +65,11 @@ PM9A3: Final[dict[str, Any]] = {
 BM1743: Final[dict[str, Any]] = {
     **PM9A3,
     "kind": specified("ssd", "report W25: BM1743"),
+    "size": specified(_lba_bytes(61_440), "mechanisms.md 8.1 [S]: 61.44 TB"),
     "flash_page": specified(16 * KIB, "mechanisms.md 8.1 [S]: 16 KiB units; programmed one by one here"),
     "units": assumed(256, "mechanisms.md 8.2 [R]: QLC, 2-3 ms a page, 2.0 GB/s in all", 128, 512),
-    "program_time": assumed(
-        2_180 * US, "256 x 16 KiB in 2.18 ms is the 117 k units/s measured in W25", MS, 3 * MS
+    "program_time": calibrated(
+        2_180 * US, "mechanisms.md 8.1: 4 KiB as measured in W25, 117 k a second, each a unit of 16 KiB", ()
     ),
     "indirection_unit": specified(16 * KIB, "mechanisms.md 8.1 [S]: IU of 16 KiB"),
 }

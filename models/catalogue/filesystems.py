@@ -96,7 +96,7 @@ N10_XFS: Final = XfsSpec.model_validate(
         },
     }
 )
-W25_XFS: Final = XfsSpec.model_validate(
+W25_XFS_BM1743: Final = XfsSpec.model_validate(
     {
         "kind": specified("xfs", "report W25"),
         "size": specified(128 * 117_188_604 * 4096, "mechanisms.md 6.5 [S]: the mkfs output of the thread"),
@@ -111,6 +111,17 @@ W25_XFS: Final = XfsSpec.model_validate(
             "iclog_bytes": specified(32 * KIB, "mount default (logbsize)"),
             "checkpoint_bytes": specified(2038 * MIB // 8, "fs/xfs/xfs_log_priv.h: XLOG_CIL_SPACE_LIMIT [R]"),
         },
+    }
+)
+W25_XFS: Final = XfsSpec.model_validate(
+    {
+        **W25_XFS_BM1743.inputs(),
+        "size": assumed(
+            3_840 * 10**9,
+            "the same on the PM9A3, whose mkfs output is not shown",
+            960 * 10**9,
+            15_360 * 10**9,
+        ),
     }
 )
 LOOP_XFS: Final = XfsSpec.model_validate(
@@ -164,6 +175,7 @@ FILESYSTEMS: Final[dict[str, FilesystemSpec]] = {
     "p13-xfs": P13_XFS,
     "n10-xfs": N10_XFS,
     "w25-xfs": W25_XFS,
+    "w25-xfs-bm1743": W25_XFS_BM1743,
     "loop-xfs": LOOP_XFS,
     "loop-ext4": LOOP_EXT4,
     "desk-xfs": DESK_XFS,

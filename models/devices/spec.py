@@ -35,9 +35,9 @@ AnyDevice = Annotated[DeviceSpec, variant_field("devices")]
 class SsdSpec(DeviceSpec):
     """A flash drive.
 
-    ``command_time`` occupies the link, ``latency`` does not; ``units`` are the planes that program at
-    once (channels x dies x planes), each ``flash_page`` bytes in ``program_time``;
-    ``indirection_unit``: what one entry of the map covers, if a write can be smaller;
+    ``size``: what it holds, unless that does not matter; ``command_time`` occupies the link, ``latency`` does
+    not; ``units`` are the planes that program at once (channels x dies x planes), each ``flash_page`` bytes
+    in ``program_time``; ``indirection_unit``: what one entry of the map covers, if a write can be smaller;
     ``protected``: the cache survives a power cut, so a flush needs no programming.
     """
 
@@ -51,6 +51,12 @@ class SsdSpec(DeviceSpec):
     program_time: Ns
     protected: bool
     indirection_unit: Bytes | None = None
+    size: Bytes | None = None
+
+    @property
+    def capacity(self) -> int | None:
+        """See `DeviceSpec.capacity`."""
+        return self.size
 
     @model_validator(mode="after")
     def _check(self) -> SsdSpec:

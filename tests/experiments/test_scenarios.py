@@ -231,3 +231,28 @@ programs.short = {{ command = "{FIO} --directory=/b", memory = "300 MiB", start 
     assert seen == [1_024, 724, 1_023]  # the inode that the program left is cached
     with pytest.raises(BadInput, match="they take 1073741824 B of memory, which leaves 0 B"):
         parse(text.replace("300 MiB", "1 GiB"), "x.toml")
+
+
+@pytest.mark.parametrize(
+    ("drive", "like", "refused"),
+    [
+        ("", "w25-xfs", False),
+        ("-bm1743", "w25-xfs-bm1743", False),
+        ("", "w25-xfs-bm1743", True),
+    ],
+    ids=["PM9A3", "BM1743", "the larger one's on the smaller"],
+)
+def test_a_filesystem_has_to_fit_on_its_drive(drive: str, like: str, refused: bool) -> None:
+    """The 61 TB of the report's mkfs output do not on a PM9A3."""
+    text = f"""title = "t"
+[scenario]
+machine.like = "w25-server{drive}"
+kernel.like = "6.17"
+filesystem.like = "{like}"
+workload.command = "{FIO}"
+"""
+    if not refused:
+        assert parse(text, "x.toml").cases
+        return
+    with pytest.raises(BadInput, match="the device holds 3840755982336 B; make it smaller"):
+        parse(text, "x.toml")
