@@ -113,11 +113,13 @@ class DelallocFilesystem(Filesystem):
         for file in self._files:
             counted, dirty = file.conversions.inode.dirty_pages, file.dirty
             require(counted == dirty, f"{name}: the dirty pages of a file are counted: {counted}, {dirty}")
-        tables = chain(self._free_tables(), (file.extent_table()[:, 1:] for file in self._files))
         most = (1 << 63) // (1 << self._blocks.bit_length()) - 1  # in one number: first block, and size
-        extents = np.concatenate(
-            [table[:, 0] * (most + 1) + np.minimum(table[:, 1], most) for table in tables]
-        )
+        free = [_in_one_number(table, most) for table in self._free_tables()]
+        extents = np.empty(sum(map(len, free)) + sum(self.extents_per_file()), np.int64)
+        filled = 0
+        for of in chain(free, (_in_one_number(file.extent_table()[:, 1:], most) for file in self._files)):
+            extents[filled : filled + len(of)] = of
+            filled += len(of)
         extents.sort()
         for at in range(0, len(extents), _AT_ONCE):
             starts, sizes = divmod(extents[at : at + _AT_ONCE + 1], most + 1)
@@ -391,3 +393,8 @@ class _Landing:
     def end(self, pages: int) -> None:
         """*pages* of them are clean."""
         self._flight.end(self._inode.wb, pages)
+
+
+def _in_one_number(extents: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """First blocks and sizes (n x 2) as numbers that sort by first block; of a size, up to *most* count."""
+    return extents[:, 0] * (most + 1) + np.minimum(extents[:, 1], most)
