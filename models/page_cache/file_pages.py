@@ -5,12 +5,16 @@ Stands for the page cache's dirty tags and the in-core extent list (xfs_iext) to
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import mmap
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.page_cache.pages import DIRTY_BIT, HELD, HOLE, Pages, count_extents, fill_extents, last_used
+
+_SMALL: Final = 1 << 20
+"""Bytes up to which an array may take all its memory at once."""
 
 
 class FileExtent(NamedTuple):
@@ -33,7 +37,7 @@ class FilePages:
     def __init__(self, pages: int, base: int) -> None:
         self.base = base
         self.end = pages
-        self.pages = Pages(np.zeros(pages, np.uint8), np.empty(pages, np.int32), np.zeros(1, np.int64))
+        self.pages = Pages(_room(pages, np.uint8), _room(pages, np.int32), np.zeros(1, np.int64))
 
     def make_room(self, pages: int, end: int) -> None:
         """Have room for *pages* pages at least, so that the file may be written to up to page *end*."""
@@ -43,7 +47,7 @@ class FilePages:
         if pages > have:
             room = max(pages, 2 * have)
             self.end = max(self.end, end * room // pages)
-            more = np.zeros(room, np.uint8), np.empty(room, blocks.dtype)
+            more = _room(room, np.uint8), _room(room, blocks.dtype)
             used = last_used(self.pages) + 1  # the rest takes no memory yet
             more[0][:used], more[1][:used] = states[:used], blocks[:used]
             self.pages = Pages(*more, size)
@@ -106,3 +110,14 @@ class FilePages:
     def extents(self) -> list[FileExtent]:
         """`extent_table` as tuples."""
         return [FileExtent(*row) for row in self.extent_table().tolist()]
+
+
+def _room(pages: int, dtype: Any) -> NDArray[Any]:
+    """So many zeros; where they are many, each part takes memory once it is written to.
+
+    What malloc gives was often written to before, and is there.
+    """
+    size = pages * np.dtype(dtype).itemsize
+    if size <= _SMALL:
+        return np.zeros(pages, dtype)
+    return np.frombuffer(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), dtype)
