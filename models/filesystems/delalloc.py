@@ -16,6 +16,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
+from models.filesystems.block_law import check_blocks
 from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
 from models.filesystems.dice import Dice
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
@@ -52,8 +53,6 @@ from sim.units import PAGE_SECTORS
 _BIOS: Final = 1_024
 _SLEPT: Final = {"lock ILOCK": FOR_FILE, "lock AGF": FOR_GROUP}
 """What a walk sleeps for."""
-_AT_ONCE: Final = 1 << 20
-"""How many extents a check looks at together."""
 _LARGEST_FOLIO: Final = 512
 """2 MiB: what a processor maps at once (pages)."""
 
@@ -113,22 +112,12 @@ class DelallocFilesystem(Filesystem):
         for file in self._files:
             counted, dirty = file.conversions.inode.dirty_pages, file.dirty
             require(counted == dirty, f"{name}: the dirty pages of a file are counted: {counted}, {dirty}")
-        most = (1 << 63) // (1 << self._blocks.bit_length()) - 1  # in one number: first block, and size
-        free = [_in_one_number(table, most) for table in self._free_tables()]
-        extents = np.empty(sum(map(len, free)) + sum(self.extents_per_file()), np.int64)
-        filled = 0
-        for of in chain(free, (_in_one_number(file.extent_table()[:, 1:], most) for file in self._files)):
-            extents[filled : filled + len(of)] = of
-            filled += len(of)
-        extents.sort()
-        for at in range(0, len(extents), _AT_ONCE):
-            starts, sizes = divmod(extents[at : at + _AT_ONCE + 1], most + 1)
-            twice = starts[1:][starts[1:] < (starts + sizes)[:-1]]
-            require(not len(twice), f"{name}: no block is in two files, or in one and free: {twice[:3]}")
-            require(
-                bool(starts[0] >= 0 and starts[-1] + sizes[-1] <= self._blocks),
-                f"{name}: its blocks are the {self._blocks} that it has",
-            )
+        bases = sorted(file.base for file in self._files)
+        check_blocks(name, self._blocks, self._extent_tables, bases[len(bases) // 2] if bases else 0)
+
+    def _extent_tables(self) -> Iterable[NDArray[np.int64]]:
+        """What is free, or in files, as `check_blocks` takes it."""
+        return chain(self._free_tables(), (file.extent_table()[:, 1:] for file in self._files))
 
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""
@@ -393,8 +382,3 @@ class _Landing:
     def end(self, pages: int) -> None:
         """*pages* of them are clean."""
         self._flight.end(self._inode.wb, pages)
-
-
-def _in_one_number(extents: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """First blocks and sizes (n x 2) as numbers that sort by first block; of a size, up to *most* count."""
-    return extents[:, 0] * (most + 1) + np.minimum(extents[:, 1], most)
