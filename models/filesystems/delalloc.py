@@ -8,8 +8,7 @@ maps what the walk could not.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Sequence
-from itertools import chain
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -115,9 +114,11 @@ class DelallocFilesystem(Filesystem):
         bases = sorted(file.base for file in self._files)
         check_blocks(name, self._blocks, self._extent_tables, bases[len(bases) // 2] if bases else 0)
 
-    def _extent_tables(self) -> Iterable[NDArray[np.int64]]:
+    def _extent_tables(self) -> Iterator[NDArray[np.int64]]:
         """What is free, or in files, as `check_blocks` takes it."""
-        return chain(self._free_tables(), (file.extent_table()[:, 1:] for file in self._files))
+        yield from self._free_tables()
+        for file in self._files:  # one after the other: mypyc makes a list of a generator expression
+            yield file.extent_table()[:, 1:]
 
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""

@@ -7,7 +7,7 @@ the stripe's width, extent size hints, quota, reads.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -152,8 +152,9 @@ class Xfs(DelallocFilesystem):
         """See `Filesystem.create`."""
         return self._names.create(thread, directory, lead_ns, factor, then_ns)
 
-    def _free_tables(self) -> Iterable[NDArray[np.int64]]:
-        return (group.free.table() + np.array([group.first_block, 0]) for group in self.groups)
+    def _free_tables(self) -> Iterator[NDArray[np.int64]]:
+        for group in self.groups:
+            yield group.free.table() + np.array([group.first_block, 0])
 
     def group_of(self, inode: XfsInode) -> int:
         """See `Filesystem.group_of`."""
