@@ -1,8 +1,9 @@
 """`wbsim advise`: the smallest number of writeback contexts that is as good as the best.
 
-The same run with 1, 2, 4 ... contexts of each device, up to as many as could have anything to do: one for
-each allocation group where these pick the context, else one for each processor.  Then the numbers between
-the largest that falls short and the smallest that does not are halved, until these are neighbours.
+The same run with 1, 2, 4 ... contexts of each device, up to one for each allocation group where these pick
+the context, else one for each processor.  Then what lies between the smallest that is good enough and the
+largest below it is halved, until these are neighbours.  What counts is when the programs end, as for fio:
+what they leave in memory then is written.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from experiments.config import Case, load
 from experiments.explain import Run, rates_of, run_of, sweep_table
+from experiments.problems import bad
 from experiments.runner import Outcome, run_all
 from models.flushers.parallel import ParallelSpec
 from models.machine import build
@@ -49,7 +51,7 @@ class Advice:
         return "\n\n".join([self.title, sweep_table(AXIS, runs), answer])
 
     def document(self) -> dict[str, Any]:
-        """The same for machines."""
+        """The answer, and what each number of contexts achieved."""
         runs = self.runs
         unit, rates = rates_of(runs)
         return {
@@ -70,13 +72,16 @@ def advise(
     """
     whole = load(config, overrides)
     given = whole.only_case(variant)
-    number = whole.cases.index(given)
-    more = [*overrides, *(given.quick if quick else ())]
-    by = _by(given)
+    label = given.label
+    if quick:
+        if not given.quick:
+            raise bad("--quick", f"{label} names no smaller run; give it quick = [...] in {config}")
+        given = load(config, [*given.quick, *overrides]).cases[whole.cases.index(given)]
 
     def case_of(contexts: int) -> Case:
-        flusher = (f"kernel.flusher.{key}={value}" for key, value in _flusher(by, contexts).items())
-        return replace(load(config, [*more, *flusher]).cases[number], point=contexts)
+        flusher = ParallelSpec(by=_by(given), contexts=contexts)
+        kernel = given.scenario.kernel.model_copy(update={"flusher": flusher})
+        return replace(given, point=contexts, scenario=given.scenario.model_copy(update={"kernel": kernel}))
 
     most = _most(case_of(1))
     cases: dict[int, Case] = {}
@@ -88,28 +93,31 @@ def advise(
         outcomes.update(zip(asked, ran, strict=True))
         asked = _next([run_of(asdict(outcomes[contexts])) for contexts in sorted(outcomes)])
     return Advice(
-        f"{whole.title}: {given.label}",
+        f"{whole.title}: {label}",
         [outcomes[contexts] for contexts in sorted(outcomes)],
         {cases[contexts].label: cases[contexts].scenario for contexts in sorted(cases)},
     )
 
 
-def _by(case: Case) -> str:
+def _by(case: Case) -> Literal["allocation_group", "hash", "processor"]:
     """What picks the context of an inode."""
     flusher = case.scenario.kernel.flusher
     return flusher.by if isinstance(flusher, ParallelSpec) else "allocation_group"
 
 
-def _flusher(by: str, contexts: int) -> dict[str, Any]:
-    return {"kind": "parallel", "by": by, "contexts": contexts}
-
-
 def _most(case: Case) -> int:
-    """More contexts than these never have anything to do."""
+    """How many contexts are tried at most."""
     machine = build(case.scenario, 0)
-    if _by(case) == "allocation_group":
-        return max(sb.bdi.groups for sb in machine.mounts.values())
-    return machine.processors.count
+    if _by(case) != "allocation_group":
+        return machine.processors.count
+    groups = int(max(sb.bdi.groups for sb in machine.mounts.values()))
+    if groups == 1:
+        raise bad(
+            "kernel.flusher",
+            "all inodes are of one allocation group, and so of one context;"
+            ' give { kind = "parallel", by = "hash" }',
+        )
+    return groups
 
 
 def _wanted(runs: Sequence[Run]) -> int:

@@ -95,9 +95,8 @@ class Experiment:
         cases = [case for case in self.cases if variant in (None, case.label, case.variant)]
         if len(cases) != 1:
             names = ", ".join(case.label for case in self.cases)
-            raise bad(
-                "--variant", f"{variant or 'is missing: it'} names {len(cases)} runs; use one of {names}"
-            )
+            what = "is missing" if variant is None else f"{variant} names {len(cases)} runs"
+            raise bad("--variant", f"{what}; use one of {names}")
         return cases[0]
 
 

@@ -103,7 +103,9 @@ def explanation(result: Result) -> str:
 
 
 def document(result: Result) -> dict[str, Any]:
-    """The same for machines: times in ns, what was used as shares of the run, the most used first."""
+    """What `explanation` is made of, for machines: times in ns, but the programs' in s; what was used as
+    shares of the run, the most used first.
+    """
     return {
         "title": result.title,
         "axis": result.axis,
@@ -111,6 +113,7 @@ def document(result: Result) -> dict[str, Any]:
             {
                 "label": run.label,
                 "length_ns": run.length_ns,
+                "wall_time": run.wall_time,
                 "uses": {of.name: of.share for of in most_used(run.uses)},
                 "point": run.point,
                 "threads": {
@@ -151,12 +154,12 @@ def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
 
 
 def sweep_table(axis: str, runs: Sequence[Run]) -> str:
-    """What each run achieved until its last program ended, and what held it back."""
+    """What each run achieved until its last program ended, and what held it back, with all that followed."""
     unit, rates = rates_of(runs)
-    rows = []
+    rows, best = [], max(rates) or 1
     for run, rate in zip(runs, rates, strict=True):
         first = most_used(run.uses)[0]
-        shares = f"{100 * first.share:.1f}", f"{100 * rate / max(rates):.1f}"
+        shares = f"{100 * first.share:.1f}", f"{100 * rate / best:.1f}"
         rows.append(
             (str(run.point), first.name, shares[0], f"{run.wall_time:.2f}", f"{rate:,.1f}", shares[1])
         )

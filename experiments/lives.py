@@ -81,8 +81,8 @@ def _busiest(uses: Mapping[str, float]) -> dict[str, float]:
 
 
 def kind_of(name: str) -> str:
-    """Its name without its number, which is at the end or, of a device's contexts, in the middle."""
-    return re.sub(r"-\d+(?=/)|[ -]?\d+$", "", name)
+    """Its name without its number, which is at the end or, of a device's contexts, behind a colon."""
+    return re.sub(r":\d+(?=/)|[ -]?\d+$", "", name)
 
 
 def busy_ns(life: Mapping[str, float]) -> float:
@@ -91,8 +91,8 @@ def busy_ns(life: Mapping[str, float]) -> float:
 
 
 class Kind(NamedTuple):
-    """Threads that differ in their numbers only: how many did anything, the mean of their lives (ns), and how
-    many there are.
+    """Threads that differ in their numbers only: how many did anything, the mean of their lives (ns; that of
+    all, if none did), and how many there are.
     """
 
     name: str
@@ -102,15 +102,16 @@ class Kind(NamedTuple):
 
 
 def kinds_of(lives: Lives) -> list[Kind]:
-    """The threads of a run, those of a kind together; of a kind that never did anything, all."""
+    """The threads of a run, those of a kind together."""
     groups: dict[str, list[dict[str, int]]] = {}
     for name, life in lives.items():
         groups.setdefault(kind_of(name), []).append(life)
     nothing_ns = SEEN * max(sum(life.values()) for life in lives.values())
     kinds = []
     for name, of in groups.items():
-        active = [life for life in of if busy_ns(life) > nothing_ns] or of
-        causes = dict.fromkeys(cause for life in active for cause in life)
-        mean = {cause: sum(life.get(cause, 0) for life in active) / len(active) for cause in causes}
+        active = [life for life in of if busy_ns(life) > nothing_ns]
+        shown = active or of
+        causes = dict.fromkeys(cause for life in shown for cause in life)
+        mean = {cause: sum(life.get(cause, 0) for life in shown) / len(shown) for cause in causes}
         kinds.append(Kind(name, len(active), mean, len(of)))
     return kinds

@@ -53,7 +53,8 @@ def lives_picture(result: Result) -> Figure:
     panels = []
     for variant, runs in variants:
         of = f" of {variant}" if len(variants) > 1 else ""
-        names = [name for name in seen_names(runs) if any(_did_much(name, run) for run in runs)]
+        seen = seen_names(runs)
+        names = [name for name in seen if any(_did_much(name, run) for run in runs)] or seen
         panels += [_panel_along(f"{name}{of}, by {result.axis}", name, runs) for name in names]
     return _figure(result.title, panels)
 
@@ -84,23 +85,23 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    bars = [bar for panel in of for bar in panel.bars if bar.kind]
-    causes = in_order({cause for bar in bars if bar.kind for cause in seen_causes(bar.run, [bar.kind])})
+    drawn = [(bar.run, bar.kind) for panel in of for bar in panel.bars if bar.kind is not None]
+    causes = in_order({cause for run, kind in drawn for cause in seen_causes(run, [kind])})
     colours = _colours([cause for cause in causes if cause not in AWAY])
     ratios = [len(panel.bars) + 1 for panel in of]
     figure = Figure(figsize=(9.6, 0.34 * sum(ratios) + 0.9 + 0.22 * len(colours) / 4), layout="constrained")
     axes = figure.subplots(len(of), 1, squeeze=False, height_ratios=ratios)[:, 0]
-    for panel, drawn in zip(of, axes, strict=True):
+    for panel, on in zip(of, axes, strict=True):
         for place, bar in enumerate(panel.bars):
             if bar.kind is not None:
-                _draw(drawn, place, bar.kind, bar.run.length_ns, colours)
-        drawn.set(
+                _draw(on, place, bar.kind, bar.run.length_ns, colours)
+        on.set(
             xlim=(0, 100), ylim=(len(panel.bars) - 0.5, -0.5),
             yticks=range(len(panel.bars)), yticklabels=[bar.label for bar in panel.bars],
         )  # fmt: skip
-        drawn.tick_params(length=0, labelsize=9)
-        drawn.spines[["top", "right", "left"]].set_visible(False)
-        drawn.set_title(panel.title, fontsize=9, loc="left")
+        on.tick_params(length=0, labelsize=9)
+        on.spines[["top", "right", "left"]].set_visible(False)
+        on.set_title(panel.title, fontsize=9, loc="left")
     axes[-1].set_xlabel("% of the run", fontsize=9)
     handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)

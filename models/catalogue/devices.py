@@ -44,7 +44,9 @@ def _lba_bytes(gigabytes: int) -> int:
 PM9A3: Final[dict[str, Any]] = {
     "kind": specified("ssd", "report W25: PM9A3"),
     "link": assumed(6_500_000_000, "PCIe 4 x4 [R]: about 7 GB/s", 5_000_000_000, 7_000_000_000),
-    "size": assumed(_lba_bytes(3_840), "a usual one", _lba_bytes(960), _lba_bytes(15_360)),
+    "size": assumed(
+        _lba_bytes(3_840), "3.84 TB, a usual one; the report gives none", _lba_bytes(960), _lba_bytes(15_360)
+    ),
     "command_time": calibrated(
         1_200,
         "mechanisms.md 8.1: 4 KiB at QD 32 as measured in W25, 546 k a second, less the link's time",

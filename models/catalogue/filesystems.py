@@ -118,7 +118,7 @@ W25_XFS: Final = XfsSpec.model_validate(
         **W25_XFS_BM1743.inputs(),
         "size": assumed(
             3_840 * 10**9,
-            "the same on the PM9A3, whose mkfs output is not shown",
+            "a PM9A3 of 3.84 TB, whose mkfs output is not shown; all else as on the BM1743",
             960 * 10**9,
             15_360 * 10**9,
         ),

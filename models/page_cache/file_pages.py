@@ -56,7 +56,9 @@ class FilePages:
         """Widen the block numbers if these *blocks* need it; returns their start from the base."""
         first = first_block - self.base
         if self.pages.blocks.dtype != np.int64 and max(-first, first + blocks) >= 1 << 31:
-            self.pages = self.pages._replace(blocks=self.pages.blocks.astype(np.int64))
+            wide, used = _room(len(self.pages.blocks), np.int64), last_used(self.pages) + 1
+            wide[:used] = self.pages.blocks[:used]
+            self.pages = self.pages._replace(blocks=wide)
         return first
 
     @property
@@ -77,7 +79,7 @@ class FilePages:
     def trim(self) -> list[tuple[int, int]]:
         """Unmap what lies behind the file's end; the runs of blocks that are free again."""
         tail = self._extent_table(self.size)
-        self.pages.states[self.size :] = HOLE
+        self.pages.states[self.size : last_used(self.pages) + 1] = HOLE
         return [(block, count) for _, block, count in tail.tolist()]
 
     def give_up_held(self) -> list[tuple[int, int]]:

@@ -108,7 +108,7 @@ class ContextFlushers(Flushers):
         """See `Flushers.register`."""
         contexts = self._contexts(bdi)
         for number in range(contexts):
-            name = bdi.name if contexts == 1 else f"{bdi.name}-{number}"
+            name = bdi.name if contexts == 1 else f"{bdi.name}:{number}"
             site = bdi.site.of(name)
             wb = WritebackContext(name, site.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)

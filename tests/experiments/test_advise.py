@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,6 +16,8 @@ from experiments.cli import main
 from experiments.config import Case, load, parse
 from experiments.problems import BadInput
 from experiments.runner import Outcome, run_case
+from models.scenario import Scenario
+from sim.units import MIB
 from tests.harness import FIO
 
 TEXT = f"""\
@@ -33,6 +36,13 @@ quick = ['workload.filesize="1 MiB"']
 """  # noqa: E501
 
 
+class Looked(NamedTuple):
+    """Which numbers of contexts were looked at, in turn; how long a run takes, from one context on."""
+
+    numbers: list[int]
+    times: list[float]
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Two variants on a filesystem of five groups."""
@@ -42,19 +52,17 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[int], list[float]]]:
-    """What was asked for, call by call, if a run takes as long as its number of contexts says: the second
-    list, from one context on.
-    """
-    calls: list[tuple[list[int], list[float]]] = [([], [])]
+def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> Looked:
+    """Runs are not simulated."""
+    of = Looked([], [])
     done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
 
     def fake(jobs: Sequence[tuple[Case, int]], seed: int, progress: bool) -> list[Outcome]:
-        calls[0][0].extend(case.point for case, _ in jobs)
-        return [replace(done, point=case.point, wall_time=calls[0][1][case.point - 1]) for case, _ in jobs]
+        of.numbers.extend(case.point for case, _ in jobs)
+        return [replace(done, point=case.point, wall_time=of.times[case.point - 1]) for case, _ in jobs]
 
     monkeypatch.setattr(experiments.advise, "run_all", fake)
-    return calls
+    return of
 
 
 def advice_of(config: Path, variant: str) -> Advice:
@@ -76,47 +84,48 @@ def advice_of(config: Path, variant: str) -> Advice:
 )
 def test_the_fewest_that_are_as_good_as_the_best(
     config: Path,
-    looked_at: list[tuple[list[int], list[float]]],
+    looked_at: Looked,
     times: list[float],
     looks: list[int],
     wanted: int,
 ) -> None:
     """Powers of two up to the number of groups; then between too few and enough."""
-    looked_at[0][1].extend(times)
+    looked_at.times.extend(times)
     advice = advice_of(config, "one")
-    assert looked_at[0][0] == looks
+    assert looked_at.numbers == looks
     assert advice.document()["contexts"] == wanted
     assert [outcome.point for outcome in advice.outcomes] == sorted(looks)
 
 
-def test_what_is_said(config: Path, looked_at: list[tuple[list[int], list[float]]]) -> None:
+def test_what_is_said(config: Path, looked_at: Looked) -> None:
     """How many, how fast, and against what; of contexts by hash, there are as many as processors."""
-    looked_at[0][1].extend([4, 2, 2, 1.04, 1.02, 1])
+    looked_at.times.extend([4, 2, 2, 1.04, 1.02, 1])
     advice = advice_of(config, "hashed")
-    assert looked_at[0][0] == [1, 2, 4, 6, 3]
+    assert looked_at.numbers == [1, 2, 4, 6, 3]
     assert advice.text().splitlines()[0] == "two directories: hashed"
     assert advice.text().splitlines()[-1] == "4 contexts are enough: 15 MiB/s, within 5 % of the 16 with 6"
     assert [(row["by"], row["contexts"]) for row in map(flusher_of, advice.scenarios.values())] == [
         ("hash", n) for n in (1, 2, 3, 4, 6)
     ]  # fmt: skip
     assert list(advice.scenarios) == [f"hashed-{n}" for n in (1, 2, 3, 4, 6)]
-    looked_at[0][1][:] = [1] * 6
+    looked_at.times[:] = [1] * 6
     advice = advice_of(config, "one")
     assert advice.text().splitlines()[-1] == "1 context is enough: 16 MiB/s"
     assert {flusher_of(scenario)["by"] for scenario in advice.scenarios.values()} == {"allocation_group"}
 
 
-def flusher_of(scenario: object) -> dict[str, object]:
+def flusher_of(scenario: Scenario) -> dict[str, Any]:
     """As it was configured."""
-    of: dict[str, object] = scenario.kernel.flusher.model_dump(mode="json")  # type: ignore[attr-defined]
-    return of
+    return scenario.kernel.flusher.model_dump(mode="json")
 
 
 def test_which_run_is_meant(config: Path) -> None:
-    """Of several variants, the one that is named; of a sweep, the point."""
+    """Of several variants, the one that is named; of a sweep, the point, whose contexts are not those that
+    are tried.
+    """
     sweep = '[sweep]\nname = "n"\npoints = [{ value = 1 }, { value = 2, filesystem.agcount = 2 }]\n'
     assert parse(TEXT + sweep, "x.toml").only_case("one-2").point == 2
-    with pytest.raises(BadInput, match=r"--variant: is missing: it names 2 runs; use one of one, hashed"):
+    with pytest.raises(BadInput, match=r"--variant: is missing; use one of one, hashed"):
         advise(config, [], None, False, 1, False)
 
 
@@ -133,3 +142,29 @@ def test_a_whole_run_of_the_command(config: Path, tmp_path: Path, capsys: pytest
     told = json.loads(capsys.readouterr().out)
     assert told.keys() == {"title", "contexts", "unit", "rates"}
     assert list(told["rates"]) == ["1", "2", "4", "6"]
+
+
+def test_a_sweep_s_own_contexts_are_not_those_that_are_tried(config: Path, looked_at: Looked) -> None:
+    """And what is given by hand goes over what makes a run quick, which some have not."""
+    looked_at.times.extend([2, 2, 2, 2, 1, 1])
+    flusher = '{ kind = "parallel", by = "processor", contexts = 64 }'
+    config.write_text(TEXT + f'[sweep]\nname = "n"\npoints = [{{ value = 2, kernel.flusher = {flusher} }}]\n')
+    advice = advice_of(config, "one-2")
+    assert [flusher_of(scenario)["contexts"] for scenario in advice.scenarios.values()] == [1, 2, 4, 5, 6]
+    assert {flusher_of(scenario)["by"] for scenario in advice.scenarios.values()} == {"processor"}
+    config.write_text(TEXT)
+    for overrides, mib in (([], 1), (['workload.filesize="3 MiB"'], 3)):
+        quick = advise(config, overrides, "hashed", True, 1, False)
+        (program,) = next(iter(quick.scenarios.values())).programs.values()
+        assert program.workload.total_bytes == 8 * mib * MIB
+    with pytest.raises(BadInput, match=r"--quick: one names no smaller run; give it quick = \[...\] in "):
+        advise(config, [], "one", True, 1, False)
+
+
+def test_one_group_is_one_context(config: Path) -> None:
+    """Which is said, not run."""
+    one = ["filesystem.agcount=1"]
+    with pytest.raises(
+        BadInput, match=r"kernel.flusher: all inodes are of one allocation group, .* \"hash\" }"
+    ):
+        advise(config, one, "one", False, 1, False)

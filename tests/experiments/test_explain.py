@@ -69,13 +69,15 @@ def test_threads_of_a_kind_are_one() -> None:
     nothing is counted apart.
     """
     lives: dict[str, dict[str, int]] = {
-        "p/process 0": {"user": 10_000}, "sda-1/flusher": {"user": 10}, "p/process 12": {"ready": 4_000},
-        "sda-0/flusher": {"user": 5, "waiting idle": 9_995}, "sdb-0/flusher": {"waiting idle": 10_000},
+        "p/process 0": {"user": 10_000}, "sda:1/flusher": {"user": 10}, "p/process 12": {"ready": 4_000},
+        "sda:0/flusher": {"user": 5, "waiting idle": 9_995},
+        "sdb:0/flusher": {"waiting idle": 10_000}, "dm-0/flusher": {"user": 10},
     }  # fmt: skip
     assert kinds_of(lives) == [
         Kind("p/process", 2, {"user": 5_000.0, "ready": 2_000.0}, 2),
         Kind("sda/flusher", 1, {"user": 10.0}, 2),
-        Kind("sdb/flusher", 1, {"waiting idle": 10_000.0}, 1),
+        Kind("sdb/flusher", 0, {"waiting idle": 10_000.0}, 1),
+        Kind("dm-0/flusher", 1, {"user": 10.0}, 1),
     ]
 
 

@@ -32,6 +32,8 @@ def test_a_sweep_has_a_panel_for_each_kind() -> None:
         (0, 15), (0, 60), (1, 80), (1, 20),
     ]  # fmt: skip
     assert [round(bar.get_width()) for bar in process.patches] == [5, 95]
+    little = [run._replace(kinds=[idle]) for run in runs]
+    assert len(lives_picture(Result("A title", "contexts", little)).axes) == 1, "rather than nothing"
     both = lives_picture(Result("A title", "contexts", [*runs, *(run._replace(variant="b") for run in runs)]))
     assert [panel.get_title(loc="left") for panel in both.axes] == [
         "sda/flusher of a, by contexts", "a/process of a, by contexts",

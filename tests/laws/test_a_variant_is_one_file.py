@@ -136,4 +136,4 @@ def test_toys_run(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", RUN, str(tmp_path)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("300 ")
-    assert "'loop0-0/list_lock', 'loop0-1/list_lock', 'loop0/queue_lock'" in run.stdout
+    assert "'loop0/queue_lock', 'loop0:0/list_lock', 'loop0:1/list_lock'" in run.stdout
