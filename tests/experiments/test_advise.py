@@ -120,9 +120,7 @@ def flusher_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def test_which_run_is_meant(config: Path) -> None:
-    """Of several variants, the one that is named; of a sweep, the point, whose contexts are not those that
-    are tried.
-    """
+    """Of several variants, the one that is named; of a sweep, the point."""
     sweep = '[sweep]\nname = "n"\npoints = [{ value = 1 }, { value = 2, filesystem.agcount = 2 }]\n'
     assert parse(TEXT + sweep, "x.toml").only_case("one-2").point == 2
     with pytest.raises(BadInput, match=r"--variant: is missing; use one of one, hashed"):
