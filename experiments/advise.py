@@ -84,18 +84,17 @@ def advise(
         return replace(given, point=contexts, scenario=given.scenario.model_copy(update={"kernel": kernel}))
 
     most = _most(case_of(1))
-    cases: dict[int, Case] = {}
     outcomes: dict[int, Outcome] = {}
     asked = [*(1 << power for power in range((most - 1).bit_length())), most]
     while asked:
-        cases.update({contexts: case_of(contexts) for contexts in asked})
-        ran = run_all([(cases[contexts], 0) for contexts in asked], seed, progress)
+        ran = run_all([(case_of(contexts), 0) for contexts in asked], seed, progress)
         outcomes.update(zip(asked, ran, strict=True))
         asked = _next([run_of(asdict(outcomes[contexts])) for contexts in sorted(outcomes)])
+    looked_at = sorted(outcomes)
     return Advice(
         f"{whole.title}: {label}",
-        [outcomes[contexts] for contexts in sorted(outcomes)],
-        {cases[contexts].label: cases[contexts].scenario for contexts in sorted(cases)},
+        [outcomes[contexts] for contexts in looked_at],
+        {case.label: case.scenario for case in map(case_of, looked_at)},
     )
 
 
