@@ -138,8 +138,13 @@ def run_case(
     machine = build(case.scenario, seed, replication, primitives)
     samples: list[Sample] = []
     disks: dict[str, DiskResult] = {}
+    running = {name for name, program in case.scenario.programs.items() if not program.workload.endless}
 
     def sample(name: str, iteration: Iteration) -> None:
+        if not running:  # a sync(2) follows, beside which endless programs go on
+            return
+        if machine.programs[name].share_done >= 1:
+            running.discard(name)
         disks.update({disk: _disk_result(queue) for disk, queue in machine.queues.items()})
         samples.append(
             Sample(
@@ -226,9 +231,11 @@ def _outcome(
     cpu_s: float,
 ) -> Outcome:
     last = {sample.program: sample for sample in samples}
-    programs = {name: _program_result(case, machine, name, last[name]) for name in machine.programs}
+    programs = {name: _program_result(case, machine, name, last.get(name)) for name in machine.programs}
+    specs = {name: program.workload for name, program in case.scenario.programs.items()}
     mounts = {name: _mount_result(sb.filesystem) for name, sb in machine.mounts.items()}
     wall_s = samples[-1].end_ns / S
+    rates = [sample.files_per_sec for sample in samples if specs[sample.program].total_files]
     return Outcome(
         variant=case.variant,
         point=case.point,
@@ -238,7 +245,7 @@ def _outcome(
         system_cpu_time=sum(program.system_cpu_time for program in programs.values()),
         user_cpu_time=sum(program.user_cpu_time for program in programs.values()),
         files=sum(program.files for program in programs.values()),
-        create_rate=fmean(sample.files_per_sec for sample in samples),
+        create_rate=fmean(rates) if rates else 0.0,
         write_iops=samples[-1].ios / wall_s,
         write_bandwidth=samples[-1].sectors * SECTOR_BYTES / wall_s,
         merges=samples[-1].merges,
@@ -263,13 +270,14 @@ def _mount_result(filesystem: Filesystem) -> MountResult:
     return MountResult(filesystem.log_bytes, held, filesystem.extents_per_file())
 
 
-def _program_result(case: Case, machine: Machine, name: str, last: Sample) -> ProgramResult:
+def _program_result(case: Case, machine: Machine, name: str, last: Sample | None) -> ProgramResult:
     program, spec = machine.programs[name], case.scenario.programs[name]
+    end_ns = machine.env.now if last is None else last.end_ns  # an endless one may have got nowhere
     return ProgramResult(
-        wall_time=(last.end_ns - spec.start) / S,
+        wall_time=(end_ns - spec.start) / S,
         system_cpu_time=program.system_ns / S,
         user_cpu_time=program.user_ns / S,
-        files=last.count,
+        files=0 if last is None else last.count,
         file_bytes=spec.workload.total_bytes,
     )
 

@@ -16,12 +16,14 @@ from models.block.thread import BlockThread
 from models.devices.spec import DeviceSpec
 from models.page_cache.accounting import PageCache
 from models.scenario import ProgramSpec, Scenario
-from models.seams import BlockDevice, Flushers, Site, Thread, Throttle
+from models.seams import BlockDevice, Flushers, Thread, Throttle
 from models.signals import Signals
+from models.site import Site
 from models.spent import OTHER, life_of
 from models.variants import component_of
+from models.vfs.calls import SystemCalls
 from models.vfs.superblock import MountedSuperblock
-from models.vfs.sync import sync
+from models.vfs.sync import Syncs
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Workload
 from models.writeback.loop import Writeback
@@ -69,6 +71,7 @@ class Machine:
     locks: list[SpinLock]
     throttle: Throttle
     flushers: Flushers
+    syncs: Syncs
     queues: dict[str, Queue] = field(default_factory=dict)
     mounts: dict[str, MountedSuperblock] = field(default_factory=dict)
     programs: dict[str, Workload] = field(default_factory=dict)
@@ -88,7 +91,7 @@ class Machine:
         """sync(2) by a thread of its own; *on_end* is told."""
         thread = self.thread("sync")
         thread.task.on_exit = on_end
-        self.env.start(thread.task, sync(thread, list(self.mounts.values()), self.flushers, self.cache))
+        self.env.start(thread.task, self.syncs.sync(thread))
 
     def sync(self) -> simpy.Event:
         """The same for processes of ``env.simpy``: an event that comes when all that is dirty now is on
@@ -173,11 +176,13 @@ class _Builder:
         self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
         self._throttle = self._make_throttle()
         self._flushers = self._make_flushers()
-        self._running = len(scenario.programs)
+        self._calls = self._system_calls()
+        self._running = sum(not program.workload.endless for program in scenario.programs.values())
         self.machine = Machine(
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
             threads=self._threads, thread=self._site.thread,
             give_up_ns=scenario.give_up, locks=self._locks, throttle=self._throttle, flushers=self._flushers,
+            syncs=self._calls.syncs,
             queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
         )  # fmt: skip
         for name, program in scenario.programs.items():
@@ -272,7 +277,7 @@ class _Builder:
 
     def _make_flushers(self) -> Flushers:
         """The flushers, the loop that they and throttled writers share, and the contexts of all disks."""
-        writeback = Writeback(
+        self._writeback = writeback = Writeback(
             env=self._env,
             rules=self._kernel.writeback,
             costs=scaled(self._cpu.paths.writeback, self._cpu.flusher_scale),
@@ -290,14 +295,23 @@ class _Builder:
         self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes)
         return flushers
 
-    def _start(self, name: str, program: ProgramSpec) -> None:
-        """Build a program, which begins at its ``start``."""
+    def _system_calls(self) -> SystemCalls:
+        """What programs call."""
         cpu, env = self._cpu, self._env
         costs = scaled(cpu.paths.write, cpu.writer_scale)
 
         def writer(thread: Thread) -> BufferedWriter:
             return BufferedWriter(env=env, thread=thread, costs=costs, throttle=self._throttle)
 
+        syncs = Syncs(
+            env=env, superblocks=list(self._superblocks.values()), flushers=self._flushers, cache=self._cache,
+            perform=self._writeback.perform,
+        )  # fmt: skip
+        return SystemCalls(self._mount_of, writer, syncs)
+
+    def _start(self, name: str, program: ProgramSpec) -> None:
+        """Build a program, which begins at its ``start``."""
+        cpu, env = self._cpu, self._env
         ranks: set[int] = set()
         with self._ranks_made(ranks):
             self.machine.programs[name] = component_of("workloads", program.workload)(
@@ -305,8 +319,7 @@ class _Builder:
                 spec=program.workload,
                 program_scale=cpu.writer_scale,
                 start_ns=program.start,
-                mount_of=self._mount_of,
-                writer=writer,
+                calls=self._calls,
                 on_end=partial(self._ended, program.memory),
             )
         if program.memory:

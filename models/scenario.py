@@ -156,6 +156,8 @@ class Scenario(Spec):
     def _check(self) -> Scenario:
         if not self.mounts or not self.programs:
             raise ValueError("a scenario needs one mount and one program at least")
+        if all(program.workload.endless for program in self.programs.values()):
+            raise ValueError("programs: none of them ends; give one that does")
         for name, mount in self.mounts.items():
             if mount.disk not in self.machine.disks:
                 known = ", ".join(self.machine.disks)

@@ -9,52 +9,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from models.signals import Signals
+from models.bio import Bio, Write
 from models.spent import Spent
-from sim.engine import Environment, Steps, Task, Wait
-from sim.sync import Completion, Mutex, SpinLock
+from sim.engine import PARK, Environment, Steps, Task, Wait
+from sim.sync import Completion, SpinLock
 
 UNLIMITED_PAGES: Final = (1 << 62) - 1
 """The budget of a sync(2), which goes over whole files (LONG_MAX): a machine word with a bit for a tag."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """Where parts get threads, locks, dice; ``urgent``: the rank of timers and of what ends at an instant."""
-
-    env: Environment
-    urgent: int
-    processors: int
-    signals: Signals
-    thread: Callable[[str], Thread]
-    process: Callable[[str], Thread]
-    spin_lock: Callable[[str], SpinLock]
-    mutex: Callable[[str], Mutex]
-    variation: Callable[[str], Callable[[], float]]
-    variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
-    uniforms: Callable[[str], Callable[[], float]]
-    dice: Callable[[str], np.random.Generator]
-
-    def of(self, owner: str) -> Site:
-        """The same for parts that belong to *owner*: their locks, threads and dice bear its name in front."""
-        if not owner:
-            return self
-
-        def named(make: Callable[[str], Any]) -> Callable[[str], Any]:
-            return lambda name: make(f"{owner}/{name}")
-
-        return replace(
-            self, thread=named(self.thread), process=named(self.process), spin_lock=named(self.spin_lock),
-            mutex=named(self.mutex), variation=named(self.variation), variations=named(self.variations),
-            uniforms=named(self.uniforms), dice=named(self.dice),
-        )  # fmt: skip
 
 
 # -- what is dirty ---------------------------------------------------------------------------------------
@@ -63,17 +30,50 @@ class Site:
 class Inode:
     """struct inode as writeback sees it: *dirtied_when* (ns) orders the lists; filesystems add slots.
 
-    While *syncing* (I_SYNC) it is on no list: whoever writes it back puts it where it belongs.
+    ``i_sync``: the I_SYNC flag, as the mark of the thread that writes the inode back.  Meanwhile the inode is
+    on no list; that thread puts it where it belongs.
     """
 
-    __slots__ = ("dirtied_when", "dirty_pages", "sb", "syncing", "wb")
+    __slots__ = ("dirtied_when", "dirty_pages", "i_sync", "sb", "wb")
 
     def __init__(self, sb: Superblock, wb: Wb) -> None:
         self.sb = sb
         self.wb = wb
         self.dirtied_when = 0
         self.dirty_pages = 0
-        self.syncing = False
+        self.i_sync: InodeSync | None = None
+
+
+class InodeSync:
+    """I_SYNC as one thread sets it: on one ``inode`` at a time, whose end others may wait for."""
+
+    __slots__ = ("_env", "_waiters", "inode")
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._waiters: list[Task] = []
+        self.inode: Inode | None = None
+
+    def begin(self, inode: Inode) -> None:
+        """Its thread begins to write *inode* back."""
+        inode.i_sync = self
+        self.inode = inode
+
+    def end(self, inode: Inode) -> None:
+        """inode_sync_complete: *inode* was written back; the threads that wait for that wake."""
+        inode.i_sync = None
+        self.inode = None
+        if self._waiters:
+            for task in self._waiters:
+                self._env.wake(task)
+            self._waiters.clear()
+
+    def wait(self, thread: Thread) -> Steps:
+        """inode_sleep_on_writeback: *thread* sleeps until the present inode was written back."""
+        thread.before_sleep()
+        self._waiters.append(thread.task)
+        thread.task.waits_for = "lock I_SYNC"
+        yield PARK
 
 
 class Superblock(Protocol):
@@ -81,6 +81,9 @@ class Superblock(Protocol):
 
     name: str
     filesystem: Filesystem
+
+    def wait_for_writeback(self, thread: Thread) -> Steps:
+        """wait_sb_inodes: *thread* sleeps until all that is under writeback now is clean."""
 
 
 class Bandwidth(Protocol):
@@ -107,11 +110,14 @@ class Wb(Protocol):
     """struct bdi_writeback: the lists of one writeback context, and how much of what is dirty is its own
     (pages).
 
-    ``nr_dirty`` counts pages under writeback, too; ``dirtied`` and ``written`` only grow.
+    ``nr_dirty`` counts pages under writeback, too; ``dirtied`` and ``written`` only grow.  ``work_list``
+    holds what its flusher is asked to do, ``i_syncs`` are the threads that write inodes of it back.
     """
 
     name: str
     lock: SpinLock
+    work_list: deque[Any]  # of models.writeback.work.Work
+    i_syncs: list[InodeSync]
     b_dirty: deque[Inode]
     b_io: deque[Inode]
     b_more_io: deque[Inode]
@@ -137,6 +143,12 @@ class Wb(Protocol):
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """A clean inode became dirty (__mark_inode_dirty)."""
+
+    def give_back(self, inode: Inode) -> None:
+        """*inode* was taken off the lists, is still dirty, and is as old as before."""
+
+    def take_off(self, inode: Inode) -> None:
+        """*inode*, which is listed, is on no list from now on."""
 
     def queue_io(self, older_than_ns: int) -> int:
         """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
@@ -209,7 +221,10 @@ class Flushers(Protocol):
         """Whether writeback of *wb* runs or is about to."""
 
     def queue(self, wb: Wb, work: Any) -> Completion | None:
-        """Have *work* (`models.writeback.work.Work`) done on *wb*; its completion, None if it is dropped."""
+        """Have *work* (`models.writeback.work.Work`) done on *wb*; its completion.
+
+        None: the work was dropped, and nobody does it but the caller.
+        """
 
 
 # -- where pages lie -------------------------------------------------------------------------------------
@@ -287,85 +302,6 @@ class Filesystem(Protocol):
 
 
 # -- the block layer -------------------------------------------------------------------------------------
-
-DISCARD: Final = "D"
-"""The op of a discard, which has a limit of its own."""
-
-
-class Write(Protocol):
-    """Contiguous sectors to be written: what a device sees of a request."""
-
-    start_sector: int
-    end_sector: int
-    op: str
-
-    @property
-    def sectors(self) -> int:
-        """The length (sectors)."""
-        return self.end_sector - self.start_sector
-
-
-class Bio(Write):
-    """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
-
-    A ``nomerge`` one carries PREFLUSH, FUA or NOMERGE.  ``end_io(context)`` is called when it is done.
-    """
-
-    __slots__ = (
-        "context", "end_io", "end_sector", "nomerge", "op", "queue", "segments", "start_sector", "sync",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        start_sector: int,
-        sectors: int,
-        *,
-        segments: int = 1,
-        op: str = "W",
-        queue: Any = None,
-        sync: bool = False,
-        nomerge: bool = False,
-        end_io: Callable[[Any], None] | None = None,
-        context: Any = None,
-    ) -> None:
-        self.start_sector = start_sector
-        self.end_sector = start_sector + sectors
-        self.segments = segments
-        self.op = op
-        self.queue = queue
-        self.sync = sync
-        self.nomerge = nomerge
-        self.end_io = end_io
-        self.context = context
-
-    def __repr__(self) -> str:
-        return f"<Bio {self.op} {self.start_sector} + {self.sectors}>"
-
-
-class Request(Write):
-    """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
-
-    __slots__ = (
-        "bios", "cpu", "discard", "end_sector", "merges", "nomerge", "op", "queue", "segments",
-        "start_sector", "submitted_ns", "sync",
-    )  # fmt: skip
-
-    def __init__(self, bio: Bio) -> None:
-        self.start_sector = bio.start_sector
-        self.end_sector = bio.end_sector
-        self.segments = bio.segments
-        self.op = bio.op
-        self.discard = bio.op == DISCARD
-        self.queue = bio.queue
-        self.sync = bio.sync
-        self.nomerge = bio.nomerge
-        self.bios = [bio]
-        self.merges = 0
-        self.submitted_ns = 0
-        self.cpu = -1  # which hears of its end; the queue says
-
-    def __repr__(self) -> str:
-        return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"
 
 
 class Thread(Protocol):

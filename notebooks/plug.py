@@ -77,7 +77,7 @@ figure
 # turn, 4 KiB each.
 
 # %%
-from models.seams import Bio
+from models.bio import Bio
 from models.block.spec import QueueLimits
 from models.block.plug import plug_decisions
 from models.catalogue.kernels import PLUG_RULES

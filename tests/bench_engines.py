@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from experiments.config import load
 from experiments.reproduce import config_path
 from experiments.runner import run_case
+from models.bio import Bio
 from models.block.merge import bounds_of
 from models.block.plug import plug_decisions
 from models.block.runs import PluggedRuns
@@ -29,7 +30,7 @@ from models.catalogue.devices import PM9A3
 from models.catalogue.kernels import PLUG_RULES
 from models.devices.spec import SsdSpec
 from models.devices.ssd import Ssd
-from models.seams import Bio, Thread
+from models.seams import Thread
 from sim.engine import Steps
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 from tests.harness import LIMITS, BlockLayer

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from models.bio import Bio, Write
 from models.block.queue import Queue
 from models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
 from models.block.thread import BlockThread
@@ -24,8 +25,9 @@ from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import FilePages
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.scenario import Scenario
-from models.seams import Bio, Site, Thread, Write
+from models.seams import Thread
 from models.signals import Signals
+from models.site import Site
 from models.workloads.fs_mark import FsMarkSpec, parse_command
 from models.writeback.wb import WritebackContext
 from sim.cpu import Processors

@@ -24,10 +24,10 @@ from typing import Final, NamedTuple
 from experiments.captures.events import rwbs_of
 from experiments.captures.story import Emptied, Left, Moved, Piece, Placed, Step
 from experiments.captures.waiting import Waiting
+from models.bio import Bio, Request
 from models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, would_join, would_merge
 from models.block.plug import Plug
 from models.block.spec import PlugRules, QueueLimits
-from models.seams import Bio, Request
 from sim.units import PAGE_BYTES, SECTOR_BYTES
 
 SHOWN: Final = 20

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
+from models.bio import Bio, Request
 from models.block.elevator import Elevator, SoftwareQueue
 from models.block.merge import FRONT, NEW, Merge
 from models.block.spec import ElevatorRules, QueueLimits
-from models.seams import Bio, Request
 
 SCHEDULERS: Final = ("none", "kyber", "mq-deadline", "bfq")
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from experiments.captures.replay import bio_of
 from experiments.captures.story import Emptied, Piece, Placed, Step
+from models.bio import Request
 from models.block.merge import NEW, bounds_of
 from models.block.plug import Plug
 from models.block.spec import PlugRules, QueueLimits
-from models.seams import Request
 
 
 class Issued(NamedTuple):

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
+from models.bio import Bio, Request
 from models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, try_join, try_merge
 from models.block.spec import ElevatorRules, QueueLimits
-from models.seams import Bio, Request
 from sim.laws import require
 
 SOFTWARE_QUEUE_TRIED: Final = 8

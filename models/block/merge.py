@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from models.bio import Bio, Request
 from models.block.spec import QueueLimits
-from models.seams import Bio, Request
 from sim.units import SECTOR_BYTES
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from models.bio import Bio, Request
 from models.block.merge import FATES, IS_NEW, NEW, Bounds, Merge, bounds_of, grow, keep_bio
 from models.block.spec import PlugRules, QueueLimits
-from models.seams import Bio, Request
 from sim.units import SECTOR_BYTES
 
 ALL: Final = 0

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from models.bio import Request
 from models.block.elevator import Elevator
 from models.block.merge import bounds_of
 from models.block.pool import POOLS, Pool
 from models.block.runs import Batch
 from models.block.spec import BlockCosts, QueueSpec
 from models.block.wbt import WritebackThrottling
-from models.seams import BlockDevice, Request, Site
+from models.seams import BlockDevice
+from models.site import Site
 from sim.cpu import ANY_CPU, Processors
 from sim.engine import Task
 from sim.laws import require

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled, portable
+from models.bio import Bio, Request
 from models.block.merge import IS_NEW, Bounds, fits, grow
 from models.block.plug import Rules, is_full, issue_order, rules_of, walk
 from models.block.spec import PlugRules
-from models.seams import Bio, Request
 from sim.units import PAGE_SECTORS
 
 portable(fits, grow, walk, is_full)

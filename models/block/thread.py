@@ -14,6 +14,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from models.bio import Bio, Request
 from models.block.merge import FATES, IS_NEW, NEW, keep_bio
 from models.block.plug import Plug, walk
 from models.block.pool import Pool
@@ -21,7 +22,7 @@ from models.block.queue import Queue
 from models.block.runs import FLUSHED, Batch, EndIo, PluggedRuns
 from models.block.spec import PlugRules
 from models.block.wbt import WritebackThrottling
-from models.seams import Bio, Request, Thread
+from models.seams import Thread
 from models.signals import Signals
 from models.spent import Spent
 from sim.engine import PARK, Steps, Task, Wait

@@ -128,6 +128,9 @@ def _kernel(
             "plug_scope": specified(plug_scope, source),
             "slice_time": specified(100 * MS, "mechanisms.md 2.2 [V 3.11, 4.3, 6.17]: HZ/10"),
             "used_up": specified("more_io", "mechanisms.md 2.1 [V 2.6.37, 3.11, 6.17]"),
+            "leaves": specified(True, "mechanisms.md 2.2 [V 3.11]; since 2.6.38, commit aa373cf5 [R]"),
+            "explicit_takes": specified("at_start", "mechanisms.md 2.1 [V 3.11, 6.17]"),
+            "waits_for_io": specified(False, "fs/fs-writeback.c from 3.11, commit 7747bd4b [R]"),
             "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
             "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
         },
@@ -156,7 +159,8 @@ def _ticket(name: str, *, plug: str, plug_scope: str, source: str) -> dict[str, 
 
 def _callers_write(given: dict[str, Any], source: str, bandwidth: Given, quota: Given) -> dict[str, Any]:
     """*given* where writers write back themselves (to 3.1)."""
-    writeback = {**given["writeback"], "quota_pages": quota}
+    waits = specified(True, "__writeback_single_inode to 3.10: filemap_fdatawait under WB_SYNC_ALL [R]")
+    writeback = {**given["writeback"], "quota_pages": quota, "waits_for_io": waits}
     throttling = {
         "kind": specified("caller_writes", f"mechanisms.md 3.2 {source}"),
         "hz": _HZ,
@@ -169,7 +173,11 @@ def _2_6_34(name: str) -> dict[str, Any]:
     """Writers write back, 1024 pages a pass, and the queue plugs, not the thread."""
     source = "[V 2.6.34]"
     given = _ticket(name, plug="2.6.39", plug_scope="none", source=f"mechanisms.md 2.6 {source}")
-    given["writeback"]["used_up"] = specified("redirty_tail", f"mechanisms.md 2.1 {source}")
+    given["writeback"] |= {
+        "used_up": specified("redirty_tail", f"mechanisms.md 2.1 {source}"),
+        "leaves": specified(False, "fs/fs-writeback.c to 2.6.37, before commit aa373cf5 [R]"),
+        "explicit_takes": specified("at_pass", "writeback_inodes_wb of 2.6.34: start = jiffies [R]"),
+    }
     return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _quota(source))
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from models.bio import Write
 from models.devices.spec import LoopSpec
-from models.seams import BatchDevice, BlockDevice, Thread, Write
+from models.seams import BatchDevice, BlockDevice, Thread
 from sim.cpu import cond_resched
 from sim.engine import PARK, Environment, Steps
 from sim.units import PAGE_SECTORS

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from models.bio import Write
 from models.devices.spec import NullSpec
-from models.seams import BatchDevice, BlockDevice, Write
+from models.seams import BatchDevice, BlockDevice
 from sim.engine import Environment
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from models.seams import BlockDevice, Write
+from models.bio import Write
+from models.seams import BlockDevice
 
 
 class Piece(Write):

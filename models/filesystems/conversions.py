@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.turns import NO_ROW, Turns
-from models.seams import Inode, Site, Thread
+from models.seams import Inode, Thread
+from models.site import Site
 from sim.cpu import cond_resched, sleep
 from sim.engine import PARK, Steps, Task
 
@@ -168,7 +169,7 @@ class Workers:
             conversions.row = NO_ROW
         else:
             work_ns = ends_ns + ranges * costs.range_ns(conversions)
-            wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.syncing else 0
+            wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.i_sync is not None else 0
             thread.spent.complete += work_ns
             yield work_ns
             if wait_ns:

@@ -15,6 +15,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
+from models.bio import Bio
 from models.filesystems.block_law import check_blocks
 from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
 from models.filesystems.dice import Dice
@@ -42,7 +43,8 @@ from models.filesystems.page_walk import (
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.turns import Turns
 from models.page_cache.pages import DELAYED, RESERVED, map_blocks
-from models.seams import UNLIMITED_PAGES, Bio, Filesystem, Site, Thread
+from models.seams import UNLIMITED_PAGES, Filesystem, Thread
+from models.site import Site
 from models.vfs.superblock import Flight, MountedSuperblock
 from sim.cpu import cond_resched, sleep
 from sim.engine import Steps, Wait

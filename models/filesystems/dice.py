@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.seams import Site
+from models.site import Site
 from sim.streams import one_by_one
 
 _DICE: Final = 4_096

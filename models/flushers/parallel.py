@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from models.flushers.spec import FlusherSpec
-from models.seams import Site
+from models.site import Site
 from models.writeback.context_thread import ContextFlushers
 from models.writeback.wb import BackingDevice, Places
 from sim.param import Count

@@ -51,7 +51,7 @@ class BufferedWriter:
         wb, spent = inode.wb, self._spent
         wb.account_dirtied(pages)
         self._dirtier.dirtied(pages)
-        clean = inode.dirty_pages == 0 and pages > 0 and not inode.syncing
+        clean = inode.dirty_pages == 0 and pages > 0 and inode.i_sync is None
         inode.dirty_pages += pages
         spent.close += then_ns
         if clean:

@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from models.seams import Site, Thread
-from models.vfs.superblock import MountedSuperblock
-from models.vfs.write import BufferedWriter
+from models.site import Site
+from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, words_of
 from models.workloads.file_writers import FileWriters, Job, sequential
 from models.workloads.spec import WorkloadSpec
@@ -123,25 +122,23 @@ def dd(
     spec: DdSpec,
     program_scale: float,
     start_ns: int,
-    mount_of: Callable[[str], MountedSuperblock],
-    writer: Callable[[Thread], BufferedWriter],
+    calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FileWriters:
     """The running dds; they end with the last write."""
-    pages, calls = max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)
+    pages, calls_a_page = max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)
     return FileWriters(
         site=site,
-        mount_of=mount_of,
-        writer=writer,
+        calls=calls,
         jobs=[
             Job(
                 spec.directories[i % len(spec.directories)],
                 [sequential()],
                 pages * spec.count,
                 call_pages=pages,
-                calls_a_page=calls,
+                calls_a_page=calls_a_page,
                 fsyncs=spec.fsyncs,
-                app_ns=round(pages * spec.zero_page_time * program_scale / calls),
+                app_ns=round(pages * spec.zero_page_time * program_scale / calls_a_page),
             )
             for i in range(spec.streams)
         ],

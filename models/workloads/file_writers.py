@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.seams import Site, Thread
+from models.seams import Thread
+from models.site import Site
 from models.spent import system_ns
-from models.vfs.superblock import MountedSuperblock
-from models.vfs.sync import fsync
+from models.vfs.calls import SystemCalls
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
 from sim.cpu import cond_resched, sleep, work
@@ -97,8 +97,7 @@ class FileWriters:
         self,
         *,
         site: Site,
-        mount_of: Callable[[str], MountedSuperblock],
-        writer: Callable[[Thread], BufferedWriter],
+        calls: SystemCalls,
         jobs: Sequence[Job],
         fork_ns: int,
         start_ns: int,
@@ -107,8 +106,9 @@ class FileWriters:
         idle_ns: int = 0,
     ) -> None:
         self._env = site.env
-        self._mount_of = mount_of
-        self._writer = writer
+        self._mount_of = calls.mount_of
+        self._syncs = calls.syncs
+        self._writer = calls.writer
         self._jobs = jobs
         self._fork_ns = fork_ns
         self._variations = [site.variation(f"process {i}") for i in range(len(jobs))]
@@ -188,7 +188,7 @@ class FileWriters:
         yield self._fill(job, inodes, thread, variation)
         for inode in inodes:
             if job.fsyncs:
-                yield from fsync(self._env, thread, inode, mount)
+                yield from self._syncs.fsync(thread, inode, mount)
             mount.filesystem.close(inode)
 
     def _fill(self, job: Job, inodes: Sequence[Any], thread: Thread, variation: Callable[[], float]) -> Steps:

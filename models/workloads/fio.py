@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import model_validator
 
-from models.seams import Site, Thread
-from models.vfs.superblock import MountedSuperblock
-from models.vfs.write import BufferedWriter
+from models.site import Site
+from models.vfs.calls import SystemCalls
 from models.workloads.command_line import one_line
 from models.workloads.file_writers import FileWriters, Job, in_pages, sequential
 from models.workloads.fio_options import jobs_of
@@ -153,15 +152,13 @@ def fio(
     spec: FioSpec,
     program_scale: float,
     start_ns: int,
-    mount_of: Callable[[str], MountedSuperblock],
-    writer: Callable[[Thread], BufferedWriter],
+    calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FileWriters:
     """A running fio; it ends with its last write, or what follows that."""
     return FileWriters(
         site=site,
-        mount_of=mount_of,
-        writer=writer,
+        calls=calls,
         jobs=[
             _job(site, spec, number, round(spec.app_time * program_scale)) for number in range(spec.numjobs)
         ],

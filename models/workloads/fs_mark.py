@@ -14,9 +14,8 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from models.seams import Site, Thread
-from models.vfs.superblock import MountedSuperblock
-from models.vfs.write import BufferedWriter
+from models.site import Site
+from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from models.workloads.fs_mark_processes import FsMark, Plan, Times
 from models.workloads.spec import WorkloadSpec
@@ -162,8 +161,7 @@ def fs_mark(
     spec: FsMarkSpec,
     program_scale: float,
     start_ns: int,
-    mount_of: Callable[[str], MountedSuperblock],
-    writer: Callable[[Thread], BufferedWriter],
+    calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FsMark:
     """A running fs_mark."""
@@ -179,8 +177,7 @@ def fs_mark(
         plan=plan,
         times=Times(*(round(time * program_scale) for time in times)),
         start_ns=start_ns,
-        mount_of=mount_of,
-        writer=writer,
+        calls=calls,
         on_end=on_end,
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Generator, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
 
-from models.seams import Inode, Site, Thread
+from models.seams import Inode, Thread
+from models.site import Site
 from models.spent import system_ns
+from models.vfs.calls import SystemCalls
 from models.vfs.superblock import MountedSuperblock
-from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
 from sim.cpu import cond_resched
 from sim.engine import PARK, Steps, Wait
@@ -56,15 +57,14 @@ class FsMark:
         plan: Plan,
         times: Times,
         start_ns: int,
-        mount_of: Callable[[str], MountedSuperblock],
-        writer: Callable[[Thread], BufferedWriter],
+        calls: SystemCalls,
         on_end: Callable[[], None],
     ) -> None:
         self._env = env = site.env
         self._plan = plan
         self._times = times
-        self._mount_of = mount_of
-        self._writer = writer
+        self._mount_of = calls.mount_of
+        self._writer = calls.writer
         self._variations = [site.variation(f"process {i}") for i in range(plan.processes)]
         self.on_end = on_end
         self._running = 0

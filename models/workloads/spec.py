@@ -61,7 +61,7 @@ class WorkloadSpec(Spec):
 
     ``programs``: what its command may be called; ``costs``: what it takes itself on the reference machine,
     which the command does not say; ``keeps_files``: whether its files are looked at afterwards, so that a
-    sync(2) follows.
+    sync(2) follows; ``endless``: whether it goes on until all other programs have ended.
     """
 
     programs: ClassVar[tuple[str, ...]] = ()
@@ -78,6 +78,11 @@ class WorkloadSpec(Spec):
             CommandError: they cannot be read, or ask for what is not modelled.
         """
         raise NotImplementedError
+
+    @property
+    def endless(self) -> bool:
+        """Whether it never ends by itself."""
+        return False
 
     @property
     def total_files(self) -> int:

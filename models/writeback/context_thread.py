@@ -7,13 +7,13 @@ thread of 2.6.32-3.9, which is only seen in the first five seconds.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from mypy_extensions import mypyc_attr
 
 from models.page_cache.accounting import PageCache
-from models.seams import Flushers, Site, Thread, Wb
+from models.seams import Flushers, Thread, Wb
+from models.site import Site
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice, Places, WritebackContext
 from models.writeback.work import Work
@@ -32,7 +32,6 @@ class ContextThread:
         self._interval_ns = interval_ns
         self._last_periodic_ns = 0
         self._asleep = False
-        self._works: deque[Work] = deque()
         self.thread = thread
         env.start(thread.task, self._run())
         env.call_at(interval_ns, self._urgent, self._tick)
@@ -49,8 +48,8 @@ class ContextThread:
             self._env.wake(self.thread.task)
 
     def queue(self, work: Work) -> None:
-        """bdi_queue_work: run *work* as soon as the present one yields."""
-        self._works.append(work)
+        """bdi_queue_work: do *work* after what was queued before it."""
+        self._wb.work_list.append(work)
         self.wake()
 
     def _tick(self) -> None:
@@ -60,7 +59,7 @@ class ContextThread:
         self._env.call_at(self._env.now + self._interval_ns, self._urgent, self._tick)
 
     def _run(self) -> Steps:
-        writeback, thread, works, wb = self._writeback, self.thread, self._works, self._wb
+        writeback, thread, works, wb = self._writeback, self.thread, self._wb.work_list, self._wb
         while True:
             while works:
                 yield writeback.perform(thread, wb, works.popleft())
@@ -129,7 +128,7 @@ class ContextFlushers(Flushers):
         """See `Flushers.in_progress`."""
         return self._threads[wb].in_progress
 
-    def queue(self, wb: Wb, work: Work) -> Completion:
+    def queue(self, wb: Wb, work: Work) -> Completion | None:
         """See `Flushers.queue`."""
         done = Completion(self._site.env, "writeback")
         self._threads[wb].queue(work._replace(done=done))

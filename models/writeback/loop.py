@@ -1,7 +1,8 @@
 """The loop that all flushers share: slices, chunks, and where a plug opens.
 
 Stands for fs/fs-writeback.c: wb_writeback, writeback_sb_inodes, __writeback_inodes_wb,
-__writeback_single_inode, writeback_chunk_size.  Left out: I_SYNC collisions, cgroups.
+__writeback_single_inode, inode_sleep_on_writeback, writeback_chunk_size.  Left out: cgroups; the flag that
+asks a flusher of 4.15 and later to start on all (WB_start_all), which is a queued work here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Generator
 from typing import Final
 
 from models.page_cache.accounting import PageCache
-from models.seams import UNLIMITED_PAGES, Thread, Throttle, Wb
+from models.seams import UNLIMITED_PAGES, InodeSync, Thread, Throttle, Wb
 from models.signals import Signals
 from models.writeback.spec import WritebackCosts, WritebackRules
 from models.writeback.work import Work
@@ -63,10 +64,9 @@ class Writeback:
         thread.background = work.reason in ("background", "periodic")
         plugged = rules.plug_scope == "work" and thread.start_plug()
         quota = rules.quota_pages
-        while pages_left > 0 and not (work.reason == "background" and not self.over_background(wb)):
+        while pages_left > 0 and self._goes_on(wb, work):
             if not wb.b_io or (quota is not None and work.reason != "periodic"):
-                age_ns = rules.expire if work.reason == "periodic" else 0
-                moved = wb.queue_io(started_ns if work.reason == "sync" else env.now - age_ns)
+                moved = wb.queue_io(self._older_than_ns(work, started_ns))
                 thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
             slice_ns, end = env.now, Slice()
@@ -74,11 +74,28 @@ class Writeback:
             self._throttle.wrote(wb, slice_ns)
             pages_left -= end.wrote
             if not wb.b_more_io and (end.wrote == 0 if quota is None else end.wrote < quota):
-                break
+                busy = _written_by_another(wb, work)
+                if busy is None:
+                    break
+                yield from busy.wait(thread)
         if plugged:
             yield from thread.finish_plug()
         if work.done is not None:
             work.done.complete()
+
+    def _goes_on(self, wb: Wb, work: Work) -> bool:
+        """Whether *work* begins another pass: background and periodic work leaves for other work."""
+        if work.reason == "background":
+            return self.over_background(wb) and not (self._rules.leaves and wb.work_list)
+        return work.reason != "periodic" or not (self._rules.leaves and wb.work_list)
+
+    def _older_than_ns(self, work: Work, started_ns: int) -> int:
+        """A pass takes the inodes that became dirty by then."""
+        if work.reason == "periodic":
+            return self._env.now - self._rules.expire
+        if work.reason == "background" or self._rules.explicit_takes == "at_pass":
+            return self._env.now
+        return started_ns
 
     def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
         """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1)."""
@@ -102,6 +119,9 @@ class Writeback:
         traced = self._signals.writeback_single_inode
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
+        waits_for_io = rules.waits_for_io and work.reason == "sync"
+        i_sync = InodeSync(env)
+        wb.i_syncs.append(i_sync)
         plugged = rules.plug_scope == "slice" and thread.start_plug()
         wrote, only = 0, work.sb
         spent.lists += costs.take_ns
@@ -116,11 +136,14 @@ class Writeback:
             budget = chunk if chunk == UNLIMITED_PAGES else min(chunk, pages_left - wrote)
             if per_mapping:
                 thread.start_plug()
-            inode.syncing = True
+            i_sync.begin(inode)
             written = yield from inode.sb.filesystem.write_pages(thread, inode, budget)
             if per_mapping:
                 yield from thread.finish_plug()
-            inode.syncing = False
+            if waits_for_io:
+                thread.before_sleep()
+                yield from inode.sb.wait_for_writeback(thread)
+            i_sync.end(inode)
             wrote += written
             if counts_inodes:
                 wrote += inode.dirty_pages == 0  # the kernel counts the inode, too
@@ -138,6 +161,7 @@ class Writeback:
                     yield ready
             if env.now >= until_ns or wrote >= pages_left:
                 break
+        wb.i_syncs.remove(i_sync)
         if plugged:
             yield from thread.finish_plug()
         end.wrote = wrote
@@ -151,3 +175,17 @@ class Writeback:
         limit = self._cache.thresholds().limit
         pages = min(wb.bandwidth.avg_write // 2, limit // 8, pages_left)
         return int(pages + MIN_CHUNK_PAGES) // MIN_CHUNK_PAGES * MIN_CHUNK_PAGES
+
+
+def _written_by_another(wb: Wb, work: Work) -> InodeSync | None:
+    """A thread that writes back an inode of *wb* which the *work* of a sync(2) is to write, too.
+
+    The kernel meets such an inode on b_io; here it is on no list meanwhile.
+    """
+    if work.reason != "sync":
+        return None
+    for i_sync in wb.i_syncs:
+        inode = i_sync.inode
+        if inode is not None and (work.sb is None or inode.sb is work.sb):
+            return i_sync
+    return None

@@ -13,7 +13,10 @@ class WritebackRules(Spec):
     ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or
     none did (to 2.6.38); ``slice_time``: a slice ends after it; ``quota_pages``: to 2.6.39, all inodes of a
     slice share so many pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up
-    (periodic work: always more_io); ``expire`` and ``interval``: dirty_expire_centisecs and
+    (periodic work: always more_io); ``leaves``: background and periodic work ends as soon as other work is
+    queued (2.6.38 and later); ``explicit_takes``: explicit work takes the inodes that were dirty when the
+    work began, or before each of its passes (to 2.6.36); ``waits_for_io``: the work of a sync(2) waits for
+    the I/O of each inode (to 3.10); ``expire`` and ``interval``: dirty_expire_centisecs and
     dirty_writeback_centisecs.
     """
 
@@ -21,6 +24,9 @@ class WritebackRules(Spec):
     slice_time: Ns
     quota_pages: Count | None = None
     used_up: Literal["more_io", "redirty_tail"]
+    leaves: bool
+    explicit_takes: Literal["at_start", "at_pass"]
+    waits_for_io: bool
     expire: Ns
     interval: Ns
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from models.block.queue import Queue
 from models.page_cache.accounting import PageCache
 from models.page_cache.bandwidth import WriteBandwidth
-from models.seams import Bandwidth, Inode, Site, Wb
+from models.seams import Bandwidth, Inode, InodeSync, Wb
+from models.site import Site
 from models.writeback.spec import WritebackRules
 from models.writeback.work import Work
 from sim.entry import FAR_NS
@@ -31,9 +32,11 @@ class WritebackContext(Wb):
         "dirty",
         "dirty_exceeded",
         "held_back_ns",
+        "i_syncs",
         "lock",
         "name",
         "nr_dirty",
+        "work_list",
         "written",
     )
 
@@ -43,6 +46,8 @@ class WritebackContext(Wb):
         self.b_dirty: deque[Inode] = deque()
         self.b_io: deque[Inode] = deque()
         self.b_more_io: deque[Inode] = deque()
+        self.work_list: deque[Work] = deque()
+        self.i_syncs: list[InodeSync] = []
         self.bandwidth: Bandwidth = WriteBandwidth()
         self.dirty = 0
         self.nr_dirty = 0
@@ -74,6 +79,21 @@ class WritebackContext(Wb):
         """See `Wb.add`; also redirty_tail."""
         inode.dirtied_when = now_ns
         self.b_dirty.append(inode)
+
+    def give_back(self, inode: Inode) -> None:
+        """See `Wb.give_back`."""
+        younger = 0
+        for other in reversed(self.b_dirty):
+            if other.dirtied_when <= inode.dirtied_when:
+                break
+            younger += 1
+        self.b_dirty.insert(len(self.b_dirty) - younger, inode)
+
+    def take_off(self, inode: Inode) -> None:
+        """See `Wb.take_off`."""
+        for inodes in (self.b_dirty, self.b_io, self.b_more_io):
+            if inode in inodes:
+                inodes.remove(inode)
 
     def queue_io(self, older_than_ns: int) -> int:
         """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
@@ -113,7 +133,7 @@ class WritebackContext(Wb):
         for inode in listed:
             require(inode.wb == self, f"{name}: the inodes of {inode.wb.name} are not listed here")
             require(inode.dirty_pages > 0, f"{name}: a clean inode is not listed")
-            require(not inode.syncing, f"{name}: an inode is not listed while it is written back")
+            require(inode.i_sync is None, f"{name}: an inode is not listed while it is written back")
         pages = sum(inode.dirty_pages for inode in listed)
         require(
             pages <= self.dirty <= self.nr_dirty,

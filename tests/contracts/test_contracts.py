@@ -80,7 +80,7 @@ def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Mac
 def test_nothing_is_left_out() -> None:
     """A new filesystem or workload has to be added above."""
     assert set(FILESYSTEMS) == set(variants("filesystems"))
-    assert set(COMMANDS) == set(variants("workloads"))
+    assert set(COMMANDS) == set(variants("workloads")) - {"sync"}  # which makes no files
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -10,7 +10,8 @@ TOY_FILESYSTEM = '''
 """Blocks in order of writeback; no locks, no log."""
 from typing import Literal
 from models.filesystems.spec import FilesystemSpec
-from models.seams import Bio, Inode
+from models.bio import Bio
+from models.seams import Inode
 
 class ToySpec(FilesystemSpec):
     kind: Literal["toyfs"] = "toyfs"
@@ -83,10 +84,11 @@ class ToySpec(WorkloadSpec):
 class Toy:
     system_ns = user_ns = 0
     share_done = 0.0
-    def __init__(self, *, site, spec, program_scale, start_ns, mount_of, writer, on_end):
-        self.env, self.spec, self.mount, self.on_end = site.env, spec, mount_of(spec.directories[0]), on_end
+    def __init__(self, *, site, spec, program_scale, start_ns, calls, on_end):
+        self.env, self.spec, self.on_end = site.env, spec, on_end
+        self.mount = calls.mount_of(spec.directories[0])
         self.thread = site.thread("touchall")
-        self.writer = writer(self.thread)
+        self.writer = calls.writer(self.thread)
         self.on_iteration = lambda _: None
         site.env.start(self.thread.task, self.run(), start_ns)
     def run(self):

@@ -14,6 +14,7 @@ from models.filesystems.free_run import Free
 from models.filesystems.xfs.log import MetaBuffer
 from models.machine import Machine, build
 from models.page_cache.pages import DELAYED, DIRTY, MAPPED
+from models.seams import InodeSync
 from sim.laws import LawBroken
 from tests.harness import FIO, loop_config, only
 
@@ -74,7 +75,7 @@ def forgets_an_inode(machine: Machine) -> None:
 
 
 def lists_while_written(machine: Machine) -> None:
-    wb(machine).b_dirty[0].syncing = True
+    InodeSync(machine.env).begin(wb(machine).b_dirty[0])
 
 
 def lists_a_clean_one(machine: Machine) -> None:

@@ -11,7 +11,6 @@ from models.machine import Machine, build
 from models.scenario import Scenario
 from models.seams import Thread
 from models.signals import Signals
-from models.vfs.sync import sync
 from sim.engine import Steps
 from sim.units import MS, S
 from tests.harness import FIO, attributes_of, loop_config, only
@@ -177,7 +176,7 @@ def test_sync_waits_for_what_was_dirty() -> None:
     text += 'programs.dd = {command = "dd if=/dev/zero of=/c/x bs=1024k count=6", start = "280 ms"}\n'
     limits = ('kernel.dirty.dirty_bytes="1 GiB"', 'kernel.dirty.dirty_background_bytes="512 MiB"')
     machine = build(scenario(text, *limits), 1)
-    thread, mount = _thread(machine), only(machine.mounts)
+    thread = _thread(machine)
     dirty: dict[Any, Any] = {}
     left: list[int] = []
 
@@ -187,7 +186,7 @@ def test_sync_waits_for_what_was_dirty() -> None:
         for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io):
             dirty[inode] = inode.file.pages.states.copy() & 1
         written, at_call = machine.cache.written, machine.cache.nr_dirty
-        yield from sync(thread, [mount], machine.flushers, machine.cache)
+        yield from machine.syncs.sync(thread)
         assert machine.cache.written - written >= at_call
         left.extend(int((inode.file.pages.states[: len(was)] & was).sum()) for inode, was in dirty.items())
 

@@ -36,7 +36,8 @@ from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import BEHIND, JOINS, LEFT, PAGE, RANGES, ROOM
 from models.page_cache.accounting import PageCache
 from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike
-from models.seams import UNLIMITED_PAGES, NoSpace, Site, Thread
+from models.seams import UNLIMITED_PAGES, NoSpace, Thread
+from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Task, Wait
 

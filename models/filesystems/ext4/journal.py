@@ -13,9 +13,11 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from models.bio import Bio
 from models.block.queue import Queue
 from models.filesystems.ext4.spec import JournalSpec
-from models.seams import Bio, Site, Thread
+from models.seams import Thread
+from models.site import Site
 from sim.engine import PARK, Steps, Task
 from sim.laws import require
 from sim.sync import Completion

@@ -13,7 +13,8 @@ from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.mballoc import Mballoc
 from models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
 from models.page_cache.accounting import PageCache
-from models.seams import Site, Thread
+from models.seams import Thread
+from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Wait
 

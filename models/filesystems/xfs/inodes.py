@@ -32,7 +32,7 @@ class XfsInode(FileInode):
         self.wb = wb
         self.dirtied_when = 0
         self.dirty_pages = 0
-        self.syncing = False
+        self.i_sync = None
         self.file = OPEN
         self.folio_pages = 1
         self.cluster = cluster

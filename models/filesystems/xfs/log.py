@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from models.bio import Bio
 from models.block.queue import Queue
 from models.filesystems.xfs.spec import LogCosts, LogSpec
 from models.page_cache.accounting import PageCache
-from models.seams import Bio, Site, Thread
+from models.seams import Thread
+from models.site import Site
 from sim.cpu import sleep
 from sim.engine import PARK, Steps, Task
 from sim.laws import require

@@ -14,7 +14,8 @@ from models.filesystems.xfs.inodes import Directory, XfsInode
 from models.filesystems.xfs.log import MetaBuffer, XfsLog
 from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
 from models.page_cache.accounting import PageCache
-from models.seams import Site, Thread
+from models.seams import Thread
+from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Wait
 from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES

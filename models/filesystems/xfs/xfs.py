@@ -36,7 +36,8 @@ from models.filesystems.xfs.names import XfsNames
 from models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
 from models.page_cache.accounting import PageCache
 from models.page_cache.pages import delayed_extent, is_delayed
-from models.seams import UNLIMITED_PAGES, Site, Thread
+from models.seams import UNLIMITED_PAGES, Thread
+from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.cpu import sleep
 from sim.engine import Steps, Wait

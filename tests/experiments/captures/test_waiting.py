@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from experiments.captures.waiting import Waiting
+from models.bio import Bio, Request
 from models.block.merge import BACK, FRONT, NEW
 from models.block.spec import QueueLimits
-from models.seams import Bio, Request
 from sim.units import KIB
 
 LIMITS = QueueLimits(max_sectors_bytes=64 * KIB, max_segments=128, max_segment_bytes=64 * KIB, nomerges=0)

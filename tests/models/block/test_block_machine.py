@@ -9,8 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from models.bio import Bio
 from models.catalogue.kernels import PLUG_RULES
-from models.seams import Bio, Thread
+from models.seams import Thread
 from sim.engine import PARK, Steps
 from tests.harness import BlockLayer, run_for
 

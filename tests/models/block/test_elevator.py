@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.bio import Bio, Request
 from models.block.elevator import Elevator, SoftwareQueue
 from models.block.merge import Merge
 from models.block.spec import ElevatorRules, QueueLimits
 from models.catalogue.kernels import PLUG_RULES
-from models.seams import Bio, Request
 from sim.units import KIB
 
 ERAS = pytest.mark.parametrize("era", PLUG_RULES)

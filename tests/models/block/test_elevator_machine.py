@@ -8,10 +8,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from models.bio import Bio, Request
 from models.block.elevator import Elevator
 from models.block.merge import Merge
 from models.block.spec import ElevatorRules, QueueLimits
-from models.seams import Bio, Request
 from sim.units import KIB
 
 MOST_SECTORS = 32

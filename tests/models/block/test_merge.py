@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.bio import Bio, Request
 from models.block.merge import IS_NEW, Merge, bounds_of
 from models.block.plug import plug_decisions
 from models.block.runs import FLUSHED, Batch, PluggedRuns
 from models.block.spec import PlugRules, QueueLimits
 from models.catalogue.kernels import PLUG_RULES
-from models.seams import Bio, Request
 from sim.units import KIB
 
 ERAS = st.sampled_from(list(PLUG_RULES))

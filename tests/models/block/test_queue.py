@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from experiments.config import parse
+from models.bio import Bio, Request
 from models.catalogue.kernels import PLUG_RULES
 from models.machine import build
-from models.seams import Bio, Request, Thread
+from models.seams import Thread
 from sim.engine import Steps, Task
 from sim.units import KIB
 from tests.harness import FIO, LIMITS, BlockLayer, loop_config

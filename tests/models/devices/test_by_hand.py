@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.bio import Bio, Request
 from models.devices.disk import Disk
 from models.devices.loop import LoopDevice
 from models.devices.null import NullDevice
@@ -15,7 +16,6 @@ from models.devices.raid0 import Raid0
 from models.devices.spec import DiskSpec, LoopSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
 from models.devices.ssd import Ssd
 from models.devices.write_cache import WriteCache
-from models.seams import Bio, Request
 from models.spent import Spent
 from sim.cpu import Processors
 from sim.engine import Environment, Steps

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.bio import Bio, Request
 from models.catalogue.machines import N10_MACHINE
 from models.devices.cached_runs import CachedRuns
 from models.devices.disk import Disk
 from models.devices.raid0 import Raid0
 from models.devices.spec import Raid0Spec, WriteCacheSpec
 from models.devices.write_cache import WriteCache
-from models.seams import Bio, Request
 from sim.engine import Environment
 from sim.units import KIB, MIB, MS, SECTOR_BYTES, S
 from tests.harness import SlowDevice

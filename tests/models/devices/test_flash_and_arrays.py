@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.bio import Bio, Request
 from models.catalogue.devices import SATA_SSD_2013
 from models.devices.raid0 import Raid0
 from models.devices.spec import Raid0Spec, SsdSpec
 from models.devices.ssd import Ssd
-from models.seams import Bio, Request
 from sim.engine import Environment
 from sim.units import KIB, MS, US, S
 from tests.harness import SlowDevice

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.bio import Bio, Request
 from models.catalogue.devices import BM1743, PM9A3
 from models.devices.spec import SsdSpec
 from models.devices.ssd import Ssd
-from models.seams import Bio, Request
 from sim.engine import Environment
 from sim.units import KIB, MIB, SECTOR_BYTES, S
 

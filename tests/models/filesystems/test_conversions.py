@@ -17,7 +17,7 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     flusher is at the inode from 60 on, and each range then waits for half of its 40.
     """
     env, log = Environment(), []
-    inode: Any = SimpleNamespace(syncing=False)
+    inode: Any = SimpleNamespace(i_sync=None)
     conversions = Conversions(inode)
     site: Any = SimpleNamespace(
         env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
@@ -29,7 +29,7 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     one.written(4)
     assert workers.delay_ns(conversions) == 50
     env.call_at(50, 0, lambda: one.written(8))
-    env.call_at(60, 0, lambda: setattr(inode, "syncing", True))
+    env.call_at(60, 0, lambda: setattr(inode, "i_sync", object()))
     env.run()
     assert log == [(200, "clean", 4), (200, "ranges", 2), (680, "clean", 8), (680, "ranges", 4)]
     assert not conversions.busy
@@ -44,7 +44,7 @@ def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() ->
     site: Any = SimpleNamespace(
         env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
     )
-    inode: Any = SimpleNamespace(syncing=False)
+    inode: Any = SimpleNamespace(i_sync=None)
     conversions, ends = Conversions(inode), []
     workers = Workers(site, costs, lambda of, ranges: ends.append(env.now), None)
     for extents in (9, 10):
@@ -66,7 +66,7 @@ def test_who_takes_turns_begins_when_the_flusher_has_left_the_file_and_goes_grou
     costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=70), 9, group_ns=30)
     turns, ends = Turns(2, 1, 5), []
     workers = Workers(site, costs, lambda of, ranges: ends.append((env.now, ranges)), turns)
-    inode: Any = SimpleNamespace(syncing=False)
+    inode: Any = SimpleNamespace(i_sync=None)
     conversions = Conversions(inode)
     conversions.kept_ns = 500
     turns.hold(0, 700, 200)

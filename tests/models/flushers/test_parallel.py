@@ -69,6 +69,6 @@ def test_a_writer_tells_all_contexts_to_write_in_the_background() -> None:
         of.env.run(10_000)
     assert not any(of.flushers.in_progress(wb) for wb in of.cache.wbs)
     wbs = of.cache.wbs
-    wbs[0].add(SimpleNamespace(dirty_pages=1, syncing=False), 0)
+    wbs[0].add(SimpleNamespace(dirty_pages=1, i_sync=None), 0)
     of.flushers.start_background(wbs[2])
     assert [of.flushers.in_progress(wb) for wb in wbs] == [number in (0, 2) for number in range(len(wbs))]

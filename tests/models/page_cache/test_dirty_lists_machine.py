@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from models.page_cache.accounting import PageCache
 from models.page_cache.spec import DirtyLimits, MemorySpec
-from models.seams import Inode
+from models.seams import Inode, InodeSync
 from models.spent import Spent
 from models.throttling.io_less import PausedDirtier
 from models.vfs.spec import WriteCosts
@@ -87,7 +87,7 @@ class Lists(RuleBasedStateMachine):
             number = self.lists[context]["io"].pop(0)
             inode = self.wbs[context].b_io.popleft()
             assert inode is self.inodes[number]
-            inode.syncing = True
+            InodeSync(self.env).begin(inode)
             self.taken.add(number)
 
     @rule(
@@ -104,7 +104,7 @@ class Lists(RuleBasedStateMachine):
         self.taken.remove(number)
         self.dirty[number] -= pages
         inode.dirty_pages -= pages
-        inode.syncing = False
+        inode.i_sync.end(inode)
         if pages:
             self.flying[number] += pages
             self.flights.append((number, flight, pages))

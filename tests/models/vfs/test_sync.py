@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 
 from experiments.config import parse
 from experiments.runner import simulate
-from models.seams import UNLIMITED_PAGES
+from models.seams import UNLIMITED_PAGES, InodeSync
 from models.spent import Spent
-from models.vfs.sync import fsync, sync
+from models.vfs.sync import Syncs
 from sim.engine import Environment, Steps
 from sim.sync import Completion
 from sim.units import MIB, SECTOR_BYTES
@@ -28,48 +29,96 @@ class Wb(list[int]):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
-    """Two filesystems and three dirty pages; the second context of the first is clean, and is not started."""
-    env, log = Environment(), []
+class Stage:
+    """Two filesystems and three dirty pages; the second context of the first is clean.
 
-    class Flushers:
-        def queue(self, wb: Wb, work: Any) -> Completion:
-            done = Completion(env, "it")
-            asks = work.nr_pages if work.reason == "start" else work.sb.name
-            log.append((env.now, work.reason, wb.name, asks))
-            env.call_at(env.now + 10, 0, done.complete)
-            return done
+    A flusher takes 10 for a work, unless it *drops* all; a thread that does it itself takes 20.  The
+    writeback of a superblock takes 5, its log 1.
+    """
 
-    def superblock(name: str, *wbs: Wb) -> Any:
+    def __init__(self, drops: bool = False) -> None:
+        self.env = Environment()
+        self.log: list[tuple[Any, ...]] = []
+        self.drops = drops
+        self.superblocks = [
+            self._superblock("one", Wb("a", 1), Wb("b", 0)),
+            self._superblock("two", Wb("c", 1)),
+        ]
+        self.syncs = Syncs(
+            env=self.env, superblocks=self.superblocks, flushers=self,  # type: ignore[arg-type]
+            cache=SimpleNamespace(dirty=3), perform=self._perform,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def queue(self, wb: Wb, work: Any) -> Completion | None:
+        """The flushers'."""
+        if self.drops:
+            return None
+        done = Completion(self.env, "it")
+        asks = work.nr_pages if work.reason == "start" else work.sb.name
+        self.log.append((self.env.now, work.reason, wb.name, asks))
+        self.env.call_at(self.env.now + 10, 0, done.complete)
+        return done
+
+    def _perform(self, thread: Any, wb: Any, work: Any) -> Steps:
+        yield 20
+        self.log.append((self.env.now, "did", work.reason, wb.name))
+
+    def _superblock(self, name: str, *wbs: Wb) -> Any:
         def wait_for_writeback(thread: Any) -> Steps:
             yield 5
-            log.append((env.now, "waited", name))
+            self.log.append((self.env.now, "waited", name))
 
         def sync_fs(thread: Any) -> Steps:
             yield 1
-            log.append((env.now, "sync_fs", name))
+            self.log.append((self.env.now, "sync_fs", name))
 
         return SimpleNamespace(
-            name=name, bdi=SimpleNamespace(wbs=wbs), wait_for_writeback=wait_for_writeback,
+            name=name, bdi=Bdi(wbs=wbs), wait_for_writeback=wait_for_writeback,
             filesystem=SimpleNamespace(sync_fs=sync_fs),
         )  # fmt: skip
 
-    class Bdi(SimpleNamespace):
-        __hash__ = object.__hash__  # type: ignore[assignment]
+    def run(self, body: Callable[[Any], Steps]) -> list[tuple[Any, ...]]:
+        """What happened, and when."""
+        task = self.env.task("sync")
+        thread: Any = SimpleNamespace(task=task, spent=Spent())
+        self.env.start(task, body(thread))
+        self.env.run()
+        return self.log
 
-    superblocks = [superblock("one", Wb("a", 1), Wb("b", 0)), superblock("two", Wb("c", 1))]
-    for sb in superblocks:
-        sb.bdi = Bdi(wbs=sb.bdi.wbs)
-    task = env.task("sync")
-    thread: Any = SimpleNamespace(task=task, spent=Spent())
-    flushers: Any = Flushers()
-    env.start(task, sync(thread, superblocks, flushers, SimpleNamespace(dirty=3)))  # type: ignore[arg-type]
-    env.run()
-    assert log == [
+
+class Bdi(SimpleNamespace):
+    """A device with contexts."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
+    """sync(2): what is clean is not started, but asked for."""
+    stage = Stage()
+    assert stage.run(stage.syncs.sync) == [
         (0, "start", "a", 3), (0, "start", "c", 3),
         (0, "sync", "a", "one"), (10, "sync", "b", "one"), (25, "waited", "one"),
         (25, "sync", "c", "two"), (40, "waited", "two"),
         (41, "sync_fs", "one"), (42, "sync_fs", "two"),
+    ]  # fmt: skip
+
+
+def test_syncfs_starts_waits_and_forces_its_own() -> None:
+    """syncfs(2): the first work is waited for, too."""
+    stage = Stage()
+    assert stage.run(lambda thread: stage.syncs.syncfs(thread, stage.superblocks[0])) == [
+        (0, "start", "a", 3),
+        (10, "sync", "a", "one"), (20, "sync", "b", "one"), (35, "waited", "one"), (36, "sync_fs", "one"),
+    ]  # fmt: skip
+
+
+def test_work_that_is_dropped_is_done_by_who_syncs() -> None:
+    """But for the first, which nobody waits for."""
+    stage = Stage(drops=True)
+    assert stage.run(stage.syncs.sync) == [
+        (20, "did", "sync", "a"), (40, "did", "sync", "b"), (45, "waited", "one"),
+        (65, "did", "sync", "c"), (70, "waited", "two"),
+        (71, "sync_fs", "one"), (72, "sync_fs", "two"),
     ]  # fmt: skip
 
 
@@ -81,13 +130,16 @@ class Synced:
         self.log: list[tuple[int, str]] = []
         self.meanwhile = dirtied_meanwhile
         self.wb = context(self.env)
-        self.inode: Any = SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, syncing=False, dirtied_when=0)
-        self.other: Any = SimpleNamespace(wb=self.wb, dirty_pages=1, syncing=False, dirtied_when=0)
+        self.inode: Any = SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, i_sync=None, dirtied_when=0)
+        self.other: Any = SimpleNamespace(wb=self.wb, dirty_pages=1, i_sync=None, dirtied_when=0)
         self.wb.b_io.extend([self.other, self.inode] if dirty_pages else [self.other])
         task = self.env.task("dd")
         self.thread: Any = SimpleNamespace(
-            task=task, spent=Spent(), start_plug=lambda: self._tell("plug"), finish_plug=self._finish_plug
-        )
+            task=task, spent=Spent(), start_plug=lambda: self._tell("plug"), finish_plug=self._finish_plug,
+            before_sleep=lambda: self._tell("before sleep"),
+        )  # fmt: skip
+        none: Any = None
+        self.syncs = Syncs(env=self.env, superblocks=(), flushers=none, cache=none, perform=none)
 
     def _tell(self, what: str) -> bool:
         self.log.append((self.env.now, what))
@@ -99,7 +151,8 @@ class Synced:
 
     def write_pages(self, thread: Any, inode: Any, budget: int) -> Steps:
         """The filesystem's."""
-        assert (inode.syncing, budget) == (True, UNLIMITED_PAGES)
+        assert inode.i_sync in self.wb.i_syncs
+        assert budget == UNLIMITED_PAGES
         yield 100
         inode.dirty_pages = self.meanwhile
         self._tell("written")
@@ -117,7 +170,7 @@ class Synced:
     def run(self) -> list[tuple[int, str]]:
         """What happened, and when."""
         sb: Any = SimpleNamespace(filesystem=self, wait_for_writeback=self.wait_for_writeback)
-        self.env.start(self.thread.task, fsync(self.env, self.thread, self.inode, sb))
+        self.env.start(self.thread.task, self.syncs.fsync(self.thread, self.inode, sb))
         self.env.run()
         return self.log
 
@@ -126,14 +179,21 @@ def test_fsync_writes_waits_and_commits() -> None:
     """The file is on no list meanwhile, nor afterwards; the others stay where they are."""
     of = Synced(3)
     assert of.run() == [(0, "plug"), (100, "written"), (100, "unplug"), (151, "on disk"), (158, "logged")]
-    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.syncing) == ([of.other], [], False)
+    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.i_sync, of.wb.i_syncs) == (
+        [of.other], [], None, []
+    )  # fmt: skip
 
 
 def test_what_is_dirtied_during_an_fsync_is_listed_again() -> None:
-    """Once more, at the end of b_dirty."""
+    """As old as it was, before what became dirty since: a sync(2) that began meanwhile finds it."""
     of = Synced(3, dirtied_meanwhile=2)
+    of.inode.dirtied_when = 7
+    young: Any = SimpleNamespace(wb=of.wb, dirty_pages=1, i_sync=None)
+    of.wb.add(young, 50)
     of.run()
-    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.dirtied_when) == ([of.other], [of.inode], 101)
+    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.dirtied_when) == (
+        [of.other], [of.inode, young], 7
+    )  # fmt: skip
 
 
 def test_fsync_of_a_clean_file_waits_all_the_same() -> None:
@@ -142,11 +202,12 @@ def test_fsync_of_a_clean_file_waits_all_the_same() -> None:
 
 
 def test_fsync_waits_for_a_flusher_at_the_file() -> None:
-    """Which leaves it at 150 000, clean; it is seen at 200 000."""
+    """Until that leaves it, clean, at 150 001; before it sleeps, its plug is emptied."""
     of = Synced(0)
-    of.inode.syncing = True
-    of.env.call_at(150_000, 0, lambda: setattr(of.inode, "syncing", False))
-    assert of.run() == [(200_050, "on disk"), (200_057, "logged")]
+    i_sync = InodeSync(of.env)
+    i_sync.begin(of.inode)
+    of.env.call_at(150_001, 0, lambda: i_sync.end(of.inode))
+    assert of.run() == [(0, "before sleep"), (150_051, "on disk"), (150_058, "logged")]
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])

@@ -32,9 +32,9 @@ class Writer:
         costs = WriteCosts(call_ns=100, page_ns=10, close_ns=30, mark_ns=7)
         self.writer = BufferedWriter(env=self.env, thread=self.thread, costs=costs, throttle=throttle)
 
-    def inode(self, dirty_pages: int = 0, syncing: bool = False) -> Any:
+    def inode(self, dirty_pages: int = 0, i_sync: object = None) -> Any:
         """One of the context, with so many pages dirty already."""
-        return SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, syncing=syncing, dirtied_when=0)
+        return SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, i_sync=i_sync, dirtied_when=0)
 
 
 def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
@@ -54,7 +54,7 @@ def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
 def test_an_inode_that_is_written_back_is_not_listed() -> None:
     """Whoever writes it back will put it where it belongs."""
     of = Writer()
-    assert of.writer.dirty(of.inode(syncing=True), 1, 50) == 50
+    assert of.writer.dirty(of.inode(i_sync=object()), 1, 50) == 50
     assert not of.wb.b_dirty
     assert (of.wb.dirty, of.spent.system) == (1, 50)
 

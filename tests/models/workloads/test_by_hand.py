@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from models.spent import Spent
-from models.workloads import file_writers
+from models.vfs.calls import SystemCalls
 from models.workloads.dd import DdSpec, dd
 from models.workloads.file_writers import BURST, FileWriters, Job, _share, in_pages, sequential
 from models.workloads.fio import FioSpec, fio
@@ -48,7 +48,8 @@ class Stage:
             variation=lambda name: lambda: self.factors.get(name, 1.0),
         )  # fmt: skip
         return {
-            "site": site, "mount_of": self._mount_of, "writer": self._writer,
+            "site": site,
+            "calls": SystemCalls(self._mount_of, self._writer, self),  # type: ignore[arg-type]
             "on_end": lambda: self.ended.append(self.env.now),
         }  # fmt: skip
 
@@ -61,6 +62,11 @@ class Stage:
     def _dice(self, name: str) -> Any:
         self.names.append(name)
         return np.random.default_rng(len(self.names))
+
+    def fsync(self, thread: Any, inode: Any, mount: Any) -> Steps:
+        """fsync(2)."""
+        self.log.append((self.env.now, "fsync", inode.name))
+        yield 33
 
     def _mount_of(self, path: str) -> Any:
         mount = SimpleNamespace(directory=self._directory, filesystem=self)
@@ -299,16 +305,9 @@ def test_jobs_begin_late_or_after_others() -> None:
     assert stage.ended[0] // MS == 300
 
 
-@pytest.mark.source
-def test_a_file_is_synced_before_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_synced_before_it_is_closed() -> None:
     """Each of them."""
     stage = Stage()
-
-    def fsync(env: Any, thread: Any, inode: Any, mount: Any) -> Steps:
-        stage.log.append((env.now, "fsync", inode.name))
-        yield 33
-
-    monkeypatch.setattr(file_writers, "fsync", fsync)
     jobs = [Job("/d", [sequential(), sequential()], 1, fsyncs=True)]
     FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
     stage.run()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from models.seams import Inode
 from models.spent import Spent
 from models.writeback.context_thread import ContextThread
 from models.writeback.work import Work
 from sim.engine import Environment, Steps
 from sim.units import S
+from tests.harness import context
 
 
 def test_explicit_work_comes_first_and_in_order() -> None:
@@ -23,17 +25,18 @@ def test_explicit_work_comes_first_and_in_order() -> None:
     over: list[bool] = []
     writeback: Any = SimpleNamespace(perform=perform, over_background=lambda wb: bool(over) and over.pop())
     thread: Any = SimpleNamespace(task=env.task("flusher"), spent=Spent())
-    wb: Any = [object()]
+    wb = context(env)
+    wb.b_dirty.append(Inode(None, wb))  # type: ignore[arg-type]
     site: Any = SimpleNamespace(env=env, urgent=0)
-    context = ContextThread(site, thread, wb, writeback, 5 * S)
+    flusher = ContextThread(site, thread, wb, writeback, 5 * S)
 
     def ask() -> None:
-        context.queue(Work("start", 1))
-        context.queue(Work("start", 2))
+        flusher.queue(Work("start", 1))
+        flusher.queue(Work("start", 2))
 
     env.call_at(3 * S, 0, ask)
     env.call_at(7 * S, 0, lambda: over.append(True))
-    env.call_at(7 * S, 1, context.wake)
+    env.call_at(7 * S, 1, flusher.wake)
     env.call_at(11 * S, 0, env.halt)
     env.run()
     later = [(5, "periodic", 0), (7, "background", 0), (10, "periodic", 0)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from models.seams import UNLIMITED_PAGES
+from models.seams import UNLIMITED_PAGES, InodeSync
 from models.signals import Signals
 from models.spent import Spent
 from models.writeback.loop import Writeback
@@ -23,6 +23,10 @@ class Sb:
 
     def __init__(self, filesystem: Any) -> None:
         self.filesystem = filesystem
+
+    def wait_for_writeback(self, thread: Any) -> Steps:
+        """All I/O takes 1 000."""
+        yield 1_000
 
 
 class Loop:
@@ -49,7 +53,8 @@ class Loop:
         )
         chosen = {
             "plug_scope": "none", "slice_time": 10_000, "quota_pages": None, "used_up": "redirty_tail",
-            "expire": 1_000, "interval": 5_000,
+            "expire": 1_000, "interval": 5_000, "leaves": True, "explicit_takes": "at_start",
+            "waits_for_io": False,
         } | rules  # fmt: skip
         costs: Any = SimpleNamespace(take_ns=1, requeue_ns=2, move_ns=10, inode_ns=5)
         self.signals = Signals()
@@ -59,8 +64,9 @@ class Loop:
         )  # fmt: skip
         task = self.env.task("flusher")
         self.thread: Any = SimpleNamespace(
-            task=task, spent=Spent(), start_plug=self._start_plug, finish_plug=self._finish_plug
-        )
+            task=task, spent=Spent(), start_plug=self._start_plug, finish_plug=self._finish_plug,
+            before_sleep=lambda: self.log.append((self.env.now, "before sleep")),
+        )  # fmt: skip
         self.writes_at_most = UNLIMITED_PAGES
 
     def _start_plug(self) -> bool:
@@ -73,7 +79,7 @@ class Loop:
 
     def write_pages(self, thread: Any, inode: Any, budget: int) -> Generator[Wait, None, int]:
         """The filesystem's."""
-        assert inode.syncing
+        assert inode.i_sync is not None
         self.log.append((self.env.now, inode.name))
         self.budgets.append(budget)
         yield 100
@@ -87,7 +93,7 @@ class Loop:
         """Inodes by name, when they were dirtied and how many pages; of one superblock, or of *sb*."""
         sb = sb or self.sb
         for name, when_ns, pages in inodes:
-            inode: Any = SimpleNamespace(name=name, sb=sb, wb=self.wb, dirty_pages=pages, syncing=False)
+            inode: Any = SimpleNamespace(name=name, sb=sb, wb=self.wb, dirty_pages=pages, i_sync=None)
             self.wb.add(inode, when_ns)
             self.wb.dirty += pages
             self.wb.nr_dirty += pages
@@ -218,7 +224,7 @@ def test_an_inode_that_is_not_done_waits_at_the_tail() -> None:
     loop = Loop()
     loop.writes_at_most = 2
     loop.dirty(("a", 0, 3))
-    assert [name for _, name in loop.perform(Work("start", 3))] == ["a", "a", "over"]
+    assert [name for _, name in loop.perform(Work("background"))] == ["a", "a", "over"]
     loop = Loop()
     loop.writes_at_most = 2
     loop.dirty(("a", 0, 3))
@@ -321,3 +327,67 @@ def test_a_quota_that_was_used_up_is_followed_by_another(pages: int, slices: int
     loop.dirty(("a", 0, pages))
     loop.perform(Work("start", 100), 50)
     assert len(loop.slices) == slices
+
+
+@pytest.mark.parametrize(
+    ("reason", "leaves", "names"),
+    [("background", True, ["a"]), ("periodic", True, ["a"]), ("background", False, ["a", "b"]),
+     ("periodic", False, ["a", "b"]), ("start", True, ["a", "b"]), ("sync", True, ["a", "b"])],
+)  # fmt: skip
+def test_background_and_periodic_work_leave_for_other_work(reason: Any, leaves: bool, names: Any) -> None:
+    """It is queued at 60, while the first of two slices runs; to 2.6.37 it has to wait for both."""
+    loop = Loop(slice_time=1, leaves=leaves)
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    loop.env.call_at(1_060, 0, lambda: loop.wb.work_list.append(Work("sync")))
+    assert [name for _, name in loop.perform(Work(reason), 1_000)] == [*names, "over"]
+
+
+def test_work_that_finds_other_work_does_nothing() -> None:
+    """Not even the lists are looked at."""
+    loop = Loop()
+    loop.dirty(("a", 0, 3))
+    loop.wb.work_list.append(Work("sync"))
+    assert loop.perform(Work("background")) == [(0, "over")]
+    assert loop.wb.lock.stat.acquisitions == 0
+
+
+@pytest.mark.parametrize(("takes", "names"), [("at_start", ["a"]), ("at_pass", ["a", "late"])])
+@pytest.mark.parametrize("reason", ["start", "sync"])
+def test_explicit_work_takes_what_was_dirty_at_its_start_or_at_each_pass(
+    reason: Any, takes: str, names: list[str]
+) -> None:
+    """An inode is dirtied at 60, during the first pass."""
+    loop = Loop(explicit_takes=takes)
+    loop.dirty(("a", 0, 3))
+    loop.env.call_at(60, 0, lambda: loop.dirty(("late", 60, 3)))
+    assert [name for _, name in loop.perform(Work(reason), 50)] == [*names, "over"]
+
+
+@pytest.mark.parametrize(("reason", "end_ns"), [("sync", 26 + 2 * 1_108), ("start", 26 + 2 * 108)])
+def test_a_flusher_waits_for_the_io_of_each_inode_that_it_syncs(reason: Any, end_ns: int) -> None:
+    """To 3.10; before it sleeps its plug is emptied, and other work does not wait."""
+    loop = Loop(waits_for_io=True)
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    log = loop.perform(Work(reason))
+    assert log[-1] == (end_ns + 6, "over")  # a second pass finds nothing
+    assert ("before sleep" in [name for _, name in log]) == (reason == "sync")
+
+
+@pytest.mark.parametrize(
+    ("own", "log"), [(True, [(6, "before sleep"), (5_016, "a"), (5_130, "over")]), (False, [(6, "over")])]
+)
+def test_a_sync_waits_for_an_inode_that_another_thread_writes_back(own: bool, log: Any) -> None:
+    """Until 5 000: the inode is still dirty then, and written.  One of another superblock is let alone."""
+    loop = Loop()
+    loop.dirty(("a", 0, 3))
+    inode, i_sync = loop.wb.b_dirty.popleft(), InodeSync(loop.env)
+    i_sync.begin(inode)
+    loop.wb.i_syncs.append(i_sync)
+
+    def end() -> None:
+        i_sync.end(inode)
+        loop.wb.give_back(inode)
+
+    loop.env.call_at(5_000, 0, end)
+    sb: Any = loop.sb if own else Sb(loop)
+    assert loop.perform(Work("sync", sb=sb)) == log

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from models.seams import InodeSync
 from models.writeback.wb import WritebackContext
 from models.writeback.work import Work
+from sim.engine import Environment
 from sim.laws import LawBroken
 
 
@@ -16,7 +18,7 @@ def context(*inodes: tuple[str, int]) -> Any:
     """One with inodes of these superblocks, dirtied at these times."""
     wb: Any = WritebackContext("vda", SimpleNamespace(), SimpleNamespace(wbs=[]))  # type: ignore[arg-type]
     for sb, when_ns in inodes:
-        wb.add(SimpleNamespace(sb=sb, wb=wb, dirty_pages=1, syncing=False), when_ns)
+        wb.add(SimpleNamespace(sb=sb, wb=wb, dirty_pages=1, i_sync=None), when_ns)
     wb.nr_dirty = wb.dirty = len(inodes)
     return wb
 
@@ -29,7 +31,7 @@ def listed(inodes: Any) -> list[tuple[str, int]]:
 def test_what_is_as_old_moves_and_younger_stays() -> None:
     """Behind what already waits for another turn."""
     wb = context(("a", 5), ("a", 10), ("a", 11))
-    wb.b_more_io.append(SimpleNamespace(sb="a", wb=wb, dirtied_when=1, dirty_pages=1, syncing=False))
+    wb.b_more_io.append(SimpleNamespace(sb="a", wb=wb, dirtied_when=1, dirty_pages=1, i_sync=None))
     wb.nr_dirty = wb.dirty = 4
     wb.check()
     assert wb.queue_io(10) == 3
@@ -71,7 +73,7 @@ def test_who_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
 
 def test_check_finds_an_inode_that_is_listed_twice_or_clean() -> None:
     """And one that belongs elsewhere, or is being written back."""
-    for spoil in ("twice", "clean", "elsewhere", "syncing"):
+    for spoil in ("twice", "clean", "elsewhere", "written back"):
         wb = context(("a", 1))
         inode = wb.b_dirty[0]
         if spoil == "twice":
@@ -81,6 +83,17 @@ def test_check_finds_an_inode_that_is_listed_twice_or_clean() -> None:
         elif spoil == "elsewhere":
             inode.wb = context()
         else:
-            inode.syncing = True
+            InodeSync(Environment()).begin(inode)
         with pytest.raises(LawBroken, match=r"^vda: "):
             wb.check()
+
+
+@pytest.mark.parametrize(("when_ns", "place"), [(0, 0), (1, 1), (2, 1), (3, 2), (9, 3)])
+def test_an_inode_that_is_given_back_is_as_old_as_before(when_ns: int, place: int) -> None:
+    """It comes behind those that are no younger."""
+    wb = context(("a", 1), ("b", 3), ("c", 5))
+    inode: Any = SimpleNamespace(sb="d", wb=wb, dirty_pages=1, i_sync=None, dirtied_when=when_ns)
+    wb.give_back(inode)
+    assert list(wb.b_dirty).index(inode) == place
+    wb.take_off(inode)
+    assert listed(wb.b_dirty) == [("a", 1), ("b", 3), ("c", 5)]

@@ -1,0 +1,85 @@
+"""struct bio and struct request: what a thread submits, and what a driver gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+DISCARD: Final = "D"
+"""The op of a discard, which has a limit of its own."""
+
+
+class Write(Protocol):
+    """Contiguous sectors to be written: what a device sees of a request."""
+
+    start_sector: int
+    end_sector: int
+    op: str
+
+    @property
+    def sectors(self) -> int:
+        """The length (sectors)."""
+        return self.end_sector - self.start_sector
+
+
+class Bio(Write):
+    """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
+
+    A ``nomerge`` one carries PREFLUSH, FUA or NOMERGE.  ``end_io(context)`` is called when it is done.
+    """
+
+    __slots__ = (
+        "context", "end_io", "end_sector", "nomerge", "op", "queue", "segments", "start_sector", "sync",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        start_sector: int,
+        sectors: int,
+        *,
+        segments: int = 1,
+        op: str = "W",
+        queue: Any = None,
+        sync: bool = False,
+        nomerge: bool = False,
+        end_io: Callable[[Any], None] | None = None,
+        context: Any = None,
+    ) -> None:
+        self.start_sector = start_sector
+        self.end_sector = start_sector + sectors
+        self.segments = segments
+        self.op = op
+        self.queue = queue
+        self.sync = sync
+        self.nomerge = nomerge
+        self.end_io = end_io
+        self.context = context
+
+    def __repr__(self) -> str:
+        return f"<Bio {self.op} {self.start_sector} + {self.sectors}>"
+
+
+class Request(Write):
+    """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
+
+    __slots__ = (
+        "bios", "cpu", "discard", "end_sector", "merges", "nomerge", "op", "queue", "segments",
+        "start_sector", "submitted_ns", "sync",
+    )  # fmt: skip
+
+    def __init__(self, bio: Bio) -> None:
+        self.start_sector = bio.start_sector
+        self.end_sector = bio.end_sector
+        self.segments = bio.segments
+        self.op = bio.op
+        self.discard = bio.op == DISCARD
+        self.queue = bio.queue
+        self.sync = bio.sync
+        self.nomerge = bio.nomerge
+        self.bios = [bio]
+        self.merges = 0
+        self.submitted_ns = 0
+        self.cpu = -1  # which hears of its end; the queue says
+
+    def __repr__(self) -> str:
+        return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"

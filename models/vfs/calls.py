@@ -1,0 +1,20 @@
+"""What a running program asks of the kernel, other than of a filesystem alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from models.seams import Thread
+from models.vfs.superblock import MountedSuperblock
+from models.vfs.sync import Syncs
+from models.vfs.write import BufferedWriter
+
+
+@dataclass(frozen=True)
+class SystemCalls:
+    """``mount_of`` a path, ``writer`` for a thread that is to write, and ``syncs``."""
+
+    mount_of: Callable[[str], MountedSuperblock]
+    writer: Callable[[Thread], BufferedWriter]
+    syncs: Syncs

@@ -1,0 +1,163 @@
+"""sync and sync -f: processes that call sync(2) or syncfs(2), once or again and again.
+
+Left out: sync FILE and sync -d FILE, which call fsync(2) and fdatasync(2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from models.seams import Thread
+from models.site import Site
+from models.spent import system_ns
+from models.vfs.calls import SystemCalls
+from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.spec import Directories, Iteration, WorkloadSpec
+from sim.cpu import sleep
+from sim.engine import PARK, Steps
+from sim.param import Count, Ns, assumed
+from sim.units import MS, US
+
+
+class SyncSpec(WorkloadSpec):
+    """``times`` processes at once call sync(2) or, with ``directories`` (``sync -f PATH``), syncfs(2) of each
+    path's filesystem, one after another.
+
+    With ``every`` they begin again so long after they last began, or as soon as they are done, until all
+    other programs have ended.  ``fork_time``: what the shell takes to start a process.
+    """
+
+    programs: ClassVar = ("sync",)
+    keeps_files: ClassVar = False
+    costs: ClassVar = {
+        "fork_time": assumed(1 * MS, "a shell forks and starts sync in the background", 500 * US, 5 * MS)
+    }
+    kind: Literal["sync"] = "sync"
+    directories: Directories = ()
+    times: Count = 1
+    every: Annotated[Ns, Field(gt=0)] | None = None
+    fork_time: Ns
+
+    @property
+    def endless(self) -> bool:
+        """See `WorkloadSpec.endless`."""
+        return self.every is not None
+
+    @property
+    def total_files(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def bytes_each(self) -> int:
+        """None."""
+        return 0
+
+    def makes(self) -> Iterator[tuple[str, int, int]]:
+        """See `WorkloadSpec.makes`: it only looks at its paths."""
+        for directory in self.directories:
+            yield directory, 0, 0
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """See `WorkloadSpec.fields_of`."""
+        return parse_command(one_line(lines, "sync"))
+
+
+def parse_command(line: str) -> dict[str, Any]:
+    """The fields of a `SyncSpec` that a command line of coreutils' sync gives.
+
+    Raises:
+        CommandError: it cannot be read, or asks for what is not modelled.
+    """
+    parser = CommandParser()
+    parser.add_argument("-f", "--file-system", dest="file_system", action="store_true")
+    parser.add_argument("-d", "--data", dest="data", action="store_true")
+    parser.add_argument("paths", nargs="*")
+    given = parser.parse_args(words_of(line)[1:])
+    if given.data or (given.paths and not given.file_system):
+        raise CommandError(f"{line!r}: syncing single files is not modelled; write sync, or sync -f PATH")
+    if given.file_system and not given.paths:
+        raise CommandError(f"{line!r}: give a path whose filesystem is meant: sync -f PATH")
+    return {"kind": "sync", "directories": given.paths}
+
+
+class SyncProcesses:
+    """The running syncs; ``on_iteration`` is told each time that all of them are done."""
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        spec: SyncSpec,
+        program_scale: float,
+        start_ns: int,
+        calls: SystemCalls,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._env = site.env
+        self._spec = spec
+        self._syncs = calls.syncs
+        self._mounts = list(dict.fromkeys(calls.mount_of(path) for path in spec.directories))
+        self._fork_ns = round(spec.fork_time * program_scale)
+        self._parent = site.thread("parent")
+        self._threads = [site.process(f"process {i}") for i in range(spec.times)]
+        self._running = 0
+        self.rounds = 0
+        self.on_iteration: Callable[[Iteration], None] = lambda _: None
+        self.on_end = on_end
+        site.env.start(self._parent.task, self._run(), start_ns)
+
+    @property
+    def system_ns(self) -> int:
+        """System time of all processes: work and spinning, as time(1) sees it."""
+        return sum(system_ns(thread.task, thread.spent) for thread in self._threads)
+
+    @property
+    def user_ns(self) -> int:
+        """User time of all processes."""
+        return sum(thread.spent.user for thread in self._threads)
+
+    @property
+    def share_done(self) -> float:
+        """How much of it is over; of what goes on for ever, all."""
+        return 1.0 if self._spec.endless or self.rounds else 0.0
+
+    def _run(self) -> Steps:
+        """The parent: start all and wait for all, again and again."""
+        task, every_ns = self._parent.task, self._spec.every
+        while True:
+            began_ns = self._env.now
+            self._running = len(self._threads)
+            for thread in self._threads:
+                self._parent.spent.fork += self._fork_ns
+                yield self._fork_ns
+                thread.task.on_exit = self._exited
+                self._env.start(thread.task, self._process(thread))
+            while self._running:
+                task.waits_for = "children"
+                yield PARK
+            self.rounds += 1
+            self.on_iteration(Iteration(0, 0.0, 0, self._env.now))
+            if every_ns is None:
+                break
+            yield from sleep(task, max(0, began_ns + every_ns - self._env.now), "a pause")
+        self.on_end()
+
+    def _exited(self) -> None:
+        self._running -= 1
+        if not self._running and self._parent.task.waits_for == "children":
+            self._env.wake(self._parent.task)
+
+    def _process(self, thread: Thread) -> Steps:
+        if self._mounts:
+            for mount in self._mounts:
+                yield from self._syncs.syncfs(thread, mount)
+        else:
+            yield from self._syncs.sync(thread)
+
+
+SPEC, COMPONENT = SyncSpec, SyncProcesses

@@ -1,0 +1,199 @@
+"""sync(2) beside writers: what was dirty at the call is on disk at its return, and it returns."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.config import parse
+from experiments.problems import BadInput
+from experiments.runner import run_case
+from models.catalogue.kernels import KERNELS
+from models.machine import Machine, build
+from models.page_cache.pages import DELAYED, DIRTY
+from models.seams import Wb
+from models.variants import variants
+from models.writeback.context_thread import ContextFlushers
+from models.writeback.wb import first_context
+from sim.units import MS
+from tests.harness import FIO, loop_config, only
+
+FS_MARK = "fs_mark -S0 -n 4000 -s 4096 -L 2 -D 9 -d a -d b -d c"
+FIO_WRITES = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --name=a --name=b --directory=/b"
+
+
+def dirty_now(machine: Machine) -> tuple[int, list[Any], list[Any]]:
+    """Pages that ever became dirty, the dirty inodes, and what is dirty of each file that is kept by page."""
+    inodes = [
+        inode
+        for wb in machine.cache.wbs
+        for inode in (
+            *wb.b_dirty,
+            *wb.b_io,
+            *wb.b_more_io,
+            *(s.inode for s in wb.i_syncs if s.inode is not None),
+        )
+    ]
+    files = only(machine.mounts).filesystem.layouts()
+    return machine.cache.dirtied, inodes, [(file, still_dirty(file)) for file in files]
+
+
+def still_dirty(file: Any) -> set[int]:
+    """Its pages that are to be written."""
+    states = file.pages.states[: file.size]
+    return set(((states == DIRTY) | (states == DELAYED)).nonzero()[0].tolist())
+
+
+def run_with_sync(text: str, at_ns: int) -> tuple[int, Machine]:
+    """A sync(2) at *at_ns* beside programs that write no page twice; how long it took."""
+    (case,) = parse(text, "x.toml").cases
+    machine = build(case.scenario, 1)
+    took: list[int] = []
+
+    def call() -> None:
+        dirtied, inodes, files = dirty_now(machine)
+        assert inodes
+
+        def returned() -> None:
+            took.append(machine.env.now - at_ns)
+            assert machine.cache.written >= dirtied
+            assert not [inode for inode in inodes if inode.dirty_pages and not files]
+            for file, were_dirty in files:
+                assert not were_dirty & still_dirty(file)
+
+        machine.start_sync(returned)
+
+    machine.env.call_at(at_ns, 1, call)
+    machine.run()
+    assert took, "the sync(2) returned while the programs ran"
+    return took[0], machine
+
+
+@pytest.mark.parametrize("command", [FS_MARK, FIO_WRITES])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_what_was_dirty_at_a_sync_is_on_disk_when_it_returns(kernel: str, command: str) -> None:
+    """Under every kernel, beside writers that dirty more, and that write back themselves to 3.1."""
+    text = loop_config(
+        command, dirty_mib=4, kernel=kernel, more="sync_after = false\nmachine.processors.count = 4"
+    )
+    run_with_sync(text, 300 * MS)
+
+
+def busy(kernel: str, *more: str) -> str:
+    """fs_mark that keeps a flusher busy for seconds, which has most of its memory to write."""
+    return loop_config(
+        "fs_mark -S0 -n 6000 -s 4096 -L 4 -D 9 -d a -d b -d c", dirty_mib=8, kernel=kernel,
+        more="\n".join(["sync_after = false", "machine.processors.count = 4", *more]),
+    )  # fmt: skip
+
+
+def test_a_sync_does_not_starve_behind_background_writeback() -> None:
+    """It takes as long as 8 MiB of small files do, a tenth of the run; without the rule, until that ends."""
+    took, machine = run_with_sync(busy("6.18"), 300 * MS)
+    assert took < machine.env.now / 4
+    with pytest.raises(AssertionError, match="returned while"):
+        run_with_sync(busy("6.18", "kernel.writeback.leaves = false"), 300 * MS)
+
+
+class Dropping(ContextFlushers):
+    """One context for each device; what it is asked to do it drops."""
+
+    def __init__(self, *, spec: Any, **parts: Any) -> None:
+        super().__init__(contexts=lambda _: 1, places=first_context, **parts)
+
+    def queue(self, wb: Wb, work: Any) -> None:  # type: ignore[override]
+        """Not now."""
+
+
+@pytest.mark.parametrize("command", [FS_MARK, FIO_WRITES])
+@pytest.mark.parametrize("kernel", ["2.6.34", "3.11", "6.18"])
+def test_flushers_that_drop_every_work_lose_nothing(
+    kernel: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pdflush does when all its threads are busy: who syncs does the work."""
+    per_bdi = variants("flushers")["per_bdi"]._replace(component=Dropping)
+    monkeypatch.setitem(variants("flushers"), "per_bdi", per_bdi)
+    text = loop_config(
+        command, dirty_mib=4, kernel=kernel, more="sync_after = false\nmachine.processors.count = 4"
+    )
+    run_with_sync(text, 300 * MS)
+
+
+SYNCS = """\
+title = "sync beside fs_mark"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "6.18"
+kernel.dirty.dirty_bytes = "8 MiB"
+kernel.dirty.dirty_background_bytes = "4 MiB"
+filesystem.like = "loop-xfs"
+programs.make = "fs_mark -S0 -n 3000 -s 4096 -L 4 -D 9 -d a -d b"
+programs.sync = { command = "sync", start = "100 ms" }
+"""
+
+
+def test_syncs_as_programs() -> None:
+    """Once, three at once, and again every 200 ms until fs_mark ends; the wall time is fs_mark's."""
+    taken = {}
+    for form in ("", ", times = 3", ', every = "200 ms"'):
+        (case,) = parse(SYNCS.replace('"100 ms" }', f'"100 ms"{form} }}'), "x.toml").cases
+        outcome = run_case(case, 1)
+        rounds = [sample for sample in outcome.samples if sample.program == "sync"]
+        assert (outcome.wall_time, outcome.files) == (outcome.programs["make"].wall_time, 24_000)
+        assert outcome.programs["sync"].files == 0
+        taken[form] = [(sample.end_ns - 100 * MS) / MS for sample in rounds]
+    assert [len(rounds) > 1 for rounds in taken.values()] == [False, False, True]
+    assert taken[""][0] < taken[", times = 3"][0]
+    gaps = np.diff(taken[', every = "200 ms"'])
+    assert gaps.min() > 30
+
+
+def test_syncfs_is_for_its_filesystem_alone() -> None:
+    """sync -f of a path on one of two disks leaves the other's file dirty; sync does not."""
+    text = """\
+title = "two disks"
+[scenario]
+machine.like = "loop-vm"
+machine.disks.sd = { like = "pm9a3", count = 2 }
+kernel.like = "6.18"
+mounts.d = { like = "loop-xfs", each = "sd", at = "/d{n}" }
+programs.one = "dd if=/dev/zero of=/d0/x bs=1024k count=4"
+programs.two = "dd if=/dev/zero of=/d1/x bs=1024k count=4"
+programs.sync = { command = "sync", start = "1 s" }
+sync_after = false
+"""
+    dirty = {}
+    for command in ("sync", "sync -f /d1"):
+        (case,) = parse(text.replace('"sync"', f'"{command}"'), "x.toml").cases
+        machine = build(case.scenario, 1)
+        machine.run()
+        dirty[command] = [wb.dirty for wb in machine.cache.wbs]
+    assert dirty["sync"] == [0, 0, 0]
+    assert dirty["sync -f /d1"] == [0, 1024, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ('"sync /x"', "'sync /x': syncing single files is not modelled; write sync, or sync -f PATH"),
+        ('"sync -f"', "'sync -f': give a path whose filesystem is meant: sync -f PATH"),
+        ('"sync -d -f /x"', "syncing single files is not modelled"),
+        ('{ command = "sync", times = 0 }', "programs.sync.times"),
+        ('{ command = "sync", every = "0 s" }', "programs.sync.every"),
+    ],
+)
+def test_what_sync_refuses(given: str, message: str) -> None:
+    """By name, with what would be right."""
+    text = SYNCS.replace('{ command = "sync", start = "100 ms" }', given)
+    with pytest.raises(BadInput, match=re.escape(message)):
+        parse(text, "x.toml")
+
+
+def test_a_scenario_of_endless_programs_is_refused() -> None:
+    """It would never end."""
+    text = SYNCS.replace('programs.make = "fs_mark -S0 -n 3000 -s 4096 -L 4 -D 9 -d a -d b"\n', "")
+    with pytest.raises(BadInput, match="programs: none of them ends; give one that does"):
+        parse(text.replace('"100 ms" }', '"100 ms", every = "1 s" }'), "x.toml")
