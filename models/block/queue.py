@@ -155,6 +155,7 @@ class Queue:
         submitted_ns = self._env.now
         if self.signals.block_rq_issue.observers:
             for request in batch.requests():
+                request.submitted_ns, request.cpu = submitted_ns, self._cpu_of(task)
                 self.signals.block_rq_issue.emit(request=request)
         starts, ends = batch.rows["start_sector"], batch.rows["end_sector"]
         self._batches.submit_batch(

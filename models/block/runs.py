@@ -2,7 +2,8 @@
 
 `models.block.plug` has the rules; here they run compiled, over rows.  Whose pages a row holds is kept in
 parts, so that each file hears of its own completions, and rows become `Request` objects again when a single
-bio joins them.
+bio joins them.  Where somebody watches, each row has its `Request` from the beginning: what is seen of a
+request, from its plug to its end, is one object with the bios that it was made of.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled, portable
 from models.bio import Bio, Request
-from models.block.merge import IS_NEW, Bounds, fits, grow
+from models.block.merge import IS_NEW, Bounds, fits, grow, keep_bio
 from models.block.plug import Rules, is_full, issue_order, rules_of, walk
 from models.block.spec import PlugRules
 from sim.units import PAGE_SECTORS
@@ -36,18 +37,27 @@ _TERMS: Final = np.dtype([(term.name, "i8") for term in (*fields(Rules), *fields
 _OP: Final = "W"
 _OP_CODE: Final = 0
 _PART_ROW, _PART_END, _PART_PAGES = range(3)
-_FLUSH_END, _FATE = range(2)
+_FLUSH_END, _FATE, _AT = range(3)
 FLUSHED: Final = 4
 """Added to a fate: the new request flushed the plug first."""
 
 
-class Batch(NamedTuple):
-    """Requests of one queue that go to the driver together, in order; whose pages they hold."""
+class Batch:
+    """Requests of one *queue* that go to the driver together, in order; ``ends``: whose pages they hold, and
+    how many of each.
 
-    queue: Any
-    rows: NDArray[Any]
-    ends: list[tuple[EndIo, int]]
-    """For whom, and how many pages of theirs."""
+    *seen* are the same as objects, where somebody watches.
+    """
+
+    __slots__ = ("_requests", "ends", "queue", "rows")
+
+    def __init__(
+        self, queue: Any, rows: NDArray[Any], ends: list[tuple[EndIo, int]], seen: list[Request] | None
+    ) -> None:
+        self.queue = queue
+        self.rows = rows
+        self.ends = ends
+        self._requests = seen
 
     @property
     def pages(self) -> int:
@@ -55,8 +65,10 @@ class Batch(NamedTuple):
         return sum(pages for _, pages in self.ends)
 
     def requests(self) -> list[Request]:
-        """The same as objects, for observers; their bios have no end_io."""
-        return [_request(row, self.queue, []) for row in self.rows]
+        """The same as objects, the same ones each time; their bios have no end_io."""
+        if self._requests is None:
+            self._requests = [_request(row, self.queue, []) for row in self.rows]
+        return self._requests
 
     def requests_that_end(self) -> list[Request]:
         """The same as objects, to be issued one by one; the last to complete calls every end_io."""
@@ -88,15 +100,16 @@ class PluggedRuns:
         self._half = 64
         self._rows = np.zeros(2 * self._half + 1, _ROW)  # the last is the bio at hand
         self._parts = np.zeros((2 * self._half, 3), np.int64)
-        self._told = np.zeros((self._half, 2), np.int64)
+        self._told = np.zeros((self._half, 3), np.int64)
         self.held = self._held_parts = 0
         self._ends: list[EndIo] = []
         self._queues: list[Any] = []
-
-    @property
-    def fates(self) -> NDArray[np.int64]:
-        """What became of each bio of the last step (`models.block.merge.FATES`, and `FLUSHED`)."""
-        return self._told[:, _FATE]
+        self._seen: list[Request] | None = None  # the rows as objects, where somebody watches
+        self._flushed: list[Request] | None = None  # of the last step
+        self.seen_bios: list[tuple[Bio, int]] = []
+        """Where somebody watches: the bios of the last step and what became of each, as a place in
+        `models.block.merge.FATES`, and `FLUSHED`.
+        """
 
     def load(self, requests: Sequence[Request]) -> None:
         """Hold *requests*, which are writes, as rows; nothing is held yet."""
@@ -121,12 +134,17 @@ class PluggedRuns:
         end_io: EndIo,
         bounds: Bounds,
         allowance: int,
+        watched: bool = False,
     ) -> tuple[int, int, list[Batch]]:
         """Submit *bios* (rows of first block and pages; *segment_pages* are a segment) to *queue*, in
         order, until *allowance* requests were made.
 
         Returns how many requests it made, how many bios are done, and what full flushes issued meanwhile.
         """
+        if not watched:
+            self._seen = None
+        elif self._seen is None:
+            self._seen = [self._object(row) for row in self._rows[: self.held]]
         self._make_room(len(bios))
         if not self._ends or self._ends[-1] is not end_io:
             self._ends.append(end_io)
@@ -137,13 +155,17 @@ class PluggedRuns:
             self._rows, self._parts, self._told, bios, self._terms, self._half, self.held, self._held_parts,
             self._number(queue), len(self._ends) - 1, allowance, segment_pages,
         )  # fmt: skip
+        self._flushed = None
+        if self._seen is not None:
+            self._see(queue, bios[:done], segment_pages)
         batches = []
         if flushes:
             half = self._half
             flush_ends = self._told[:flushes, _FLUSH_END].tolist()
             batches = self._batches(
-                _copy(self._rows[half : half + out]), flush_ends, self._parts[half : half + out_parts]
-            )
+                _copy(self._rows[half : half + out]), flush_ends, self._parts[half : half + out_parts],
+                self._flushed,
+            )  # fmt: skip
             self._ends = [end_io]
             self._parts[: self._held_parts, _PART_END] = 0
         return made, done, batches
@@ -151,7 +173,7 @@ class PluggedRuns:
     def take(self) -> list[Batch]:
         """Empty the plug: its requests in the order in which they are issued, queue by queue."""
         held = self.held
-        batches = self._batches(_copy(self._rows[:held]), [held], self._parts[: self._held_parts])
+        batches = self._batches(_copy(self._rows[:held]), [held], self._parts[: self._held_parts], self._seen)
         self._clear()
         return batches
 
@@ -161,9 +183,35 @@ class PluggedRuns:
         requests = []
         for at, row in enumerate(self._rows[: self.held]):
             ends = [(self._ends[end], pages) for place, end, pages in parts if place == at]
-            requests.append(_request(row, self._queues[int(row["queue"])], ends))
+            if self._seen is None:
+                requests.append(_request(row, self._queues[int(row["queue"])], ends))
+                continue
+            request = self._seen[at]
+            _take_over(request, row)
+            request.bios[0].end_io = partial(_tell_all, ends)
+            requests.append(request)
         self._clear()
         return requests
+
+    def _object(self, row: Any) -> Request:
+        return _request(row, self._queues[int(row["queue"])], [])
+
+    def _see(self, queue: Any, bios: NDArray[np.int64], segment_pages: int) -> None:
+        """Do with objects what the last step has done with rows."""
+        assert self._seen is not None, "somebody watches"
+        self.seen_bios, self._flushed = [], []
+        for (block, pages), (_, fate, at) in zip(bios.tolist(), self._told.tolist(), strict=False):
+            bio = Bio(
+                block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=-(-pages // segment_pages), queue=queue
+            )
+            self.seen_bios.append((bio, fate))
+            if fate & FLUSHED:
+                self._flushed += self._seen
+                self._seen = []
+            if fate & ~FLUSHED == IS_NEW:
+                self._seen.append(Request(bio))
+            else:
+                keep_bio(self._seen[at], bio, fate)
 
     def _set_terms(self, terms: Rules | Bounds) -> None:
         for name, value in asdict(terms).items():
@@ -173,6 +221,7 @@ class PluggedRuns:
         self.held = self._held_parts = 0
         self._ends.clear()
         self._queues.clear()
+        self._seen = None
 
     def _number(self, queue: Any) -> int:
         for number, known in enumerate(self._queues):
@@ -191,34 +240,48 @@ class PluggedRuns:
                 np.zeros((2 * self._half, 3), np.int64),
             )
             self._rows[: self.held], self._parts[: self._held_parts] = rows, parts
-            self._told = np.zeros((self._half, 2), np.int64)
+            self._told = np.zeros((self._half, 3), np.int64)
 
-    def _batches(self, rows: NDArray[Any], flush_ends: list[int], parts: NDArray[np.int64]) -> list[Batch]:
-        """*rows*, flush by flush to *flush_ends*, in the order in which the era issues them."""
-        rows = self._in_order(rows, flush_ends)
+    def _batches(
+        self,
+        rows: NDArray[Any],
+        flush_ends: list[int],
+        parts: NDArray[np.int64],
+        seen: list[Request] | None,
+    ) -> list[Batch]:
+        """*rows*, flush by flush to *flush_ends*, in the order in which the era issues them; *seen* are the
+        same as objects.
+        """
+        order = self._order(rows, flush_ends)
+        if len(self._queues) > 1:
+            rows["part"] = np.arange(len(rows))
+        if order is not None:
+            rows = rows[order]
+        if seen is not None:
+            seen = seen if order is None else [seen[at] for at in order.tolist()]
+            for request, row in zip(seen, rows, strict=True):
+                _take_over(request, row)
         if len(self._queues) == 1:
-            return [Batch(self._queues[0], rows, self._by_end(parts))]
+            return [Batch(self._queues[0], rows, self._by_end(parts), seen)]
         batches = []
         for number in dict.fromkeys(rows["queue"].tolist()):
-            own = rows[rows["queue"] == number]
-            mine = parts[np.isin(parts[:, _PART_ROW], own["part"])]
-            batches.append(Batch(self._queues[number], own, self._by_end(mine)))
+            own = rows["queue"] == number
+            mine = parts[np.isin(parts[:, _PART_ROW], rows["part"][own])]
+            theirs = seen and [request for request, is_own in zip(seen, own, strict=True) if is_own]
+            batches.append(Batch(self._queues[number], rows[own], self._by_end(mine), theirs))
         return batches
 
-    def _in_order(self, rows: NDArray[Any], flush_ends: list[int]) -> NDArray[Any]:
-        several = len(self._queues) > 1
-        if several:
-            rows["part"] = np.arange(len(rows))
-        elif self._spec.order == "fifo":
-            return rows
+    def _order(self, rows: NDArray[Any], flush_ends: list[int]) -> NDArray[np.int64] | None:
+        """The places of *rows* in the order of issue; None: as they are."""
+        if len(self._queues) == 1 and self._spec.order == "fifo":
+            return None
         first, orders = 0, []
         for end in flush_ends:
             flushed = rows[first:end]
             order = issue_order(self._spec, flushed["start_sector"].tolist(), flushed["queue"].tolist())
             orders.append(np.arange(first, end) if order is None else first + np.array(order))
             first = end
-        ordered: NDArray[Any] = rows[np.concatenate(orders)]
-        return ordered
+        return np.concatenate(orders)
 
     def _by_end(self, parts: NDArray[np.int64]) -> list[tuple[EndIo, int]]:
         """For whom these *parts* are, and how many pages."""
@@ -233,6 +296,18 @@ def _copy(rows: NDArray[Any]) -> NDArray[Any]:
     return rows.view(_ROW_BYTES).copy().view(_ROW)
 
 
+def _take_over(request: Request, row: Any) -> None:
+    """*request* has grown to what *row* is."""
+    request.start_sector, request.end_sector = int(row["start_sector"]), int(row["end_sector"])
+    request.segments, request.merges = int(row["segments"]), int(row["merges"])
+    request.nomerge = bool(row["nomerge"])
+
+
+def _tell_all(ends: list[tuple[EndIo, int]], _: object) -> None:
+    for end_io, pages in ends:
+        end_io(pages)
+
+
 def _end_bios(request: Request, _: int) -> None:
     """A request that was plugged as an object, and is done."""
     for bio in request.bios:
@@ -241,22 +316,11 @@ def _end_bios(request: Request, _: int) -> None:
 
 
 def _request(row: Any, queue: Any, ends: list[tuple[EndIo, int]]) -> Request:
-    """*row* as an object; a bio for each part, behind each other."""
-    start = int(row["start_sector"])
-    whole = [(None, (int(row["end_sector"]) - start) // PAGE_SECTORS)]
-    bios = []
-    for end_io, pages in ends or whole:
-        bios.append(
-            Bio(start, pages * PAGE_SECTORS, segments=pages, queue=queue, end_io=end_io, context=pages)
-        )
-        start += pages * PAGE_SECTORS
-    request = Request(bios[0])
-    request.bios, request.end_sector = bios, int(row["end_sector"])
-    request.segments, request.merges, request.nomerge = (
-        int(row["segments"]),
-        int(row["merges"]),
-        bool(row["nomerge"]),
-    )
+    """*row* as an object of one bio, which tells all parts of their end."""
+    start, end = int(row["start_sector"]), int(row["end_sector"])
+    end_io = partial(_tell_all, ends) if ends else None
+    request = Request(Bio(start, end - start, segments=int(row["segments"]), queue=queue, end_io=end_io))
+    _take_over(request, row)
     return request
 
 
@@ -280,6 +344,7 @@ def _submit(
         if fate == IS_NEW and made == allowance:
             break
         told[i, _FATE] = fate
+        told[i, _AT] = at
         done += 1
         if fate != IS_NEW:
             part = rows[at].part

@@ -40,6 +40,7 @@ class BlockThread(Thread):
         "_on_fate",
         "_on_plug",
         "_on_queue",
+        "_on_request",
         "_on_unplug",
         "_own_plug",
         "_plug",
@@ -62,6 +63,7 @@ class BlockThread(Thread):
         # By number, in the order of FATES: an enum's members are slow to hash.
         self._fates = (signals.block_getrq, signals.block_bio_backmerge, signals.block_bio_frontmerge)
         self._on_fate = tuple(signal.observers for signal in self._fates)
+        self._on_request = (signals.block_rq_issue.observers, signals.block_rq_complete.observers)
         self._own_plug = Plug(rules)
         self._runs = PluggedRuns(rules)
         self._in_rows = False  # whether it is these that hold what is plugged
@@ -171,13 +173,17 @@ class BlockThread(Thread):
             room = pool.room + in_hand
             if wbt is not None:
                 room = min(room, wbt.room(self.background))
-            made, done, batches = runs.add(queue, bios, segment_pages, end_io, queue.bounds, room)
+            watched = self._watched()
+            made, done, batches = runs.add(queue, bios, segment_pages, end_io, queue.bounds, room, watched)
             if wbt is not None:
                 wbt.count += made
             self._in_rows = runs.held > 0
             pool.count += made - in_hand
-            if self._watched():
-                self._tell_runs(queue, bios[:done], runs.fates)
+            if watched:
+                for bio, fate in runs.seen_bios:
+                    if self._on_queue:
+                        self._signals.block_bio_queue.emit(bio=bio, task=self.task)
+                    self._tell(fate & ~FLUSHED, bio)
             self.spent.request += made * queue.request_ns
             yield made * queue.request_ns
             if batches:
@@ -253,16 +259,8 @@ class BlockThread(Thread):
             yield count * queue.dispatch_ns
 
     def _watched(self) -> bool:
-        """Whether somebody wants to see single bios."""
-        return bool(self._on_queue or self._on_unplug or any(self._on_fate))
-
-    def _tell_runs(self, queue: Queue, bios: NDArray[np.int64], fates: NDArray[np.int64]) -> None:
-        """What became of each of *bios*, for those who watch."""
-        for (block, pages), fate in zip(bios.tolist(), fates.tolist(), strict=False):
-            bio = Bio(block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=pages, queue=queue)
-            if self._on_queue:
-                self._signals.block_bio_queue.emit(bio=bio, task=self.task)
-            self._tell(fate & ~FLUSHED, bio)
+        """Whether somebody wants to see single bios, or requests."""
+        return bool(self._on_queue or self._on_unplug or any(self._on_fate) or any(self._on_request))
 
     def _tell(self, fate: int, bio: Bio) -> None:
         if self._on_fate[fate]:

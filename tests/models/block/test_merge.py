@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -309,32 +310,37 @@ def arrays_of_bios(draw: st.DrawFn) -> list[tuple[str, list[tuple[int, int]]]]:
     arrays=arrays_of_bios(),
     of=st.sampled_from([limits(), limits(32, 7), limits(nomerges=2)]),
     allowance=st.integers(1, 40),
+    segment_pages=st.sampled_from([1, 2, 4, 16]),
 )
 def test_an_array_is_its_bios_one_by_one(
-    era: str, arrays: list[tuple[str, list[tuple[int, int]]]], of: QueueLimits, allowance: int
+    era: str,
+    arrays: list[tuple[str, list[tuple[int, int]]]],
+    of: QueueLimits,
+    allowance: int,
+    segment_pages: int,
 ) -> None:
-    """Every era, several queues, however many requests a step may make: the same requests, merges, flushes
-    and order; each array hears of its own pages.
+    """Every era, several queues, folios of any size, however many requests a step may make: the same bios,
+    requests, merges, flushes and order; each array hears of its own pages.
     """
     rules = PLUG_RULES[era]
     singles = [
-        Bio(8 * block, 8 * pages, segments=pages, queue=queue)
+        Bio(8 * block, 8 * pages, segments=-(-pages // segment_pages), queue=queue)
         for queue, bios in arrays
         for block, pages in bios
     ]
     decisions, batches = plug_decisions(singles, rules, of)
     runs = PluggedRuns(rules)
-    issued: list[tuple[str, int, int, int]] = []
+    issued: list[tuple[str, list[Any]]] = []
     fates: list[int] = []
     heard = [0] * len(arrays)
 
     def issue(found: list[Batch]) -> None:
         for batch in found:
             rows = batch.rows
-            issued.extend(
-                zip([batch.queue] * len(rows), rows["start_sector"].tolist(), rows["end_sector"].tolist(),
-                    rows["merges"].tolist(), strict=True)
-            )  # fmt: skip
+            assert [row.tolist()[:4] for row in rows] == [
+                (r.start_sector, r.end_sector, r.segments, r.merges) for r in batch.requests()
+            ]
+            issued.extend((batch.queue, facts(request)) for request in batch.requests())
             assert (
                 sum(pages for _, pages in batch.ends) * 8 == (rows["end_sector"] - rows["start_sector"]).sum()
             )
@@ -348,8 +354,11 @@ def test_an_array_is_its_bios_one_by_one(
 
         left = np.array(bios, np.int64)
         while len(left):
-            made, done, found = runs.add(queue, left, 1, hear, bounds_of(of), allowance)
-            step = runs.fates[:done].tolist()
+            made, done, found = runs.add(
+                queue, left, segment_pages, hear, bounds_of(of), allowance, watched=True
+            )
+            step = [fate for _, fate in runs.seen_bios]
+            assert len(step) == done
             assert made == sum(fate & 3 == IS_NEW for fate in step) <= allowance
             assert done == len(left) or made == allowance
             fates += step
@@ -359,10 +368,16 @@ def test_an_array_is_its_bios_one_by_one(
     assert [(["getrq", "backmerge", "frontmerge"][fate & 3], bool(fate & FLUSHED)) for fate in fates] == [
         (decision.merge.value, decision.full_flush) for decision in decisions
     ]
-    expected = [(r.queue, r.start_sector, r.end_sector, r.merges) for batch in batches for r in batch]
+    expected = [(r.queue, facts(r)) for batch in batches for r in batch]
     by_queue = {queue: [row for row in expected if row[0] == queue] for queue in QUEUES}
     assert {queue: [row for row in issued if row[0] == queue] for queue in QUEUES} == by_queue
     assert heard == [sum(pages for _, pages in bios) for _, bios in arrays]
+
+
+def facts(request: Request) -> list[Any]:
+    """All that is seen of *request*, with its bios in their order."""
+    whole = (request.start_sector, request.end_sector, request.segments, request.merges)
+    return [whole, *((bio.start_sector, bio.sectors, bio.segments) for bio in request.bios)]
 
 
 @THOROUGH
@@ -384,7 +399,8 @@ def test_a_plug_changes_its_form_and_nothing_else(
             pages_heard += pages
 
         for queue, bios in arrays:
-            batches = runs.add(queue, np.array(bios, np.int64), 1, hear, bounds_of(of), 1 << 40)[2]
+            watched = changes and data.draw(st.booleans())
+            batches = runs.add(queue, np.array(bios, np.int64), 1, hear, bounds_of(of), 1 << 40, watched)[2]
             if changes and data.draw(st.booleans()):
                 runs.load(runs.requests())
             for batch in batches:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -144,12 +146,40 @@ RUNS = [[(1_000 * (i % 5) + 3 * (i // 5), 3) for i in range(40)], [(70_000 + i, 
 """Arrays of (block, pages): interleaved streams, one stream, large ones."""
 
 
+def submit_runs(block: BlockLayer, as_array: bool, segment_pages: int) -> list[int]:
+    """Submit `RUNS` under one plug; of how many of its pages each array hears."""
+    heard = [0] * len(RUNS)
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        for number, bios in enumerate(RUNS):
+
+            def hear(pages: int, number: int = number) -> None:
+                heard[number] += pages
+
+            if as_array:
+                yield from thread.submit_runs(block.queue, np.array(bios, np.int64), segment_pages, hear)
+                continue
+            for first, pages in bios:
+                bio = Bio(
+                    8 * first, 8 * pages, segments=-(-pages // segment_pages), queue=block.queue,
+                    end_io=hear, context=pages,
+                )  # fmt: skip
+                yield from block.submit(thread, bio)
+        yield from thread.finish_plug()
+
+    block.run(body)
+    return heard
+
+
+POOL_OF_ERAS = [(era, "request_list" if era < "4" else "tags") for era in PLUG_RULES]
+
+
+@pytest.mark.parametrize("segment_pages", [1, 4, 16])
 @pytest.mark.parametrize("nr_requests", [16, 1_000])
-@pytest.mark.parametrize(
-    ("era", "pool"), [(era, "request_list" if era < "4" else "tags") for era in PLUG_RULES]
-)
+@pytest.mark.parametrize(("era", "pool"), POOL_OF_ERAS)
 def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
-    era: str, pool: str, nr_requests: int
+    era: str, pool: str, nr_requests: int, segment_pages: int
 ) -> None:
     """In every era, also where the pool is soon empty: the same requests in order, each file hears of its own
     pages.
@@ -161,34 +191,11 @@ def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
         block = BlockLayer(
             era=era, pool=pool, nr_requests=nr_requests, depth=2 * nr_requests, latency_ns=3_000, batches=True
         )
-        heard = [0] * len(RUNS)
-
-        def body(
-            thread: Thread, block: BlockLayer = block, as_array: bool = as_array, heard: list[int] = heard
-        ) -> Steps:
-            thread.start_plug()
-            for number, bios in enumerate(RUNS):
-
-                def hear(pages: int, number: int = number) -> None:
-                    heard[number] += pages
-
-                pieces = [bios] if as_array else [[bio] for bio in bios]
-                for piece in pieces:
-                    if as_array:
-                        yield from thread.submit_runs(block.queue, np.array(piece, np.int64), 1, hear)
-                        continue
-                    ((first, pages),) = piece
-                    bio = Bio(
-                        8 * first, 8 * pages, segments=pages, queue=block.queue, end_io=hear, context=pages
-                    )
-                    yield from block.submit(thread, bio)
-            yield from thread.finish_plug()
-
-        block.run(body)
+        heard = submit_runs(block, as_array, segment_pages)
         assert heard == [sum(pages for _, pages in bios) for bios in RUNS]
         stat = block.queue.stat
         assert (stat.ios + stat.merges, stat.in_flight) == (120, 0)
-        found.append((block.device.writes, block.device.times, stat.ios))  # type: ignore[union-attr]
+        found.append((block.device.writes, block.device.times, stat.ios))
     (array, array_times, ios), (single, single_times, same_ios) = found
     if nr_requests == 1_000:
         assert array == single
@@ -199,6 +206,54 @@ def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
         assert {sector for start, end in array for sector in range(start, end)} == {
             sector for start, end in single for sector in range(start, end)
         }
+
+
+SIGNALS = (
+    "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_unplug",
+    "block_rq_issue", "block_rq_complete",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("segment_pages", [1, 4, 16])
+@pytest.mark.parametrize(("era", "pool"), POOL_OF_ERAS)
+@pytest.mark.parametrize("names", [SIGNALS, SIGNALS[-1:], SIGNALS[-3:]])
+def test_a_watcher_sees_of_an_array_what_it_sees_of_its_bios(
+    era: str, pool: str, segment_pages: int, names: tuple[str, ...]
+) -> None:
+    """The same bios with the same fates, and the same requests, each of which is one object from its plug to
+    its end, with the bios that it was made of and the time of its issue.
+    """
+    found = []
+    for as_array in (True, False):
+        block = BlockLayer(era=era, pool=pool, nr_requests=1_000, depth=2_000, batches=True)
+        seen: dict[str, list[Any]] = {name: [] for name in names}
+        objects: dict[str, list[Any]] = {name: [] for name in names}
+
+        def see(
+            name: str, seen: dict[str, list[Any]] = seen, objects: dict[str, list[Any]] = objects, **of: Any
+        ) -> None:
+            requests = of.get("requests", [of["request"]] if "request" in of else [])
+            objects[name] += requests
+            if "bio" in of:
+                seen[name].append((of["bio"].start_sector, of["bio"].sectors, of["bio"].segments))
+            for request in requests:
+                whole = (request.start_sector, request.end_sector, request.segments, request.merges)
+                bios = [(bio.start_sector, bio.sectors, bio.segments) for bio in request.bios]
+                assert len(bios) == request.merges + 1
+                seen[name].append((whole, bios))
+
+        for name in names:
+            getattr(block.queue.signals, name).observers.append(see)
+        submit_runs(block, as_array, segment_pages)
+        for name in names[1:]:
+            if name in SIGNALS[-2:] and SIGNALS[-3] in names:
+                assert {id(request) for request in objects[name]} == {
+                    id(request) for request in objects["block_unplug"]
+                }
+        assert all(request.submitted_ns > 0 for request in objects.get("block_rq_issue", []))
+        found.append(seen)
+    assert found[0] == found[1]
+    assert found[0]["block_rq_complete"]
 
 
 @pytest.mark.parametrize("batches", [False, True])

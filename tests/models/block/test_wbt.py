@@ -72,8 +72,8 @@ PAGED = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=32m --name=a"
 
 
 def machine(kernel: str, more: str = "") -> Machine:
-    """Random writes in the background of a large limit, so that nobody is held back."""
-    text = loop_config(PAGED, dirty_mib=400, kernel=kernel, more=more)
+    """Random writes in the background of a large limit, so that nobody is held back, and no sync(2)."""
+    text = loop_config(PAGED, dirty_mib=400, kernel=kernel, more=f"{more}\nsync_after = false")
     text = text.replace('background_bytes = "200 MiB"', 'background_bytes = "8 MiB"')
     (case,) = parse(text, "x.toml").cases
     return build(case.scenario, 1)
