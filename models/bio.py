@@ -25,11 +25,13 @@ class Write(Protocol):
 class Bio(Write):
     """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
 
-    A ``nomerge`` one carries PREFLUSH, FUA or NOMERGE.  ``end_io(context)`` is called when it is done.
+    A ``nomerge`` one carries PREFLUSH, FUA or NOMERGE, a ``meta`` one REQ_META.  ``end_io(context)`` is
+    called when it is done.
     """
 
     __slots__ = (
-        "context", "end_io", "end_sector", "nomerge", "op", "queue", "segments", "start_sector", "sync",
+        "context", "end_io", "end_sector", "meta", "nomerge", "op", "queue", "segments", "start_sector",
+        "sync",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +44,7 @@ class Bio(Write):
         queue: Any = None,
         sync: bool = False,
         nomerge: bool = False,
+        meta: bool = False,
         end_io: Callable[[Any], None] | None = None,
         context: Any = None,
     ) -> None:
@@ -52,6 +55,7 @@ class Bio(Write):
         self.queue = queue
         self.sync = sync
         self.nomerge = nomerge
+        self.meta = meta
         self.end_io = end_io
         self.context = context
 
@@ -63,7 +67,7 @@ class Request(Write):
     """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
 
     __slots__ = (
-        "bios", "cpu", "discard", "end_sector", "merges", "nomerge", "op", "queue", "segments",
+        "bios", "cpu", "discard", "end_sector", "merges", "meta", "nomerge", "op", "queue", "segments",
         "start_sector", "submitted_ns", "sync",
     )  # fmt: skip
 
@@ -76,6 +80,7 @@ class Request(Write):
         self.queue = bio.queue
         self.sync = bio.sync
         self.nomerge = bio.nomerge
+        self.meta = bio.meta
         self.bios = [bio]
         self.merges = 0
         self.submitted_ns = 0

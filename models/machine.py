@@ -241,6 +241,7 @@ class _Builder:
                 site=site.of(name),
                 name=name,
                 spec=drive.queue,
+                rules=self._kernel.plug,
                 pool=self._kernel.requests,
                 costs=costs,
                 device=_device(site, drive.device, name),

@@ -147,7 +147,7 @@ def _merging(era: str) -> Iterator[Cost]:
     gc.enable()
     requests = sum(len(batch) for batch in batches)
     yield _cost(f"merging, {era}, one by one: a bio", cpu_s, BIOS, requests)
-    runs, issued, bounds = PluggedRuns(rules), 0, bounds_of(LIMITS)
+    runs, issued, bounds = PluggedRuns(rules), 0, bounds_of(LIMITS, rules)
     runs.add("sda", rows[:BATCH], 1, print, bounds, BIOS)  # compile, or load, first
     runs.take()
     started = time.process_time()

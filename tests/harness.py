@@ -251,6 +251,7 @@ class BlockLayer:
             site=self._site,
             name="sda",
             spec=spec,
+            rules=self._rules,
             pool=pool,
             costs=costs,
             device=self.device,

@@ -55,6 +55,7 @@ class Rwbs(NamedTuple):
 
     op: str
     sync: bool
+    meta: bool
     flushes: bool  # PREFLUSH or FUA: it never merges, and goes through the flush machinery
 
 
@@ -66,7 +67,7 @@ def rwbs_of(letters: str) -> Rwbs:
     op, flags = rest[:1], rest[1:]
     if op in "DZ" and flags[:1] == "E":
         op, flags = rest[:2], rest[2:]
-    return Rwbs(op, "S" in flags or op in "RF", preflush or op == "F" or "F" in flags)
+    return Rwbs(op, "S" in flags or op in "RF", "M" in flags, preflush or op == "F" or "F" in flags)
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class _Judge:
     def __init__(self, rules: PlugRules, limits: QueueLimits, scheduler: str, device: str) -> None:
         self._rules = rules
         self._limits = limits
-        self._bounds = bounds_of(limits)
+        self._bounds = bounds_of(limits, rules)
         self._scheduler = scheduler
         self._device = device
         self.verdict = Verdict()
@@ -134,7 +134,7 @@ class _Judge:
         self._early: dict[int, tuple[Bio, Merge]] = {}
         self._was_full: dict[int, bool | None] = {}  # of plugs that were sent on: whether they were full
         self._on_its_way: dict[int, Request] = {}  # left a plug, by start sector
-        self._waiting = Waiting(self._scheduler, self._limits)
+        self._waiting = Waiting(self._scheduler, self._bounds)
         self._runs = _Runs()
         self._doubts: dict[int, _Doubt] = {}  # by the start sector of the request
         self._complete = False
@@ -320,6 +320,7 @@ def bio_of(piece: Piece) -> Bio:
         op=rwbs.op,
         queue=sys.intern(piece.device),
         sync=rwbs.sync,
+        meta=rwbs.meta,
         nomerge=rwbs.flushes or piece.split_off,
     )
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from models.bio import Bio, Request
 from models.block.elevator import Elevator, SoftwareQueue
-from models.block.merge import FRONT, NEW, Merge
-from models.block.spec import ElevatorRules, QueueLimits
+from models.block.merge import FRONT, NEW, Bounds, Merge
+from models.block.spec import ElevatorRules
 
 SCHEDULERS: Final = ("none", "kyber", "mq-deadline", "bfq")
 
@@ -25,9 +25,9 @@ class Waiting:
     mq-deadline: one elevator; bfq: one per process that writes synchronously, one for the rest.
     """
 
-    def __init__(self, scheduler: str, limits: QueueLimits) -> None:
+    def __init__(self, scheduler: str, bounds: Bounds) -> None:
         self._scheduler = scheduler
-        self._limits = limits
+        self._bounds = bounds
         self._rules = ElevatorRules.model_validate({"scheduler": "deadline", "fifo_batch": 16})
         self._queues: dict[Hashable, Elevator | SoftwareQueue] = {}
         self._places: dict[Request, Hashable] = {}
@@ -103,7 +103,7 @@ class Waiting:
         if queue is None:
             sorts = self._scheduler in ("mq-deadline", "bfq")
             queue = self._queues[key] = (
-                Elevator(self._rules, self._limits) if sorts else SoftwareQueue(self._limits)
+                Elevator(self._rules, self._bounds) if sorts else SoftwareQueue(self._bounds)
             )
         if queue.insert(request):
             self._places[request] = key

@@ -56,7 +56,7 @@ class _Kernel:
     def __init__(self, rules: PlugRules, limits: QueueLimits) -> None:
         self._rules = rules
         self._limits = limits
-        self._bounds = bounds_of(limits)
+        self._bounds = bounds_of(limits, rules)
         self._plugs: dict[int, Plug] = {}
         self._issued = Issued(Counter())
 

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Final
 
 from models.bio import Bio, Request
-from models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, try_join, try_merge
-from models.block.spec import ElevatorRules, QueueLimits
+from models.block.merge import BACK, FRONT, NEW, Bounds, Merge, try_join, try_merge
+from models.block.spec import ElevatorRules
 from sim.laws import require
 
 SOFTWARE_QUEUE_TRIED: Final = 8
@@ -31,13 +31,13 @@ class Elevator:
     """
 
     def __init__(
-        self, rules: ElevatorRules, limits: QueueLimits, put: Callable[[Request], None] = lambda _: None
+        self, rules: ElevatorRules, bounds: Bounds, put: Callable[[Request], None] = lambda _: None
     ) -> None:
         self._put = put
         self._sorts = rules.scheduler == "deadline"
         self._batch = rules.fifo_batch
-        self._nomerges = limits.nomerges
-        self._bounds = bounds_of(limits)
+        self._only_cheap = bounds.only_cheap
+        self._bounds = bounds
         self._arrivals = 0
         self.waiting: OrderedDict[Request, int] = OrderedDict()  # each with its arrival, oldest first
         self._by_sector: list[tuple[int, int, Request]] = []
@@ -49,7 +49,7 @@ class Elevator:
 
     def attempt_merge(self, bio: Bio) -> Merge:
         """BACK or FRONT if *bio* joined a waiting request, else NEW."""
-        if not self.waiting or self._nomerges == 2:
+        if not self.waiting or not self._bounds.merges:
             return NEW
         last = self._last_merge
         if last is not None:
@@ -57,7 +57,7 @@ class Elevator:
                 return self._back(last, bio)
             if last.start_sector == bio.end_sector:
                 return self._front(last, bio)
-        if self._nomerges:
+        if self._only_cheap:
             return NEW
         request = self._by_end.get(bio.start_sector)
         if request is not None and self._back(request, bio) is BACK:
@@ -71,7 +71,9 @@ class Elevator:
         return [
             request
             for request in found
-            if request is not None and (not self._nomerges or request is self._last_merge)
+            if request is not None
+            and self._bounds.merges
+            and (not self._only_cheap or request is self._last_merge)
         ]
 
     def set_one_hit(self, bio: Bio) -> None:
@@ -82,11 +84,11 @@ class Elevator:
 
     def insert(self, request: Request) -> bool:
         """Add *request*, or append it to a waiting one (sort-merge insertion); whether it was added."""
-        if self.waiting and self._nomerges != 2:
+        if self.waiting and self._bounds.merges:
             last = self._last_merge
             if last is not None and self._append(last, request):
                 return False
-            if not self._nomerges:
+            if not self._only_cheap:
                 before = self._by_end.get(request.start_sector)
                 if before is not None and self._append(before, request):
                     self._join_with_predecessors(before)
@@ -218,8 +220,8 @@ class SoftwareQueue:
     kcq.
     """
 
-    def __init__(self, limits: QueueLimits) -> None:
-        self._bounds = bounds_of(limits)
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
         self.waiting: dict[Request, None] = {}
 
     def attempt_merge(self, bio: Bio) -> Merge:

@@ -1,9 +1,11 @@
-"""Which bio joins which request: the size limits, and when two touch.
+"""Which bio joins which request: the size limits, when two touch, and what they have to have in common.
 
-Stands for blk_try_merge, ll_back_merge_fn, ll_front_merge_fn, ll_merge_requests_fn (block/blk-merge.c).
+Stands for blk_try_merge, blk_rq_merge_ok, blk_cgroup_mergeable, ll_back_merge_fn, ll_front_merge_fn and
+ll_merge_requests_fn (block/blk-merge.c, block/blk-cgroup.h).
 Pure: no clock, no dice.  One rule serves requests and bios that are objects (`models.seams`) and those that
 are rows of an array (`models.block.runs`, by `models.arrays.compiled`).  Left out: discards of several
-ranges, integrity, write hints, priorities.
+ranges, integrity and encryption; write hints, I/O priorities and cgroups, of which two have to be equal, too:
+docs/measurements.md K says which events carry them.
 """
 
 from __future__ import annotations
@@ -13,29 +15,35 @@ from enum import Enum
 from typing import Final
 
 from models.bio import Bio, Request
-from models.block.spec import QueueLimits
+from models.block.spec import PlugRules, QueueLimits
 from sim.units import SECTOR_BYTES
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the merge rule reads of a queue's limits; ``merges``: whether it merges bios into plugged
-    requests.
+    """What the merge rule reads of a queue's limits and of the era.
+
+    ``merges``: whether bios merge into plugged requests; ``only_cheap``: whether a scheduler tries only the
+    request that merged last (nomerges 1); ``meta_apart``: whether REQ_META has to be on both or on neither.
     """
 
     max_sectors: int
     max_segments: int
     max_discard_sectors: int
     merges: bool
+    only_cheap: bool
+    meta_apart: bool
 
 
-def bounds_of(limits: QueueLimits) -> Bounds:
-    """The bounds of a queue with these *limits*."""
+def bounds_of(limits: QueueLimits, rules: PlugRules) -> Bounds:
+    """The bounds of a queue with these *limits* under an era's *rules*."""
     return Bounds(
         limits.max_sectors_bytes // SECTOR_BYTES,
         limits.max_segments,
         limits.max_discard_bytes // SECTOR_BYTES,
         limits.nomerges != 2,
+        limits.nomerges == 1,
+        rules.meta_apart,
     )
 
 
@@ -73,6 +81,8 @@ def grow(request: Request, bio: Bio, bounds: Bounds) -> int:
     if not back and request.start_sector != bio.end_sector:
         return IS_NEW
     if request.nomerge or bio.nomerge or request.op != bio.op:
+        return IS_NEW
+    if bounds.meta_apart and request.meta != bio.meta:
         return IS_NEW
     if not fits(request, bio.end_sector - bio.start_sector, bio.segments, bounds):
         request.nomerge = True
@@ -117,6 +127,8 @@ def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
     """Whether *request*, which *bio* continues, would take it."""
     if request.nomerge or bio.nomerge or request.op != bio.op:
         return False
+    if bounds.meta_apart and request.meta != bio.meta:
+        return False
     return fits(request, bio.sectors, bio.segments, bounds)
 
 
@@ -127,5 +139,6 @@ def would_join(request: Request, follower: Request, bounds: Bounds) -> bool:
         and not request.nomerge
         and not follower.nomerge
         and request.op == follower.op
+        and (request.meta == follower.meta or not bounds.meta_apart)
         and fits(request, follower.sectors, follower.segments, bounds)
     )

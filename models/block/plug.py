@@ -166,7 +166,7 @@ def plug_decisions(
         One decision a bio, and the batches of requests as they were flushed, the last one by the
         plug's finish.
     """
-    plug, bounds = Plug(rules), bounds_of(limits)
+    plug, bounds = Plug(rules), bounds_of(limits, rules)
     decisions: list[Decision] = []
     batches: list[Sequence[Request]] = []
     for bio in bios:

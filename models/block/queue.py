@@ -15,7 +15,7 @@ from models.block.elevator import Elevator
 from models.block.merge import bounds_of
 from models.block.pool import POOLS, Pool
 from models.block.runs import Batch
-from models.block.spec import BlockCosts, QueueSpec
+from models.block.spec import BlockCosts, PlugRules, QueueSpec
 from models.block.wbt import WritebackThrottling
 from models.seams import BlockDevice
 from models.site import Site
@@ -48,6 +48,7 @@ class Queue:
         site: Site,
         name: str,
         spec: QueueSpec,
+        rules: PlugRules,
         pool: Literal["request_list", "tags"],
         costs: BlockCosts,
         device: BlockDevice,
@@ -67,13 +68,13 @@ class Queue:
         self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
-        self.elevator = Elevator(spec.elevator, spec.limits, self._put)
+        self.bounds = bounds_of(spec.limits, rules)
+        self.elevator = Elevator(spec.elevator, self.bounds, self._put)
         self.limits = spec.limits
         # Copies: a spec's own attributes are slow to read.
         self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES
         self._most_segments = spec.limits.max_segments
         self._segment_pages = spec.limits.max_segment_bytes // PAGE_BYTES
-        self.bounds = bounds_of(spec.limits)
         self.lock = site.spin_lock("queue_lock")
         self.signals = site.signals
         self.stat = DiskStats()

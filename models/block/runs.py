@@ -29,7 +29,7 @@ EndIo = Callable[[int], None]
 """Is told how many of its pages are done."""
 _ROW: Final = np.dtype(
     [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i4"), ("merges", "i4"), ("part", "i4"),
-     ("queue", "i4"), ("op", "i4"), ("nomerge", "?"), ("discard", "?")]
+     ("queue", "i4"), ("op", "i4"), ("nomerge", "?"), ("meta", "?"), ("discard", "?")]
 )  # fmt: skip
 _ROW_BYTES: Final = np.dtype((np.void, _ROW.itemsize))
 _TERMS: Final = np.dtype([(term.name, "i8") for term in (*fields(Rules), *fields(Bounds))])
@@ -120,6 +120,7 @@ class PluggedRuns:
             row = self._rows[at]
             row["start_sector"], row["end_sector"] = request.start_sector, request.end_sector
             row["segments"], row["merges"], row["nomerge"] = request.segments, request.merges, request.nomerge
+            row["meta"] = request.meta
             row["queue"], row["part"] = self._number(request.queue), at
             row["op"], row["discard"] = _OP_CODE if request.op == _OP else _OP_CODE + 1, request.discard
             self._parts[at] = at, len(self._ends), request.sectors // PAGE_SECTORS
@@ -300,7 +301,7 @@ def _take_over(request: Request, row: Any) -> None:
     """*request* has grown to what *row* is."""
     request.start_sector, request.end_sector = int(row["start_sector"]), int(row["end_sector"])
     request.segments, request.merges = int(row["segments"]), int(row["merges"])
-    request.nomerge = bool(row["nomerge"])
+    request.nomerge, request.meta = bool(row["nomerge"]), bool(row["meta"])
 
 
 def _tell_all(ends: list[tuple[EndIo, int]], _: object) -> None:
@@ -335,6 +336,7 @@ def _submit(
     rules = bounds = terms[0]
     bio = rows[len(rows) - 1]
     bio.queue, bio.op, bio.merges, bio.nomerge, bio.discard = queue, _OP_CODE, 0, False, False
+    bio.meta = False
     for i in range(len(bios)):
         pages = bios[i, 1]
         bio.start_sector = bios[i, 0] * PAGE_SECTORS

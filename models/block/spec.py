@@ -30,7 +30,7 @@ class QueueLimits(Spec):
 
 
 class PlugRules(Spec):
-    """The rules of a plug in one era (mechanisms.md 1.2, 1.3).
+    """The rules of a plug in one era (mechanisms.md 1.2, 1.3), and what two that merge have in common.
 
     ``tried``: which plugged requests of its queue a bio is tried against (tail: the newest of all or, where
     that is another queue's, the oldest of its own); ``max_requests`` and
@@ -38,7 +38,7 @@ class PlugRules(Spec):
     hold more); ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has
     this size and the queue merges at all; ``order``: in which order a flush issues; ``order_mixed``: the same
     for a plug of several queues that holds more than ``mixed_above`` requests (queue: as they came, queue by
-    queue).
+    queue); ``meta_apart``: a bio with REQ_META joins no request without, nor the reverse.
     """
 
     tried: Literal["all", "newest", "oldest", "tail"]
@@ -49,6 +49,7 @@ class PlugRules(Spec):
     order: Literal["sector", "fifo", "lifo"]
     order_mixed: Literal["sector", "fifo", "lifo", "queue"]
     mixed_above: Count
+    meta_apart: bool
 
 
 class ElevatorRules(Spec):

@@ -20,7 +20,7 @@ _RULES: Final = "mechanisms.md 1.2, 1.3"
 
 def _plug(
     tried: str, held: int | None, mixed: int | None, flush_bytes: int | None, flush_of: str, order: str,
-    order_mixed: str, kernel: str, mixed_above: int = 1,
+    order_mixed: str, kernel: str, mixed_above: int = 1, meta_apart: bool = False,
 ) -> dict[str, Given]:  # fmt: skip
     source = f"{_RULES} [V {kernel}]"
     return {
@@ -32,6 +32,7 @@ def _plug(
         "order": specified(order, source),
         "order_mixed": specified(order_mixed, source),
         "mixed_above": specified(mixed_above, source),
+        "meta_apart": specified(meta_apart, "mechanisms.md 1.4: since 5.18 [R], seen on 6.18"),
     }
 
 
@@ -44,9 +45,9 @@ _PLUGS: Final = {
     "5.4": _plug("all", 16, None, 128 * KIB, "newest", "sector", "sector", "5.4"),
     "5.10": _plug("all", 32, 64, 128 * KIB, "newest", "fifo", "sector", "5.10.89, 5.15.55", 2),
     "5.17": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "lifo", "5.17-rc5"),
-    "6.1": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "lifo", "6.1"),
-    "6.14": _plug("oldest", 32, 64, 128 * KIB, "oldest", "fifo", "fifo", "6.14"),
-    "6.17": _plug("tail", 32, 64, 128 * KIB, "oldest", "fifo", "fifo", "6.12.117, 6.17"),
+    "6.1": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "lifo", "6.1", meta_apart=True),
+    "6.14": _plug("oldest", 32, 64, 128 * KIB, "oldest", "fifo", "fifo", "6.14", meta_apart=True),
+    "6.17": _plug("tail", 32, 64, 128 * KIB, "oldest", "fifo", "fifo", "6.12.117, 6.17", meta_apart=True),
 }
 
 PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}

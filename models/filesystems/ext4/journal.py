@@ -244,7 +244,14 @@ class Journal:
             left += 1
             start = (self._first_block + block) * PAGE_SECTORS
             bio = Bio(
-                start, PAGE_SECTORS, queue=self._queue, op=op, sync=sync, nomerge=op != "W", end_io=ended
+                start,
+                PAGE_SECTORS,
+                queue=self._queue,
+                op=op,
+                sync=sync,
+                nomerge=op != "W",
+                meta=sync,
+                end_io=ended,
             )
             if not thread.merge(bio):
                 yield from thread.make_request(bio)

@@ -221,7 +221,7 @@ class XfsLog:
         self._written += sectors * SECTOR_BYTES
         segments = self._queue.limits.segments_of(sectors * SECTOR_BYTES)
         return Bio(
-            start, sectors, segments=segments, op="FW", queue=self._queue, sync=True, nomerge=True,
+            start, sectors, segments=segments, op="FW", queue=self._queue, sync=True, nomerge=True, meta=True,
             end_io=self._record_done,
         )  # fmt: skip
 
@@ -296,7 +296,7 @@ class XfsLog:
         for item in batch:
             segments = self._queue.limits.segments_of(item.sectors * SECTOR_BYTES)
             start = self._first_sector + item.start_sector
-            bio = Bio(start, item.sectors, segments=segments, queue=self._queue)
+            bio = Bio(start, item.sectors, segments=segments, queue=self._queue, meta=True)
             if not aild.merge(bio):
                 yield from aild.make_request(bio)
         yield from aild.finish_plug()

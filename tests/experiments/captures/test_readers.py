@@ -162,7 +162,7 @@ def test_what_is_no_such_line_is_refused(parse: Parse, line: str, message: str) 
 )  # fmt: skip
 def test_what_the_letters_of_a_bio_mean(letters: str, op: str, sync: bool, flushes: bool) -> None:
     """Flags in front and behind; reads and flushes are waited for."""
-    assert tuple(rwbs_of(letters)) == (op, sync, flushes)
+    assert tuple(rwbs_of(letters)) == (op, sync, "M" in letters, flushes)
 
 
 HEADERS: list[tuple[str, dict[str, Any]]] = [

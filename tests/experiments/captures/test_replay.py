@@ -186,6 +186,21 @@ def test_a_flush_goes_past_the_plug(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("kernel", "equal"), [("6.18", True), ("5.17", False)])
+def test_metadata_beside_a_readahead_gets_a_request_of_its_own(
+    tmp_path: Path, kernel: str, equal: bool
+) -> None:
+    """RM, and behind it on disk RA, plugged: no merge from 5.18 on (seen on 6.18); before, they merged."""
+    text = (
+        bio(0, "block_getrq", "RM")
+        + PLUG
+        + bio(8, "block_getrq", "RA")
+        + bio(16, "block_bio_backmerge", "RA")
+    )
+    (tmp_path / "c").write_text(HEAD.replace("6.18", kernel) + text + FLUSHED)
+    assert judged(tmp_path / "c").agrees == equal
+
+
 def test_lost_events_set_aside_what_they_leave_unknown(tmp_path: Path) -> None:
     """Counted, not judged until the task's next plug; then judged again, and no mismatch is made of it."""
     text = text_of("fsmark-xfs-ag2").splitlines(keepends=True)

@@ -6,16 +6,20 @@ import pytest
 
 from experiments.captures.waiting import Waiting
 from models.bio import Bio, Request
-from models.block.merge import BACK, FRONT, NEW
+from models.block.merge import BACK, FRONT, NEW, bounds_of
 from models.block.spec import QueueLimits
+from models.catalogue.kernels import PLUG_RULES
 from sim.units import KIB
 
-LIMITS = QueueLimits(max_sectors_bytes=64 * KIB, max_segments=128, max_segment_bytes=64 * KIB, nomerges=0)
+BOUNDS = bounds_of(
+    QueueLimits(max_sectors_bytes=64 * KIB, max_segments=128, max_segment_bytes=64 * KIB, nomerges=0),
+    PLUG_RULES["6.17"],
+)
 
 
 def waiting(scheduler: str, *starts: int) -> tuple[Waiting, list[Request]]:
     """Requests of eight sectors that task 9 inserted on processor 1, in lines 1, 2 ..."""
-    of, requests = Waiting(scheduler, LIMITS), [Request(Bio(start, 8)) for start in starts]
+    of, requests = Waiting(scheduler, BOUNDS), [Request(Bio(start, 8)) for start in starts]
     for line, request in enumerate(requests, 1):
         of.insert(request, 9, 1, line)
     return of, requests
@@ -41,7 +45,7 @@ def test_who_shares_a_queue(scheduler: str, other: dict[str, object], found: boo
 
 def test_a_process_that_is_waited_for_has_a_queue_of_its_own_under_bfq() -> None:
     """By its pid."""
-    of = Waiting("bfq", LIMITS)
+    of = Waiting("bfq", BOUNDS)
     request = Request(Bio(0, 8, sync=True))
     of.insert(request, 9, 1, 1)
     assert of.touching(Bio(8, 8, sync=True), 9, 0) == [request]
@@ -60,13 +64,13 @@ def test_bios_merge_there_and_are_found_at_their_new_beginning() -> None:
     assert of.touching(Bio(64, 8), 9, 1) == [request]
     of.issue(72)
     assert of.touching(Bio(64, 8), 9, 1) == []
-    assert Waiting("none", LIMITS).attempt_merge(Bio(0, 8), 9, 1) is NEW
+    assert Waiting("none", BOUNDS).attempt_merge(Bio(0, 8), 9, 1) is NEW
 
 
 @pytest.mark.parametrize(("scheduler", "left"), [("none", []), ("kyber", [3]), ("mq-deadline", [1, 2, 3])])
 def test_what_a_dispatch_takes(scheduler: str, left: list[int]) -> None:
     """A run takes all software queues; kyber's those of one operation; an elevator gives one."""
-    of = Waiting(scheduler, LIMITS)
+    of = Waiting(scheduler, BOUNDS)
     requests = [Request(Bio(1_000 * i, 8, op="R" if i == 3 else "W")) for i in range(4)]
     for i, request in enumerate(requests):
         of.insert(request, 9, i % 2, i)

@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from models.bio import Bio, Request
 from models.block.elevator import Elevator, SoftwareQueue
-from models.block.merge import Merge
+from models.block.merge import Merge, bounds_of, try_join, try_merge
+from models.block.plug import Plug
 from models.block.spec import ElevatorRules, QueueLimits
 from models.catalogue.kernels import PLUG_RULES
 from sim.units import KIB
 
 ERAS = pytest.mark.parametrize("era", PLUG_RULES)
+RULES = PLUG_RULES["6.17"]
 
 
 def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimits:
@@ -25,7 +27,7 @@ def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimit
 
 def elevator(scheduler: str, of: QueueLimits | None = None) -> Elevator:
     """An empty elevator."""
-    return Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), of or limits())
+    return Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), bounds_of(of or limits(), RULES))
 
 
 def drain(of: Elevator) -> list[Request]:
@@ -68,7 +70,7 @@ def test_a_gap_that_closes_joins_its_neighbours() -> None:
 
 def test_a_software_queue_tries_its_newest_eight() -> None:
     """The ninth newest is out of reach; a refusal for size ends the walk."""
-    of = SoftwareQueue(limits(64, 16))
+    of = SoftwareQueue(bounds_of(limits(64, 16), RULES))
     for start in range(0, 9_000, 1_000):
         of.insert(Request(Bio(start, 8)))
     assert of.attempt_merge(Bio(8, 8)) is Merge.NEW
@@ -130,3 +132,30 @@ def test_deadline_sweeps_and_noop_does_not() -> None:
         for start in starts:
             of.insert(Request(Bio(start, 8)))
         assert [request.start_sector for request in drain(of)] == expected
+
+
+@pytest.mark.parametrize(("first", "then"), [(False, False), (True, True), (True, False), (False, True)])
+@ERAS
+def test_metadata_joins_no_data_where_the_era_keeps_them_apart(era: str, first: bool, then: bool) -> None:
+    """REQ_META on both or on neither, from 5.18 on: in a plug, an elevator, a software queue and between
+    requests, in front and behind; a refusal sets no NOMERGE.
+    """
+    rules = PLUG_RULES[era]
+    bounds, joins = bounds_of(limits(), rules), first == then or not rules.meta_apart
+    for start, fate in ((8, Merge.BACK), (-8, Merge.FRONT)):
+        expected = fate if joins else Merge.NEW
+        plug, request, bio = Plug(rules), Request(Bio(0, 8, meta=first)), Bio(start, 8, meta=then)
+        plug.add(request)
+        assert plug.attempt_merge(bio, bounds) is expected
+        assert not request.nomerge
+        waiting: Elevator | SoftwareQueue
+        for waiting in (
+            Elevator(ElevatorRules(scheduler="deadline", fifo_batch=16), bounds), SoftwareQueue(bounds)
+        ):  # fmt: skip
+            waiting.insert(Request(Bio(0, 8, meta=first)))
+            assert waiting.attempt_merge(bio) is expected
+        assert try_merge(Request(Bio(0, 8, meta=first)), bio, bounds) is expected
+    of = Elevator(ElevatorRules(scheduler="noop", fifo_batch=16), bounds)
+    of.insert(Request(Bio(0, 8, meta=first)))
+    assert of.insert(Request(Bio(8, 8, meta=then))) != joins
+    assert try_join(Request(Bio(0, 8, meta=first)), Request(Bio(8, 8, meta=then)), bounds) == joins

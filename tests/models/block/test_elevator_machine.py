@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from models.bio import Bio, Request
 from models.block.elevator import Elevator
-from models.block.merge import Merge
+from models.block.merge import Merge, bounds_of
 from models.block.spec import ElevatorRules, QueueLimits
+from models.catalogue.kernels import PLUG_RULES
 from sim.units import KIB
 
 MOST_SECTORS = 32
@@ -22,12 +23,15 @@ def limits() -> QueueLimits:
     return QueueLimits(max_sectors_bytes=16 * KIB, max_segments=4, max_segment_bytes=64 * KIB, nomerges=0)
 
 
+BOUNDS = bounds_of(limits(), PLUG_RULES["6.17"])
+
+
 class Sweep(RuleBasedStateMachine):
     """A deadline elevator with batches of three: what waits, and which goes next, by looking at all."""
 
     @initialize()
     def begin(self) -> None:
-        self.of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=3), limits())
+        self.of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=3), BOUNDS)
         self.arrived: list[Request] = []
         self.sectors: set[int] = set()
         self.head = self.left = 0
@@ -96,7 +100,7 @@ def test_a_batch_begins_with_the_oldest() -> None:
     """Of 500, 900, 100, 700, 300 in batches of two: from the oldest on, 500 and 700; then from 900 and round
     to the lowest, 100; then 300. With one request left, a new batch begins.
     """
-    of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=2), limits())
+    of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=2), BOUNDS)
     for start in (500, 900, 100, 700, 300):
         of.insert(Request(Bio(start, 8)))
     assert [of.next().start_sector for _ in range(5)] == [500, 700, 900, 100, 300]

@@ -355,7 +355,7 @@ def test_an_array_is_its_bios_one_by_one(
         left = np.array(bios, np.int64)
         while len(left):
             made, done, found = runs.add(
-                queue, left, segment_pages, hear, bounds_of(of), allowance, watched=True
+                queue, left, segment_pages, hear, bounds_of(of, rules), allowance, watched=True
             )
             step = [fate for _, fate in runs.seen_bios]
             assert len(step) == done
@@ -388,7 +388,8 @@ def test_a_plug_changes_its_form_and_nothing_else(
     """Rows become objects and rows again between arrays: the same requests leave the plug, and each
     bio ends once.
     """
-    rules, of = PLUG_RULES[era], limits()
+    rules = PLUG_RULES[era]
+    bounds = bounds_of(limits(), rules)
     found: list[list[tuple[int, ...]]] = []
     heard = []
     for changes in (False, True):
@@ -400,7 +401,7 @@ def test_a_plug_changes_its_form_and_nothing_else(
 
         for queue, bios in arrays:
             watched = changes and data.draw(st.booleans())
-            batches = runs.add(queue, np.array(bios, np.int64), 1, hear, bounds_of(of), 1 << 40, watched)[2]
+            batches = runs.add(queue, np.array(bios, np.int64), 1, hear, bounds, 1 << 40, watched)[2]
             if changes and data.draw(st.booleans()):
                 runs.load(runs.requests())
             for batch in batches:
@@ -419,11 +420,12 @@ def test_a_plug_changes_its_form_and_nothing_else(
 
 def test_what_was_issued_stays_what_it_was() -> None:
     """The rows of a batch are its own: what is plugged later changes none of them."""
-    runs = PluggedRuns(PLUG_RULES["6.17"])
+    rules = PLUG_RULES["6.17"]
+    runs = PluggedRuns(rules)
 
     def scattered(first: int) -> list[Batch]:
         bios = np.array([(first + 100 * i, 1) for i in range(40)], np.int64)
-        return runs.add("sda", bios, 1, lambda pages: None, bounds_of(limits()), 1 << 40)[2]
+        return runs.add("sda", bios, 1, lambda pages: None, bounds_of(limits(), rules), 1 << 40)[2]
 
     issued = [*scattered(0), *scattered(50_000), *runs.take()]
     starts = [batch.rows["start_sector"].tolist() for batch in issued]
