@@ -1,7 +1,8 @@
 """Who may have a request now: the pool of each era.
 
 Stands for get_request and its batching (block/blk-core.c, the legacy path; mechanisms.md 1.6), and for the
-tags of blk-mq (blk_mq_get_tag).  Left out: tags reserved for one scheduler or shared by several queues.
+tags of blk-mq (blk_mq_get_tag).  The legacy path has a list for synchronous requests and one for the others,
+blk-mq one set of tags for both.  Left out: tags that several queues share.
 """
 
 from __future__ import annotations
@@ -17,34 +18,50 @@ BATCH_NS: Final = 20 * MS  # BLK_BATCH_TIME
 
 
 class Tags:
-    """blk-mq: one request for each of *nr_requests* tags; who finds none sleeps, first come, first served."""
+    """blk-mq's tags of one queue, which requests of both classes share; ``waiters`` sleep for one, in order."""
 
-    __slots__ = ("_env", "_nr", "count", "waiters")
+    __slots__ = ("nr", "used", "waiters")
 
-    def __init__(self, env: Environment, nr_requests: int) -> None:
-        self._env = env
-        self._nr = nr_requests
-        self.count = 0
+    def __init__(self, nr: int) -> None:
+        self.nr = nr
+        self.used = 0
         self.waiters: deque[Task] = deque()
+
+
+class TagClass:
+    """The synchronous or the asynchronous requests that have one of *tags*; ``count`` is how many do."""
+
+    __slots__ = ("_env", "_tags", "count", "waiters")
+
+    def __init__(self, env: Environment, tags: Tags) -> None:
+        self._env = env
+        self._tags = tags
+        self.count = 0
+        self.waiters = tags.waiters
 
     @property
     def room(self) -> int:
         """How many requests anybody may take at once."""
-        return self._nr - self.count
+        return self._tags.nr - self._tags.used
 
     def take(self, task: Task) -> bool:
         """Allocate one request for *task*, if it may have one now."""
-        if self.count >= self._nr:
+        if self._tags.used >= self._tags.nr:
             return False
-        self.count += 1
+        self.add(1)
         return True
+
+    def add(self, requests: int) -> None:
+        """Allocate so many, for which there is room."""
+        self._tags.used += requests
+        self.count += requests
 
     def woken(self, task: Task) -> None:
         """*task* has slept for a request and tries again."""
 
     def free(self, requests: int = 1) -> None:
         """Return *requests*; wake as many sleepers."""
-        self.count -= requests
+        self.add(-requests)
         for _ in range(min(requests, len(self.waiters))):
             self._env.wake(self.waiters.popleft())
 
@@ -80,6 +97,10 @@ class RequestList:
         self.count += 1
         return True
 
+    def add(self, requests: int) -> None:
+        """Allocate so many, for which there is room."""
+        self.count += requests
+
     def woken(self, task: Task) -> None:
         """ioc_set_batching: *task*, which filled the list or has slept, may overdraw it a little, for a
         little while.
@@ -103,6 +124,19 @@ class RequestList:
                 self._full = False
 
 
-Pool = Tags | RequestList
-POOLS: Final[dict[str, type[Tags] | type[RequestList]]] = {"request_list": RequestList, "tags": Tags}
-"""The pools, by the name that a kernel gives."""
+Pool = TagClass | RequestList
+
+
+def tag_classes(env: Environment, nr_requests: int) -> tuple[Pool, Pool]:
+    """One set for both."""
+    tags = Tags(nr_requests)
+    return TagClass(env, tags), TagClass(env, tags)
+
+
+def request_lists(env: Environment, nr_requests: int) -> tuple[Pool, Pool]:
+    """A list for each."""
+    return RequestList(env, nr_requests), RequestList(env, nr_requests)
+
+
+POOLS: Final = {"request_list": request_lists, "tags": tag_classes}
+"""Where asynchronous requests come from, and where synchronous ones: by the name that a kernel gives."""

@@ -61,7 +61,8 @@ class Queue:
         self._depth = spec.driver_depth
         self._to_submitter = spec.interrupts == "submitter"
         self._batches = device.batches
-        self._async, self._sync = (POOLS[pool](site.env, spec.nr_requests) for _ in range(2))
+        # Schedulers that limit asynchronous requests leave the rest to synchronous reads: there are none.
+        self._async, self._sync = POOLS[pool](site.env, spec.elevator.async_depth or spec.nr_requests)
         self.wbt: WritebackThrottling | None = None
         if wbt:
             self.wbt = WritebackThrottling(site.env, spec.nr_requests, spec.write_cache == "write back")

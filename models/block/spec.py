@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from pydantic import model_validator
+
 from sim.param import Bytes, Count, Ns, Spec
 from sim.units import PAGE_BYTES, SECTOR_BYTES
 
@@ -53,10 +55,21 @@ class PlugRules(Spec):
 
 
 class ElevatorRules(Spec):
-    """``scheduler`` as in sysfs; deadline dispatches by sector in batches of ``fifo_batch``."""
+    """``scheduler`` as in sysfs; deadline dispatches by sector in batches of ``fifo_batch``.
+
+    ``async_depth``: how many of the queue's requests may be others than synchronous reads, where mq-deadline
+    has the limit (5.14 and later; three quarters of nr_requests to 6.8, none on 6.18); None: all.
+    """
 
     scheduler: Literal["noop", "deadline"]
     fifo_batch: Count
+    async_depth: Count | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> ElevatorRules:
+        if self.async_depth is not None and self.scheduler == "noop":
+            raise ValueError(f"async_depth {self.async_depth}: noop has no such limit; leave it out")
+        return self
 
 
 class QueueSpec(Spec):
@@ -74,6 +87,13 @@ class QueueSpec(Spec):
     write_cache: Literal["write back", "write through"]
     wbt: bool
     interrupts: Literal["any", "submitter"]
+
+    @model_validator(mode="after")
+    def _check(self) -> QueueSpec:
+        depth = self.elevator.async_depth
+        if depth is not None and depth > self.nr_requests:
+            raise ValueError(f"elevator.async_depth {depth} is more than nr_requests, {self.nr_requests}")
+        return self
 
 
 class BlockCosts(Spec):

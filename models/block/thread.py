@@ -178,7 +178,7 @@ class BlockThread(Thread):
             if wbt is not None:
                 wbt.count += made
             self._in_rows = runs.held > 0
-            pool.count += made - in_hand
+            pool.add(made - in_hand)
             if watched:
                 for bio, fate in runs.seen_bios:
                     if self._on_queue:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from models.block.pool import BATCH_NS, BATCH_REQUESTS, RequestList, Tags
+import pytest
+
+from models.block.pool import BATCH_NS, BATCH_REQUESTS, POOLS, RequestList, tag_classes
 from sim.engine import PARK, Environment, Steps
 from sim.units import MS
 
@@ -10,7 +12,7 @@ from sim.units import MS
 def test_tags_run_out_and_wake_as_many_as_are_freed() -> None:
     """Three tags: the fourth task sleeps; two that come back wake two, first come first served."""
     env = Environment()
-    pool, log = Tags(env, 3), []
+    (pool, _), log = tag_classes(env, 3), list[tuple[int, int]]()
 
     def body(number: int) -> Steps:
         task = tasks[number]
@@ -87,3 +89,26 @@ def test_a_list_that_is_not_full_wakes_one_for_each_request() -> None:
     env.run()
     assert woken == [0, 1]
     assert pool.count == 0
+
+
+@pytest.mark.parametrize(("kind", "left"), [("tags", 0), ("request_list", 2)])
+def test_tags_are_one_set_for_both_classes_and_lists_are_two(kind: str, left: int) -> None:
+    """Of three requests two go to asynchronous bios: one tag is left for synchronous ones, or a list of their
+    own (of which the last is for who fills it).  A synchronous one that ends wakes who waits for either.
+    """
+    env = Environment()
+    pool, sync = POOLS[kind](env, 3)
+    task, woken = env.task("somebody"), []
+    assert (pool.take(task), pool.take(task), sync.take(task)) == (True, True, True)
+    assert (pool.count, sync.count, pool.room) == (2, 1, 0)
+    assert sync.room == (left - 1 if left else 0)
+
+    def sleeper() -> Steps:
+        yield PARK
+        woken.append(env.now)
+
+    env.start(waits := env.task("sleeper"), sleeper())
+    pool.waiters.append(waits)
+    env.call_at(10, 0, sync.free)
+    env.run()
+    assert woken == ([10] if kind == "tags" else [])

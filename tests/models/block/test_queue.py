@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.config import parse
+from experiments.problems import BadInput
 from models.bio import Bio, Request
 from models.catalogue.kernels import PLUG_RULES
 from models.machine import build
@@ -366,3 +367,36 @@ def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) ->
     assert 0.1 * due_ns < all_ns < due_ns
     all_ns, flushers_ns, due_ns = interrupted_ns("submitter", drive, command)
     assert 0.8 * due_ns < flushers_ns <= all_ns <= due_ns
+
+
+@pytest.mark.parametrize(("depth", "most"), [(None, 40), (30, 30)])
+def test_an_elevator_may_limit_what_is_in_the_queue(depth: int | None, most: int) -> None:
+    """mq-deadline's async_depth: of 40 requests, 30 may be writes."""
+    text = loop_config(
+        f"{FIO} --rw=randwrite --nrfiles=1 --filesize=4m --name=a", dirty_mib=2,
+        more='machine.disks.loop0 = { like = "sata-disk", queue.nr_requests = 40, queue.wbt = false }',
+    )  # fmt: skip
+    elevator = 'machine.disks.loop0.queue.elevator={scheduler = "deadline", fifo_batch = 16%s}'
+    limit = f", async_depth = {depth}" if depth else ""
+    (case,) = parse(text, "x.toml", [elevator % limit]).cases
+    of = build(case.scenario, 1)
+    (queue,), found = of.queues.values(), [0]
+    queue.signals.block_rq_issue.observers.append(
+        lambda *_, **__: found.append(queue.pool(False).count + queue.pool(True).count)
+    )
+    of.run()
+    assert max(found) == most
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ('{scheduler = "noop", fifo_batch = 16, async_depth = 9}', "async_depth 9: noop has no such limit"),
+        ('{scheduler = "deadline", fifo_batch = 16, async_depth = 129}', "is more than nr_requests, 128"),
+    ],
+)
+def test_an_impossible_limit_is_refused(given: str, message: str) -> None:
+    """By its name."""
+    text = loop_config(f"{FIO} --rw=write --filesize=4m --name=a", dirty_mib=2)
+    with pytest.raises(BadInput, match=message):
+        parse(text, "x.toml", [f"machine.disks.loop0.queue.elevator={given}"])

@@ -19,7 +19,7 @@ def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
     starts: dict[int, list[int]] = {}
     scenario = small_scenario(processes=3, files=1_000, loops=2)
     group_sectors = only(scenario.mounts).filesystem.size // 512 // only(scenario.mounts).filesystem.agcount  # type: ignore[attr-defined]
-    from models.seams import Signals
+    from models.signals import Signals
 
     signals = Signals()
 
