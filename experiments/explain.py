@@ -27,7 +27,7 @@ _NEXT: Final = 3
 
 class Run(NamedTuple):
     """What a result says of one run: its length (ns), the time until its last program ended (s), its threads
-    by kind, its uses, and its work.
+    by kind, its uses, its work, and what its flushers wrote back.
     """
 
     variant: str
@@ -38,6 +38,8 @@ class Run(NamedTuple):
     uses: dict[str, float]
     files: int
     file_bytes: int
+    flushed_files: int
+    flushed_bytes: int
 
     @property
     def label(self) -> str:
@@ -84,6 +86,8 @@ def run_of(outcome: Mapping[str, Any]) -> Run:
         outcome["uses"],
         outcome["files"],
         outcome["file_bytes"],
+        outcome["flushed_files"],
+        outcome["flushed_bytes"],
     )
 
 
@@ -200,8 +204,8 @@ def kind_named(name: str, run: Run) -> Kind | None:
 
 
 def flushers_table(one: Run, other: Run) -> str:
-    """The flushers' time a file (or a MiB, where files are large) of two runs by cause; the differences add
-    up to the gain.
+    """The flushers' time for a file that they wrote back (or a MiB, where files are large), of two runs by
+    cause; the differences add up to the gain.
     """
     unit, of_one, of_other = per_file(one, other)
     causes = in_order(of_one.keys() | of_other.keys())
@@ -212,16 +216,16 @@ def flushers_table(one: Run, other: Run) -> str:
 
 
 def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, float]]:
-    """What is counted, a file or a MiB, and the flushers' time for one by cause (us), in both runs."""
+    """What is counted, a file or a MiB that was written back, and the flushers' time for it by cause (us)."""
     small = _small((one, other))
     flushers = []
     for run in (one, other):
-        done = run.files if small else run.file_bytes / MIB
+        done = run.flushed_files if small else run.flushed_bytes / MIB
         life: dict[str, float] = {}
         for kind in run.kinds:
             if kind.name.endswith("flusher"):
                 for cause, ns in kind.life.items():
-                    life[cause] = life.get(cause, 0.0) + kind.threads * ns / US / done
+                    life[cause] = life.get(cause, 0.0) + kind.threads * ns / US / max(done, 1)
         flushers.append(life)
     return "file" if small else "MiB", flushers[0], flushers[1]
 

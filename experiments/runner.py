@@ -90,7 +90,8 @@ class Outcome:
     Totals first, then the same by program, disk and mount.  ``wall_time`` is until the last program ended;
     ``create_rate`` is the mean of what fs_mark prints, ``files`` how many were made; ``file_bytes``: what all
     files hold together; ``extents``: how many each file lies in after all was written back, where the
-    filesystem keeps that.  ``lives`` and ``uses``: see `experiments.lives`.
+    filesystem keeps that.  ``flushed_files`` and ``flushed_bytes``: what flushers wrote back, a file as often
+    as they left it clean.  ``lives`` and ``uses``: see `experiments.lives`.
     """
 
     variant: str
@@ -108,6 +109,8 @@ class Outcome:
     log_bytes: int
     file_bytes: int
     extents: tuple[int, ...]
+    flushed_files: int
+    flushed_bytes: int
     flusher_spin_time: float
     programs: dict[str, ProgramResult]
     disks: dict[str, DiskResult]
@@ -252,6 +255,8 @@ def _outcome(
         log_bytes=sum(mount.log_bytes for mount in mounts.values()),
         file_bytes=sum(program.file_bytes for program in programs.values()),
         extents=tuple(count for mount in mounts.values() for count in mount.extents),
+        flushed_files=sum(wb.flushed_inodes for wb in machine.cache.wbs),
+        flushed_bytes=sum(wb.flushed_pages for wb in machine.cache.wbs) * PAGE_BYTES,
         flusher_spin_time=sum(thread.task.spin_ns for thread in machine.flushers.threads) / S,
         programs=programs,
         disks=dict(disks),

@@ -112,11 +112,15 @@ class Wb(Protocol):
 
     ``nr_dirty`` counts pages under writeback, too; ``dirtied`` and ``written`` only grow.  ``work_list``
     holds what its flusher is asked to do, ``i_syncs`` are the threads that write inodes of it back.
+    ``flushed_inodes`` and ``flushed_pages``: visits of its flusher that left an inode clean, and pages that
+    went under writeback meanwhile.
     """
 
     name: str
     lock: SpinLock
     work_list: deque[Any]  # of models.writeback.work.Work
+    flushed_inodes: int
+    flushed_pages: int
     i_syncs: list[InodeSync]
     b_dirty: deque[Inode]
     b_io: deque[Inode]

@@ -18,7 +18,7 @@ BATCH_NS: Final = 20 * MS  # BLK_BATCH_TIME
 
 
 class Tags:
-    """blk-mq's tags of one queue, which requests of both classes share; ``waiters`` sleep for one, in order."""
+    """blk-mq's tags of one queue, which requests of both classes share; its ``waiters`` sleep."""
 
     __slots__ = ("nr", "used", "waiters")
 

@@ -23,11 +23,14 @@ MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 
 
 class Slice:
-    """``wrote`` of an ended slice: pages off the budget plus, without a quota, cleaned inodes."""
+    """``cleaned`` inodes of an ended slice, and what it ``wrote``: pages off the budget and, without a quota,
+    these inodes.
+    """
 
-    __slots__ = ("wrote",)
+    __slots__ = ("cleaned", "wrote")
 
     def __init__(self) -> None:
+        self.cleaned = 0
         self.wrote = 0
 
 
@@ -69,9 +72,11 @@ class Writeback:
                 moved = wb.queue_io(self._older_than_ns(work, started_ns))
                 thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
-            slice_ns, end = env.now, Slice()
+            slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
             yield self._slice(thread, wb, work, pages_left if quota is None else min(quota, pages_left), end)
             self._throttle.wrote(wb, slice_ns)
+            wb.flushed_inodes += end.cleaned
+            wb.flushed_pages += wb.dirtied - wb.dirty - went
             pages_left -= end.wrote
             if not wb.b_more_io and (end.wrote == 0 if quota is None else end.wrote < quota):
                 busy = _written_by_another(wb, work)
@@ -123,7 +128,7 @@ class Writeback:
         i_sync = InodeSync(env)
         wb.i_syncs.append(i_sync)
         plugged = rules.plug_scope == "slice" and thread.start_plug()
-        wrote, only = 0, work.sb
+        wrote, cleaned, only = 0, 0, work.sb
         spent.lists += costs.take_ns
         spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
@@ -145,12 +150,14 @@ class Writeback:
                 yield from inode.sb.wait_for_writeback(thread)
             i_sync.end(inode)
             wrote += written
-            if counts_inodes:
-                wrote += inode.dirty_pages == 0  # the kernel counts the inode, too
             if traced.observers:
                 traced.emit(inode=inode, wrote=written)
             if inode.dirty_pages:
                 wb.requeue(inode, budget - written, rules, work, env.now)
+            else:
+                cleaned += 1
+                if counts_inodes:  # as the kernel does
+                    wrote += 1
             spent.lists += turn_ns
             spent.inode += inode_ns
             yield lock.section(task, turn_ns, inode_ns)
@@ -164,7 +171,7 @@ class Writeback:
         wb.i_syncs.remove(i_sync)
         if plugged:
             yield from thread.finish_plug()
-        end.wrote = wrote
+        end.wrote, end.cleaned = wrote, cleaned
 
     def _chunk_pages(self, wb: Wb, work: Work, pages_left: int) -> int:
         """writeback_chunk_size: half a second's pages, limit/8 at most, in 4 MiB; or what a quota leaves."""

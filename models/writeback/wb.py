@@ -31,6 +31,8 @@ class WritebackContext(Wb):
         "bandwidth",
         "dirty",
         "dirty_exceeded",
+        "flushed_inodes",
+        "flushed_pages",
         "held_back_ns",
         "i_syncs",
         "lock",
@@ -52,6 +54,8 @@ class WritebackContext(Wb):
         self.dirty = 0
         self.nr_dirty = 0
         self.written = 0
+        self.flushed_inodes = 0
+        self.flushed_pages = 0
         self.dirty_exceeded = False
         self.held_back_ns = -FAR_NS
         cache.wbs.append(self)

@@ -41,7 +41,7 @@ SLOW = Run(
         Kind("jbd2", 1, {"waiting idle": 2_000_000.0}, 1),
     ],
     {"processors": 0.4, "lock sda/list_lock": 0.1, "thread sda/flusher": 0.75, "thread a/process 0": 0.05},
-    100, 100 * 4_096,
+    100, 100 * 4_096, 100, 100 * 4_096,
 )  # fmt: skip
 FAST = SLOW._replace(
     variant="fast", length_ns=1_500_000, wall_time=0.0008,
@@ -112,8 +112,8 @@ def test_what_is_printed_of_a_run() -> None:
 
 
 def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
-    """Both flushers' time, for each of a hundred files."""
-    assert flushers_table(SLOW, FAST).splitlines() == [
+    """Both flushers' time, for each of the hundred files that they wrote back, of 700 that were made."""
+    assert flushers_table(SLOW._replace(files=700), FAST).splitlines() == [
         "flushers, us a file       slow    fast  difference",
         "----------------------  ------  ------  ----------",
         "system pages             6.000   0.000      -6.000",
@@ -122,7 +122,7 @@ def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
         "waiting idle            10.000   0.000     -10.000",
         "all                     40.000  30.000     -10.000",
     ]
-    large = SLOW._replace(files=1, file_bytes=50 * MIB)
+    large = SLOW._replace(files=1, file_bytes=90 * MIB, flushed_files=7, flushed_bytes=50 * MIB)
     unit, one, _ = per_file(large, FAST)
     assert (unit, one["system pages"]) == ("MiB", 12.0)
     assert explanation(Result("A title", None, [SLOW, FAST])).count("flushers, us a file") == 1
@@ -259,6 +259,7 @@ def test_of_several_replications_the_first_is_explained(tmp_path: Path) -> None:
     """And each point of a sweep."""
     outcome: dict[str, Any] = {
         "variant": "a", "lives": {"t": {"user": 7}}, "uses": {}, "files": 1, "file_bytes": 1, "wall_time": 2,
+        "flushed_files": 1, "flushed_bytes": 1,
     }  # fmt: skip
     outcomes = [{**outcome, "point": point, "replication": n} for point in (None, 4) for n in (0, 1)]
     (tmp_path / "case.json").write_text(json.dumps({"title": "t", "axis": "n", "outcomes": outcomes}))

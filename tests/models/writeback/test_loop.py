@@ -391,3 +391,13 @@ def test_a_sync_waits_for_an_inode_that_another_thread_writes_back(own: bool, lo
     loop.env.call_at(5_000, 0, end)
     sb: Any = loop.sb if own else Sb(loop)
     assert loop.perform(Work("sync", sb=sb)) == log
+
+
+@pytest.mark.parametrize(("reason", "at_most", "flushed"), [("start", 9, (2, 8)), ("sync", 3, (1, 6))])
+def test_what_was_flushed_is_counted(reason: Any, at_most: int, flushed: tuple[int, int]) -> None:
+    """Inodes of 3 and 5 pages: both are left clean or, if 3 pages can be written, the first is."""
+    loop = Loop(avg_write=4_096)
+    loop.writes_at_most = at_most
+    loop.dirty(("a", 0, 3), ("b", 0, 5))
+    loop.perform(Work(reason))
+    assert (loop.wb.flushed_inodes, loop.wb.flushed_pages) == flushed
