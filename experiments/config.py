@@ -6,8 +6,8 @@ machine.like = "p13-vm"
 kernel.like = "3.11"
 filesystem.like = "p13-xfs"        # one disk and one mount need no name, nor does one program:
 workload.command = "fs_mark -D 10000 -S0 ..."
-sync_after = true                  # optional: a sync(2) follows; so it does where a program's files are
-looked at machine.memory.memory = "16 GiB"   # any number of a spec can be given
+sync_after = true                  # optional: a sync(2) follows; by default, where files are looked at
+machine.memory.memory = "16 GiB"   # any number of a spec can be given
 [variants.patched]                 # what sets a variant apart
 rows = ["P13-wall-p"]              # optional: the published figures that it stands for
 kernel.writeback.plug_scope = "slice"
@@ -26,6 +26,7 @@ machine.disks.sd = { like = "sata-ssd", count = 2 }        # sd0 and sd1, beside
 mounts.d = { like = "loop-ext4", each = "sd", at = "/d{n}" }
 programs.make = "fs_mark ... -d /d0/a"                     # a path picks its mount
 programs.copy = { command = "dd of=/d1/x ...", start = "5 s" }
+programs.sync = { command = "sync", start = "4 s", times = 3, every = "10 s" }   # or sync -f PATH
 """
 
 from __future__ import annotations

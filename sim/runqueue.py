@@ -9,19 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Final
 
 from sim.engine import NICE_0_LOAD, READY, Task
 from sim.entry import FAR_NS
-
-_STEP: Final = 1.25
-
-
-def weight_of(nice: int) -> int:
-    """The load of a task of that *nice* value: a quarter more or less with each step (sched_prio_to_weight,
-    to 3 %).
-    """
-    return round(NICE_0_LOAD / _STEP**nice)
 
 
 def virtual(ran_ns: int, weight: int) -> int:

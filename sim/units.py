@@ -62,17 +62,6 @@ def parse(text: str, kind: str) -> int:
     return int(amount)
 
 
-def format_quantity(amount: int, kind: str) -> str:
-    """The shortest exact text that `parse` reads back as *amount*."""
-    best = f"{amount} {_base(kind)}"
-    for unit, size in SCALES[kind].items():
-        if amount and amount % size == 0:
-            text = f"{amount // size} {unit}"
-            if len(text) < len(best):
-                best = text
-    return best
-
-
 def pages(size_bytes: int) -> int:
     """*size_bytes* in pages.
 

@@ -1,6 +1,6 @@
 """Replay a capture: the same bios, with its plug boundaries, through the simulator's block layer.
 
-Each task's bios go through a `models.block.merge.Plug` of its own, and what leaves a plug towards a
+Each task's bios go through a `models.block.plug.Plug` of its own, and what leaves a plug towards a
 scheduler waits in a `models.block.elevator`; both are what the simulator runs.  Two things are judged, one by
 one: what became of each bio (backmerge, frontmerge, getrq), and whether a new request flushed the plug that
 it came to.

@@ -27,12 +27,14 @@ portable(fits, grow, walk, is_full)
 
 EndIo = Callable[[int], None]
 """Is told how many of its pages are done."""
+# Records, whose fields are attributes also where nothing is compiled (NUMBA_DISABLE_JIT).
 _ROW: Final = np.dtype(
-    [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i4"), ("merges", "i4"), ("part", "i4"),
-     ("queue", "i4"), ("op", "i4"), ("nomerge", "?"), ("meta", "?"), ("discard", "?")]
+    (np.record,
+     [("start_sector", "i8"), ("end_sector", "i8"), ("segments", "i4"), ("merges", "i4"), ("part", "i4"),
+      ("queue", "i4"), ("op", "i4"), ("nomerge", "?"), ("meta", "?"), ("discard", "?")])
 )  # fmt: skip
 _ROW_BYTES: Final = np.dtype((np.void, _ROW.itemsize))
-_TERMS: Final = np.dtype([(term.name, "i8") for term in (*fields(Rules), *fields(Bounds))])
+_TERMS: Final = np.dtype((np.record, [(term.name, "i8") for term in (*fields(Rules), *fields(Bounds))]))
 """`Rules` and `Bounds` as one row: quicker to hand to compiled code than objects."""
 _OP: Final = "W"
 _OP_CODE: Final = 0

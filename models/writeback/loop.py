@@ -11,11 +11,11 @@ from collections.abc import Generator
 from typing import Final
 
 from models.page_cache.accounting import PageCache
-from models.seams import UNLIMITED_PAGES, InodeSync, Thread, Throttle, Wb
+from models.seams import UNLIMITED_PAGES, Inode, InodeSync, Thread, Throttle, Wb
 from models.signals import Signals
 from models.writeback.spec import WritebackCosts, WritebackRules
 from models.writeback.work import Work
-from sim.engine import Environment, Steps, Wait
+from sim.engine import Environment, Scheduler, Steps, Wait
 from sim.entry import FAR_NS
 from sim.units import MIB, PAGE_BYTES
 
@@ -52,7 +52,8 @@ class Writeback:
         self._costs = costs
         self._cache = cache
         self._throttle = throttle
-        self._signals = signals
+        self._traced = signals.writeback_single_inode
+        self._counts_inodes = rules.quota_pages is None
 
     def over_background(self, wb: Wb) -> bool:
         """over_bground_thresh: whether background work on *wb* has anything to do."""
@@ -119,16 +120,13 @@ class Writeback:
         task, spent, lock, io = thread.task, thread.spent, wb.lock, wb.b_io
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.quota_pages is None else FAR_NS
-        per_mapping, counts_inodes = rules.plug_scope == "mapping", rules.quota_pages is None
-        scheduler, flushes_plug = task.scheduler, rules.plug_scope == "work"
-        traced = self._signals.writeback_single_inode
+        per_mapping, scheduler = rules.plug_scope == "mapping", task.scheduler
+        waits_for_io = rules.waits_for_io and work.reason == "sync"
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
-        waits_for_io = rules.waits_for_io and work.reason == "sync"
-        i_sync = InodeSync(env)
-        wb.i_syncs.append(i_sync)
         plugged = rules.plug_scope == "slice" and thread.start_plug()
-        wrote, cleaned, only = 0, 0, work.sb
+        i_sync, only = InodeSync(env), work.sb
+        wb.i_syncs.append(i_sync)
         spent.lists += costs.take_ns
         spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
@@ -138,7 +136,7 @@ class Writeback:
                 wb.add(inode, env.now)
                 continue
             # A sync's budget is no count: it says that the whole file is meant.
-            budget = chunk if chunk == UNLIMITED_PAGES else min(chunk, pages_left - wrote)
+            budget = chunk if chunk == UNLIMITED_PAGES else min(chunk, pages_left - end.wrote)
             if per_mapping:
                 thread.start_plug()
             i_sync.begin(inode)
@@ -149,29 +147,36 @@ class Writeback:
                 thread.before_sleep()
                 yield from inode.sb.wait_for_writeback(thread)
             i_sync.end(inode)
-            wrote += written
-            if traced.observers:
-                traced.emit(inode=inode, wrote=written)
-            if inode.dirty_pages:
-                wb.requeue(inode, budget - written, rules, work, env.now)
-            else:
-                cleaned += 1
-                if counts_inodes:  # as the kernel does
-                    wrote += 1
+            self._requeue(wb, work, inode, written, budget - written, end)
             spent.lists += turn_ns
             spent.inode += inode_ns
             yield lock.section(task, turn_ns, inode_ns)
             if scheduler is not None and scheduler.contended and scheduler.need_resched(task):
-                if flushes_plug:
-                    yield from thread.flush_plug()
-                if (ready := scheduler.give_way(task)) is not None:
-                    yield ready
-            if env.now >= until_ns or wrote >= pages_left:
+                yield from self._give_way(thread, scheduler)
+            if env.now >= until_ns or end.wrote >= pages_left:
                 break
         wb.i_syncs.remove(i_sync)
         if plugged:
             yield from thread.finish_plug()
-        end.wrote, end.cleaned = wrote, cleaned
+
+    def _requeue(self, wb: Wb, work: Work, inode: Inode, written: int, budget_left: int, end: Slice) -> None:
+        """requeue_inode, and what the visit counts for; without a quota the kernel counts the inode, too."""
+        end.wrote += written
+        if self._traced.observers:
+            self._traced.emit(inode=inode, wrote=written)
+        if inode.dirty_pages:
+            wb.requeue(inode, budget_left, self._rules, work, self._env.now)
+            return
+        end.cleaned += 1
+        if self._counts_inodes:
+            end.wrote += 1
+
+    def _give_way(self, thread: Thread, scheduler: Scheduler) -> Steps:
+        """cond_resched between two inodes; a plug of a work item is flushed first (from 4.3 on)."""
+        if self._rules.plug_scope == "work":
+            yield from thread.flush_plug()
+        if (ready := scheduler.give_way(thread.task)) is not None:
+            yield ready
 
     def _chunk_pages(self, wb: Wb, work: Work, pages_left: int) -> int:
         """writeback_chunk_size: half a second's pages, limit/8 at most, in 4 MiB; or what a quota leaves."""

@@ -1,4 +1,4 @@
-"""struct wb_writeback_work: what others ask a flusher to do, and the rules and costs of doing it."""
+"""struct wb_writeback_work: what others ask a flusher to do."""
 
 from __future__ import annotations
 

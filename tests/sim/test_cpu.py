@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,15 @@ from hypothesis import strategies as st
 from models.catalogue.kernels import KERNELS
 from sim.cpu import Processors, cond_resched, sleep
 from sim.engine import PARK, URGENT, Environment, Steps, Task
-from sim.runqueue import RunQueue, SchedulerRules, weight_of
+from sim.runqueue import RunQueue, SchedulerRules
 from sim.stock import StockEnvironment
 from sim.sync import HandOff, SpinLock
 from sim.units import MS, US, S
 
 ENDLESS = SchedulerRules(10**15)
+
+WEIGHTS = {-5: 3121, -1: 1277, 0: 1024, 1: 820, 5: 335}
+"""sched_prio_to_weight, by nice value."""
 
 
 def processors(env: Any, count: int, rules: SchedulerRules = ENDLESS) -> Processors:
@@ -227,7 +229,7 @@ def test_who_had_to_give_way_takes_nobody_s_processor() -> None:
         yield 3 * MS
 
     first, second = start(env, of, program), start(env, of, kernel, at=2 * MS)
-    second.weight = weight_of(5)
+    second.weight = WEIGHTS[5]
     start(env, of, other, at=2 * MS + 1)
     env.run()
     assert second.ready_ns == 0
@@ -420,7 +422,7 @@ def test_work_is_conserved(
 
     for at, seated, nice, steps in plans:
         task = of.adopt(env.task("t"), seated)
-        task.weight = weight_of(nice)
+        task.weight = WEIGHTS[nice]
         env.start(task, body(task, steps), at)
     env.run()
     of.check()
@@ -508,21 +510,13 @@ def test_busy_loops_share_as_measured(count: int, nices: Sequence[int], measured
     tasks = []
     for nice in nices:
         task = start(env, of, lambda task: of.work(task, 100 * S), seated=True)
-        task.weight = weight_of(nice)
+        task.weight = WEIGHTS[nice]
         tasks.append(task)
     wall_s = round(sum(measured_s) / count)
     env.call_at(wall_s * S, 0, env.halt)
     env.run()
     got = [task.ran_ns + (env.now - task.since_ns if task.running else 0) for task in tasks]
     assert [ns / S for ns in got] == pytest.approx(measured_s, rel=0.04)
-
-
-def test_weights_are_the_kernel_s() -> None:
-    """sched_prio_to_weight."""
-    kernel = {-20: 88761, -10: 9548, -5: 3121, -1: 1277, 0: 1024, 1: 820, 5: 335, 10: 110, 19: 15}
-    for nice, weight in kernel.items():
-        assert weight_of(nice) == pytest.approx(weight, rel=0.03)
-    assert all(weight_of(a) > weight_of(b) for a, b in pairwise(range(-20, 20)))
 
 
 def test_the_average_is_by_weight() -> None:

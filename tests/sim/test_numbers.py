@@ -6,13 +6,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sim.param import Bytes, BytesPerS, Ns, Spec, assumed
 from sim.stats import batch_means, confidence_95
 from sim.streams import Streams
-from sim.units import GIB, PAGE_SECTORS, SCALES, format_quantity, pages, parse, sectors
+from sim.units import GIB, PAGE_SECTORS, SCALES, pages, parse, sectors
 
 
 @pytest.mark.parametrize(
@@ -78,22 +76,6 @@ def test_what_was_assumed_stays_with_its_range() -> None:
     number = assumed(5, "a guess", 1, 9, ("P13-1",))
     spec = Quantities.model_validate({"time": number, "size": 1, "rate": 1})
     assert Quantities.model_validate(spec.inputs()).given("time") == number
-
-
-@pytest.mark.parametrize(
-    ("amount", "kind", "text"),
-    [(600 * 10**9, "time", "600 s"), (5_000, "time", "5 us"), (2**30, "size", "1 GiB"),
-     (4_000, "size", "4 kB"), (7, "rate", "7 B/s"), (0, "size", "0 B")],
-)  # fmt: skip
-def test_the_shortest_text_of_a_quantity(amount: int, kind: str, text: str) -> None:
-    """As a person would write it."""
-    assert format_quantity(amount, kind) == text
-
-
-@given(st.integers(0, 10**15), st.sampled_from(["time", "size", "rate"]))
-def test_formatting_is_read_back(amount: int, kind: str) -> None:
-    """format_quantity is parse's inverse."""
-    assert parse(format_quantity(amount, kind), kind) == amount
 
 
 def test_conversions_are_exact_or_raise() -> None:

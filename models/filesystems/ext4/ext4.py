@@ -40,6 +40,8 @@ from models.seams import UNLIMITED_PAGES, NoSpace, Thread
 from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Task, Wait
+from sim.laws import require
+from sim.units import PAGE_BYTES
 
 
 class Ext4(DelallocFilesystem):
@@ -79,7 +81,8 @@ class Ext4(DelallocFilesystem):
         self._mballoc = Mballoc(geometry, by_order=rules.by_order)
         self._goals = [0] * (1 if rules.goals == "one" else min(site.processors, -(-geometry.groups // 4)))
         self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(site.processors)]
-        self._tree_blocks = 0
+        self._tree_blocks = self._run_pages = 0  # of paged files' trees; in files of one run
+        self._usable = spec.room // PAGE_BYTES
         self._journal = Journal(
             site=site, queue=self._queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
             start_block=geometry.journal_block, first_block=sb.first_block,
@@ -99,6 +102,17 @@ class Ext4(DelallocFilesystem):
         super().check()
         self._mballoc.check()
         self._journal.check()
+        free = sum(self._mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
+        free += sum(left for runs in self._locality_groups for _, left in runs)
+        used = self._run_pages + self._tree_blocks + self._names.leaf_blocks
+        for file in self._files:
+            states = file.pages.states
+            free += int(np.count_nonzero(states & HELD))
+            used += int(np.count_nonzero(states & MAPPED))
+        require(
+            free + used == self._usable,
+            f"{self._sb.name}: blocks are free or in pages, trees and directories: {free}, {used}",
+        )
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
         """See `Filesystem.mkdir`."""
@@ -125,18 +139,6 @@ class Ext4(DelallocFilesystem):
     def commit_log(self, thread: Thread) -> Steps:
         """See `Filesystem.commit_log`."""
         return self._journal.commit_log(thread)
-
-    @property
-    def tree_blocks(self) -> int:
-        """Blocks of the trees of files and directories."""
-        return self._tree_blocks + self._names.leaf_blocks
-
-    @property
-    def free_blocks(self) -> int:
-        """Blocks that neither pages nor trees have; those held for pages are among them."""
-        free = sum(self._mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
-        kept = sum(left for runs in self._locality_groups for _, left in runs)
-        return free + kept + sum(int(np.count_nonzero(file.pages.states & HELD)) for file in self._files)
 
     def _new_file(self, inode: Ext4Inode, is_open: bool) -> Ext4File:
         return Ext4File(is_open)
@@ -223,6 +225,8 @@ class Ext4(DelallocFilesystem):
             journal.stop_handle(asked, ())
             return (yield from self._write_in_pieces(thread, inode))
         journal.stop_handle(asked, ())
+        if not inode.file.open:
+            self._run_pages += pages
         self._log_extent(inode, block // GROUP_BLOCKS)
         for bio in self._run_bios(inode, block, pages):
             if not thread.merge(bio):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -108,3 +110,29 @@ def test_every_compiled_function_goes_through_the_lock() -> None:
     """So that what lies beside what is kept keeps others waiting."""
     assert sum_of_doubled.compile.__qualname__.startswith("_under_lock")  # type: ignore[attr-defined]
     assert module._compiling._path == Path(numba.config.CACHE_DIR) / "lock"  # type: ignore[attr-defined]
+
+
+NOT_COMPILED = """\
+from experiments.config import parse
+from models.machine import build
+from tests.harness import FIO, loop_config
+for filesystem in ("loop-xfs", "loop-ext4"):
+    command = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=2m --name=a"
+    (case,) = parse(loop_config(command, dirty_mib=2, filesystem=filesystem), "x.toml").cases
+    machine = build(case.scenario, 1)
+    machine.run()
+    print(machine.env.now)
+"""
+
+
+def test_what_is_not_compiled_gives_the_same() -> None:
+    """NUMBA_DISABLE_JIT=1, which is quicker where each planted fault would be compiled anew."""
+    ends = set()
+    for disabled in ("0", "1"):
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled}
+        run = subprocess.run(
+            [sys.executable, "-c", NOT_COMPILED], env=environment, capture_output=True, text=True, check=True
+        )
+        ends.add(run.stdout)
+    assert len(ends) == 1
+    assert len(ends.pop().split()) == 2
