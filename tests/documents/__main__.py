@@ -1,0 +1,31 @@
+"""``python -m tests.documents [NAME ...]``: make what README shows anew, all or those names, and write it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.documents.makers import MAKERS
+from tests.documents.places import DATA, README, ROOT, pictures_in, replaced
+
+
+def write(names: list[str]) -> None:
+    """Run the makers of *names*, and put what they make in its place."""
+    for maker in MAKERS:
+        if names and not set(names) & set(maker.names):
+            continue
+        with TemporaryDirectory() as directory:
+            made = maker.make(Path(directory))
+            for name, text in made.items():
+                if name.endswith(".csv"):
+                    (DATA / name).write_text(text)
+            for name in pictures_in(README.read_text()):
+                drawn = Path(directory, f"{name}.png")
+                if drawn.exists():
+                    (ROOT / "docs" / drawn.name).write_bytes(drawn.read_bytes())
+        README.write_text(replaced(README.read_text(), made))
+        print("made", *maker.names, flush=True)
+
+
+write(sys.argv[1:])

@@ -1,0 +1,150 @@
+"""What makes the numbers, tables and pictures of README, by the run that they come from.
+
+A maker runs something in a directory of its own and returns texts by name: blocks, numbers, and the data of
+pictures (NAME.csv), which it draws there as NAME.png.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from experiments.cli import main
+from tests.documents.places import ROOT
+
+CONFIGS = ROOT / "experiments" / "configs"
+
+
+class Maker(NamedTuple):
+    """``names`` are what it makes; a ``quick`` one takes less than half a minute on the light engine."""
+
+    make: Callable[[Path], dict[str, str]]
+    names: tuple[str, ...]
+    quick: bool = False
+
+
+def printed(*words: str) -> str:
+    """What a command prints.
+
+    Raises:
+        AssertionError: it failed.
+    """
+    out, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors):
+        status = main(list(words))
+    assert status == 0, errors.getvalue()
+    return out.getvalue()
+
+
+def _outcomes(directory: Path, config: str, *options: str) -> Any:
+    """The outcomes of a configuration's runs, as a table."""
+    printed("run", str(CONFIGS / config), "--out", str(directory), *options)
+    return pd.DataFrame(json.loads((directory / "case.json").read_text())["outcomes"])
+
+
+def _table(text: str, first: str) -> str:
+    """The lines of *text* from the table whose header begins with *first*, up to what the run itself took."""
+    lines = text[text.index(first) :].splitlines()
+    return "\n".join(line.rstrip() for line in lines if "s of CPU" not in line).rstrip()
+
+
+def p13(directory: Path) -> dict[str, str]:
+    """The report's table."""
+    return {"p13": _table(printed("reproduce", "P13"), "figure ")}
+
+
+def explained(directory: Path) -> dict[str, str]:
+    """Why P13's runs took as long as they did."""
+    printed("run", str(CONFIGS / "plug.toml"), "--out", str(directory))
+    text = printed("explain", str(directory))
+    verdicts = [line for line in text.splitlines() if "held back by" in line]
+    table = text[text.index("flushers, us a file") :].splitlines()
+    shown = (
+        "flushers",
+        "---",
+        "system pages",
+        "system allocate",
+        "system request",
+        "system insert",
+        "system dispatch",
+    )
+    rows = [line for line in table if line.startswith(shown)]
+    last = next(line for line in table if line.startswith("all "))
+    return {"explain": "\n".join([*verdicts, "", *rows, "...", last])}
+
+
+def extents(directory: Path) -> dict[str, str]:
+    """The tables of N10 and W25."""
+    table = _table(printed("reproduce", "N10", "W25"), "figure ")
+    return {"n10-w25": table[: table.index("\n\n")]}
+
+
+def threads(directory: Path) -> dict[str, str]:
+    """What the plug saves with more and more streams."""
+    of = _outcomes(directory, "plug_threads.toml")
+    printed("plot", str(directory))
+    iops = of.pivot_table(index="point", columns="variant", values="write_iops")
+    saved = 1 - iops["patched"] / iops["unpatched"]
+    apart = 1 - iops["patched-72-processors"] / iops["unpatched-72-processors"]
+    data = of[["variant", "point", "write_iops", "files", "wall_time", "merges"]]
+    return {
+        "threads.csv": data.to_csv(index=False, float_format="%.6g"),
+        "threads.to-16": f"{100 * saved[saved.index <= 16].min():.0f}",
+        "threads.from-17": f"{100 * saved[saved.index > 16].min():.0f}",
+        "threads.apart-from-17": f"{100 * apart[apart.index > 16].max():.0f}",
+        "threads.apart-last": f"{100 * apart.iloc[-1]:.0f}",
+    }
+
+
+def advised(directory: Path) -> dict[str, str]:
+    """How many flushers W25's machine wants."""
+    config = str(CONFIGS / "fragmentation.toml")
+    text = printed("advise", config, "--variant", "A-pm-p", "--quick", "--out", str(directory))
+    table = text[text.index("contexts ") :].splitlines()
+    contexts = ("1", "2", "4", "8", "10", "11", "12", "16")
+    shown = table[:2] + [line for line in table[2:] if line.split(" ")[0] in contexts]
+    last = next(line for line in table if "are enough" in line or "is enough" in line)
+    return {"advise": "\n".join([*(line.rstrip() for line in shown), "...", last])}
+
+
+def two_disks(directory: Path) -> dict[str, str]:
+    """A program on each of two disks."""
+    text = printed("run", str(CONFIGS / "two_disks.toml"))
+    command = "$ wbsim run experiments/configs/two_disks.toml\n"
+    return {"two-disks": command + text[text.index("Two kinds") :].rstrip()}
+
+
+def extents_streams(directory: Path) -> dict[str, str]:
+    """Extents against the number of streams."""
+    of = _outcomes(directory, "extents_streams.toml")
+    _draw("extents", directory, "streams.png")
+    of["extents_per_file"] = [sum(counts) / len(counts) for counts in of["extents"]]
+    data = of[["variant", "point", "extents_per_file", "file_bytes", "wall_time"]]
+    return {"extents.csv": data.to_csv(index=False, float_format="%.6g")}
+
+
+def _draw(name: str, directory: Path, picture: str) -> None:
+    """Draw a result, and call its *picture* by *name*."""
+    printed("plot", str(directory))
+    (directory / picture).rename(directory / f"{name}.png")
+
+
+MAKERS = (
+    Maker(two_disks, ("two-disks",), quick=True),
+    Maker(p13, ("p13",)),
+    Maker(explained, ("explain",)),
+    Maker(
+        threads,
+        ("threads.csv", "threads.to-16", "threads.from-17", "threads.apart-from-17",
+         "threads.apart-last"),
+    ),
+    Maker(advised, ("advise",)),
+    Maker(extents_streams, ("extents.csv",)),
+    Maker(extents, ("n10-w25",)),
+)  # fmt: skip

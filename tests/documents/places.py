@@ -1,0 +1,49 @@
+"""Where a document has something that is made.
+
+A line ``<!-- made: NAME -->`` stands above an indented block or a picture; a number in a sentence stands
+between ``<!--NAME-->`` and ``<!--/-->``.  The data of a picture NAME.png are docs/data/NAME.csv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+README: Final = ROOT / "README.md"
+DATA: Final = ROOT / "docs" / "data"
+_BLOCK: Final = re.compile(r"<!-- made: (?P<name>\S+) -->\n\n(?P<text>(?:(?: {4}.*)?\n)+)")
+_NUMBER: Final = re.compile(r"<!--(?P<name>[\w.-]+)-->(?P<text>[^<]*)<!--/-->")
+_PICTURE: Final = re.compile(r"<!-- made: (?P<name>\w+)\.png -->\n\n!\[")
+
+
+def made_in(text: str) -> dict[str, str]:
+    """What *text* has of each block and number, by name."""
+    found = {match["name"]: _unindented(match["text"]) for match in _BLOCK.finditer(text)}
+    return found | {match["name"]: match["text"] for match in _NUMBER.finditer(text)}
+
+
+def pictures_in(text: str) -> list[str]:
+    """The names of the pictures in *text* that are made."""
+    return [match["name"] for match in _PICTURE.finditer(text)]
+
+
+def replaced(text: str, made: Mapping[str, str]) -> str:
+    """*text* with what was *made* in its places."""
+
+    def block(match: re.Match[str]) -> str:
+        if match["name"] not in made:
+            return match[0]
+        lines = (f"    {line}".rstrip() for line in made[match["name"]].splitlines())
+        return f"<!-- made: {match['name']} -->\n\n" + "\n".join(lines) + "\n\n"
+
+    def number(match: re.Match[str]) -> str:
+        return f"<!--{match['name']}-->{made.get(match['name'], match['text'])}<!--/-->"
+
+    return _NUMBER.sub(number, _BLOCK.sub(block, text))
+
+
+def _unindented(block: str) -> str:
+    return "\n".join(line[4:] for line in block.rstrip("\n").split("\n"))
