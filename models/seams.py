@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 from mypy_extensions import mypyc_attr
@@ -20,8 +20,10 @@ from models.spent import Spent
 from sim.engine import PARK, Environment, Steps, Task, Wait
 from sim.sync import Completion, SpinLock
 
-UNLIMITED_PAGES: Final = (1 << 62) - 1
-"""The budget of a sync(2), which goes over whole files (LONG_MAX): a machine word with a bit for a tag."""
+LONG_MAX: Final = (1 << 62) - 1
+"""The nr_to_write of what goes over whole files: a machine word with a bit for a tag."""
+Reason = Literal["background", "periodic", "start", "sync"]
+"""Why something is written back; a sync(2) has two: the work that it starts everywhere, and its own."""
 
 
 # -- what is dirty ---------------------------------------------------------------------------------------
@@ -76,6 +78,35 @@ class InodeSync:
         yield PARK
 
 
+class WritebackControl:
+    """struct writeback_control: ``nr_to_write`` pages of a file may be written, from where its last writeback
+    ended (``range_cyclic``) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file.
+    """
+
+    __slots__ = ("nr_to_write", "reason", "sync_all")
+
+    def __init__(self, reason: Reason, nr_to_write: int = LONG_MAX) -> None:
+        self.reason: Reason = reason
+        self.sync_all = reason == "sync"
+        self.nr_to_write = nr_to_write
+
+    @property
+    def range_cyclic(self) -> bool:
+        """Whether it goes on where the last writeback ended."""
+        return not self.sync_all
+
+
+class Work(NamedTuple):
+    """struct wb_writeback_work: what to write and until when; of one superblock alone if ``sb`` says so;
+    ``done`` hears of its end.
+    """
+
+    reason: Reason
+    nr_pages: int = LONG_MAX
+    sb: Superblock | None = None
+    done: Completion | None = None
+
+
 class Superblock(Protocol):
     """One mounted filesystem, as its inodes see it."""
 
@@ -118,7 +149,7 @@ class Wb(Protocol):
 
     name: str
     lock: SpinLock
-    work_list: deque[Any]  # of models.writeback.work.Work
+    work_list: deque[Work]
     flushed_inodes: int
     flushed_pages: int
     i_syncs: list[InodeSync]
@@ -157,8 +188,8 @@ class Wb(Protocol):
     def queue_io(self, older_than_ns: int) -> int:
         """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
 
-    def requeue(self, inode: Inode, budget_left: int, rules: Any, work: Any, now_ns: int) -> None:
-        """requeue_inode: an inode that is still dirty waits for its next turn."""
+    def requeue_io(self, inode: Inode) -> None:
+        """*inode*, which is still dirty, waits on b_more_io for its next turn."""
 
     def check(self) -> None:
         """Each dirty inode is on one of its lists; raises `LawBroken` otherwise."""
@@ -224,8 +255,8 @@ class Flushers(Protocol):
     def in_progress(self, wb: Wb) -> bool:
         """Whether writeback of *wb* runs or is about to."""
 
-    def queue(self, wb: Wb, work: Any) -> Completion | None:
-        """Have *work* (`models.writeback.work.Work`) done on *wb*; its completion.
+    def queue(self, wb: Wb, work: Work) -> Completion | None:
+        """Have *work* done on *wb*; its completion.
 
         None: the work was dropped, and nobody does it but the caller.
         """
@@ -275,11 +306,10 @@ class Filesystem(Protocol):
     def close(self, inode: Any) -> None:
         """The last close(2) of a file."""
 
-    def write_pages(self, thread: Thread, inode: Any, budget_pages: int) -> Generator[Wait, None, int]:
+    def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """do_writepages: allocate, build bios and submit them.
 
-        Takes what it wrote off the inode, and returns what it took off the budget (wbc->nr_to_write): the
-        pages that it wrote, unless the era counts otherwise.
+        Takes what it wrote off the inode and off ``wbc.nr_to_write``: pages, unless the era counts otherwise.
         """
 
     def sync_fs(self, thread: Thread) -> Steps:

@@ -8,7 +8,7 @@ maps what the walk could not.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -43,11 +43,11 @@ from models.filesystems.page_walk import (
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.turns import Turns
 from models.page_cache.pages import DELAYED, RESERVED, map_blocks
-from models.seams import UNLIMITED_PAGES, Filesystem, Thread
+from models.seams import LONG_MAX, Filesystem, Thread, WritebackControl
 from models.site import Site
 from models.vfs.superblock import Flight, MountedSuperblock
 from sim.cpu import cond_resched, sleep
-from sim.engine import Steps, Wait
+from sim.engine import Steps
 from sim.laws import require
 from sim.units import PAGE_SECTORS
 
@@ -167,16 +167,14 @@ class DelallocFilesystem(Filesystem):
             file.open = False
             self._released(inode)
 
-    def write_pages(self, thread: Thread, inode: FileInode, budget_pages: int) -> Generator[Wait, None, int]:
-        """See `Filesystem.write_pages`: from the writeback index on, or, with a sync's unlimited budget, the
-        whole file (range_cyclic 0).
-        """
+    def write_pages(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
+        """See `Filesystem.write_pages`."""
         file = inode.file
         if isinstance(file, OneRun):
-            if inode.dirty_pages <= budget_pages:
-                return self._write_run(thread, inode)
+            if inode.dirty_pages <= wbc.nr_to_write:
+                return self._write_run(thread, inode, wbc)
             file = self._page(inode)
-        return self._write_paged(thread, inode, file, budget_pages)
+        return self._write_paged(thread, inode, file, wbc)
 
     def _run_bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
         """The *pages* of a file of one run lie from *block* on, and go under writeback with these bios."""
@@ -201,15 +199,15 @@ class DelallocFilesystem(Filesystem):
             pages -= size
         return bios
 
-    def _write_in_pieces(self, thread: Thread, inode: FileInode) -> Generator[Wait, None, int]:
-        """A file of one run, where so many blocks do not lie together."""
-        return self._write_paged(thread, inode, self._page(inode), UNLIMITED_PAGES)
+    def _write_in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
+        """A file of one run, where so many blocks do not lie together: as a whole."""
+        whole = WritebackControl("sync")
+        yield from self._write_paged(thread, inode, self._page(inode), whole)
+        wbc.nr_to_write -= LONG_MAX - whole.nr_to_write
 
-    def _write_paged(
-        self, thread: Thread, inode: FileInode, file: PagedFile, budget_pages: int
-    ) -> Generator[Wait, None, int]:
-        at = new_walk(0 if budget_pages == UNLIMITED_PAGES else file.writeback_index, budget_pages)
-        self._prepare(inode, at)
+    def _write_paged(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
+        at = new_walk(file.writeback_index if wbc.range_cyclic else 0, wbc.nr_to_write)
+        self._prepare(inode, at, wbc)
         bios = np.empty((_BIOS, 2), np.int64)
         bio_pages, dice = self._queue.bio_pages(self._queue.segment_pages(inode.folio_pages)), self._dice
         ended = CONVERT
@@ -227,7 +225,10 @@ class DelallocFilesystem(Filesystem):
             if (ready := cond_resched(thread.task)) is not None:
                 yield ready
         file.writeback_index = int(at[PAGE])
-        return int(at[WROTE] if at[CALLS] == UNCOUNTED else budget_pages - at[CALLS])
+        if at[CALLS] == UNCOUNTED:
+            wbc.nr_to_write -= int(at[WROTE])
+        else:
+            wbc.nr_to_write = int(at[CALLS])
 
     def _page(self, inode: FileInode) -> PagedFile:
         """Keep the pages of a file of one run one by one from now on."""
@@ -278,13 +279,13 @@ class DelallocFilesystem(Filesystem):
         """So many *ranges* of *inode* became written extents."""
 
     @abstractmethod
-    def _write_run(self, thread: Thread, inode: Any) -> Generator[Wait, None, int]:
+    def _write_run(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """Give a file of one run its blocks, all together, and submit its `_run_bios`; or
-        `_write_in_pieces`.  Returns how many pages.
+        `_write_in_pieces`.
         """
 
     @abstractmethod
-    def _prepare(self, inode: Any, at: NDArray[np.int64]) -> None:
+    def _prepare(self, inode: Any, at: NDArray[np.int64], wbc: WritebackControl) -> None:
         """A walk over *inode* begins; *at* is its state, and may be changed."""
 
     @abstractmethod

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from models.page_cache.accounting import PageCache
-from models.seams import UNLIMITED_PAGES, Flushers, Inode, InodeSync, Thread, Wb
+from models.seams import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
 from models.vfs.superblock import MountedSuperblock
-from models.writeback.work import Work
 from sim.engine import Environment, Steps
 
 Perform = Callable[[Thread, Wb, Work], Steps]
@@ -93,7 +92,7 @@ class Syncs:
         wb.i_syncs.append(i_sync)
         i_sync.begin(inode)
         plugged = thread.start_plug()
-        yield from sb.filesystem.write_pages(thread, inode, UNLIMITED_PAGES)
+        yield from sb.filesystem.write_pages(thread, inode, WritebackControl("sync"))
         if plugged:
             yield from thread.finish_plug()
         i_sync.end(inode)

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from mypy_extensions import mypyc_attr
 
 from models.page_cache.accounting import PageCache
-from models.seams import Flushers, Thread, Wb
+from models.seams import Flushers, Thread, Wb, Work
 from models.site import Site
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice, Places, WritebackContext
-from models.writeback.work import Work
 from sim.engine import PARK, Steps
 from sim.sync import Completion
 

@@ -11,10 +11,9 @@ from collections.abc import Generator
 from typing import Final
 
 from models.page_cache.accounting import PageCache
-from models.seams import UNLIMITED_PAGES, Inode, InodeSync, Thread, Throttle, Wb
+from models.seams import LONG_MAX, Inode, InodeSync, Thread, Throttle, Wb, Work, WritebackControl
 from models.signals import Signals
 from models.writeback.spec import WritebackCosts, WritebackRules
-from models.writeback.work import Work
 from sim.engine import Environment, Scheduler, Steps, Wait
 from sim.entry import FAR_NS
 from sim.units import MIB, PAGE_BYTES
@@ -54,6 +53,7 @@ class Writeback:
         self._throttle = throttle
         self._traced = signals.writeback_single_inode
         self._counts_inodes = rules.quota_pages is None
+        self._waits_more = rules.used_up == "more_io"
 
     def over_background(self, wb: Wb) -> bool:
         """over_bground_thresh: whether background work on *wb* has anything to do."""
@@ -121,7 +121,8 @@ class Writeback:
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.quota_pages is None else FAR_NS
         per_mapping, scheduler = rules.plug_scope == "mapping", task.scheduler
-        waits_for_io = rules.waits_for_io and work.reason == "sync"
+        wbc = WritebackControl(work.reason)
+        waits_for_io = rules.waits_for_io and wbc.sync_all
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
         plugged = rules.plug_scope == "slice" and thread.start_plug()
@@ -135,19 +136,19 @@ class Writeback:
             if only is not None and inode.sb is not only:
                 wb.add(inode, env.now)
                 continue
-            # A sync's budget is no count: it says that the whole file is meant.
-            budget = chunk if chunk == UNLIMITED_PAGES else min(chunk, pages_left - end.wrote)
+            # The nr_to_write of a sync is no count: it says that the whole file is meant.
+            wbc.nr_to_write = budget = chunk if wbc.sync_all else min(chunk, pages_left - end.wrote)
             if per_mapping:
                 thread.start_plug()
             i_sync.begin(inode)
-            written = yield from inode.sb.filesystem.write_pages(thread, inode, budget)
+            yield from inode.sb.filesystem.write_pages(thread, inode, wbc)
             if per_mapping:
                 yield from thread.finish_plug()
             if waits_for_io:
                 thread.before_sleep()
                 yield from inode.sb.wait_for_writeback(thread)
             i_sync.end(inode)
-            self._requeue(wb, work, inode, written, budget - written, end)
+            self._requeue(wb, inode, wbc, budget - wbc.nr_to_write, end)
             spent.lists += turn_ns
             spent.inode += inode_ns
             yield lock.section(task, turn_ns, inode_ns)
@@ -159,17 +160,19 @@ class Writeback:
         if plugged:
             yield from thread.finish_plug()
 
-    def _requeue(self, wb: Wb, work: Work, inode: Inode, written: int, budget_left: int, end: Slice) -> None:
+    def _requeue(self, wb: Wb, inode: Inode, wbc: WritebackControl, written: int, end: Slice) -> None:
         """requeue_inode, and what the visit counts for; without a quota the kernel counts the inode, too."""
         end.wrote += written
         if self._traced.observers:
             self._traced.emit(inode=inode, wrote=written)
-        if inode.dirty_pages:
-            wb.requeue(inode, budget_left, self._rules, work, self._env.now)
-            return
-        end.cleaned += 1
-        if self._counts_inodes:
-            end.wrote += 1
+        if not inode.dirty_pages:
+            end.cleaned += 1
+            if self._counts_inodes:
+                end.wrote += 1
+        elif wbc.nr_to_write <= 0 and (self._waits_more or wbc.reason == "periodic"):
+            wb.requeue_io(inode)
+        else:
+            wb.add(inode, self._env.now)  # redirty_tail
 
     def _give_way(self, thread: Thread, scheduler: Scheduler) -> Steps:
         """cond_resched between two inodes; a plug of a work item is flushed first (from 4.3 on)."""
@@ -181,7 +184,7 @@ class Writeback:
     def _chunk_pages(self, wb: Wb, work: Work, pages_left: int) -> int:
         """writeback_chunk_size: half a second's pages, limit/8 at most, in 4 MiB; or what a quota leaves."""
         if work.reason == "sync":
-            return UNLIMITED_PAGES
+            return LONG_MAX
         if self._rules.quota_pages is not None:
             return pages_left
         limit = self._cache.thresholds().limit

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from models.block.queue import Queue
 from models.page_cache.accounting import PageCache
 from models.page_cache.bandwidth import WriteBandwidth
-from models.seams import Bandwidth, Inode, InodeSync, Wb
+from models.seams import Bandwidth, Inode, InodeSync, Wb, Work
 from models.site import Site
-from models.writeback.spec import WritebackRules
-from models.writeback.work import Work
 from sim.entry import FAR_NS
 from sim.laws import require
 from sim.sync import SpinLock
@@ -115,12 +113,9 @@ class WritebackContext(Wb):
         io.extend(_by_superblock(expired))
         return len(io) - before
 
-    def requeue(self, inode: Inode, budget_left: int, rules: WritebackRules, work: Work, now_ns: int) -> None:
-        """requeue_inode: an inode that is still dirty waits for its next turn."""
-        if budget_left <= 0 and (rules.used_up == "more_io" or work.reason == "periodic"):
-            self.b_more_io.append(inode)
-        else:
-            self.add(inode, now_ns)
+    def requeue_io(self, inode: Inode) -> None:
+        """See `Wb.requeue_io`."""
+        self.b_more_io.append(inode)
 
     def __len__(self) -> int:
         return len(self.b_dirty) + len(self.b_io) + len(self.b_more_io)

@@ -29,7 +29,7 @@ class Toy:
     def write(self, inode, indices, call_pages): return len(indices), len(indices)
     def zero_end(self, thread, inode): yield 0
     def close(self, inode): pass
-    def write_pages(self, thread, inode, budget_pages):
+    def write_pages(self, thread, inode, wbc):
         pages, flight = inode.dirty_pages, self.sb.flight
         inode.dirty_pages = 0
         flight.add(inode.wb, pages)
@@ -38,7 +38,7 @@ class Toy:
         self.next_block += pages
         if not thread.merge(bio):
             yield from thread.make_request(bio)
-        return pages
+        wbc.nr_to_write -= pages
     def sync_fs(self, thread): yield 0
     def group_of(self, inode): return 0
     def layouts(self): return ()

@@ -36,7 +36,7 @@ from models.filesystems.ioends import IoEnds
 from models.filesystems.page_walk import BEHIND, JOINS, LEFT, PAGE, RANGES, ROOM
 from models.page_cache.accounting import PageCache
 from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike
-from models.seams import UNLIMITED_PAGES, NoSpace, Thread
+from models.seams import NoSpace, Thread, WritebackControl
 from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Task, Wait
@@ -204,7 +204,7 @@ class Ext4(DelallocFilesystem):
 
     # -- writeback -----------------------------------------------------------------------------------------
 
-    def _write_run(self, thread: Thread, inode: Ext4Inode) -> Generator[Wait, None, int]:
+    def _write_run(self, thread: Thread, inode: Ext4Inode, wbc: WritebackControl) -> Steps:
         """ext4_map_blocks and ext4_io_submit for a file of one run, closed or not."""
         journal, asked, pages = self._journal, self._map_credits, inode.dirty_pages
         yield from journal.start_handle(thread, asked)
@@ -223,7 +223,8 @@ class Ext4(DelallocFilesystem):
             if self._workers is not None:
                 journal.release()
             journal.stop_handle(asked, ())
-            return (yield from self._write_in_pieces(thread, inode))
+            yield from self._write_in_pieces(thread, inode, wbc)
+            return
         journal.stop_handle(asked, ())
         if not inode.file.open:
             self._run_pages += pages
@@ -231,12 +232,12 @@ class Ext4(DelallocFilesystem):
         for bio in self._run_bios(inode, block, pages):
             if not thread.merge(bio):
                 yield from thread.make_request(bio)
-        return pages
+        wbc.nr_to_write -= pages
 
-    def _prepare(self, inode: Ext4Inode, at: NDArray[np.int64]) -> None:
+    def _prepare(self, inode: Ext4Inode, at: NDArray[np.int64], wbc: WritebackControl) -> None:
         file = inode.file
         assert isinstance(file, Ext4File)
-        if at[LEFT] != UNLIMITED_PAGES:
+        if not wbc.sync_all:
             at[LEFT] = max(at[LEFT], awaiting_run(file.pages, at[PAGE], self._rules.bump_pages))
 
     def _walk(

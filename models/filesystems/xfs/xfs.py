@@ -36,7 +36,7 @@ from models.filesystems.xfs.names import XfsNames
 from models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
 from models.page_cache.accounting import PageCache
 from models.page_cache.pages import delayed_extent, is_delayed
-from models.seams import UNLIMITED_PAGES, Thread
+from models.seams import Thread, WritebackControl
 from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.cpu import sleep
@@ -194,7 +194,7 @@ class Xfs(DelallocFilesystem):
 
     # -- writeback -----------------------------------------------------------------------------------------
 
-    def _write_run(self, thread: Thread, inode: XfsInode) -> Generator[Wait, None, int]:
+    def _write_run(self, thread: Thread, inode: XfsInode, wbc: WritebackControl) -> Steps:
         """xfs_iomap_write_allocate and xfs_submit_ioend for a file of one run."""
         log, task, spent = self._log, thread.task, thread.spent
         group, pages = inode.cluster.group, inode.dirty_pages
@@ -204,7 +204,8 @@ class Xfs(DelallocFilesystem):
             group = yield from lock_group(self._site.env, self.groups, self._turns, thread, group, pages)
             if group.free.longest() < pages:
                 group.agf.release()
-                return (yield from self._write_in_pieces(thread, inode))
+                yield from self._write_in_pieces(thread, inode, wbc)
+                return
         map_ns, pages_ns = int(self._map_ns * self._dice.throw()), pages * self._page_cost_ns(inode)
         spent.allocate += map_ns
         yield map_ns
@@ -218,12 +219,12 @@ class Xfs(DelallocFilesystem):
         for bio in self._run_bios(inode, group.first_block + taken[0], pages):
             if not thread.merge(bio):
                 yield from thread.make_request(bio)
-        return pages
+        wbc.nr_to_write -= pages
 
-    def _prepare(self, inode: XfsInode, at: NDArray[np.int64]) -> None:
+    def _prepare(self, inode: XfsInode, at: NDArray[np.int64], wbc: WritebackControl) -> None:
         assert isinstance(inode.file, XfsFile)
         inode.file.at_hand = inode.group
-        if self._rules.quota == "calls_x4" and at[LEFT] != UNLIMITED_PAGES:
+        if self._rules.quota == "calls_x4" and not wbc.sync_all:
             at[CALLS] = at[LEFT]
 
     def _walk(

@@ -10,7 +10,7 @@ from experiments.config import parse
 from models.block.queue import Queue
 from models.filesystems.delalloc import DelallocFilesystem
 from models.machine import build
-from models.seams import Thread
+from models.seams import Thread, WritebackControl
 from models.signals import Signals
 from sim.engine import Environment, Steps
 from sim.units import S
@@ -62,7 +62,9 @@ class OneRun:
         if closed:
             filesystem.close(inode)
         began_ns = self.env.now
-        self.wrote = yield from filesystem.write_pages(thread, inode, pages)
+        wbc = WritebackControl("background", pages)
+        yield from filesystem.write_pages(thread, inode, wbc)
+        self.wrote = pages - wbc.nr_to_write
         self.took_ns = self.env.now - began_ns
         assert self.inode.dirty_pages == self.wb.dirty == 0
 
@@ -140,7 +142,7 @@ def test_a_group_with_just_as_many_blocks_is_enough() -> None:
 
 
 def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:
-    yield from filesystem.write_pages(thread, inode, 1_000)
+    yield from filesystem.write_pages(thread, inode, WritebackControl("background", 1_000))
 
 
 @pytest.mark.parametrize(

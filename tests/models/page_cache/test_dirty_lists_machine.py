@@ -19,7 +19,6 @@ from models.vfs.spec import WriteCosts
 from models.vfs.superblock import Flight, MountedSuperblock
 from models.vfs.write import BufferedWriter
 from models.writeback.wb import WritebackContext
-from models.writeback.work import Work
 from sim.engine import Environment, Steps
 from sim.sync import HandOff, SpinLock
 from sim.units import MIB
@@ -90,11 +89,8 @@ class Lists(RuleBasedStateMachine):
             InodeSync(self.env).begin(inode)
             self.taken.add(number)
 
-    @rule(
-        data=st.data(), left=st.integers(-1, 1), used_up=st.sampled_from(["more_io", "redirty_tail"]),
-        reason=st.sampled_from(["background", "periodic", "sync"]),
-    )  # fmt: skip
-    def write_back(self, data: st.DataObject, left: int, used_up: str, reason: Any) -> None:
+    @rule(data=st.data(), waits=st.booleans())
+    def write_back(self, data: st.DataObject, waits: bool) -> None:
         """Some of a taken inode's pages go under writeback; if some are left, it waits for its next turn."""
         if not self.taken:
             return
@@ -110,11 +106,10 @@ class Lists(RuleBasedStateMachine):
             self.flights.append((number, flight, pages))
             flight.add(inode.wb, pages)
         if self.dirty[number]:
-            waits = left <= 0 and (used_up == "more_io" or reason == "periodic")
             self._put("more_io" if waits else "dirty", number)
             self.when[number] = self.when[number] if waits else self.env.now
-            rules: Any = SimpleNamespace(used_up=used_up)
-            self.wbs[number % CONTEXTS].requeue(inode, left, rules, Work(reason), self.env.now)
+            wb = self.wbs[number % CONTEXTS]
+            wb.requeue_io(inode) if waits else wb.add(inode, self.env.now)
 
     @rule(data=st.data())
     def complete(self, data: st.DataObject) -> None:

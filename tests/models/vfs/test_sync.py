@@ -10,7 +10,7 @@ import pytest
 
 from experiments.config import parse
 from experiments.runner import simulate
-from models.seams import UNLIMITED_PAGES, InodeSync
+from models.seams import LONG_MAX, InodeSync, WritebackControl
 from models.spent import Spent
 from models.vfs.sync import Syncs
 from sim.engine import Environment, Steps
@@ -149,10 +149,10 @@ class Synced:
         self._tell("unplug")
         yield 1
 
-    def write_pages(self, thread: Any, inode: Any, budget: int) -> Steps:
+    def write_pages(self, thread: Any, inode: Any, wbc: WritebackControl) -> Steps:
         """The filesystem's."""
         assert inode.i_sync in self.wb.i_syncs
-        assert budget == UNLIMITED_PAGES
+        assert (wbc.nr_to_write, wbc.sync_all, wbc.range_cyclic) == (LONG_MAX, True, False)
         yield 100
         inode.dirty_pages = self.meanwhile
         self._tell("written")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.seams import Inode
+from models.seams import Inode, Work
 from models.spent import Spent
 from models.writeback.context_thread import ContextThread
-from models.writeback.work import Work
 from sim.engine import Environment, Steps
 from sim.units import S
 from tests.harness import context

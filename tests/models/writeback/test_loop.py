@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from models.seams import UNLIMITED_PAGES, InodeSync
+from models.seams import LONG_MAX, InodeSync, Work, WritebackControl
 from models.signals import Signals
 from models.spent import Spent
 from models.writeback.loop import Writeback
 from models.writeback.wb import WritebackContext
-from models.writeback.work import Work
-from sim.engine import Environment, Steps, Wait
+from sim.engine import Environment, Steps
 from sim.sync import Completion, HandOff, SpinLock
 
 
@@ -67,7 +65,7 @@ class Loop:
             task=task, spent=Spent(), start_plug=self._start_plug, finish_plug=self._finish_plug,
             before_sleep=lambda: self.log.append((self.env.now, "before sleep")),
         )  # fmt: skip
-        self.writes_at_most = UNLIMITED_PAGES
+        self.writes_at_most = LONG_MAX
 
     def _start_plug(self) -> bool:
         self.log.append((self.env.now, "plug"))
@@ -77,8 +75,9 @@ class Loop:
         self.log.append((self.env.now, "unplug"))
         yield 1_000
 
-    def write_pages(self, thread: Any, inode: Any, budget: int) -> Generator[Wait, None, int]:
+    def write_pages(self, thread: Any, inode: Any, wbc: WritebackControl) -> Steps:
         """The filesystem's."""
+        budget = wbc.nr_to_write
         assert inode.i_sync is not None
         self.log.append((self.env.now, inode.name))
         self.budgets.append(budget)
@@ -87,7 +86,7 @@ class Loop:
         inode.dirty_pages -= written
         self.wb.dirty -= written
         self.cache.dirty -= written
-        return int(written)
+        wbc.nr_to_write -= written
 
     def dirty(self, *inodes: tuple[str, int, int], sb: Any = None) -> None:
         """Inodes by name, when they were dirtied and how many pages; of one superblock, or of *sb*."""
@@ -173,10 +172,10 @@ def test_background_work_goes_on_while_a_context_has_more_than_its_share() -> No
 @pytest.mark.parametrize(
     ("avg_write", "limit", "nr_pages", "budget"),
     [
-        (5_000, 10**6, UNLIMITED_PAGES, 3_072),  # half a second: 2 500, and one chunk more, rounded down
-        (2_046, 10**6, UNLIMITED_PAGES, 1_024),
-        (2_048, 10**6, UNLIMITED_PAGES, 2_048),
-        (10**6, 8 * 1_500, UNLIMITED_PAGES, 2_048),  # an eighth of the limit
+        (5_000, 10**6, LONG_MAX, 3_072),  # half a second: 2 500, and one chunk more, rounded down
+        (2_046, 10**6, LONG_MAX, 1_024),
+        (2_048, 10**6, LONG_MAX, 2_048),
+        (10**6, 8 * 1_500, LONG_MAX, 2_048),  # an eighth of the limit
         (10**6, 10**6, 700, 700),  # a chunk of 1 024, of which the work wants 700
     ],
 )
@@ -195,7 +194,7 @@ def test_a_sync_s_budget_is_no_count() -> None:
     loop = Loop()
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     loop.perform(Work("sync"))
-    assert loop.budgets == [UNLIMITED_PAGES] * 2
+    assert loop.budgets == [LONG_MAX] * 2
 
 
 def test_asked_for_pages_are_counted_with_their_inodes() -> None:
@@ -401,3 +400,25 @@ def test_what_was_flushed_is_counted(reason: Any, at_most: int, flushed: tuple[i
     loop.dirty(("a", 0, 3), ("b", 0, 5))
     loop.perform(Work(reason))
     assert (loop.wb.flushed_inodes, loop.wb.flushed_pages) == flushed
+
+
+@pytest.mark.parametrize(
+    ("left", "used_up", "reason", "more"),
+    [
+        (1, "more_io", "background", False),
+        (0, "more_io", "background", True),
+        (0, "redirty_tail", "background", False),
+        (0, "redirty_tail", "periodic", True),
+        (1, "redirty_tail", "periodic", False),
+    ],
+)
+def test_an_inode_that_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
+    left: int, used_up: str, reason: Any, more: bool
+) -> None:
+    """requeue_inode, by era: an inode of five pages, of which three may be written, after the first visit."""
+    loop, seen = Loop(quota_pages=3, used_up=used_up, expire=0), list[Any]()
+    loop.writes_at_most = 3 - left
+    loop.dirty(("a", 0, 5))
+    loop.env.call_at(117, 9, lambda: seen.append((loop.left(), loop.env.now)))
+    loop.perform(Work(reason, 3))
+    assert seen[0] == ((([], [], ["a"]) if more else (["a"], [], [])), 117)

@@ -9,7 +9,6 @@ import pytest
 
 from models.seams import InodeSync
 from models.writeback.wb import WritebackContext
-from models.writeback.work import Work
 from sim.engine import Environment
 from sim.laws import LawBroken
 
@@ -51,24 +50,12 @@ def test_inodes_of_each_superblock_come_together() -> None:
     assert listed(wb.b_io) == [("b", 1), ("b", 5), ("a", 2), ("a", 4), ("c", 3)]
 
 
-@pytest.mark.parametrize(
-    ("left", "used_up", "reason", "more"),
-    [
-        (1, "more_io", "background", False),
-        (0, "more_io", "background", True),
-        (0, "redirty_tail", "background", False),
-        (0, "redirty_tail", "periodic", True),
-        (1, "redirty_tail", "periodic", False),
-    ],
-)
-def test_who_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
-    left: int, used_up: Any, reason: Any, more: bool
-) -> None:
-    """requeue_inode, by era."""
-    wb = context(("a", 1))
-    inode = wb.b_dirty.popleft()
-    wb.requeue(inode, left, SimpleNamespace(used_up=used_up), Work(reason), 77)
-    assert (listed(wb.b_more_io), listed(wb.b_dirty)) == (([("a", 1)], []) if more else ([], [("a", 77)]))
+def test_an_inode_waits_for_more_io_or_at_the_tail() -> None:
+    """As old as it was, or dirtied again."""
+    wb = context(("a", 1), ("b", 2))
+    wb.requeue_io(wb.b_dirty.popleft())
+    wb.add(wb.b_dirty.popleft(), 77)
+    assert (listed(wb.b_more_io), listed(wb.b_dirty)) == ([("a", 1)], [("b", 77)])
 
 
 def test_check_finds_an_inode_that_is_listed_twice_or_clean() -> None:

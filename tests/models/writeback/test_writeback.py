@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from experiments.config import parse
 from models.machine import LIGHT, STOCK, Machine, build
+from models.seams import Work
 from models.signals import Signals
-from models.writeback.work import Work
 from sim.units import MIB, S
 from tests.harness import FIO, attributes_of, loop_config, only, run_small, small_scenario
 
