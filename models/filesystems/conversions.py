@@ -10,14 +10,15 @@ stays on the processor of the interrupt.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from models.filesystems.spec import FlusherCosts
+from models.filesystems.map_costs import MapCosts
 from models.filesystems.turns import NO_ROW, Turns
 from models.seams import Inode, Thread
 from models.site import Site
 from sim.cpu import cond_resched, sleep
-from sim.engine import PARK, Steps, Task
+from sim.engine import PARK, Environment, Steps, Task
 
 Landed = Callable[[int], None]
 """Is told how many pages are clean."""
@@ -41,29 +42,6 @@ class Conversions:
         self.folios = 0
         self.kept_ns = 0
         self.row = NO_ROW
-
-
-class MapCosts:
-    """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*;
-    each takes ``group_ns`` more under the lock of its group, of which a conversion tells.
-    """
-
-    def __init__(self, costs: FlusherCosts, extents: int, group_ns: int = 0) -> None:
-        self.group_ns = group_ns
-        self._extents = extents
-        self._map_ns, self._range_ns = costs.map_ns, costs.ioend_ns
-        self._tree_map_ns = costs.map_ns if costs.tree_map_ns is None else costs.tree_map_ns
-        self._tree_range_ns = costs.ioend_ns if costs.tree_ioend_ns is None else costs.tree_ioend_ns
-        self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
-
-    def map_ns(self, conversions: Conversions) -> int:
-        """Of an allocation, up to what its group adds."""
-        return self._map_ns if conversions.extents <= self._extents else self._tree_map_ns
-
-    def range_ns(self, conversions: Conversions) -> int:
-        """Of a conversion."""
-        range_ns = self._range_ns if conversions.extents <= self._extents else self._tree_range_ns
-        return range_ns + self.group_ns
 
 
 class Submission:
@@ -105,8 +83,13 @@ class Submission:
             self._workers.begin(conversions)
 
 
+def conversion_threads(site: Site) -> list[Thread]:
+    """A worker for each processor."""
+    return [site.thread(f"kworker/conv-{number}") for number in range(site.processors)]
+
+
 class Workers:
-    """The workqueue of one filesystem.
+    """The workqueue of one filesystem, run by *threads*.
 
     Where they do not take turns, flusher and worker contend for a file's inode lock, too: each is charged
     half of the other's hold, every time.  *converted* is told of the inode and of how many ranges became
@@ -114,20 +97,24 @@ class Workers:
     """
 
     def __init__(
-        self, site: Site, costs: MapCosts, converted: Callable[[Inode, int], None], turns: Turns | None
+        self,
+        env: Environment,
+        threads: Sequence[Thread],
+        costs: MapCosts,
+        converted: Callable[[Any, int], None],
+        turns: Turns | None,
     ) -> None:
-        self._env = env = site.env
+        self._env = env
         self._costs = costs
         self._turns = turns
         self._converted = converted
+        costs.waits_ns = self._waits_ns
         self._queue: deque[Conversions] = deque()
         self._idle: list[Task] = []
-        threads = [site.thread(f"kworker/conv-{number}") for number in range(site.processors)]
-        self.ranks = frozenset(thread.task.rank for thread in threads)
         for number, thread in enumerate(threads):
             env.start(thread.task, self._run(thread, number))
 
-    def delay_ns(self, conversions: Conversions) -> int:
+    def _waits_ns(self, conversions: Conversions) -> int:
         """How long an allocation of that file waits at present, unless it takes turns."""
         if self._turns is not None or not conversions.busy:
             return 0

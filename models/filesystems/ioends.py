@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from models.filesystems.files import FileInode
+from models.filesystems.policies import Metadata
 from models.seams import Thread
 from models.vfs.superblock import Flight
 from sim.cpu import cond_resched
-from sim.engine import PARK, Environment, Steps, Wait
+from sim.engine import PARK, Environment, Steps
 
 IoEnd = tuple[FileInode, Flight, int]
 """An inode, under which flight it went, and how many pages."""
@@ -23,26 +23,15 @@ IoEnd = tuple[FileInode, Flight, int]
 class IoEnds:
     """The workqueue of one filesystem, run by *worker*.
 
-    For each file the worker yields what *work* returns for its folios, and charges it, then calls *done*.
-    With *unwritten* blocks, its pages are clean only then.  It *gives_way* between two files, or not before
-    all are done.
+    For each file the worker does what *metadata* says; with *unwritten* blocks, its pages are clean only
+    then.  It gives way between two files, or not before all are done.
     """
 
-    def __init__(
-        self,
-        env: Environment,
-        worker: Thread,
-        unwritten: bool,
-        done: Callable[[Any], None],
-        work: Callable[[Thread, int], Wait],
-        gives_way: bool,
-    ) -> None:
+    def __init__(self, env: Environment, worker: Thread, unwritten: bool, metadata: Metadata) -> None:
         self._env = env
         self._worker = worker
         self._unwritten = unwritten
-        self._work = work
-        self._done = done
-        self._gives_way = gives_way
+        self._metadata = metadata
         self._queue: deque[IoEnd] = deque()
         self._asleep = False
         env.start(worker.task, self._run())
@@ -70,22 +59,16 @@ class IoEnds:
         return end_io
 
     def _run(self) -> Steps:
-        worker, queue, unwritten, work, done = (
-            self._worker,
-            self._queue,
-            self._unwritten,
-            self._work,
-            self._done,
-        )
+        worker, queue, unwritten, metadata = self._worker, self._queue, self._unwritten, self._metadata
         task = worker.task
         while True:
             self._asleep = True
             yield PARK
             while queue:
                 inode, flight, pages = queue.popleft()
-                yield work(worker, -(-pages // inode.folio_pages))
-                done(inode)
+                yield metadata.end_run(worker, -(-pages // inode.folio_pages))
+                metadata.run_ended(inode)
                 if unwritten:
                     flight.end(inode.wb, pages)
-                if self._gives_way and (ready := cond_resched(task)) is not None:
+                if metadata.gives_way and (ready := cond_resched(task)) is not None:
                     yield ready

@@ -15,6 +15,7 @@ def write(names: list[str]) -> None:
     for maker in MAKERS:
         if names and not set(names) & set(maker.names):
             continue
+        DATA.mkdir(exist_ok=True)
         with TemporaryDirectory() as directory:
             made = maker.make(Path(directory))
             for name, text in made.items():

@@ -100,7 +100,7 @@ def gives_a_block_twice(machine: Machine) -> None:
 
 
 def goes_beyond_the_end(machine: Machine) -> None:
-    file, blocks = largest(machine), filesystem(machine)._blocks
+    file, blocks = largest(machine), filesystem(machine).placement.blocks
     file.pages.blocks[np.flatnonzero(file.pages.states == MAPPED)[0]] = file.reach(blocks, 1)
 
 
@@ -109,30 +109,30 @@ def frees_what_is_used(machine: Machine) -> None:
     page = np.flatnonzero(file.pages.states == MAPPED)[0]
     block = int(file.pages.blocks[page]) + file.base
     found = filesystem(machine)
-    if hasattr(found, "_mballoc"):  # by type one may not ask: CONTRIBUTING.md
-        found._mballoc.give_back(block, 1)
+    if found.group_label == "group":  # by type one may not ask: CONTRIBUTING.md
+        found.placement._mballoc.give_back(block, 1)
     else:
-        found.groups[block // found.group_blocks].free.give_back(block % found.group_blocks, 1)
+        found.placement.groups[block // found.group_blocks].free.give_back(block % found.group_blocks, 1)
 
 
 def free_in_one_tree(machine: Machine) -> None:
-    space = filesystem(machine).groups[0].free.with_room(1)
+    space = filesystem(machine).placement.groups[0].free.with_room(1)
     space.by_block.rows.values[space.by_block.order[0, 0], 0] -= 1
 
 
 def ail_out_of_order(machine: Machine) -> None:
-    log = filesystem(machine)._log
+    log = filesystem(machine).metadata.log
     log._written += 512
     log._ail = {MetaBuffer(8, 8): log.written_bytes, MetaBuffer(16, 8): 0}
     log._set_room()
 
 
 def full_too_early(machine: Machine) -> None:
-    filesystem(machine)._log.full = True
+    filesystem(machine).metadata.log.full = True
 
 
 def journal_forgets(machine: Machine) -> None:
-    filesystem(machine)._journal._used = -1
+    filesystem(machine).metadata.journal._used = -1
 
 
 def lost_processor(machine: Machine) -> None:
@@ -183,9 +183,10 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", free_in_one_tree, "blocks are those of its extents"),
     (SMALL, "loop-xfs", ail_out_of_order, "in the order in which the items were logged"),
     (SMALL, "loop-xfs", full_too_early, "it is full when"),
-    (SMALL, "loop-xfs", add(lambda m: filesystem(m)._log, "_written", 1), "whole sectors"),
+    (SMALL, "loop-xfs", add(lambda m: filesystem(m).metadata.log, "_written", 1), "whole sectors"),
     (SMALL, "loop-ext4", journal_forgets, "blocks are used"),
-    (SMALL, "loop-ext4", add(lambda m: filesystem(m)._journal, "_credits", -1_000), "more than it had"),
+    (SMALL, "loop-ext4", add(lambda m: filesystem(m).metadata.journal, "_credits", -1_000),
+     "more than it had"),
     (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "one of the pool's"),
     (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|one of the pool's"),
     (PAGED, "loop-xfs", lost_processor, "each seat has one owner"),
@@ -224,7 +225,7 @@ def test_a_law_of_a_filesystem_names_it() -> None:
 def test_free_blocks_are_disjoint_and_listed_by_their_largest_buddy() -> None:
     """ext4's own two: a run that touches another, and a group in a list where nobody looks for it."""
     machine = run(PAGED, "loop-ext4")
-    mballoc = filesystem(machine)._mballoc
+    mballoc = filesystem(machine).placement._mballoc
     number, group = next(iter(mballoc._groups.items()))
     mballoc._of_order[group.order].remove(number)
     with pytest.raises(LawBroken, match="listed by its largest buddy"):

@@ -66,7 +66,10 @@ class Journal:
         self._most = spec.blocks // 3  # j_max_transaction_buffers
         self._credits = self._reserved = 0
         self.written_bytes = 0
-        site.env.start(self._kthread.task, self._run())
+
+    def start(self) -> None:
+        """Start its thread; called once."""
+        self._env.start(self._kthread.task, self._run())
 
     @property
     def is_full(self) -> bool:

@@ -1,6 +1,6 @@
 """XFS."""
 
 from models.filesystems.xfs.spec import XfsSpec
-from models.filesystems.xfs.xfs import Xfs
+from models.filesystems.xfs.xfs import xfs
 
-SPEC, COMPONENT = XfsSpec, Xfs
+SPEC, COMPONENT = XfsSpec, xfs

@@ -53,7 +53,7 @@ class XfsLog:
         first_sector: int,
         cache: PageCache,
     ) -> None:
-        self._env = env = site.env
+        self._env = site.env
         self._urgent = site.urgent
         self._queue = queue
         self._spec = spec
@@ -81,9 +81,12 @@ class XfsLog:
         self.full = False  # whether a new transaction has to wait for log space
         self.lock = site.spin_lock("xc_cil_lock")
         self.checkpoint = 1  # the one that grows
-        env.start(self._cil_worker.task, self._push_checkpoints())
-        env.start(self._aild.task, self._push_ail())
-        env.call_at(spec.sync_interval, site.urgent, self._sync)
+
+    def start(self) -> None:
+        """Start its threads and its timer; called once."""
+        self._env.start(self._cil_worker.task, self._push_checkpoints())
+        self._env.start(self._aild.task, self._push_ail())
+        self._env.call_at(self._spec.sync_interval, self._urgent, self._sync)
 
     @property
     def written_bytes(self) -> int:

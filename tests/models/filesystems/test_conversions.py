@@ -5,11 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.conversions import Conversions, MapCosts, Submission, Workers
+from models.filesystems.conversions import Conversions, Submission, Workers
+from models.filesystems.map_costs import MapCosts
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.turns import NO_ROW, Turns
 from models.spent import Spent
 from sim.engine import Environment
+
+NO_DICE: Any = None
 
 
 def test_pages_are_clean_once_their_ranges_are_converted() -> None:
@@ -19,15 +22,13 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     env, log = Environment(), []
     inode: Any = SimpleNamespace(i_sync=None)
     conversions = Conversions(inode)
-    site: Any = SimpleNamespace(
-        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
-    )
-    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9)
-    workers = Workers(site, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)), None)
+    threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
+    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9, NO_DICE)
+    workers = Workers(env, threads, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)), None)
     one = Submission(workers, conversions, 12, {3: 6}, 1, lambda pages: log.append((env.now, "clean", pages)))
-    assert workers.delay_ns(conversions) == 0
+    assert costs.waits_ns(conversions) == 0
     one.written(4)
-    assert workers.delay_ns(conversions) == 50
+    assert costs.waits_ns(conversions) == 50
     env.call_at(50, 0, lambda: one.written(8))
     env.call_at(60, 0, lambda: setattr(inode, "i_sync", object()))
     env.run()
@@ -39,14 +40,14 @@ def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() ->
     """Up to 9 extents 100 ns a range, above 250; and 7 a folio of 4 pages."""
     env: Any = Environment()
     costs = MapCosts(
-        FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100, tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7), 9
+        FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100, tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7),
+        9,
+        NO_DICE,
     )
-    site: Any = SimpleNamespace(
-        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
-    )
+    threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
     inode: Any = SimpleNamespace(i_sync=None)
     conversions, ends = Conversions(inode), []
-    workers = Workers(site, costs, lambda of, ranges: ends.append(env.now), None)
+    workers = Workers(env, threads, costs, lambda of, ranges: ends.append(env.now), None)
     for extents in (9, 10):
         conversions.extents = extents
         Submission(workers, conversions, 12, {0: 2}, 4, lambda pages: None).written(12)
@@ -60,17 +61,15 @@ def test_who_takes_turns_begins_when_the_flusher_has_left_the_file_and_goes_grou
     the file until 500, and somebody else group 0 from 700 to 900.
     """
     env: Any = Environment()
-    site: Any = SimpleNamespace(
-        env=env, processors=1, thread=lambda name: SimpleNamespace(task=env.task(name), spent=Spent())
-    )
-    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=70), 9, group_ns=30)
+    threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
+    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=70), 9, NO_DICE, group_ns=30)
     turns, ends = Turns(2, 1, 5), []
-    workers = Workers(site, costs, lambda of, ranges: ends.append((env.now, ranges)), turns)
+    workers = Workers(env, threads, costs, lambda of, ranges: ends.append((env.now, ranges)), turns)
     inode: Any = SimpleNamespace(i_sync=None)
     conversions = Conversions(inode)
     conversions.kept_ns = 500
     turns.hold(0, 700, 200)
-    assert workers.delay_ns(conversions) == 0
+    assert costs.waits_ns(conversions) == 0
     Submission(workers, conversions, 12, {1: 2, 0: 1}, 4, lambda pages: None).written(12)
     env.run()
     assert ends == [(900 + 5 + 30, 3)]

@@ -22,7 +22,8 @@ def ext4(kernel: str = "6.18", processors: int = 2) -> Any:
     more = f"machine.processors.count = {processors}"
     text = loop_config("fs_mark -S0 -n 1 -s 4096 -L 2 -d a", dirty_mib=64, kernel=kernel,
                        filesystem="loop-ext4", more=more)  # fmt: skip
-    return only(build(parse(text, "x.toml").cases[0].scenario, 1).mounts).filesystem
+    filesystem: Any = only(build(parse(text, "x.toml").cases[0].scenario, 1).mounts).filesystem
+    return filesystem.placement
 
 
 def task(rank: int = 0) -> Any:
@@ -275,5 +276,5 @@ def test_a_file_of_one_run_ends_each_of_its_folios() -> None:
         worker: Any = SimpleNamespace(task=machine.env.task("kworker"), spent=Spent())
         for folios in (1, 4):
             worker.spent.complete = 0
-            found._end_run(worker, folios)
+            found.metadata.end_run(worker, folios)
             assert worker.spent.complete == cost + each * (folios - 1)

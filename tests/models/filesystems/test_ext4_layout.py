@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.filesystems.ext4.ext4 import _group_in_front, _is_delayed
 from models.filesystems.ext4.layout import MAX_REQUEST_PAGES, Terms, place, placed_in, walk, window, write_all
+from models.filesystems.ext4.placement import _group_in_front, _is_delayed
 from models.filesystems.page_walk import (
     BEHIND,
     BIOS,

@@ -31,6 +31,7 @@ class Log:
             start_block=1_000,
             first_block=10,
         )
+        self.journal.start()
 
     def run(self, *bodies: Any, until_ns: int = 20 * S) -> list[tuple[int, int, str]]:
         """What the device was given: first block, blocks, op."""

@@ -25,7 +25,8 @@ def test_a_step_that_gives_no_blocks_takes_no_locks() -> None:
     """
     machine = build(parse(TEXT, "x.toml").cases[0].scenario, 1)
     filesystem: Any = only(machine.mounts).filesystem
-    walk, lock, env = filesystem._walk, filesystem._lock, machine.env
+    placement, env = filesystem.placement, machine.env
+    walk, lock = placement.step, placement.lock
     steps: list[dict[str, bool]] = []
 
     def seen_walk(inode: Any, at: Any, *rest: Any) -> int:
@@ -42,7 +43,7 @@ def test_a_step_that_gives_no_blocks_takes_no_locks() -> None:
         steps[-1]["locked"] = True
         lock(*parts)
 
-    filesystem._walk, filesystem._lock = seen_walk, seen_lock
+    placement.step, placement.lock = seen_walk, seen_lock
     machine.run()
     for step in steps:
         assert step["locked"] == (step["allocating"] or (step["gives"] and step["crosses"]))

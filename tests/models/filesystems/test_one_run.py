@@ -9,7 +9,7 @@ import pytest
 from experiments.config import parse
 from models.block.queue import Queue
 from models.filesystems.delalloc import DelallocFilesystem
-from models.machine import build
+from models.machine import build, scaled
 from models.seams import Thread, WritebackControl
 from models.signals import Signals
 from sim.engine import Environment, Steps
@@ -40,14 +40,19 @@ class OneRun:
         signals.block_bio_queue.observers.append(
             lambda _, bio, task: self.bios.append((bio.start_sector // 8, bio.sectors // 8))
         )
-        machine = build(parse(text, "x.toml").cases[0].scenario, 1, signals=signals)
+        scenario = parse(text, "x.toml").cases[0].scenario
+        machine = build(scenario, 1, signals=signals)
+        processors = scenario.machine.processors
+        of_kind: Any = processors.paths.filesystems[only(scenario.mounts).filesystem.kind]
+        self.costs = scaled(of_kind.flusher, processors.flusher_scale)
+        self.new_thread = machine.thread
         run_for(machine.env, 0)
         machine.env.halt()  # all threads sleep, and nothing else goes on
         self.env, self.filesystem = machine.env, only(machine.mounts).filesystem
         self.queue, self.sb, self.wb = only(machine.queues), only(machine.mounts), machine.cache.wbs[0]
         assert isinstance(self.filesystem, DelallocFilesystem)
         self.took_ns = self.wrote = 0
-        thread = self.filesystem._site.thread("flusher")
+        thread = machine.thread("flusher")
         self.env.start(thread.task, self._body(thread, pages, closed))
         run_for(self.env, S)  # no journal is committed so soon
 
@@ -82,13 +87,15 @@ def test_xfs_takes_an_extent_and_each_page_its_time(pages: int) -> None:
     of = OneRun("loop-xfs", pages)
     fs, bios = of.filesystem, -(-pages // 8)
     assert of.wrote == pages
-    assert of.took_ns == fs._map_ns + fs._commit_ns + pages * fs._page_ns + of.block_ns(bios)
+    assert of.took_ns == of.costs.map_ns + of.costs.log.commit_ns + pages * of.costs.page_ns + of.block_ns(
+        bios
+    )
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert of.queue.stat.sectors == 8 * pages
     assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of just its pages leaves it one run"
-    assert fs.groups[0].free.extents()[0].first == first + pages
+    assert fs.placement.groups[0].free.extents()[0].first == first + pages
 
 
 @pytest.mark.parametrize("kernel", ["3.11", "6.18"])
@@ -98,12 +105,13 @@ def test_ext4_takes_of_its_processor_s_run(pages: int, kernel: str) -> None:
     of = OneRun("loop-ext4", pages, kernel)
     fs, bios = of.filesystem, -(-pages // 8)
     assert of.wrote == pages
-    assert of.took_ns == fs._map_ns + pages * fs._page_ns + of.block_ns(bios)
+    assert of.took_ns == of.costs.map_ns + pages * of.costs.page_ns + of.block_ns(bios)
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of just its pages leaves it one run"
-    assert (fs._journal._credits, fs._journal._reserved) == (0, 0), "no handle is left open"
+    journal = fs.metadata.journal
+    assert (journal._credits, journal._reserved) == (0, 0), "no handle is left open"
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
@@ -128,17 +136,17 @@ def test_a_group_with_just_as_many_blocks_is_enough() -> None:
     """Its longest run is as long as the file: it lies there, in one piece."""
     of = OneRun("loop-xfs", 1)
     fs = of.filesystem
-    (run,) = fs.groups[0].free.extents()
-    taken = fs.groups[0].free.take_near(0, run.size - 6)
+    (run,) = fs.placement.groups[0].free.extents()
+    taken = fs.placement.groups[0].free.take_near(0, run.size - 6)
     assert taken is not None
     inode = of.inode
     inode.dirty_pages = 6
     of.wb.dirty, of.wb.nr_dirty = 6, 6
-    thread = fs._site.thread("again")
+    thread = of.new_thread("again")
     of.env.start(thread.task, _written(fs, thread, inode))
     run_for(of.env, S)
     assert of.bios[-1] == (run.first + run.size - 6, 6)
-    assert fs.groups[0].free.blocks == 0
+    assert fs.placement.groups[0].free.blocks == 0
 
 
 def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:

@@ -46,7 +46,7 @@ def test_a_small_file_lies_in_pieces_where_no_run_is_as_long() -> None:
     text = TEXT.format(like="p13-xfs", files=50, size=65_536)
     machine = build(parse(text, "x.toml").cases[0].scenario, 1)
     filesystem: Any = machine.mounts["two"].filesystem
-    for group in filesystem.groups:
+    for group in filesystem.placement.groups:
         group.free.take_near(0, group.free.blocks)
         for run in range(100):
             group.free.give_back(100_000 + 11 * run, 10)

@@ -463,7 +463,7 @@ def test_more_dirty_memory_means_fewer_extents() -> None:
     for dirty in (8, 16, 32):
         machine = run(fio_scenario(dirty=dirty, jobs=2, nrfiles=2, filesize=16))
         means.append(np.mean(counts(machine)))
-        groups = only(machine.mounts).filesystem.groups  # type: ignore[attr-defined]
+        groups = only(machine.mounts).filesystem.placement.groups  # type: ignore[attr-defined]
         used = [e for file in only(machine.mounts).filesystem.layouts() for e in file.extents()]
         blocks = np.concatenate([np.arange(e.block, e.block + e.pages) for e in used])
         assert len(np.unique(blocks)) == len(blocks) == 4 * 16 * 256
@@ -512,8 +512,9 @@ def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
     _, of = contended(True)
     filesystem: Any = only(of.mounts).filesystem
     file, at = filesystem.layouts()[0], new_walk(0, 9)
-    file.at_hand = filesystem.groups[3]
-    filesystem._taken[:] = [3, 0, 1, 0]
+    placement = filesystem.placement
+    file.at_hand = placement.groups[3]
+    placement._taken[:] = [3, 0, 1, 0]
     at[RANGES] = 8
-    assert filesystem._ranges(file, at) == {0: 6, 2: 2}
-    assert filesystem._ranges(file, at) == {3: 8}
+    assert placement.ranges(file, at) == {0: 6, 2: 2}
+    assert placement.ranges(file, at) == {3: 8}

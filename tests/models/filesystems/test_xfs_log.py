@@ -43,8 +43,8 @@ def test_a_held_group_makes_data_spill_into_the_next() -> None:
     from models.machine import build
 
     machine = build(small_scenario(processes=1, files=400, loops=1, memory_mib=2), seed=1)
-    first = only(machine.mounts).filesystem.groups[0]  # type: ignore[attr-defined]
-    neighbour = only(machine.mounts).filesystem.groups[1]  # type: ignore[attr-defined]
+    first = only(machine.mounts).filesystem.placement.groups[0]  # type: ignore[attr-defined]
+    neighbour = only(machine.mounts).filesystem.placement.groups[1]  # type: ignore[attr-defined]
     before = neighbour.free.blocks
     machine.env.call_at(10 * MS, 0, lambda: first.agf.try_acquire(machine.env.task("holder")))
     machine.env.call_at(20 * MS, 0, first.agf.release)
@@ -93,8 +93,8 @@ def test_large_files_wait_for_log_space_as_well(monkeypatch: pytest.MonkeyPatch)
         written.append(machine.cache.written)
         yield 1 * S
 
-    monkeypatch.setattr(filesystem, "_log_is_full", lambda: len(waits) < 3)
-    monkeypatch.setattr(filesystem, "_wait_for_log", wait)
+    monkeypatch.setattr(filesystem.metadata, "is_full", lambda: len(waits) < 3)
+    monkeypatch.setattr(filesystem.metadata, "wait_for_space", wait)
     machine.run()
     assert len(waits) == 3
     assert written == [0, 0, 0]

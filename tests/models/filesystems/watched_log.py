@@ -29,6 +29,7 @@ class Log:
             costs=LogCosts(commit_ns=0, record_ns=1_000, buffer_ns=10), start_sector=5_000, first_sector=100,
             cache=self.cache,
         )  # fmt: skip
+        self.log.start()
 
     def run(self, until_ns: int = S) -> list[tuple[int, int, str]]:
         """What the device was given until then: first sector, sectors, op."""

@@ -1,0 +1,98 @@
+"""What ext4 journals of file pages, and what follows the end of I/O.
+
+Stands for the credits of ext4_map_blocks, ext4_end_io_rsv_work and ext4_convert_unwritten_extents.
+"""
+
+from __future__ import annotations
+
+from models.filesystems.ext4.inodes import Ext4File, Ext4Inode
+from models.filesystems.ext4.journal import Journal
+from models.filesystems.ext4.mballoc import Geometry
+from models.filesystems.map_costs import MapCosts
+from models.filesystems.policies import Metadata
+from models.seams import Thread
+from sim.engine import Steps, Wait
+
+
+class Ext4Metadata(Metadata):
+    """That of one mounted ext4, in its ``journal``; a handle that maps asks for *map_credits*."""
+
+    gives_way: bool
+
+    def __init__(
+        self, *, journal: Journal, geometry: Geometry, map_credits: int, ioend_ns: int, unwritten: bool,
+        costs: MapCosts,
+    ) -> None:  # fmt: skip
+        self.journal = journal
+        self.gives_way = False
+        self.map_credits = map_credits
+        self._geometry = geometry
+        self._ioend_ns = ioend_ns
+        self._unwritten = unwritten
+        self._costs = costs
+
+    @property
+    def log_bytes(self) -> int:
+        """See `Metadata.log_bytes`."""
+        return self.journal.written_bytes
+
+    def is_full(self) -> bool:
+        """See `Metadata.is_full`."""
+        return self.journal.is_full
+
+    def wait_for_space(self, thread: Thread) -> Steps:
+        """See `Metadata.wait_for_space`."""
+        yield from self.journal.start_handle(thread, self.map_credits)
+        self.journal.stop_handle(self.map_credits, ())
+
+    def mapped(self, inode: Ext4Inode, extents: int, page: int) -> None:
+        """See `Metadata.mapped`.
+
+        Logs the inode (the tree's root), a bitmap, a descriptor and the leaf, if there is one.
+        """
+        self.log_extent(inode, inode.goal_group)
+        file = inode.file
+        if isinstance(file, Ext4File) and file.leaves:
+            self.journal.log((file.leaves[file.leaf_of(page)].block,))
+
+    def log_extent(self, inode: Ext4Inode, group: int) -> None:
+        """An extent of *inode* lies in *group*."""
+        geometry = self._geometry
+        self.journal.log(
+            (
+                geometry.inode_block(inode.number), geometry.bitmap_block(group, inodes=False),
+                geometry.descriptor_block(group),
+            )
+        )  # fmt: skip
+
+    def converted(self, inode: Ext4Inode, ranges: int) -> None:
+        """See `Metadata.converted`."""
+        if isinstance(inode.file, Ext4File):
+            inode.file.wrote(ranges)
+        self.journal.log((self._geometry.inode_block(inode.number),))
+
+    def end_run(self, worker: Thread, folios: int) -> Wait:
+        """See `Metadata.end_run`: ext4_end_io_rsv_work; the threads that it wakes let it go on
+        (docs/measurements.md I).
+        """
+        ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
+        worker.spent.complete += ends_ns
+        return ends_ns
+
+    def run_ended(self, inode: Ext4Inode) -> None:
+        """See `Metadata.run_ended`."""
+        self.converted(inode, 1)
+        if self._unwritten:
+            self.journal.release()
+
+    def sync_fs(self, thread: Thread) -> Steps:
+        """See `Metadata.sync_fs`."""
+        return self.journal.force(thread)
+
+    def commit_log(self, thread: Thread) -> Steps:
+        """See `Metadata.commit_log`."""
+        return self.journal.commit_log(thread)
+
+    def check(self) -> None:
+        """See `Metadata.check`."""
+        self.journal.check()

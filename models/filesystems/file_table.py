@@ -1,0 +1,103 @@
+"""The files of one mounted filesystem, in memory: writing to them, and how long each stays one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.filesystems.block_law import check_blocks
+from models.filesystems.conversions import Conversions
+from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from models.filesystems.policies import Placement
+from models.page_cache.pages import DELAYED
+from sim.laws import require
+
+_LARGEST_FOLIO: Final = 512
+"""2 MiB: what a processor maps at once (pages)."""
+
+
+class FileTable:
+    """The files of filesystem *name*; ``paged`` are those whose pages are kept one by one, as created."""
+
+    def __init__(self, name: str, placement: Placement, large_folios: bool) -> None:
+        self._name = name
+        self._placement = placement
+        self._most_folio = _LARGEST_FOLIO if large_folios else 1
+        self.paged: list[PagedFile] = []
+
+    def append(self, inode: FileInode, pages: int) -> int:
+        """See `Filesystem.append`."""
+        file = inode.file
+        if pages > 1:
+            self._set_folio(inode, pages)
+        if file is OPEN:
+            if inode.dirty_pages + pages <= self._placement.one_run_pages:
+                return pages
+            file = self.page(inode)
+        assert isinstance(file, PagedFile), "a file that is written to is open"
+        _, were_clean = self.write(inode, np.arange(file.size, file.size + pages), pages)
+        return were_clean
+
+    def write(self, inode: FileInode, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        """See `Filesystem.write`."""
+        file = inode.file
+        if isinstance(file, OneRun):
+            file = self.page(inode)
+        if call_pages > 1:
+            self._set_folio(inode, call_pages)
+        done, were_clean = self._placement.write(file, indices, call_pages)
+        while done < len(indices) and indices[done] >= file.end:
+            end = int(indices[done:].max()) + 1
+            file.make_room(self._placement.room_for(end, call_pages), end)
+            more, clean = self._placement.write(file, indices[done:], call_pages)
+            done, were_clean = done + more, were_clean + clean
+        return done, were_clean
+
+    def _set_folio(self, inode: FileInode, call_pages: int) -> None:
+        """A write(2) of so many pages makes folios of as many."""
+        inode.folio_pages = min(1 << (call_pages.bit_length() - 1), self._most_folio)
+
+    def close(self, inode: FileInode) -> None:
+        """See `Filesystem.close`."""
+        file = inode.file
+        if file is OPEN:
+            inode.file = CLOSED
+        elif isinstance(file, PagedFile):
+            file.open = False
+            self._placement.released(inode)
+
+    def page(self, inode: FileInode) -> PagedFile:
+        """Keep the pages of a file of one run one by one from now on."""
+        assert isinstance(inode.file, OneRun), "it is kept page by page already"
+        is_open, pages = inode.file.open, inode.dirty_pages
+        file = inode.file = self._placement.new_file(inode, is_open)
+        file.conversions = Conversions(inode)
+        file.make_room(self._placement.room_for(pages, 1), pages)
+        file.pages.states[:pages] = DELAYED
+        file.pages.size[0] = pages
+        self.paged.append(file)
+        return file
+
+    def check(self) -> None:
+        """Dirty pages are counted; each block is in one file, or free.
+
+        Raises:
+            LawBroken: some are not.
+        """
+        for file in self.paged:
+            counted, dirty = file.conversions.inode.dirty_pages, file.dirty
+            require(
+                counted == dirty, f"{self._name}: the dirty pages of a file are counted: {counted}, {dirty}"
+            )
+        bases = sorted(file.base for file in self.paged)
+        middle = bases[len(bases) // 2] if bases else 0
+        check_blocks(self._name, self._placement.blocks, self._extent_tables, middle)
+
+    def _extent_tables(self) -> Iterator[NDArray[np.int64]]:
+        """What is free, or in files, as `check_blocks` takes it."""
+        yield from self._placement.free_tables()
+        for file in self.paged:  # one after the other: mypyc makes a list of a generator expression
+            yield file.extent_table()[:, 1:]

@@ -1,0 +1,68 @@
+"""Writing back a file that is one run of pages: the walk's smallest case.
+
+NOTE: it has a way of its own, since millions of small files would pay for the arrays of a walk: one
+transaction, and a bio or a few.
+"""
+
+from __future__ import annotations
+
+from models.bio import Bio
+from models.filesystems.file_table import FileTable
+from models.filesystems.files import CLOSED, FileInode, PagedFile
+from models.filesystems.ioends import IoEnds
+from models.filesystems.policies import Runs
+from models.filesystems.walk import PageWalk
+from models.page_cache.pages import RESERVED, map_blocks
+from models.seams import LONG_MAX, Thread, WritebackControl
+from models.vfs.superblock import MountedSuperblock
+from sim.engine import Steps
+from sim.units import PAGE_SECTORS
+
+
+class OneRuns(Runs):
+    """Those of one mounted filesystem; *ends* are told when they are on disk."""
+
+    def __init__(self, sb: MountedSuperblock, files: FileTable, walk: PageWalk, ends: IoEnds) -> None:
+        self._sb = sb
+        self._queue = sb.bdi.queue
+        self._first_block = sb.first_block
+        self._files = files
+        self._walk = walk
+        self._ends = ends
+
+    def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
+        """See `Runs.bios`."""
+        queue, flight, ends = self._queue, self._sb.flight, self._ends
+        segment = queue.segment_pages(inode.folio_pages)
+        at_most, ioend = queue.bio_pages(segment), (inode, flight, pages)
+        end_io = ends.end_io if pages <= at_most else ends.end_io_of(-(-pages // at_most))
+        inode.dirty_pages -= pages
+        flight.add(inode.wb, pages)
+        if inode.file is not CLOSED:
+            _lay_out(self._files.page(inode), block, pages)
+        start, bios = (self._first_block + block) * PAGE_SECTORS, []
+        while pages > 0:
+            size = pages if pages < at_most else at_most
+            bios.append(
+                Bio(
+                    start, size * PAGE_SECTORS, segments=-(-size // segment), queue=queue, end_io=end_io,
+                    context=ioend,
+                )
+            )  # fmt: skip
+            start += size * PAGE_SECTORS
+            pages -= size
+        return bios
+
+    def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
+        """See `Runs.in_pieces`."""
+        whole = WritebackControl("sync")
+        yield from self._walk.write(thread, inode, self._files.page(inode), whole)
+        wbc.nr_to_write -= LONG_MAX - whole.nr_to_write
+
+
+def _lay_out(file: PagedFile, block: int, pages: int) -> None:
+    """The first *pages* of an empty *file* lie from *block* on, and are clean."""
+    file.make_room(pages, pages)
+    file.pages.states[:pages] = RESERVED
+    file.pages.size[0] = pages
+    map_blocks(file.pages, 0, file.reach(block, pages), pages)

@@ -1,0 +1,151 @@
+"""What a filesystem supplies: names, the place of a file's pages, and what is logged of that.
+
+`models.filesystems.delalloc.DelallocFilesystem` puts them together with what all filesystems share: the table
+of files, the walk over dirty pages, conversion after I/O.  READ `Placement` FIRST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any, Protocol
+
+import numpy as np
+from mypy_extensions import mypyc_attr
+from numpy.typing import NDArray
+
+from models.bio import Bio
+from models.filesystems.files import FileInode, PagedFile
+from models.seams import Thread, WritebackControl
+from sim.engine import Steps, Wait
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Names(Protocol):
+    """Directories and inodes."""
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
+        """See `Filesystem.mkdir`."""
+
+    def create(
+        self, thread: Thread, directory: Any, lead_ns: int, factor: float, then_ns: int
+    ) -> Generator[Wait, None, Any]:
+        """See `Filesystem.create`."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Metadata(Protocol):
+    """What is logged, and when; what follows the end of I/O.
+
+    ``gives_way``: whether the worker that completes files of one run may be preempted between two of them.
+    """
+
+    gives_way: bool
+
+    @property
+    def log_bytes(self) -> int:
+        """See `Filesystem.log_bytes`."""
+
+    def is_full(self) -> bool:
+        """Whether a new transaction has to wait for log space."""
+
+    def wait_for_space(self, thread: Thread) -> Steps:
+        """*thread* sleeps until there is log space."""
+
+    def mapped(self, inode: Any, extents: int, page: int) -> None:
+        """So many *extents* of *inode* before *page* were given blocks, each in its own transaction."""
+
+    def converted(self, inode: Any, ranges: int) -> None:
+        """So many *ranges* of *inode* became written extents."""
+
+    def end_run(self, worker: Thread, folios: int) -> Wait:
+        """What *worker* does once a file of one run, of so many folios, is on disk: to be yielded."""
+
+    def run_ended(self, inode: Any) -> None:
+        """A file of one run is complete."""
+
+    def sync_fs(self, thread: Thread) -> Steps:
+        """See `Filesystem.sync_fs`."""
+
+    def commit_log(self, thread: Thread) -> Steps:
+        """See `Filesystem.commit_log`."""
+
+    def check(self) -> None:
+        """Raises `LawBroken` where the log's own laws do not hold."""
+
+
+class Runs(Protocol):
+    """What a placement uses to write a file of one run."""
+
+    def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
+        """The *pages* of a file of one run lie from *block* on, and go under writeback with these bios."""
+
+    def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
+        """So many blocks do not lie together: the file is written as a paged one."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Placement(Protocol):
+    """Where the pages of files lie, and which locks giving them their blocks takes.
+
+    ``blocks``: how many there are; ``one_run_pages``: how long a file may become and still be one run.
+    """
+
+    blocks: int
+    group_blocks: int
+    group_label: str
+    one_run_pages: int
+
+    # -- files, in memory
+
+    def group_of(self, inode: Any) -> int:
+        """See `Filesystem.group_of`."""
+
+    def new_file(self, inode: Any, is_open: bool) -> PagedFile:
+        """The pages of *inode*, none so far."""
+
+    def room_for(self, size: int, call_pages: int) -> int:
+        """For how many pages a file that ends at page *size* needs room, with all that may be reserved behind
+        it.
+        """
+
+    def write(self, file: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+        """See `Filesystem.write`; stops at a page for which there is no room."""
+
+    def zero_end(self, thread: Thread, inode: Any) -> Steps:
+        """See `Filesystem.zero_end`."""
+
+    def released(self, inode: Any) -> None:
+        """The last close of a file that is kept page by page."""
+
+    # -- writeback
+
+    def write_run(self, thread: Thread, inode: Any, wbc: WritebackControl, runs: Runs) -> Steps:
+        """Give a file of one run its blocks, all together, and submit its bios; or write it in pieces."""
+
+    def prepare(self, inode: Any, at: NDArray[np.int64], wbc: WritebackControl) -> None:
+        """A walk over *inode* begins; *at* is its state, and may be changed."""
+
+    def step(
+        self, inode: Any, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
+    ) -> int:
+        """Go on with it until *horizon_ns* from now; why it stopped (`models.filesystems.page_walk`)."""
+
+    def lock(self, thread: Thread, inode: Any) -> None:
+        """Take the locks of an allocation, which the step found to be free."""
+
+    def unlock(self, inode: Any) -> None:
+        """Release them."""
+
+    def allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
+        """Give the delayed page at ``at[PAGE]`` its block."""
+
+    def ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
+        """How many ranges of each group a step has written of *file*."""
+
+    # -- laws
+
+    def free_tables(self) -> Iterable[NDArray[np.int64]]:
+        """What is free for anybody, or kept for small files, in arrays (n x 2) of first blocks and sizes."""
+
+    def check(self, files: Any) -> None:
+        """Raises `LawBroken` where a block of the paged *files*, or a free one, is lost or there twice."""

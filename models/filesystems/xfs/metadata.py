@@ -1,0 +1,88 @@
+"""What XFS logs of file pages, and what follows the end of I/O.
+
+Stands for the log items of inodes and their block mappings, xfs_end_io, xfs_setfilesize and
+xfs_iomap_write_unwritten.
+"""
+
+from __future__ import annotations
+
+from models.filesystems.map_costs import MapCosts
+from models.filesystems.policies import Metadata
+from models.filesystems.xfs.inodes import XfsInode
+from models.filesystems.xfs.log import XfsLog
+from models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
+from models.seams import Thread
+from sim.engine import Steps, Wait
+
+
+class XfsMetadata(Metadata):
+    """That of one mounted XFS, in its ``log``."""
+
+    gives_way: bool
+
+    def __init__(self, log: XfsLog, spec: XfsSpec, flusher_costs: XfsFlusherCosts, costs: MapCosts) -> None:
+        self.log = log
+        self.gives_way = True
+        # Copies of what the hot paths read: a spec's own attributes are slow to read.
+        self._commit_ns = flusher_costs.log.commit_ns
+        self._ioend_ns = flusher_costs.ioend_ns
+        self._inode_bytes = spec.inode_log_bytes
+        self._extent_bytes = spec.extent_log_bytes
+        self._costs = costs
+
+    @property
+    def log_bytes(self) -> int:
+        """See `Metadata.log_bytes`."""
+        return self.log.written_bytes
+
+    def is_full(self) -> bool:
+        """See `Metadata.is_full`."""
+        return self.log.full
+
+    def wait_for_space(self, thread: Thread) -> Steps:
+        """See `Metadata.wait_for_space`."""
+        return self.log.wait_for_space(thread)
+
+    def mapped(self, inode: XfsInode, extents: int, page: int) -> None:
+        """See `Metadata.mapped`."""
+        log, size_bytes = self.log, extents * self._extent_bytes
+        if inode.checkpoint != log.checkpoint:
+            inode.checkpoint = log.checkpoint
+            size_bytes += self._inode_bytes
+        log.commit_many(extents, size_bytes, self._commit_ns, inode.cluster)
+
+    def converted(self, inode: XfsInode, ranges: int) -> None:
+        """See `Metadata.converted`: xfs_iomap_write_unwritten for each of them."""
+        self.mapped(inode, ranges, 0)
+
+    def end_run(self, worker: Thread, folios: int) -> Wait:
+        """See `Metadata.end_run`: xfs_end_io."""
+        ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
+        worker.spent.commit += self._commit_ns
+        worker.spent.complete += ends_ns
+        return self.log.lock.section(worker.task, self._commit_ns, ends_ns)
+
+    def run_ended(self, inode: XfsInode) -> None:
+        """See `Metadata.run_ended`: xfs_setfilesize."""
+        self.log_extent(inode)
+
+    def log_extent(self, inode: XfsInode) -> None:
+        """One more extent item, and the inode's if this checkpoint has it not yet."""
+        log = self.log
+        if inode.checkpoint == log.checkpoint:
+            log.commit(self._extent_bytes, inode.cluster)
+        else:
+            inode.checkpoint = log.checkpoint
+            log.commit(self._extent_bytes + self._inode_bytes, inode.cluster)
+
+    def sync_fs(self, thread: Thread) -> Steps:
+        """See `Metadata.sync_fs`: force the log."""
+        yield from self.log.force(thread.task)
+
+    def commit_log(self, thread: Thread) -> Steps:
+        """See `Metadata.commit_log`."""
+        return self.log.force(thread.task)
+
+    def check(self) -> None:
+        """See `Metadata.check`."""
+        self.log.check()
