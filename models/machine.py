@@ -16,6 +16,7 @@ from models.block.thread import BlockThread
 from models.devices.spec import DeviceSpec
 from models.page_cache.accounting import PageCache
 from models.scenario import ProgramSpec, Scenario
+from models.scheduler.cpu import Processors
 from models.seams import BlockDevice, Flushers, Thread, Throttle
 from models.signals import Signals
 from models.site import Site
@@ -30,9 +31,8 @@ from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice
 from sim import COMPILED
 from sim.build import engine
-from sim.cpu import Processors
+from sim.ctrl_c import between_events
 from sim.engine import URGENT, Environment
-from sim.interrupts import between_events
 from sim.laws import require
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock

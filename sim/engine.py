@@ -74,7 +74,7 @@ NICE_0_LOAD: Final = 1_024
 
 
 class Scheduler(ABC):
-    """Gives processors to tasks; `sim.cpu` has them.  ``contended``: whether anybody waits for one."""
+    """Gives processors to tasks.  ``contended``: whether anybody waits for one."""
 
     def __init__(self) -> None:
         self.contended = False

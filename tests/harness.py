@@ -25,14 +25,14 @@ from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import FilePages
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.scenario import Scenario
+from models.scheduler.cpu import Processors
+from models.scheduler.runqueue import SchedulerRules
 from models.seams import Thread
 from models.signals import Signals
 from models.site import Site
 from models.workloads.fs_mark import FsMarkSpec, parse_command
 from models.writeback.wb import WritebackContext
-from sim.cpu import Processors
 from sim.engine import URGENT, Environment, Steps
-from sim.runqueue import SchedulerRules
 from sim.streams import Streams
 from sim.sync import HandOff, Mutex, SpinLock
 from sim.units import KIB, MIB

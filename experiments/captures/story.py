@@ -143,6 +143,15 @@ class _Task:
         self.first_move = ""  # and what became of the first request afterwards
 
 
+def _moved(task: _Task | None, event: Event) -> Moved:
+    """The step of a request of *task*, of which the first since its plug was emptied is noted."""
+    if task is not None and task.sent_on and not task.first_move:
+        task.first_move = event.name
+    assert event.device is not None
+    merged, issued = event.name == RQ_MERGE, event.name == ISSUE
+    return Moved(event.line, event.pid, event.cpu, event.device, event.sector, event.size, merged, issued)
+
+
 def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
     """The steps, in the order in which they become certain; a task's own steps are in its order.
 
@@ -154,14 +163,7 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
     for event in events:
         name = event.name
         if name in MOVES:
-            task = tasks.get(event.pid)
-            if task is not None and task.sent_on and not task.first_move:
-                task.first_move = name
-            assert event.device is not None
-            merged, issued = name == RQ_MERGE, name == ISSUE
-            yield Moved(
-                event.line, event.pid, event.cpu, event.device, event.sector, event.size, merged, issued
-            )
+            yield _moved(tasks.get(event.pid), event)
             continue
         if name == LOST:
             complete = False

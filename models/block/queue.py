@@ -17,9 +17,9 @@ from models.block.pool import POOLS, Pool
 from models.block.runs import Batch
 from models.block.spec import BlockCosts, PlugRules, QueueSpec
 from models.block.wbt import WritebackThrottling
+from models.scheduler.cpu import ANY_CPU, Processors
 from models.seams import BlockDevice
 from models.site import Site
-from sim.cpu import ANY_CPU, Processors
 from sim.engine import Task
 from sim.laws import require
 from sim.units import PAGE_BYTES

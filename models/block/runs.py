@@ -328,6 +328,19 @@ def _request(row: Any, queue: Any, ends: list[tuple[EndIo, int]]) -> Request:
 
 
 @compiled
+def _move_out(
+    rows: Any, parts: NDArray[np.int64], half: int, held: int, held_parts: int, out: int, out_parts: int
+) -> None:
+    """What is held is issued: it goes behind what this step has issued before, in the second half."""
+    for row in range(held):
+        rows[half + out + row] = rows[row]
+    for row in range(held_parts):
+        parts[half + out_parts + row, _PART_ROW] = out + parts[row, _PART_ROW]
+        parts[half + out_parts + row, _PART_END] = parts[row, _PART_END]
+        parts[half + out_parts + row, _PART_PAGES] = parts[row, _PART_PAGES]
+
+
+@compiled
 def _submit(
     rows: Any, parts: NDArray[np.int64], told: NDArray[np.int64], bios: NDArray[np.int64],
     terms: NDArray[Any], half: int, held: int, held_parts: int, queue: int, end: int, allowance: int,
@@ -358,12 +371,7 @@ def _submit(
         else:
             made += 1
             if is_full(rows, held, queue, rules, bounds):
-                for row in range(held):
-                    rows[half + out + row] = rows[row]
-                for row in range(held_parts):
-                    parts[half + out_parts + row, _PART_ROW] = out + parts[row, _PART_ROW]
-                    parts[half + out_parts + row, _PART_END] = parts[row, _PART_END]
-                    parts[half + out_parts + row, _PART_PAGES] = parts[row, _PART_PAGES]
+                _move_out(rows, parts, half, held, held_parts, out, out_parts)
                 out += held
                 out_parts += held_parts
                 held = held_parts = 0

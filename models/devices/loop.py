@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from models.bio import Write
 from models.devices.spec import LoopSpec
+from models.scheduler.cpu import cond_resched
 from models.seams import BatchDevice, BlockDevice, Thread
-from sim.cpu import cond_resched
 from sim.engine import PARK, Environment, Steps
 from sim.units import PAGE_SECTORS
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.turns import NO_ROW, Turns
+from models.scheduler.cpu import cond_resched, sleep
 from models.seams import Inode, Thread
 from models.site import Site
-from sim.cpu import cond_resched, sleep
 from sim.engine import PARK, Environment, Steps, Task
 
 Landed = Callable[[int], None]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from models.filesystems.files import FileInode
 from models.filesystems.policies import Metadata
+from models.scheduler.cpu import cond_resched
 from models.seams import Thread
 from models.vfs.superblock import Flight
-from sim.cpu import cond_resched
 from sim.engine import PARK, Environment, Steps
 
 IoEnd = tuple[FileInode, Flight, int]

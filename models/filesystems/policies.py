@@ -131,10 +131,12 @@ class Placement(Protocol):
         """Go on with it until *horizon_ns* from now; why it stopped (`models.filesystems.page_walk`)."""
 
     def lock(self, thread: Thread, inode: Any) -> None:
-        """Take the locks of an allocation, which the step found to be free."""
+        """Take the locks of an allocation, which the step found to be free: none, if there are none."""
+        return
 
     def unlock(self, inode: Any) -> None:
         """Release them."""
+        return
 
     def allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
         """Give the delayed page at ``at[PAGE]`` its block."""

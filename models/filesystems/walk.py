@@ -35,9 +35,9 @@ from models.filesystems.page_walk import (
     new_walk,
 )
 from models.filesystems.policies import Metadata, Placement
+from models.scheduler.cpu import cond_resched, sleep
 from models.seams import Thread, WritebackControl
 from models.vfs.superblock import Flight, MountedSuperblock
-from sim.cpu import cond_resched, sleep
 from sim.engine import Steps
 
 _BIOS: Final = 1_024

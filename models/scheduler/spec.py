@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from models.scheduler.runqueue import SchedulerRules
 from sim.param import Count, Ns, Spec
-from sim.runqueue import SchedulerRules
 from sim.units import MS, S
 
 _MOST_PROCESSORS = 8

@@ -14,10 +14,10 @@ from typing import Final
 from models.page_cache.accounting import PageCache, Thresholds
 from models.page_cache.bandwidth import roundup_pow2
 from models.page_cache.shares import FlexShares
+from models.scheduler.cpu import sleep
 from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from models.signals import Signals
 from models.throttling.spec import IoLessSpec
-from sim.cpu import sleep
 from sim.engine import Environment, Steps
 from sim.units import PAGE_BYTES, S
 

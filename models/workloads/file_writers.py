@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from models.scheduler.cpu import cond_resched, sleep, work
 from models.seams import Thread
 from models.site import Site
 from models.spent import system_ns
 from models.vfs.calls import SystemCalls
 from models.vfs.write import BufferedWriter
 from models.workloads.spec import Iteration
-from sim.cpu import cond_resched, sleep, work
 from sim.engine import PARK, Steps
 from sim.units import MS, S
 

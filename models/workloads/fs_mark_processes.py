@@ -6,13 +6,13 @@ from collections.abc import Callable, Generator, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
 
+from models.scheduler.cpu import cond_resched
 from models.seams import Inode, Thread
 from models.site import Site
 from models.spent import system_ns
 from models.vfs.calls import SystemCalls
 from models.vfs.superblock import MountedSuperblock
 from models.workloads.spec import Iteration
-from sim.cpu import cond_resched
 from sim.engine import PARK, Steps, Wait
 from sim.units import S
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from models.scheduler.cpu import sleep
 from models.seams import Thread
 from models.site import Site
 from models.spent import system_ns
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from models.workloads.spec import Directories, Iteration, WorkloadSpec
-from sim.cpu import sleep
 from sim.engine import PARK, Steps
 from sim.param import Count, Ns, assumed
 from sim.units import MS, US

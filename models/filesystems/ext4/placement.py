@@ -183,12 +183,6 @@ class Ext4Placement(Placement):
         """See `Placement.zero_end`."""
         raise AssertionError("ext4 never stops in the middle of writes")
 
-    def lock(self, thread: Thread, inode: Any) -> None:
-        """See `Placement.lock`: its locks are not modelled."""
-
-    def unlock(self, inode: Any) -> None:
-        """See `Placement.unlock`."""
-
     def ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
         """See `Placement.ranges`: all groups are one to a worker."""
         return {0: int(at[RANGES])}

@@ -150,6 +150,21 @@ def _longest(space: Space) -> int:
 
 
 @compiled
+def _nearer(
+    table: Table, position: int, index: int, target: int, length: int, distance: int, leftward: bool
+) -> tuple[int, int]:  # fmt: skip
+    """The next free extent from there on with room, if it is nearer than *distance*; else of size 0."""
+    while is_in(table, position, index):
+        first, size = key_at(table, position, index), value_at(table, position, index)
+        if (target - first - size if leftward else first - target) >= distance:
+            break
+        if size >= length:
+            return (first, size) if _distance(first, size, target, length) < distance else (first, 0)
+        position, index = before(table, position, index) if leftward else after(table, position, index)
+    return 0, 0
+
+
+@compiled
 def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
     """The free extent of at least *length* that the parallel search ends with.
 
@@ -172,18 +187,10 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
                 best_first, best_size = first, size
                 best_distance = _distance(first, size, target, length)
             position, index = (left, left_index) if rightward else (right, right_index)
-            while is_in(table, position, index):
-                first, size = key_at(table, position, index), value_at(table, position, index)
-                if (target - first - size if rightward else first - target) >= best_distance:
-                    break
-                if size >= length:
-                    if _distance(first, size, target, length) < best_distance:
-                        best_first, best_size = first, size
-                    break
-                position, index = (
-                    before(table, position, index) if rightward else after(table, position, index)
-                )
-            return best_first, best_size
+            other_first, other_size = _nearer(
+                table, position, index, target, length, best_distance, rightward
+            )
+            return (other_first, other_size) if other_size else (best_first, best_size)
         if is_in(table, left, left_index):
             left, left_index = before(table, left, left_index)
         if is_in(table, right, right_index):

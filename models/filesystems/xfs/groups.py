@@ -11,8 +11,8 @@ from itertools import chain
 from models.filesystems.turns import Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.log import MetaBuffer
+from models.scheduler.cpu import sleep
 from models.seams import NoSpace, Thread
-from sim.cpu import sleep
 from sim.engine import Environment, Wait
 from sim.sync import Mutex
 

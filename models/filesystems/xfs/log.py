@@ -16,9 +16,9 @@ from models.bio import Bio
 from models.block.queue import Queue
 from models.filesystems.xfs.spec import LogCosts, LogSpec
 from models.page_cache.accounting import PageCache
+from models.scheduler.cpu import sleep
 from models.seams import Thread
 from models.site import Site
-from sim.cpu import sleep
 from sim.engine import PARK, Steps, Task
 from sim.laws import require
 from sim.units import SECTOR_BYTES

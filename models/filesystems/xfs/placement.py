@@ -33,9 +33,9 @@ from models.filesystems.xfs.layout import (
 from models.filesystems.xfs.metadata import XfsMetadata
 from models.filesystems.xfs.spec import XfsRules, XfsSpec
 from models.page_cache.pages import delayed_extent, is_delayed
+from models.scheduler.cpu import sleep
 from models.seams import Thread, WritebackControl
 from models.site import Site
-from sim.cpu import sleep
 from sim.engine import Steps, Wait
 from sim.sync import Mutex
 from sim.units import PAGE_BYTES
@@ -229,11 +229,8 @@ class XfsPlacement(Placement):
             target = target_of(file.pages, page, self.group_blocks)
             wanted = group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
             length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
-            turns, map_ns, rmap_ns = (
-                self._turns,
-                self._costs.varied_map_ns(file.conversions),
-                self._costs.group_ns,
-            )
+            turns, map_ns = self._turns, self._costs.varied_map_ns(file.conversions)
+            rmap_ns = self._costs.group_ns
             if waits_ns := turns.keep_file(file.conversions.row, env.now, map_ns + rmap_ns) - env.now:
                 thread.before_sleep()
                 yield from sleep(thread.task, waits_ns, "lock ILOCK")
@@ -249,18 +246,22 @@ class XfsPlacement(Placement):
                 near = 0 if target == NOWHERE else target - first_block
             convert(file.pages, group.free.with_room(1), group.number, page, near, first_block, self._stripe)
             if rmap_ns:
-                waits_ns = turns.hold(group.number, env.now, rmap_ns) - rmap_ns - env.now
-                if waits_ns:
-                    thread.before_sleep()
-                    yield from sleep(thread.task, waits_ns, "lock AGF")
-                thread.spent.allocate += rmap_ns
-                yield rmap_ns
+                yield from self._map_reverse(thread, group, rmap_ns)
             group.agf.release()
             file.conversions.kept_ns = env.now
             file.conversions.extents += 1
             self._metadata.log_extent(inode)
         file.ilock.release()
         return group
+
+    def _map_reverse(self, thread: Thread, group: Group, rmap_ns: int) -> Steps:
+        """xfs_rmap_finish_one: a second transaction, which waits for the AGF."""
+        now = self._env.now
+        if waits_ns := self._turns.hold(group.number, now, rmap_ns) - rmap_ns - now:
+            thread.before_sleep()
+            yield from sleep(thread.task, waits_ns, "lock AGF")
+        thread.spent.allocate += rmap_ns
+        yield rmap_ns
 
     def ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
         """As many of each group as there were allocations from it."""

@@ -353,7 +353,8 @@ def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int,
     of = build(case.scenario, 1)
     of.run()
     (flusher,), (queue,) = of.flushers.threads, of.queues.values()
-    return of.processors.interrupted_ns, flusher.task.interrupted_ns, queue.stat.ios * queue.complete_ns
+    interrupted_ns = sum(task.interrupted_ns for task in of.processors.tasks)
+    return interrupted_ns, flusher.task.interrupted_ns, queue.stat.ios * queue.complete_ns
 
 
 @pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["one by one", "in batches"])

@@ -16,10 +16,10 @@ from models.devices.raid0 import Raid0
 from models.devices.spec import DiskSpec, LoopSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
 from models.devices.ssd import Ssd
 from models.devices.write_cache import WriteCache
+from models.scheduler.cpu import Processors
+from models.scheduler.runqueue import SchedulerRules
 from models.spent import Spent
-from sim.cpu import Processors
 from sim.engine import Environment, Steps
-from sim.runqueue import SchedulerRules
 from sim.units import KIB, MIB, MS, US
 from tests.harness import SlowDevice
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from models.filesystems.ioends import IoEnds
+from models.scheduler.cpu import Processors
+from models.scheduler.runqueue import SchedulerRules
 from models.spent import Spent
-from sim.cpu import Processors
 from sim.engine import Environment, Steps
-from sim.runqueue import SchedulerRules
 
 
 def metadata(run_ended: Any, gives_way: bool = True) -> Any:

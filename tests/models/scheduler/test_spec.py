@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from models.catalogue.kernels import KERNELS
+from models.scheduler.runqueue import SchedulerRules
 from models.scheduler.spec import SchedulerSpec
-from sim.runqueue import SchedulerRules
 from sim.units import MS, US
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.scheduler.cpu import Processors
+from models.scheduler.runqueue import SchedulerRules
 from models.spent import Spent
 from models.vfs.calls import SystemCalls
 from models.workloads.dd import DdSpec, dd
@@ -16,9 +18,7 @@ from models.workloads.file_writers import BURST, FileWriters, Job, _share, in_pa
 from models.workloads.fio import FioSpec, fio
 from models.workloads.fs_mark import FsMarkSpec, fs_mark
 from models.workloads.fs_mark_processes import ROTATE_NS, FsMark
-from sim.cpu import Processors
 from sim.engine import Environment, Steps, Task, Wait
-from sim.runqueue import SchedulerRules
 from sim.units import KIB, MS, S
 
 PAGE = 4 * KIB

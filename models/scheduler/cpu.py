@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
 from sim.engine import IDLE, NICE_0_LOAD, PARK, Environment, Park, Scheduler, Steps, Task
 from sim.entry import FAR_NS
 from sim.laws import require
-from sim.runqueue import RunQueue, SchedulerRules, virtual
 
 ANY_CPU: Final = -1
 
@@ -151,11 +151,6 @@ class Processors(Scheduler):
         return task.ran_ns + (self._env.now - task.since_ns if task.running else 0)
 
     @property
-    def interrupted_ns(self) -> int:
-        """What tasks were charged for interrupts, so far; summed over all tasks."""
-        return sum(task.interrupted_ns for task in self.tasks)
-
-    @property
     def idle_ns(self) -> int:
         """How long processors had nobody to run, so far; summed over all."""
         return self._idle_ns + self._idle * (self._env.now - self._counted_ns)
@@ -252,7 +247,7 @@ class Processors(Scheduler):
         who has it.
         """
         if task.cpu < 0:
-            task.cpu = min(range(self._count), key=self._length)
+            task.cpu = _shortest(self._queues)
         queue, running = self._queues[task.cpu], self._runs[task.cpu]
         assert running is not None, "no processor is idle"
         queue.wakes(task, running, self._env.now)
@@ -276,7 +271,7 @@ class Processors(Scheduler):
         most.
         """
         if not len(self._queues[cpu]):
-            self._move(max(range(self._count), key=self._length), cpu)
+            self._move(_longest(self._queues), cpu)
         task, now = self._queues[cpu].pop(), self._env.now
         self._add_waiting(-1)
         waited_ns = now - task.since_ns
@@ -298,17 +293,13 @@ class Processors(Scheduler):
             self._balances = True
             self._env.call_at(self._env.now + self._rules.balance_ns, self._rank, self._balance)
 
-    def _length(self, cpu: int) -> int:
-        return len(self._queues[cpu])
-
     def _balance(self) -> None:
         """load_balance: the longest queue gives one of those that wait to the shortest, if that has fewer."""
         self._balances = False
         if not self._waiting:
             return
-        longest = max(range(self._count), key=self._length)
-        shortest = min(range(self._count), key=self._length)
-        if self._length(longest) > self._length(shortest):
+        longest, shortest = _longest(self._queues), _shortest(self._queues)
+        if len(self._queues[longest]) > len(self._queues[shortest]):
             self._move(longest, shortest)
         self._add_waiting(0)
         self._look_later()
@@ -344,6 +335,16 @@ class Processors(Scheduler):
                 self._requeue(task)
         if self._waiting:
             self._look_later()
+
+
+def _longest(queues: list[RunQueue]) -> int:
+    """The first processor for which most tasks wait."""
+    return max(range(len(queues)), key=lambda cpu: len(queues[cpu]))
+
+
+def _shortest(queues: list[RunQueue]) -> int:
+    """The first for which fewest do."""
+    return min(range(len(queues)), key=lambda cpu: len(queues[cpu]))
 
 
 def cond_resched(task: Task) -> Park | None:

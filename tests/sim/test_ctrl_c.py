@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from models.machine import LIGHT, STOCK, Primitives, build
+from sim.ctrl_c import between_events
 from sim.engine import Steps
-from sim.interrupts import between_events
 from tests.harness import small_scenario
 
 pytestmark = pytest.mark.usefixtures("python_s_own_handler")
