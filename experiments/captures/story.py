@@ -173,9 +173,9 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
             tasks.clear()
             yield Lost(event.size)
             continue
-        task = tasks.get(event.pid)
-        if task is None:
-            task = tasks[event.pid] = _Task(complete)
+        known = tasks.get(event.pid)
+        task = _Task(complete) if known is None else known
+        tasks[event.pid] = task
         if task.fresh is not None and name != SPLIT:
             yield from _settle(task, task.fresh, event, flush_issues)
         if name == QUEUE:
