@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.bio import Bio, Write
 from models.block.queue import Queue
@@ -16,7 +15,7 @@ from models.block.thread import BlockThread
 from models.catalogue.filesystems import P13_XFS
 from models.catalogue.kernels import KERNELS, PLUG_RULES
 from models.catalogue.machines import P13_MACHINE
-from models.filesystems.page_walk import BIOS
+from models.filesystems.page_walk import Walk
 from models.filesystems.turns import NO_ROW, Turns
 from models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from models.filesystems.xfs.layout import Terms, walk
@@ -296,7 +295,7 @@ def group_spaces(*free: tuple[int, int]) -> list[FreeSpace]:
 
 
 def walk_xfs(
-    of: FilePages, space: FreeSpace, at: NDArray[np.int64], horizon_ns: int = 1 << 60, *, rows: int = 64,
+    of: FilePages, space: FreeSpace, at: Walk, horizon_ns: int = 1 << 60, *, rows: int = 64,
     dice: Sequence[float] = (1.0,) * 64, turns: Turns | None = None, own: int = NO_ROW, **given: Any,
 ) -> tuple[int, list[list[int]]]:  # fmt: skip
     """One step of a walk that takes from *space* and the groups beside it: why it stopped, and its bios."""
@@ -311,4 +310,4 @@ def walk_xfs(
     bios, taken = np.empty((rows, 2), np.int64), np.zeros(groups, np.int64)
     by = Terms(**(terms | given))
     ended = walk(of.pages, spaces, locks, own, by, at, horizon_ns, np.array(dice), bios, taken)
-    return int(ended), bios[: at[BIOS]].tolist()
+    return int(ended), bios[: at.bios].tolist()

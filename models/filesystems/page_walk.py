@@ -14,86 +14,104 @@ from numpy.typing import NDArray
 from models.arrays.compiled import compiled
 from models.page_cache.pages import Pages, next_dirty, run_alike, start_writeback
 
-# A walk's state: the next page; pages left of wbc->nr_to_write; with "calls_x4", calls left; factors used;
-# pages written.  START: where it began; UNTIL: where it ends once it has wrapped; ROOM: how many more extents
-# the file's tree takes, before page BEHIND; NEWEST: the page behind the newest extent.
-PAGE, LEFT, CALLS, DICE, WROTE, START, UNTIL, ROOM, BEHIND, NEWEST = range(10)
-# Of the present step alone: its time (ns), pages put under writeback, rows of bios and ranges of blocks,
-# whether it ends in the middle of an allocation, extents that were given blocks, how many neighbours
-# these will join, how long it slept for the inode's lock and for a group's, and where the last run ended.
-ELAPSED, PAGES, BIOS, RANGES, ALLOCATING, MAPPED_EXTENTS, JOINS, FOR_FILE, FOR_GROUP, BEFORE = range(10, 20)
-_STATE: Final = 20
+Walk = np.record
+"""A record of `_WALK`, which compiled code and events both read and change by the names of its fields."""
+_OF_THE_WALK: Final = (
+    "page",  # the next one
+    "left",  # of wbc->nr_to_write
+    "calls",  # of writepage, with the quota "calls_x4": those left
+    "dice",  # factors used
+    "wrote",  # pages
+    "start",  # the page where it began
+    "until",  # the page where it ends once it has wrapped
+    "room",  # how many more extents the file's tree takes before page `behind`
+    "behind",
+    "newest",  # the page behind the newest extent
+)
+_OF_THE_STEP: Final = (
+    "elapsed_ns",
+    "pages",  # put under writeback
+    "bios",  # rows of them
+    "ranges",  # of blocks
+    "allocating",  # whether it ends in the middle of an allocation
+    "mapped_extents",  # given blocks
+    "joins",  # neighbours that these will join
+    "for_file_ns",  # slept for the inode's lock
+    "for_group_ns",  # slept for a group's
+    "before",  # where the last run ended
+)
+_WALK: Final = np.dtype((np.record, [(name, "i8") for name in (*_OF_THE_WALK, *_OF_THE_STEP)]))
 _NOT_YET: Final = -1
 UNCOUNTED: Final = (1 << 63) - 1
-"""``at[CALLS]`` of a walk whose budget is in pages."""
+"""``at.calls`` of a walk whose budget is in pages."""
 NO_PAGE: Final = -1
 DONE: Final = 0
 """A walk ended with the file or the budget."""
 CONVERT: Final = 1
-"""The delayed page at ``at[PAGE]`` is to be given its block by the caller: it takes locks, or other
+"""The delayed page at ``at.page`` is to be given its block by the caller: it takes locks, or other
 groups.
 """
 GO_ON: Final = 2
 """The bios are to be submitted, or time is to pass, before it goes on."""
 
 
-def new_walk(page: int, budget: int) -> NDArray[np.int64]:
+def new_walk(page: int, budget: int) -> Walk:
     """The state of a walk that begins at *page* and may write *budget* pages."""
-    at = np.zeros(_STATE, np.int64)
-    at[PAGE] = at[START] = page
-    at[LEFT], at[CALLS], at[BEHIND] = budget, UNCOUNTED, UNCOUNTED
-    at[UNTIL] = at[NEWEST] = _NOT_YET
+    at: Walk = np.zeros(1, _WALK)[0]
+    at.page = at.start = page
+    at.left, at.calls, at.behind = budget, UNCOUNTED, UNCOUNTED
+    at.until = at.newest = _NOT_YET
     return at
 
 
 @compiled
-def begin_step(at: NDArray[np.int64]) -> None:
+def begin_step(at: Walk) -> None:
     """Nothing of this step was done."""
-    at[ELAPSED] = at[PAGES] = at[BIOS] = at[RANGES] = at[ALLOCATING] = at[MAPPED_EXTENTS] = at[JOINS] = 0
-    at[FOR_FILE] = at[FOR_GROUP] = 0
-    at[BEFORE] = NO_PAGE
+    at.elapsed_ns = at.pages = at.bios = at.ranges = at.allocating = at.mapped_extents = at.joins = 0
+    at.for_file_ns = at.for_group_ns = 0
+    at.before = NO_PAGE
 
 
 @compiled
-def next_page(pages: Pages, at: NDArray[np.int64], wraps: bool) -> int:
+def next_page(pages: Pages, at: Walk, wraps: bool) -> int:
     """Move to the next dirty page and return it; `NO_PAGE` at the walk's end.
 
     A walk that *wraps* goes on at page 0 once, and the next begins where it ended; another, at the end of the
     file, leaves the next page 0.
     """
-    page = next_dirty(pages, at[PAGE])
-    if wraps and page < 0 and at[UNTIL] == _NOT_YET and at[START] > 0:
-        at[UNTIL], at[PAGE] = at[START], 0
+    page = next_dirty(pages, at.page)
+    if wraps and page < 0 and at.until == _NOT_YET and at.start > 0:
+        at.until, at.page = at.start, 0
         page = next_dirty(pages, 0)
-    if page < 0 or (at[UNTIL] != _NOT_YET and page >= at[UNTIL]):
+    if page < 0 or (at.until != _NOT_YET and page >= at.until):
         if not wraps:
-            at[PAGE] = 0
+            at.page = 0
         return NO_PAGE
-    at[PAGE] = page
+    at.page = page
     return page
 
 
 @compiled
 def write_out(
-    pages: Pages, at: NDArray[np.int64], at_most: int, bio_pages: int, page_ns: int, bios: NDArray[np.int64]
+    pages: Pages, at: Walk, at_most: int, bio_pages: int, page_ns: int, bios: NDArray[np.int64]
 ) -> int:  # fmt: skip
-    """Put the dirty pages from ``at[PAGE]`` on that lie together on disk, up to *at_most*, under writeback.
+    """Put the dirty pages from ``at.page`` on that lie together on disk, up to *at_most*, under writeback.
 
     Returns how many; none if *bios* (rows of first block and pages) has no room.
     """
-    page, rows = at[PAGE], at[BIOS]
+    page, rows = at.page, at.bios
     run = run_alike(pages, page, min(at_most, len(bios) * bio_pages))
     if rows + (run - 1) // bio_pages + 1 > len(bios):
         return 0
     start_writeback(pages, page, run)
-    at[RANGES] += page != at[BEFORE] or bios[rows - 1, 0] + bios[rows - 1, 1] != pages.blocks[page]
+    at.ranges += page != at.before or bios[rows - 1, 0] + bios[rows - 1, 1] != pages.blocks[page]
     for first in range(0, run, bio_pages):
         bios[rows, 0] = pages.blocks[page] + first
         bios[rows, 1] = min(bio_pages, run - first)
         rows += 1
-    at[BIOS] = rows
-    at[ELAPSED] += run * page_ns
-    at[WROTE] += run
-    at[PAGES] += run
-    at[PAGE] = at[BEFORE] = page + run
+    at.bios = rows
+    at.elapsed_ns += run * page_ns
+    at.wrote += run
+    at.pages += run
+    at.page = at.before = page + run
     return int(run)

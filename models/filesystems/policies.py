@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from models.bio import Bio
 from models.filesystems.files import FileInode, PagedFile
+from models.filesystems.page_walk import Walk
 from models.seams import Thread, WritebackControl
 from sim.engine import Steps, Wait
 
@@ -122,12 +123,10 @@ class Placement(Protocol):
     def write_run(self, thread: Thread, inode: Any, wbc: WritebackControl, runs: Runs) -> Steps:
         """Give a file of one run its blocks, all together, and submit its bios; or write it in pieces."""
 
-    def prepare(self, inode: Any, at: NDArray[np.int64], wbc: WritebackControl) -> None:
+    def prepare(self, inode: Any, at: Walk, wbc: WritebackControl) -> None:
         """A walk over *inode* begins; *at* is its state, and may be changed."""
 
-    def step(
-        self, inode: Any, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
-    ) -> int:
+    def step(self, inode: Any, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]) -> int:
         """Go on with it until *horizon_ns* from now; why it stopped (`models.filesystems.page_walk`)."""
 
     def lock(self, thread: Thread, inode: Any) -> None:
@@ -138,10 +137,10 @@ class Placement(Protocol):
         """Release them."""
         return
 
-    def allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
-        """Give the delayed page at ``at[PAGE]`` its block."""
+    def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
+        """Give the delayed page at ``at.page`` its block."""
 
-    def ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
+    def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """How many ranges of each group a step has written of *file*."""
 
     # -- laws

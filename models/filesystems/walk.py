@@ -17,23 +17,7 @@ from models.filesystems.conversions import Submission, Workers
 from models.filesystems.files import FileInode, PagedFile
 from models.filesystems.horizon import Horizon
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import (
-    ALLOCATING,
-    BIOS,
-    CALLS,
-    CONVERT,
-    DICE,
-    DONE,
-    ELAPSED,
-    FOR_FILE,
-    FOR_GROUP,
-    MAPPED_EXTENTS,
-    PAGE,
-    PAGES,
-    UNCOUNTED,
-    WROTE,
-    new_walk,
-)
+from models.filesystems.page_walk import CONVERT, DONE, UNCOUNTED, Walk, new_walk
 from models.filesystems.policies import Metadata, Placement
 from models.scheduler.cpu import cond_resched, sleep
 from models.seams import Thread, WritebackControl
@@ -41,8 +25,6 @@ from models.vfs.superblock import Flight, MountedSuperblock
 from sim.engine import Steps
 
 _BIOS: Final = 1_024
-_SLEPT: Final = {"lock ILOCK": FOR_FILE, "lock AGF": FOR_GROUP}
-"""What a walk sleeps for."""
 
 
 class PageWalk:
@@ -81,58 +63,58 @@ class PageWalk:
         while ended != DONE:
             if self._metadata.is_full():
                 yield from self._metadata.wait_for_space(thread)
-            at[DICE] = dice.ready()
+            at.dice = dice.ready()
             near_ns, far_ns = self._horizon.look()
             ended = placement.step(inode, at, bio_pages, far_ns, bios)
-            dice.at = int(at[DICE])
-            locked = bool(at[ALLOCATING] or (at[MAPPED_EXTENTS] and at[ELAPSED] > near_ns))
+            dice.at = int(at.dice)
+            locked = bool(at.allocating or (at.mapped_extents and at.elapsed_ns > near_ns))
             yield from self._submit(thread, inode, file, at, bios, locked)
             if ended == CONVERT:
                 yield from placement.allocate(thread, inode, at)
             if (ready := cond_resched(thread.task)) is not None:
                 yield ready
-        file.writeback_index = int(at[PAGE])
-        if at[CALLS] == UNCOUNTED:
-            wbc.nr_to_write -= int(at[WROTE])
+        file.writeback_index = int(at.page)
+        if at.calls == UNCOUNTED:
+            wbc.nr_to_write -= int(at.wrote)
         else:
-            wbc.nr_to_write = int(at[CALLS])
+            wbc.nr_to_write = int(at.calls)
 
     def _submit(
-        self, thread: Thread, inode: FileInode, file: PagedFile, at: NDArray[np.int64],
+        self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk,
         bios: NDArray[np.int64], locked: bool,
     ) -> Steps:  # fmt: skip
         """What a step of the walk has written goes under writeback; once its time is over, it is submitted.
 
         Its locks are held meanwhile if somebody else's event comes before its end.
         """
-        pages, elapsed_ns, flight = int(at[PAGES]), int(at[ELAPSED]), self._sb.flight
+        pages, elapsed_ns, flight = int(at.pages), int(at.elapsed_ns), self._sb.flight
         ranges = self._placement.ranges(file, at)
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
         if locked:
             self._placement.lock(thread, inode)
         if locked or elapsed_ns:
-            work_ns = elapsed_ns - int(at[FOR_FILE] + at[FOR_GROUP])
+            work_ns = elapsed_ns - int(at.for_file_ns + at.for_group_ns)
             pages_ns = min(pages * self._costs.page_ns(inode.folio_pages), work_ns)
             thread.spent.pages += pages_ns
             thread.spent.allocate += work_ns - pages_ns
             yield work_ns
-            for lock, slept in _SLEPT.items():
-                if at[slept]:
+            for lock, slept_ns in (("lock ILOCK", at.for_file_ns), ("lock AGF", at.for_group_ns)):
+                if slept_ns:
                     thread.before_sleep()
-                    yield from sleep(thread.task, int(at[slept]), lock)
+                    yield from sleep(thread.task, int(slept_ns), lock)
         if locked:
             self._placement.unlock(inode)
-        if at[MAPPED_EXTENTS]:
-            file.conversions.extents += int(at[MAPPED_EXTENTS])
-            self._metadata.mapped(inode, int(at[MAPPED_EXTENTS]), int(at[PAGE]))
+        if at.mapped_extents:
+            file.conversions.extents += int(at.mapped_extents)
+            self._metadata.mapped(inode, int(at.mapped_extents), int(at.page))
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:
                 end_io = Submission(
                     self._workers, file.conversions, pages, ranges, inode.folio_pages, landed
                 ).written
-            on_disk = bios[: at[BIOS]]
+            on_disk = bios[: at.bios]
             on_disk[:, 0] += file.base + self._first_block
             yield from thread.submit_runs(
                 self._queue, on_disk, self._queue.segment_pages(inode.folio_pages), end_io

@@ -13,24 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
-from models.filesystems.page_walk import (
-    BEHIND,
-    CONVERT,
-    DICE,
-    DONE,
-    ELAPSED,
-    GO_ON,
-    JOINS,
-    LEFT,
-    MAPPED_EXTENTS,
-    NEWEST,
-    NO_PAGE,
-    PAGE,
-    ROOM,
-    begin_step,
-    next_page,
-    write_out,
-)
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, Walk, begin_step, next_page, write_out
 from models.page_cache.pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
 
 MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
@@ -100,46 +83,46 @@ def placed_in(start: int, end: int, page: int, count: int, got: int) -> int:
 
 
 @compiled
-def place(pages: Pages, at: NDArray[np.int64], page: int, count: int) -> None:
+def place(pages: Pages, at: Walk, page: int, count: int) -> None:
     """*count* delayed pages from *page* on get the blocks held for them, as an unwritten extent: it joins the
     one before it at once if that is as new, and written neighbours later.
     """
-    at_once = 1 if page == at[NEWEST] and pages.blocks[page - 1] == pages.blocks[page] - 1 else 0
-    at[JOINS] += 1 - use_held(pages, page, count) - at_once
-    at[ROOM] -= 1 - at_once
-    at[NEWEST] = page + count
+    at_once = 1 if page == at.newest and pages.blocks[page - 1] == pages.blocks[page] - 1 else 0
+    at.joins += 1 - use_held(pages, page, count) - at_once
+    at.room -= 1 - at_once
+    at.newest = page + count
 
 
 @compiled
 def walk(
-    pages: Pages, terms: Terms, at: NDArray[np.int64], horizon_ns: int, dice: NDArray[np.float64],
+    pages: Pages, terms: Terms, at: Walk, horizon_ns: int, dice: NDArray[np.float64],
     bios: NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it
+    """Write back from ``at.page`` on, until what was begun before *horizon_ns* from now is done; why it
     stopped.
 
     Delayed pages with blocks held for them get these, as long as the leaf that the step begins in has room
     for their extents; for others the caller has to find some.
     """
     begin_step(at)
-    first = at[PAGE]
-    while at[LEFT] > 0:
-        if at[ELAPSED] > horizon_ns:
+    first = at.page
+    while at.left > 0:
+        if at.elapsed_ns > horizon_ns:
             return GO_ON
         page = next_page(pages, at, True)
         if page == NO_PAGE:
             return DONE
-        in_leaf = at[ROOM] > 0 and first <= page < at[BEHIND]
-        if pages.states[page] == DELAYED | HELD and in_leaf and at[DICE] < len(dice):
-            at[ELAPSED] += int(terms.map_ns * dice[at[DICE]])
-            at[DICE] += 1
-            at[MAPPED_EXTENTS] += 1
-            place(pages, at, page, run_alike(pages, page, min(at[LEFT], MAX_REQUEST_PAGES)))
+        in_leaf = at.room > 0 and first <= page < at.behind
+        if pages.states[page] == DELAYED | HELD and in_leaf and at.dice < len(dice):
+            at.elapsed_ns += int(terms.map_ns * dice[at.dice])
+            at.dice += 1
+            at.mapped_extents += 1
+            place(pages, at, page, run_alike(pages, page, min(at.left, MAX_REQUEST_PAGES)))
             continue
         if not pages.states[page] & MAPPED:
             return CONVERT
-        run = write_out(pages, at, at[LEFT], terms.bio_pages, terms.page_ns, bios)
+        run = write_out(pages, at, at.left, terms.bio_pages, terms.page_ns, bios)
         if not run:
             return GO_ON
-        at[LEFT] -= run
+        at.left -= run
     return DONE

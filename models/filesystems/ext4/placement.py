@@ -31,7 +31,7 @@ from models.filesystems.ext4.metadata import Ext4Metadata
 from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import BEHIND, JOINS, LEFT, PAGE, RANGES, ROOM
+from models.filesystems.page_walk import Walk
 from models.filesystems.policies import Placement, Runs
 from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike
 from models.seams import NoSpace, Thread, WritebackControl
@@ -120,17 +120,17 @@ class Ext4Placement(Placement):
                 yield from thread.make_request(bio)
         wbc.nr_to_write -= pages
 
-    def prepare(self, inode: Ext4Inode, at: NDArray[np.int64], wbc: WritebackControl) -> None:
+    def prepare(self, inode: Ext4Inode, at: Walk, wbc: WritebackControl) -> None:
         """See `Placement.prepare`."""
         file = inode.file
         assert isinstance(file, Ext4File)
         if not wbc.sync_all:
-            at[LEFT] = max(at[LEFT], awaiting_run(file.pages, at[PAGE], self._rules.bump_pages))
+            at.left = max(at.left, awaiting_run(file.pages, at.page, self._rules.bump_pages))
 
     def step(
         self,
         inode: Ext4Inode,
-        at: NDArray[np.int64],
+        at: Walk,
         bio_pages: int,
         horizon_ns: int,
         bios: NDArray[np.int64],
@@ -143,15 +143,15 @@ class Ext4Placement(Placement):
             self._costs.page_ns(inode.folio_pages),
             1 if self._rules.page_bios else bio_pages,
         )
-        page = int(at[PAGE])
-        at[ROOM], at[BEHIND] = room, _ = file.room_at(page)
+        page = int(at.page)
+        at.room, at.behind = room, _ = file.room_at(page)
         ended = walk(file.pages, terms, at, horizon_ns, self._costs.dice.array, bios)
-        file.took(page, room - int(at[ROOM]), int(at[JOINS]), int(at[RANGES]))
+        file.took(page, room - int(at.room), int(at.joins), int(at.ranges))
         if not self._rules.unwritten:
-            file.wrote(int(at[RANGES]))
+            file.wrote(int(at.ranges))
         return int(ended)
 
-    def allocate(self, thread: Thread, inode: Ext4Inode, at: NDArray[np.int64]) -> Steps:
+    def allocate(self, thread: Thread, inode: Ext4Inode, at: Walk) -> Steps:
         """ext4_map_blocks: from what is held for the file, or set something aside first; then the tree
         grows.
         """
@@ -160,19 +160,19 @@ class Ext4Placement(Placement):
         map_ns = self._costs.varied_map_ns(file.conversions)
         thread.spent.allocate += map_ns
         yield map_ns
-        page = int(at[PAGE])
-        count = run_alike(file.pages, page, min(int(at[LEFT]), MAX_REQUEST_PAGES))
+        page = int(at.page)
+        count = run_alike(file.pages, page, min(int(at.left), MAX_REQUEST_PAGES))
         if not file.pages.states[page] & HELD:
             self._hold(thread.task, inode, file, page, count)
             count = run_alike(file.pages, page, count)
-        at[ROOM], at[JOINS] = 0, 0
+        at.room, at.joins = 0, 0
         place(file.pages, at, page, count)
-        if at[ROOM] and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
+        if at.room and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
             block = int(file.pages.blocks[page])
             leaf, _ = self._find(block // GROUP_BLOCKS if file.leaves else inode.goal_group, 1)
             self._tree_blocks += 1
             file.grow(page, leaf)
-        file.took(page, -int(at[ROOM]), int(at[JOINS]), 0)
+        file.took(page, -int(at.room), int(at.joins), 0)
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
@@ -183,9 +183,9 @@ class Ext4Placement(Placement):
         """See `Placement.zero_end`."""
         raise AssertionError("ext4 never stops in the middle of writes")
 
-    def ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
+    def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """See `Placement.ranges`: all groups are one to a worker."""
-        return {0: int(at[RANGES])}
+        return {0: int(at.ranges)}
 
     def check(self, files: Any) -> None:
         """See `Placement.check`."""

@@ -13,24 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
-from models.filesystems.page_walk import (
-    ALLOCATING,
-    CALLS,
-    CONVERT,
-    DICE,
-    DONE,
-    ELAPSED,
-    FOR_FILE,
-    FOR_GROUP,
-    GO_ON,
-    LEFT,
-    MAPPED_EXTENTS,
-    NO_PAGE,
-    PAGE,
-    begin_step,
-    next_page,
-    write_out,
-)
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, Walk, begin_step, next_page, write_out
 from models.filesystems.turns import Locks, advance, hold, is_free, leave_file, take_file
 from models.filesystems.xfs.free_extents import Spaces, longest, take_aligned, take_exactly, take_smallest
 from models.filesystems.xfs.spec import XfsRules
@@ -229,21 +212,21 @@ def walk(
     locks: Locks,
     own: int,
     terms: Terms,
-    at: NDArray[np.int64],
+    at: Walk,
     horizon_ns: int,
     dice: NDArray[np.float64],
     bios: NDArray[np.int64],
     taken: NDArray[np.int64],
 ) -> int:
-    """Write back from ``at[PAGE]`` on, until what was begun before *horizon_ns* from now is done; why it
+    """Write back from ``at.page`` on, until what was begun before *horizon_ns* from now is done; why it
     stopped.
 
     *own* is the file's worker, if it has one.  Each bio is a row of *bios*: its first block and its pages;
     *taken* counts the allocations from each group.
     """
     begin_step(at)
-    while at[CALLS] > 0 and (terms.calls_x4 or at[LEFT] > 0):
-        if at[ELAPSED] > horizon_ns:
+    while at.calls > 0 and (terms.calls_x4 or at.left > 0):
+        if at.elapsed_ns > horizon_ns:
             return GO_ON
         page = next_page(pages, at, terms.wraps)
         if page == NO_PAGE:
@@ -251,66 +234,66 @@ def walk(
         if pages.states[page] == DELAYED:
             if not _convert_at_once(pages, spaces, locks, own, terms, at, dice, taken):
                 return CONVERT
-            at[ALLOCATING] = at[ELAPSED] > horizon_ns
+            at.allocating = at.elapsed_ns > horizon_ns
             continue
         run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, bios)
         if not run:
             return GO_ON
         if terms.calls_x4:
-            at[LEFT] = 4 * at[LEFT] - (run - 1)
-            at[CALLS] -= 1
+            at.left = 4 * at.left - (run - 1)
+            at.calls -= 1
         else:
-            at[LEFT] -= run
+            at.left -= run
     return DONE
 
 
 @compiled
-def _call_pages(terms: Terms, at: NDArray[np.int64]) -> int:
+def _call_pages(terms: Terms, at: Walk) -> int:
     """How many pages the next call of writepage may write with what it clusters."""
     if terms.calls_x4:
-        return int(1 + max(4 * at[LEFT], 1))
-    return int(min(at[LEFT], terms.bio_pages))
+        return int(1 + max(4 * at.left, 1))
+    return int(min(at.left, terms.bio_pages))
 
 
 @compiled
 def _convert_at_once(
-    pages: Pages, spaces: Spaces, locks: Locks, own: int, terms: Terms, at: NDArray[np.int64],
+    pages: Pages, spaces: Spaces, locks: Locks, own: int, terms: Terms, at: Walk,
     dice: NDArray[np.float64], taken: NDArray[np.int64],
 ) -> bool:  # fmt: skip
-    """Convert at ``at[PAGE]`` if some group can be had then; it takes a second transaction for the reverse
+    """Convert at ``at.page`` if some group can be had then; it takes a second transaction for the reverse
     mapping, for which it waits.
     """
-    if not terms.free or at[DICE] == len(dice):
+    if not terms.free or at.dice == len(dice):
         return False
-    target = target_of(pages, at[PAGE], terms.group_blocks)
+    target = target_of(pages, at.page, terms.group_blocks)
     wanted = terms.home + (0 if target == NOWHERE else target // terms.group_blocks)
     if not terms.spills and wanted != terms.at_hand:
         return False
-    began_ns = terms.now_ns + at[ELAPSED]
+    began_ns = terms.now_ns + at.elapsed_ns
     start_ns = take_file(locks, own, began_ns)
-    length = min(delayed_extent(pages, at[PAGE])[1], MAX_EXTENT_PAGES)
+    length = min(delayed_extent(pages, at.page)[1], MAX_EXTENT_PAGES)
     group = _group_to_take(spaces, locks, terms, wanted, length, start_ns)
     if group < 0:
         leave_file(locks, own, start_ns)
         return False
-    map_ns, rmap_ns = int(terms.map_ns * dice[at[DICE]]), int(terms.rmap_ns * dice[at[DICE]])
+    map_ns, rmap_ns = int(terms.map_ns * dice[at.dice]), int(terms.rmap_ns * dice[at.dice])
     ends_ns = hold(locks, group, start_ns, map_ns + terms.commit_ns)
     if rmap_ns:
         asks_ns = ends_ns
         advance(locks, group, asks_ns)
         ends_ns = hold(locks, group, asks_ns, rmap_ns)
-        at[FOR_GROUP] += ends_ns - rmap_ns - asks_ns
+        at.for_group_ns += ends_ns - rmap_ns - asks_ns
     leave_file(locks, own, ends_ns)
-    at[FOR_FILE] += start_ns - began_ns
-    at[ELAPSED] += ends_ns - began_ns
-    at[DICE] += 1
-    at[MAPPED_EXTENTS] += 1
+    at.for_file_ns += start_ns - began_ns
+    at.elapsed_ns += ends_ns - began_ns
+    at.dice += 1
+    at.mapped_extents += 1
     taken[group] += 1
     first_block = (group - terms.home) * terms.group_blocks
     near = NOWHERE
     if group == wanted:
         near = 0 if target == NOWHERE else target - first_block
-    convert(pages, spaces, group, at[PAGE], near, first_block, terms.stripe)
+    convert(pages, spaces, group, at.page, near, first_block, terms.stripe)
     return True
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from models.filesystems.files import PagedFile
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import CALLS, ELAPSED, LEFT, MAPPED_EXTENTS, PAGE, RANGES, UNCOUNTED
+from models.filesystems.page_walk import UNCOUNTED, Walk
 from models.filesystems.policies import Placement, Runs
 from models.filesystems.turns import Turns
 from models.filesystems.xfs.groups import Group, lock_group
@@ -149,15 +149,15 @@ class XfsPlacement(Placement):
                 yield from thread.make_request(bio)
         wbc.nr_to_write -= pages
 
-    def prepare(self, inode: XfsInode, at: NDArray[np.int64], wbc: WritebackControl) -> None:
+    def prepare(self, inode: XfsInode, at: Walk, wbc: WritebackControl) -> None:
         """See `Placement.prepare`."""
         assert isinstance(inode.file, XfsFile)
         inode.file.at_hand = inode.group
         if self._rules.quota == "calls_x4" and not wbc.sync_all:
-            at[CALLS] = at[LEFT]
+            at.calls = at.left
 
     def step(
-        self, inode: XfsInode, at: NDArray[np.int64], bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
+        self, inode: XfsInode, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
     ) -> int:
         """See `Placement.step`."""
         file = inode.file
@@ -173,7 +173,7 @@ class XfsPlacement(Placement):
             self._commit_ns,
             self._costs.page_ns(inode.folio_pages),
             bio_pages,
-            bool(at[CALLS] != UNCOUNTED),
+            bool(at.calls != UNCOUNTED),
             self._rules.wraps,
             self._stripe,
             self.group_blocks,
@@ -189,8 +189,8 @@ class XfsPlacement(Placement):
             file.pages, here.free.with_room(_CONVERSIONS), self._turns.locks, file.conversions.row, terms, at,
             horizon_ns, self._costs.dice.array, bios, self._taken,
         )  # fmt: skip
-        if at[MAPPED_EXTENTS]:
-            file.conversions.kept_ns = now + int(at[ELAPSED])
+        if at.mapped_extents:
+            file.conversions.kept_ns = now + int(at.elapsed_ns)
         return int(ended)
 
     def lock(self, thread: Thread, inode: Any) -> None:
@@ -206,9 +206,9 @@ class XfsPlacement(Placement):
             inode.file.at_hand.agf.release()
         inode.file.ilock.release()
 
-    def allocate(self, thread: Thread, inode: Any, at: NDArray[np.int64]) -> Steps:
+    def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
         """See `Placement.allocate`."""
-        inode.file.at_hand = yield from self._convert(thread, inode, inode.file, int(at[PAGE]))
+        inode.file.at_hand = yield from self._convert(thread, inode, inode.file, int(at.page))
 
     def _convert(
         self, thread: Thread, inode: XfsInode, file: XfsFile, page: int
@@ -263,9 +263,9 @@ class XfsPlacement(Placement):
         thread.spent.allocate += rmap_ns
         yield rmap_ns
 
-    def ranges(self, file: Any, at: NDArray[np.int64]) -> dict[int, int]:
+    def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """As many of each group as there were allocations from it."""
-        groups, ranges, taken = np.flatnonzero(self._taken).tolist(), int(at[RANGES]), self._taken
+        groups, ranges, taken = np.flatnonzero(self._taken).tolist(), int(at.ranges), self._taken
         if len(groups) < 2:
             by_group = {groups[0] if groups else file.at_hand.number: ranges}
         else:

@@ -9,24 +9,7 @@ import pytest
 
 from models.filesystems.ext4.layout import MAX_REQUEST_PAGES, Terms, place, placed_in, walk, window, write_all
 from models.filesystems.ext4.placement import _group_in_front, _is_delayed
-from models.filesystems.page_walk import (
-    BEHIND,
-    BIOS,
-    CONVERT,
-    DICE,
-    DONE,
-    ELAPSED,
-    GO_ON,
-    JOINS,
-    LEFT,
-    MAPPED_EXTENTS,
-    PAGE,
-    PAGES,
-    RANGES,
-    ROOM,
-    WROTE,
-    new_walk,
-)
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON, new_walk
 from models.page_cache.file_pages import FilePages
 from tests.models.page_cache.lettered import file, letters
 
@@ -39,13 +22,13 @@ def walked(
     """One step: why it stopped, and its bios."""
     bios = np.empty((rows, 2), np.int64)
     ended = walk(of.pages, TERMS, at, horizon_ns, np.array(dice), bios)
-    return int(ended), bios[: at[BIOS]].tolist()
+    return int(ended), bios[: at.bios].tolist()
 
 
 def begun(page: int = 0, budget: int = 100, room: int = 4) -> Any:
     """A walk over a file whose tree has room for so many extents."""
     at = new_walk(page, budget)
-    at[ROOM] = room
+    at.room = room
     return at
 
 
@@ -59,34 +42,33 @@ def test_a_walk_takes_what_is_held() -> None:
     ended, bios = walked(of, at, dice=(2.0, 0.5, 9.0))
     assert (ended, bios) == (CONVERT, [[11, 2], [30, 4]])
     assert letters(of) == "mmmmmmmd"
-    assert at[[ELAPSED, PAGES, WROTE, BIOS, RANGES, MAPPED_EXTENTS, DICE, PAGE]].tolist() == [
-        2_000 + 500 + 6 * 3, 6, 6, 2, 2, 2, 2, 7,
-    ]  # fmt: skip
-    assert (at[LEFT], at[ROOM], at[JOINS]) == (94, 2, 2)
+    assert (at.elapsed_ns, at.pages, at.wrote, at.bios) == (2_000 + 500 + 6 * 3, 6, 6, 2)
+    assert (at.ranges, at.mapped_extents, at.dice, at.page) == (2, 2, 2, 7)
+    assert (at.left, at.room, at.joins) == (94, 2, 2)
 
 
 def test_an_extent_joins_a_new_one_at_once() -> None:
     """The second allocation goes on where the first ended; its other neighbour is a written one."""
     of, at = file("dhhm", {1: 11, 2: 12, 3: 13}), begun(page=1)
     place(of.pages, at, 1, 1)
-    assert (at[ROOM], at[JOINS]) == (3, 0)
+    assert (at.room, at.joins) == (3, 0)
     place(of.pages, at, 2, 1)
-    assert (at[ROOM], at[JOINS]) == (3, 1)
+    assert (at.room, at.joins) == (3, 1)
     of, at = file("dhhm", {1: 11, 2: 22, 3: 13}), begun(page=1)
     place(of.pages, at, 1, 1)
     place(of.pages, at, 2, 1)
-    assert (at[ROOM], at[JOINS]) == (2, 0)
+    assert (at.room, at.joins) == (2, 0)
 
 
 def test_a_walk_stops_where_its_leaf_ends() -> None:
     """Before page 2, and at what lies in front of where the step began, after it has wrapped."""
     of, at = file("h.h", {0: 10, 2: 14}), begun()
-    at[BEHIND] = 2
+    at.behind = 2
     assert walked(of, at) == (CONVERT, [[10, 1]])
-    assert at[PAGE] == 2
+    assert at.page == 2
     of, at = file("h.h", {0: 10, 2: 14}), begun(page=1)
     assert walked(of, at) == (CONVERT, [[14, 1]])
-    assert at[PAGE] == 0
+    assert at.page == 0
 
 
 def test_what_ends_or_interrupts_a_walk() -> None:
@@ -94,7 +76,7 @@ def test_what_ends_or_interrupts_a_walk() -> None:
     held = {0: 10, 2: 14, 4: 18}
     at = begun(room=1)
     assert walked(file("h.h.h", held), at) == (CONVERT, [[10, 1]])
-    assert (at[ROOM], at[PAGE]) == (0, 2)
+    assert (at.room, at.page) == (0, 2)
     assert walked(file("h.h.h", held), begun(), dice=(1.0,)) == (CONVERT, [[10, 1]])
     at = begun()
     of = file("h.h.h", held)
@@ -111,7 +93,7 @@ def test_what_ends_or_interrupts_a_walk() -> None:
     assert walked(of, at, rows=2) == (DONE, [[18, 1]])
     at = begun(budget=2)
     assert walked(file("D.D.D", held), at) == (DONE, [[10, 1], [14, 1]])
-    assert (at[LEFT], at[PAGE]) == (0, 3)
+    assert (at.left, at.page) == (0, 3)
 
 
 def test_a_walk_wraps_once() -> None:
@@ -125,7 +107,7 @@ def test_a_request_is_of_8_mib_at_most() -> None:
     pages = MAX_REQUEST_PAGES + 1
     of, at = file("h" * pages, {i: i for i in range(pages)}), begun(budget=9_999)
     walked(of, at, rows=1_024)
-    assert (at[MAPPED_EXTENTS], at[WROTE], at[ROOM]) == (2, pages, 3)
+    assert (at.mapped_extents, at.wrote, at.room) == (2, pages, 3)
 
 
 def test_pages_that_are_written_to() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from experiments.config import parse
-from models.filesystems.page_walk import ALLOCATING, ELAPSED, MAPPED_EXTENTS
 from models.machine import build
 from tests.harness import FIO, loop_config, only
 
@@ -33,8 +32,8 @@ def test_a_step_that_gives_no_blocks_takes_no_locks() -> None:
         ended = walk(inode, at, *rest)
         steps.append(
             {
-                "gives": bool(at[MAPPED_EXTENTS]), "allocating": bool(at[ALLOCATING]),
-                "crosses": at[ELAPSED] > env.next_event_ns() - env.now, "locked": False,
+                "gives": bool(at.mapped_extents), "allocating": bool(at.allocating),
+                "crosses": at.elapsed_ns > env.next_event_ns() - env.now, "locked": False,
             }
         )  # fmt: skip
         return int(ended)

@@ -14,16 +14,7 @@ from experiments.config import parse
 from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
-from models.filesystems.page_walk import (
-    CALLS,
-    CONVERT,
-    DICE,
-    DONE,
-    PAGE,
-    RANGES,
-    WROTE,
-    new_walk,
-)
+from models.filesystems.page_walk import CONVERT, DONE, new_walk
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import convert, prealloc, target_of, write_all
 from models.machine import Machine, Scenario, build
@@ -201,11 +192,11 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
             pieces, spaces[1], at, cut_ns, group_blocks=1 << 20, map_ns=10, commit_ns=0, page_ns=1
         )
         bios += more
-        at[DICE], turn = 0, turn + 1
+        at.dice, turn = 0, turn + 1
         if reason == DONE:
             break
         if reason == CONVERT:
-            page = int(at[PAGE])
+            page = int(at.page)
             target = target_of(pieces.pages, page, 1 << 20)
             convert(pieces.pages, spaces[1].with_room(1), 0, page, max(target, 0), 0)
     assert bios == expected
@@ -258,7 +249,7 @@ def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
     write_all(file.pages, np.arange(100), 1, prealloc(rules("2.6.34"), None), FAR)
     at = new_walk(60, 1 << 40)
     ended, bios = walk_xfs(file, space, at, wraps=wraps, bio_pages=100)
-    assert (ended, at[WROTE]) == (DONE, 100 if wraps else 40)
+    assert (ended, at.wrote) == (DONE, 100 if wraps else 40)
     assert [n for _, n in bios] == ([40, 60] if wraps else [40])
 
 
@@ -269,11 +260,11 @@ def test_a_quota_that_has_wound_up_ends() -> None:
     file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
     write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(rules("2.6.34"), None)._replace(unit=1), FAR)
     at, calls = new_walk(0, 1_024), 0
-    at[CALLS] = 1_024
+    at.calls = 1_024
     while walk_xfs(file, space, at, calls_x4=True)[0] != DONE:
-        at[DICE], calls = 0, calls + 1
+        at.dice, calls = 0, calls + 1
         assert calls < 200
-    assert at[WROTE] == 1_024
+    assert at.wrote == 1_024
 
 
 def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
@@ -284,9 +275,9 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
         file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
         write_all(file.pages, np.arange(10_000), 1, prealloc(rules("2.6.34"), None), FAR)
         at = new_walk(0, 1_024)
-        at[CALLS] = 1_024 if calls_x4 else 1 << 40
+        at.calls = 1_024 if calls_x4 else 1 << 40
         ended, bios = walk_xfs(file, space, at, calls_x4=calls_x4, bio_pages=128, rows=2_048)
-        assert (ended, at[WROTE]) == (DONE, pages)
+        assert (ended, at.wrote) == (DONE, pages)
         assert len(bios) >= bios_at_least
 
 
@@ -515,6 +506,6 @@ def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
     placement = filesystem.placement
     file.at_hand = placement.groups[3]
     placement._taken[:] = [3, 0, 1, 0]
-    at[RANGES] = 8
+    at.ranges = 8
     assert placement.ranges(file, at) == {0: 6, 2: 2}
     assert placement.ranges(file, at) == {3: 8}

@@ -7,25 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.filesystems.page_walk import (
-    ALLOCATING,
-    BIOS,
-    CALLS,
-    CONVERT,
-    DICE,
-    DONE,
-    ELAPSED,
-    FOR_FILE,
-    FOR_GROUP,
-    GO_ON,
-    LEFT,
-    MAPPED_EXTENTS,
-    PAGE,
-    PAGES,
-    RANGES,
-    WROTE,
-    new_walk,
-)
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON, new_walk
 from models.filesystems.turns import Turns
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import (
@@ -232,17 +214,16 @@ def test_a_walk_counts_what_it_does() -> None:
     ended, bios = walk_xfs(of, space, at, dice=[2.0, 0.5, 9.0])
     assert (ended, bios) == (DONE, [[100, 4], [104, 1], [500, 2], [502, 1]])
     assert letters(of) == "mmmmm.mmmm"
-    assert at[[ELAPSED, PAGES, WROTE, BIOS, RANGES, MAPPED_EXTENTS, DICE]].tolist() == [
-        2_070 + 570 + 8 * 3, 8, 8, 4, 2, 2, 2,
-    ]  # fmt: skip
-    assert (at[LEFT], at[PAGE], at[ALLOCATING]) == (92, 0, 0)
+    assert (at.elapsed_ns, at.pages, at.wrote, at.bios) == (2_070 + 570 + 8 * 3, 8, 8, 4)
+    assert (at.ranges, at.mapped_extents, at.dice) == (2, 2, 2)
+    assert (at.left, at.page, at.allocating) == (92, 0, 0)
 
 
 def test_a_walk_s_budget() -> None:
     """Three pages of five; the next begins behind them."""
     of, at = file("DDDDD", {i: 10 + i for i in range(5)}), new_walk(0, 3)
     assert walk_xfs(of, FreeSpace(100, 9), at) == (DONE, [[10, 3]])
-    assert (at[PAGE], at[LEFT], at[WROTE]) == (3, 0, 3)
+    assert (at.page, at.left, at.wrote) == (3, 0, 3)
 
 
 def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
@@ -252,9 +233,9 @@ def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
     for horizon_ns, allocating, bios in ((1_069, 1, []), (1_070, 0, [[100, 4]])):
         of, at = file("ddddd", size=5), new_walk(0, 100)
         assert walk_xfs(of, FreeSpace(100, 9), at, horizon_ns) == (GO_ON, bios)
-        assert at[ALLOCATING] == allocating
+        assert at.allocating == allocating
     assert walk_xfs(of, FreeSpace(200, 9), at) == (DONE, [[104, 1]])
-    assert (at[ALLOCATING], at[MAPPED_EXTENTS], at[ELAPSED], at[PAGES], at[WROTE]) == (0, 0, 3, 1, 5)
+    assert (at.allocating, at.mapped_extents, at.elapsed_ns, at.pages, at.wrote) == (0, 0, 3, 1, 5)
 
 
 def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
@@ -292,14 +273,14 @@ def test_what_a_walk_may_convert_itself(
     of, at = file(states, blocks), new_walk(0, 100)
     space, _ = group_spaces((100, 9), (0, 11))
     assert walk_xfs(of, space, at, **changes)[0] == (CONVERT if stops else DONE)
-    assert at[MAPPED_EXTENTS] == (not stops)
+    assert at.mapped_extents == (not stops)
 
 
 def test_a_walk_without_dice_asks_for_more() -> None:
     """One factor, two extents."""
     of, at = file("d.d"), new_walk(0, 100)
     assert walk_xfs(of, FreeSpace(100, 9), at, dice=[1.0])[0] == CONVERT
-    assert (at[DICE], at[PAGE]) == (1, 2)
+    assert (at.dice, at.page) == (1, 2)
 
 
 def test_the_quota_of_calls() -> None:
@@ -307,9 +288,9 @@ def test_the_quota_of_calls() -> None:
     it wrote beyond its own comes off, and it is one call: 8 - 8 = 0 are left; then 1 + 1 pages, of 0 * 4 - 1.
     """
     of, at = file("D" * 30, {i: 10 + i for i in range(30)}), new_walk(0, 2)
-    at[CALLS] = 2
+    at.calls = 2
     assert walk_xfs(of, FreeSpace(100, 9), at, calls_x4=True, bio_pages=100) == (DONE, [[10, 9], [19, 2]])
-    assert (at[LEFT], at[CALLS], at[WROTE], at[PAGE]) == (-1, 0, 11, 11)
+    assert (at.left, at.calls, at.wrote, at.page) == (-1, 0, 11, 11)
 
 
 @pytest.mark.parametrize(
@@ -337,9 +318,9 @@ def test_while_a_group_is_locked_the_next_one_is_taken(
         turns.hold(number, 0, 50)
     ended, bios = walk_xfs(of, spaces[0], at, now_ns=49, turns=turns, spills=True)
     if goes_to is None:
-        assert (ended, at[MAPPED_EXTENTS], at[ELAPSED]) == (CONVERT, 0, 0)
+        assert (ended, at.mapped_extents, at.elapsed_ns) == (CONVERT, 0, 0)
         return
-    assert (ended, bios[0][0], at[MAPPED_EXTENTS]) == (DONE, goes_to, 1)
+    assert (ended, bios[0][0], at.mapped_extents) == (DONE, goes_to, 1)
     held = [turns.held(number, 49 + 1_069) for number in range(3)]
     assert held == [number == goes_to // 10_000 for number in range(3)]
     assert not any(turns.held(number, 49 + 1_070) for number in range(3))
@@ -353,7 +334,7 @@ def test_a_walk_sleeps_for_its_file_s_lock_and_keeps_it() -> None:
     of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
     turns.begin(0, 0, 100, 2, 200, 100)
     ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=150, turns=turns, own=0)
-    assert (ended, at[FOR_FILE], at[FOR_GROUP], at[ELAPSED]) == (DONE, 255, 0, 255 + 1_070 + 3)
+    assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 255, 0, 255 + 1_070 + 3)
     assert turns.held(0, 1_474)
     assert not turns.held(0, 1_475)
     assert turns.ends_ns(0, 1_475) == 1_780
@@ -366,7 +347,7 @@ def test_a_walk_waits_for_the_group_of_what_it_has_mapped() -> None:
     of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
     turns.begin(0, 0, 0, 1, 500, 100)
     ended, _ = walk_xfs(of, FreeSpace(100, 9), at, turns=turns, rmap_ns=200)
-    assert (ended, at[FOR_FILE], at[FOR_GROUP], at[ELAPSED]) == (DONE, 0, 110, 1_380 + 3)
+    assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 0, 110, 1_380 + 3)
     assert turns.held(0, 1_379)
     assert not turns.held(0, 1_380)
 
@@ -377,7 +358,7 @@ def test_a_walk_that_finds_no_group_leaves_the_file() -> None:
     turns.begin(0, 0, 100, 1, 50, 0)
     turns.hold(0, 90, 4_910)
     ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=100, turns=turns, own=0)
-    assert (ended, at[MAPPED_EXTENTS]) == (CONVERT, 0)
+    assert (ended, at.mapped_extents) == (CONVERT, 0)
     assert turns.ends_ns(0, 200) == 155
 
 
@@ -385,4 +366,4 @@ def test_pages_apart_in_the_file_are_ranges_of_their_own() -> None:
     """Together on disk or not: each is converted by itself."""
     of, at = file("D.DD.D", {0: 10, 2: 11, 3: 12, 5: 40}), new_walk(0, 100)
     walk_xfs(of, FreeSpace(100, 9), at)
-    assert at[RANGES] == 3
+    assert at.ranges == 3
