@@ -15,8 +15,8 @@ from models.block.thread import BlockThread
 from models.catalogue.filesystems import P13_XFS
 from models.catalogue.kernels import KERNELS, PLUG_RULES
 from models.catalogue.machines import P13_MACHINE
-from models.filesystems.page_walk import Walk
 from models.filesystems.turns import NO_ROW, Turns
+from models.filesystems.walk_state import Walk
 from models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from models.filesystems.xfs.layout import Terms, walk
 from models.machine import LIGHT, Machine, Primitives, build
@@ -309,5 +309,7 @@ def walk_xfs(
     locks = (turns or Turns(groups, 1, 0)).locks
     bios, taken = np.empty((rows, 2), np.int64), np.zeros(groups, np.int64)
     by = Terms(**(terms | given))
-    ended = walk(of.pages, spaces, locks, own, by, at, horizon_ns, np.array(dice), bios, taken)
+    at.tell()
+    ended = walk(of.pages, spaces, locks, own, by, at.record, horizon_ns, np.array(dice), bios, taken)
+    at.look()
     return int(ended), bios[: at.bios].tolist()

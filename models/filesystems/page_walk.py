@@ -1,4 +1,4 @@
-"""What the page walks of all filesystems have in common: their state, where they go on, and their bios.
+"""What the page walks of all filesystems have in common: where they go on, and their bios.
 
 Stands for write_cache_pages, iomap_writepages and ext4_writepages without what is the filesystem's own.
 Pure; compiled by Numba.
@@ -12,38 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
+from models.filesystems.walk_state import NOT_YET, Record
 from models.page_cache.pages import Pages, next_dirty, run_alike, start_writeback
 
-Walk = np.record
-"""A record of `_WALK`, which compiled code and events both read and change by the names of its fields."""
-_OF_THE_WALK: Final = (
-    "page",  # the next one
-    "left",  # of wbc->nr_to_write
-    "calls",  # of writepage, with the quota "calls_x4": those left
-    "dice",  # factors used
-    "wrote",  # pages
-    "start",  # the page where it began
-    "until",  # the page where it ends once it has wrapped
-    "room",  # how many more extents the file's tree takes before page `behind`
-    "behind",
-    "newest",  # the page behind the newest extent
-)
-_OF_THE_STEP: Final = (
-    "elapsed_ns",
-    "pages",  # put under writeback
-    "bios",  # rows of them
-    "ranges",  # of blocks
-    "allocating",  # whether it ends in the middle of an allocation
-    "mapped_extents",  # given blocks
-    "joins",  # neighbours that these will join
-    "for_file_ns",  # slept for the inode's lock
-    "for_group_ns",  # slept for a group's
-    "before",  # where the last run ended
-)
-_WALK: Final = np.dtype((np.record, [(name, "i8") for name in (*_OF_THE_WALK, *_OF_THE_STEP)]))
-_NOT_YET: Final = -1
-UNCOUNTED: Final = (1 << 63) - 1
-"""``at.calls`` of a walk whose budget is in pages."""
 NO_PAGE: Final = -1
 DONE: Final = 0
 """A walk ended with the file or the budget."""
@@ -55,17 +26,8 @@ GO_ON: Final = 2
 """The bios are to be submitted, or time is to pass, before it goes on."""
 
 
-def new_walk(page: int, budget: int) -> Walk:
-    """The state of a walk that begins at *page* and may write *budget* pages."""
-    at: Walk = np.zeros(1, _WALK)[0]
-    at.page = at.start = page
-    at.left, at.calls, at.behind = budget, UNCOUNTED, UNCOUNTED
-    at.until = at.newest = _NOT_YET
-    return at
-
-
 @compiled
-def begin_step(at: Walk) -> None:
+def begin_step(at: Record) -> None:
     """Nothing of this step was done."""
     at.elapsed_ns = at.pages = at.bios = at.ranges = at.allocating = at.mapped_extents = at.joins = 0
     at.for_file_ns = at.for_group_ns = 0
@@ -73,17 +35,17 @@ def begin_step(at: Walk) -> None:
 
 
 @compiled
-def next_page(pages: Pages, at: Walk, wraps: bool) -> int:
+def next_page(pages: Pages, at: Record, wraps: bool) -> int:
     """Move to the next dirty page and return it; `NO_PAGE` at the walk's end.
 
     A walk that *wraps* goes on at page 0 once, and the next begins where it ended; another, at the end of the
     file, leaves the next page 0.
     """
     page = next_dirty(pages, at.page)
-    if wraps and page < 0 and at.until == _NOT_YET and at.start > 0:
+    if wraps and page < 0 and at.until == NOT_YET and at.start > 0:
         at.until, at.page = at.start, 0
         page = next_dirty(pages, 0)
-    if page < 0 or (at.until != _NOT_YET and page >= at.until):
+    if page < 0 or (at.until != NOT_YET and page >= at.until):
         if not wraps:
             at.page = 0
         return NO_PAGE
@@ -93,7 +55,7 @@ def next_page(pages: Pages, at: Walk, wraps: bool) -> int:
 
 @compiled
 def write_out(
-    pages: Pages, at: Walk, at_most: int, bio_pages: int, page_ns: int, bios: NDArray[np.int64]
+    pages: Pages, at: Record, at_most: int, bio_pages: int, page_ns: int, bios: NDArray[np.int64]
 ) -> int:  # fmt: skip
     """Put the dirty pages from ``at.page`` on that lie together on disk, up to *at_most*, under writeback.
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from models.bio import Bio
 from models.filesystems.files import FileInode, PagedFile
-from models.filesystems.page_walk import Walk
+from models.filesystems.walk_state import Walk
 from models.seams import Thread, WritebackControl
 from sim.engine import Steps, Wait
 

@@ -17,8 +17,9 @@ from models.filesystems.conversions import Submission, Workers
 from models.filesystems.files import FileInode, PagedFile
 from models.filesystems.horizon import Horizon
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import CONVERT, DONE, UNCOUNTED, Walk, new_walk
+from models.filesystems.page_walk import CONVERT, DONE
 from models.filesystems.policies import Metadata, Placement
+from models.filesystems.walk_state import UNCOUNTED, Walk
 from models.scheduler.cpu import cond_resched, sleep
 from models.seams import Thread, WritebackControl
 from models.vfs.superblock import Flight, MountedSuperblock
@@ -52,7 +53,7 @@ class PageWalk:
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
         """Write back from where the last walk ended or, for data integrity, the whole file."""
         placement = self._placement
-        at = new_walk(file.writeback_index if wbc.range_cyclic else 0, wbc.nr_to_write)
+        at = Walk(file.writeback_index if wbc.range_cyclic else 0, wbc.nr_to_write)
         placement.prepare(inode, at, wbc)
         bios = np.empty((_BIOS, 2), np.int64)
         bio_pages, dice = (
@@ -66,18 +67,18 @@ class PageWalk:
             at.dice = dice.ready()
             near_ns, far_ns = self._horizon.look()
             ended = placement.step(inode, at, bio_pages, far_ns, bios)
-            dice.at = int(at.dice)
+            dice.at = at.dice
             locked = bool(at.allocating or (at.mapped_extents and at.elapsed_ns > near_ns))
             yield from self._submit(thread, inode, file, at, bios, locked)
             if ended == CONVERT:
                 yield from placement.allocate(thread, inode, at)
             if (ready := cond_resched(thread.task)) is not None:
                 yield ready
-        file.writeback_index = int(at.page)
+        file.writeback_index = at.page
         if at.calls == UNCOUNTED:
-            wbc.nr_to_write -= int(at.wrote)
+            wbc.nr_to_write -= at.wrote
         else:
-            wbc.nr_to_write = int(at.calls)
+            wbc.nr_to_write = at.calls
 
     def _submit(
         self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk,
@@ -87,7 +88,7 @@ class PageWalk:
 
         Its locks are held meanwhile if somebody else's event comes before its end.
         """
-        pages, elapsed_ns, flight = int(at.pages), int(at.elapsed_ns), self._sb.flight
+        pages, elapsed_ns, flight = at.pages, at.elapsed_ns, self._sb.flight
         ranges = self._placement.ranges(file, at)
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
@@ -106,8 +107,8 @@ class PageWalk:
         if locked:
             self._placement.unlock(inode)
         if at.mapped_extents:
-            file.conversions.extents += int(at.mapped_extents)
-            self._metadata.mapped(inode, int(at.mapped_extents), int(at.page))
+            file.conversions.extents += at.mapped_extents
+            self._metadata.mapped(inode, at.mapped_extents, at.page)
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:

@@ -7,13 +7,14 @@ no clock of its own (times are given and summed), no dice; the walk is compiled 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, Walk, begin_step, next_page, write_out
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
+from models.filesystems.walk_state import Record
 from models.page_cache.pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
 
 MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
@@ -83,7 +84,7 @@ def placed_in(start: int, end: int, page: int, count: int, got: int) -> int:
 
 
 @compiled
-def place(pages: Pages, at: Walk, page: int, count: int) -> None:
+def place(pages: Pages, at: Record, page: int, count: int) -> None:
     """*count* delayed pages from *page* on get the blocks held for them, as an unwritten extent: it joins the
     one before it at once if that is as new, and written neighbours later.
     """
@@ -94,8 +95,14 @@ def place(pages: Pages, at: Walk, page: int, count: int) -> None:
 
 
 @compiled
+def place_now(pages: Pages, record: NDArray[Any], page: int, count: int) -> None:
+    """`place`, between two steps of a walk."""
+    place(pages, record[0], page, count)
+
+
+@compiled
 def walk(
-    pages: Pages, terms: Terms, at: Walk, horizon_ns: int, dice: NDArray[np.float64],
+    pages: Pages, terms: Terms, record: NDArray[Any], horizon_ns: int, dice: NDArray[np.float64],
     bios: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Write back from ``at.page`` on, until what was begun before *horizon_ns* from now is done; why it
@@ -104,6 +111,7 @@ def walk(
     Delayed pages with blocks held for them get these, as long as the leaf that the step begins in has room
     for their extents; for others the caller has to find some.
     """
+    at = record[0]
     begin_step(at)
     first = at.page
     while at.left > 0:

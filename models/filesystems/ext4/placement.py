@@ -20,7 +20,7 @@ from models.filesystems.ext4.layout import (
     MAX_REQUEST_PAGES,
     STREAM_REQUEST_PAGES,
     Terms,
-    place,
+    place_now,
     placed_in,
     walk,
     window,
@@ -31,8 +31,8 @@ from models.filesystems.ext4.metadata import Ext4Metadata
 from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import Walk
 from models.filesystems.policies import Placement, Runs
+from models.filesystems.walk_state import Walk
 from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike
 from models.seams import NoSpace, Thread, WritebackControl
 from sim.engine import Steps, Task
@@ -143,12 +143,14 @@ class Ext4Placement(Placement):
             self._costs.page_ns(inode.folio_pages),
             1 if self._rules.page_bios else bio_pages,
         )
-        page = int(at.page)
+        page = at.page
         at.room, at.behind = room, _ = file.room_at(page)
-        ended = walk(file.pages, terms, at, horizon_ns, self._costs.dice.array, bios)
-        file.took(page, room - int(at.room), int(at.joins), int(at.ranges))
+        at.tell()
+        ended = walk(file.pages, terms, at.record, horizon_ns, self._costs.dice.array, bios)
+        at.look()
+        file.took(page, room - at.room, at.joins, at.ranges)
         if not self._rules.unwritten:
-            file.wrote(int(at.ranges))
+            file.wrote(at.ranges)
         return int(ended)
 
     def allocate(self, thread: Thread, inode: Ext4Inode, at: Walk) -> Steps:
@@ -160,19 +162,21 @@ class Ext4Placement(Placement):
         map_ns = self._costs.varied_map_ns(file.conversions)
         thread.spent.allocate += map_ns
         yield map_ns
-        page = int(at.page)
-        count = run_alike(file.pages, page, min(int(at.left), MAX_REQUEST_PAGES))
+        page = at.page
+        count = run_alike(file.pages, page, min(at.left, MAX_REQUEST_PAGES))
         if not file.pages.states[page] & HELD:
             self._hold(thread.task, inode, file, page, count)
             count = run_alike(file.pages, page, count)
         at.room, at.joins = 0, 0
-        place(file.pages, at, page, count)
+        at.tell()
+        place_now(file.pages, at.record, page, count)
+        at.look()
         if at.room and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
             block = int(file.pages.blocks[page])
             leaf, _ = self._find(block // GROUP_BLOCKS if file.leaves else inode.goal_group, 1)
             self._tree_blocks += 1
             file.grow(page, leaf)
-        file.took(page, -int(at.room), int(at.joins), 0)
+        file.took(page, -at.room, at.joins, 0)
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
@@ -185,7 +189,7 @@ class Ext4Placement(Placement):
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """See `Placement.ranges`: all groups are one to a worker."""
-        return {0: int(at.ranges)}
+        return {0: at.ranges}
 
     def check(self, files: Any) -> None:
         """See `Placement.check`."""

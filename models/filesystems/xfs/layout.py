@@ -7,14 +7,15 @@ own (times are given and summed), no dice; compiled by Numba.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, Walk, begin_step, next_page, write_out
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
 from models.filesystems.turns import Locks, advance, hold, is_free, leave_file, take_file
+from models.filesystems.walk_state import Record
 from models.filesystems.xfs.free_extents import Spaces, longest, take_aligned, take_exactly, take_smallest
 from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.pages import (
@@ -212,7 +213,7 @@ def walk(
     locks: Locks,
     own: int,
     terms: Terms,
-    at: Walk,
+    record: NDArray[Any],
     horizon_ns: int,
     dice: NDArray[np.float64],
     bios: NDArray[np.int64],
@@ -224,6 +225,7 @@ def walk(
     *own* is the file's worker, if it has one.  Each bio is a row of *bios*: its first block and its pages;
     *taken* counts the allocations from each group.
     """
+    at = record[0]
     begin_step(at)
     while at.calls > 0 and (terms.calls_x4 or at.left > 0):
         if at.elapsed_ns > horizon_ns:
@@ -248,7 +250,7 @@ def walk(
 
 
 @compiled
-def _call_pages(terms: Terms, at: Walk) -> int:
+def _call_pages(terms: Terms, at: Record) -> int:
     """How many pages the next call of writepage may write with what it clusters."""
     if terms.calls_x4:
         return int(1 + max(4 * at.left, 1))
@@ -257,7 +259,7 @@ def _call_pages(terms: Terms, at: Walk) -> int:
 
 @compiled
 def _convert_at_once(
-    pages: Pages, spaces: Spaces, locks: Locks, own: int, terms: Terms, at: Walk,
+    pages: Pages, spaces: Spaces, locks: Locks, own: int, terms: Terms, at: Record,
     dice: NDArray[np.float64], taken: NDArray[np.int64],
 ) -> bool:  # fmt: skip
     """Convert at ``at.page`` if some group can be had then; it takes a second transaction for the reverse

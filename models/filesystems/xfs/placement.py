@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from models.filesystems.files import PagedFile
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import UNCOUNTED, Walk
 from models.filesystems.policies import Placement, Runs
 from models.filesystems.turns import Turns
+from models.filesystems.walk_state import UNCOUNTED, Walk
 from models.filesystems.xfs.groups import Group, lock_group
 from models.filesystems.xfs.inodes import XfsInode
 from models.filesystems.xfs.layout import (
@@ -185,12 +185,14 @@ class XfsPlacement(Placement):
             now,
         )
         file.reach(here.first_block, self.group_blocks)
+        at.tell()
         ended = walk(
-            file.pages, here.free.with_room(_CONVERSIONS), self._turns.locks, file.conversions.row, terms, at,
-            horizon_ns, self._costs.dice.array, bios, self._taken,
+            file.pages, here.free.with_room(_CONVERSIONS), self._turns.locks, file.conversions.row, terms,
+            at.record, horizon_ns, self._costs.dice.array, bios, self._taken,
         )  # fmt: skip
+        at.look()
         if at.mapped_extents:
-            file.conversions.kept_ns = now + int(at.elapsed_ns)
+            file.conversions.kept_ns = now + at.elapsed_ns
         return int(ended)
 
     def lock(self, thread: Thread, inode: Any) -> None:
@@ -208,7 +210,7 @@ class XfsPlacement(Placement):
 
     def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
         """See `Placement.allocate`."""
-        inode.file.at_hand = yield from self._convert(thread, inode, inode.file, int(at.page))
+        inode.file.at_hand = yield from self._convert(thread, inode, inode.file, at.page)
 
     def _convert(
         self, thread: Thread, inode: XfsInode, file: XfsFile, page: int
@@ -265,7 +267,7 @@ class XfsPlacement(Placement):
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """As many of each group as there were allocations from it."""
-        groups, ranges, taken = np.flatnonzero(self._taken).tolist(), int(at.ranges), self._taken
+        groups, ranges, taken = np.flatnonzero(self._taken).tolist(), at.ranges, self._taken
         if len(groups) < 2:
             by_group = {groups[0] if groups else file.at_hand.number: ranges}
         else:

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.filesystems.ext4.layout import MAX_REQUEST_PAGES, Terms, place, placed_in, walk, window, write_all
+from models.filesystems.ext4.layout import (
+    MAX_REQUEST_PAGES,
+    Terms,
+    place_now,
+    placed_in,
+    walk,
+    window,
+    write_all,
+)
 from models.filesystems.ext4.placement import _group_in_front, _is_delayed
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON, new_walk
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON
+from models.filesystems.walk_state import Walk
 from models.page_cache.file_pages import FilePages
 from tests.models.page_cache.lettered import file, letters
 
@@ -21,13 +30,22 @@ def walked(
 ) -> tuple[int, list[list[int]]]:
     """One step: why it stopped, and its bios."""
     bios = np.empty((rows, 2), np.int64)
-    ended = walk(of.pages, TERMS, at, horizon_ns, np.array(dice), bios)
+    at.tell()
+    ended = walk(of.pages, TERMS, at.record, horizon_ns, np.array(dice), bios)
+    at.look()
     return int(ended), bios[: at.bios].tolist()
+
+
+def placed(of: FilePages, at: Walk, page: int) -> None:
+    """One page, between two steps."""
+    at.tell()
+    place_now(of.pages, at.record, page, 1)
+    at.look()
 
 
 def begun(page: int = 0, budget: int = 100, room: int = 4) -> Any:
     """A walk over a file whose tree has room for so many extents."""
-    at = new_walk(page, budget)
+    at = Walk(page, budget)
     at.room = room
     return at
 
@@ -50,13 +68,13 @@ def test_a_walk_takes_what_is_held() -> None:
 def test_an_extent_joins_a_new_one_at_once() -> None:
     """The second allocation goes on where the first ended; its other neighbour is a written one."""
     of, at = file("dhhm", {1: 11, 2: 12, 3: 13}), begun(page=1)
-    place(of.pages, at, 1, 1)
+    placed(of, at, 1)
     assert (at.room, at.joins) == (3, 0)
-    place(of.pages, at, 2, 1)
+    placed(of, at, 2)
     assert (at.room, at.joins) == (3, 1)
     of, at = file("dhhm", {1: 11, 2: 22, 3: 13}), begun(page=1)
-    place(of.pages, at, 1, 1)
-    place(of.pages, at, 2, 1)
+    placed(of, at, 1)
+    placed(of, at, 2)
     assert (at.room, at.joins) == (2, 0)
 
 

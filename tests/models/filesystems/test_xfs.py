@@ -14,7 +14,8 @@ from experiments.config import parse
 from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
-from models.filesystems.page_walk import CONVERT, DONE, new_walk
+from models.filesystems.page_walk import CONVERT, DONE
+from models.filesystems.walk_state import Walk
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import convert, prealloc, target_of, write_all
 from models.machine import Machine, Scenario, build
@@ -130,7 +131,7 @@ RULES = rules("6.17")
 
 def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int) -> tuple[int, list[list[int]]]:
     """One compiled walk: why it stopped, and its bios."""
-    return walk_xfs(file, space, new_walk(start, budget), group_blocks=1 << 20)
+    return walk_xfs(file, space, Walk(start, budget), group_blocks=1 << 20)
 
 
 @given(data=st.data())
@@ -184,7 +185,7 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
     spaces = FreeSpace(0, 400), FreeSpace(0, 400)
     _, expected = walk_once(whole, spaces[0], 1 << 40, 0)
     bios: list[list[int]] = []
-    at = new_walk(0, 1 << 40)
+    at = Walk(0, 1 << 40)
     turn = 0
     while True:
         cut_ns = cuts[turn % len(cuts)]
@@ -247,7 +248,7 @@ def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
     """
     file, space = FilePages(256, base=0), FreeSpace(0, 400)
     write_all(file.pages, np.arange(100), 1, prealloc(rules("2.6.34"), None), FAR)
-    at = new_walk(60, 1 << 40)
+    at = Walk(60, 1 << 40)
     ended, bios = walk_xfs(file, space, at, wraps=wraps, bio_pages=100)
     assert (ended, at.wrote) == (DONE, 100 if wraps else 40)
     assert [n for _, n in bios] == ([40, 60] if wraps else [40])
@@ -259,7 +260,7 @@ def test_a_quota_that_has_wound_up_ends() -> None:
     """
     file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
     write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(rules("2.6.34"), None)._replace(unit=1), FAR)
-    at, calls = new_walk(0, 1_024), 0
+    at, calls = Walk(0, 1_024), 0
     at.calls = 1_024
     while walk_xfs(file, space, at, calls_x4=True)[0] != DONE:
         at.dice, calls = 0, calls + 1
@@ -274,7 +275,7 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
     for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
         file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
         write_all(file.pages, np.arange(10_000), 1, prealloc(rules("2.6.34"), None), FAR)
-        at = new_walk(0, 1_024)
+        at = Walk(0, 1_024)
         at.calls = 1_024 if calls_x4 else 1 << 40
         ended, bios = walk_xfs(file, space, at, calls_x4=calls_x4, bio_pages=128, rows=2_048)
         assert (ended, at.wrote) == (DONE, pages)
@@ -502,7 +503,7 @@ def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
     """Three of four allocations from the first group, one from the third; without any, of that at hand."""
     _, of = contended(True)
     filesystem: Any = only(of.mounts).filesystem
-    file, at = filesystem.layouts()[0], new_walk(0, 9)
+    file, at = filesystem.layouts()[0], Walk(0, 9)
     placement = filesystem.placement
     file.at_hand = placement.groups[3]
     placement._taken[:] = [3, 0, 1, 0]

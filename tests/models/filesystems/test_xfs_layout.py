@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON, new_walk
+from models.filesystems.page_walk import CONVERT, DONE, GO_ON
 from models.filesystems.turns import Turns
+from models.filesystems.walk_state import Walk
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import (
     GAP_UNITS,
@@ -210,7 +211,7 @@ def test_a_walk_counts_what_it_does() -> None:
     """
     of, space = file("ddddd.DDdr", {6: 500, 7: 501}, size=9), FreeSpace(100, 5)
     space.give_back(502, 8)
-    at = new_walk(0, 100)
+    at = Walk(0, 100)
     ended, bios = walk_xfs(of, space, at, dice=[2.0, 0.5, 9.0])
     assert (ended, bios) == (DONE, [[100, 4], [104, 1], [500, 2], [502, 1]])
     assert letters(of) == "mmmmm.mmmm"
@@ -221,7 +222,7 @@ def test_a_walk_counts_what_it_does() -> None:
 
 def test_a_walk_s_budget() -> None:
     """Three pages of five; the next begins behind them."""
-    of, at = file("DDDDD", {i: 10 + i for i in range(5)}), new_walk(0, 3)
+    of, at = file("DDDDD", {i: 10 + i for i in range(5)}), Walk(0, 3)
     assert walk_xfs(of, FreeSpace(100, 9), at) == (DONE, [[10, 3]])
     assert (at.page, at.left, at.wrote) == (3, 0, 3)
 
@@ -231,7 +232,7 @@ def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
     locks, before a page is written; at 1 070, four pages are written, and then no more.
     """
     for horizon_ns, allocating, bios in ((1_069, 1, []), (1_070, 0, [[100, 4]])):
-        of, at = file("ddddd", size=5), new_walk(0, 100)
+        of, at = file("ddddd", size=5), Walk(0, 100)
         assert walk_xfs(of, FreeSpace(100, 9), at, horizon_ns) == (GO_ON, bios)
         assert at.allocating == allocating
     assert walk_xfs(of, FreeSpace(200, 9), at) == (DONE, [[104, 1]])
@@ -240,7 +241,7 @@ def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
 
 def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
     """Two rows: the third has to wait."""
-    of, at = file("D.D.D", {0: 10, 2: 20, 4: 30}), new_walk(0, 100)
+    of, at = file("D.D.D", {0: 10, 2: 20, 4: 30}), Walk(0, 100)
     assert walk_xfs(of, FreeSpace(100, 9), at, rows=2) == (GO_ON, [[10, 1], [20, 1]])
     assert walk_xfs(of, FreeSpace(100, 9), at, rows=2) == (DONE, [[30, 1]])
 
@@ -270,7 +271,7 @@ def test_what_a_walk_may_convert_itself(
     states: str, blocks: dict[int, int], changes: dict[str, Any], stops: bool
 ) -> None:
     """In the group at hand or, where it spills, in any; with its locks, and room in it."""
-    of, at = file(states, blocks), new_walk(0, 100)
+    of, at = file(states, blocks), Walk(0, 100)
     space, _ = group_spaces((100, 9), (0, 11))
     assert walk_xfs(of, space, at, **changes)[0] == (CONVERT if stops else DONE)
     assert at.mapped_extents == (not stops)
@@ -278,7 +279,7 @@ def test_what_a_walk_may_convert_itself(
 
 def test_a_walk_without_dice_asks_for_more() -> None:
     """One factor, two extents."""
-    of, at = file("d.d"), new_walk(0, 100)
+    of, at = file("d.d"), Walk(0, 100)
     assert walk_xfs(of, FreeSpace(100, 9), at, dice=[1.0])[0] == CONVERT
     assert (at.dice, at.page) == (1, 2)
 
@@ -287,7 +288,7 @@ def test_the_quota_of_calls() -> None:
     """2.6.34: a budget of 2, times four, is the most that a call clusters beside its own page, 9 in all; what
     it wrote beyond its own comes off, and it is one call: 8 - 8 = 0 are left; then 1 + 1 pages, of 0 * 4 - 1.
     """
-    of, at = file("D" * 30, {i: 10 + i for i in range(30)}), new_walk(0, 2)
+    of, at = file("D" * 30, {i: 10 + i for i in range(30)}), Walk(0, 2)
     at.calls = 2
     assert walk_xfs(of, FreeSpace(100, 9), at, calls_x4=True, bio_pages=100) == (DONE, [[10, 9], [19, 2]])
     assert (at.left, at.calls, at.wrote, at.page) == (-1, 0, 11, 11)
@@ -311,7 +312,7 @@ def test_while_a_group_is_locked_the_next_one_is_taken(
     states: str, blocks: dict[int, int], locked: set[int], goes_to: int | None
 ) -> None:
     """At 49, some are until 50. There are 9 blocks in the first, 3 and 2 in the second, 9 in the third."""
-    of, at, turns = file(states, blocks), new_walk(0, 100), Turns(3, 1, 5)
+    of, at, turns = file(states, blocks), Walk(0, 100), Turns(3, 1, 5)
     spaces = group_spaces((100, 9), (0, 3), (40, 9))
     spaces[1].give_back(5, 2)
     for number in locked:
@@ -331,7 +332,7 @@ def test_a_walk_sleeps_for_its_file_s_lock_and_keeps_it() -> None:
     is given the lock at 400, wakes at 405 and has it for 1 070; then the conversion is woken, and ends at
     1 780.
     """
-    of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
+    of, at, turns = file("d"), Walk(0, 100), Turns(1, 1, 5)
     turns.begin(0, 0, 100, 2, 200, 100)
     ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=150, turns=turns, own=0)
     assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 255, 0, 255 + 1_070 + 3)
@@ -344,7 +345,7 @@ def test_a_walk_waits_for_the_group_of_what_it_has_mapped() -> None:
     """Its allocation ends at 1 070; a conversion of another file has asked at 500 and has the lock until
     1 175, the walk from 1 180 on, for 200.
     """
-    of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
+    of, at, turns = file("d"), Walk(0, 100), Turns(1, 1, 5)
     turns.begin(0, 0, 0, 1, 500, 100)
     ended, _ = walk_xfs(of, FreeSpace(100, 9), at, turns=turns, rmap_ns=200)
     assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 0, 110, 1_380 + 3)
@@ -354,7 +355,7 @@ def test_a_walk_waits_for_the_group_of_what_it_has_mapped() -> None:
 
 def test_a_walk_that_finds_no_group_leaves_the_file() -> None:
     """The only one is held until 5 000: the worker, who waits for it at 110, goes on in its file at once."""
-    of, at, turns = file("d"), new_walk(0, 100), Turns(1, 1, 5)
+    of, at, turns = file("d"), Walk(0, 100), Turns(1, 1, 5)
     turns.begin(0, 0, 100, 1, 50, 0)
     turns.hold(0, 90, 4_910)
     ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=100, turns=turns, own=0)
@@ -364,6 +365,6 @@ def test_a_walk_that_finds_no_group_leaves_the_file() -> None:
 
 def test_pages_apart_in_the_file_are_ranges_of_their_own() -> None:
     """Together on disk or not: each is converted by itself."""
-    of, at = file("D.DD.D", {0: 10, 2: 11, 3: 12, 5: 40}), new_walk(0, 100)
+    of, at = file("D.DD.D", {0: 10, 2: 11, 3: 12, 5: 40}), Walk(0, 100)
     walk_xfs(of, FreeSpace(100, 9), at)
     assert at.ranges == 3
