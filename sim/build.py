@@ -35,13 +35,20 @@ def digest(root: Path) -> str:
 def choose(root: Path = Path(__file__).parent.parent) -> bool:
     """Whether the timed modules below *root* are the compiled ones, which are then what is imported.
 
+    Without Numba (NUMBA_DISABLE_JIT) they are not: rules that both compile take no arrays.
+
     Raises:
         ImportError: named `PACKAGE`: those that are wanted are missing, or were made of other sources.
     """
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", *ENGINES):
         raise _refusal(f"{VARIABLE}={wanted}: there is no such engine; use one of {', '.join(ENGINES)}")
-    built = PathFinder.find_spec(PACKAGE) if wanted in ("", "compiled") else None
+    unjitted = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    if unjitted and wanted == "compiled":
+        raise _refusal(
+            f"the compiled engine needs Numba; leave NUMBA_DISABLE_JIT out, or use {VARIABLE}=light"
+        )
+    built = PathFinder.find_spec(PACKAGE) if wanted in ("", "compiled") and not unjitted else None
     if built is None or built.origin is None:
         if wanted == "compiled":
             raise _refusal("the compiled engine was not built; build it with make compiled, or use light")

@@ -44,11 +44,15 @@ def attributes_of(thing: object) -> list[str]:
     return [name for name in dir(thing) if not name.startswith("_") and not callable(getattr(thing, name))]
 
 
+def page_cache() -> PageCache:
+    """That of a memory of 64 MiB."""
+    memory = MemorySpec(memory=64 * MIB, kernel_reserve=0, inode_slab_bytes=0)
+    return PageCache(memory, DirtyLimits(dirty_background_ratio=10, dirty_ratio=20))
+
+
 def context(env: Environment) -> WritebackContext:
     """A writeback context of a memory of 64 MiB; its list lock takes no time to hand on."""
-    memory = MemorySpec(memory=64 * MIB, kernel_reserve=0, inode_slab_bytes=0)
-    cache = PageCache(memory, DirtyLimits(dirty_background_ratio=10, dirty_ratio=20))
-    return WritebackContext("vda", SpinLock(env, "list_lock", HandOff(0, 0)), cache)
+    return WritebackContext("vda", SpinLock(env, "list_lock", HandOff(0, 0)), page_cache())
 
 
 def only(named: Mapping[str, ValueT]) -> ValueT:

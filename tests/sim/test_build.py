@@ -107,3 +107,12 @@ def test_an_engine_is_chosen_before_the_models_are_loaded(monkeypatch: pytest.Mo
         assert engine(compiled) == wanted
         with pytest.raises(ImportError, match=f"{wanted}: too late"):
             engine(not compiled)
+
+
+def test_without_numba_the_light_engine_runs(tmp_path: Path) -> None:
+    """Also where a build of these sources is there; who asks for it is told."""
+    built = build_of(tmp_path, digest(ROOT))
+    command = ["-c", "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'; " + SAY]
+    assert told("", built, command=command).stdout.startswith("light ")
+    refused = told("compiled", built, command=command)
+    assert "the compiled engine needs Numba; leave NUMBA_DISABLE_JIT out" in refused.stderr

@@ -130,6 +130,7 @@ def test_what_is_not_compiled_gives_the_same() -> None:
     ends = set()
     for disabled in ("0", "1"):
         environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled}
+        environment["WBSIM_ENGINE"] = "" if COMPILED else "light"
         run = subprocess.run(
             [sys.executable, "-c", NOT_COMPILED], env=environment, capture_output=True, text=True, check=True
         )

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from models.filesystems.conversions import Conversions, Submission, Workers
+from models.filesystems.dice import Dice
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.turns import NO_ROW, Turns
 from models.spent import Spent
 from sim.engine import Environment
-
-NO_DICE: Any = None
+from tests.harness import BlockLayer
 
 
 def test_pages_are_clean_once_their_ranges_are_converted() -> None:
@@ -23,7 +23,7 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     inode: Any = SimpleNamespace(i_sync=None)
     conversions = Conversions(inode)
     threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
-    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9, NO_DICE)
+    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9, Dice(BlockLayer()._site, "map"))
     workers = Workers(env, threads, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)), None)
     one = Submission(workers, conversions, 12, {3: 6}, 1, lambda pages: log.append((env.now, "clean", pages)))
     assert costs.waits_ns(conversions) == 0
@@ -42,7 +42,7 @@ def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() ->
     costs = MapCosts(
         FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100, tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7),
         9,
-        NO_DICE,
+        Dice(BlockLayer()._site, "map"),
     )
     threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
     inode: Any = SimpleNamespace(i_sync=None)
@@ -62,7 +62,9 @@ def test_who_takes_turns_begins_when_the_flusher_has_left_the_file_and_goes_grou
     """
     env: Any = Environment()
     threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
-    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=70), 9, NO_DICE, group_ns=30)
+    costs = MapCosts(
+        FlusherCosts(map_ns=40, page_ns=0, ioend_ns=70), 9, Dice(BlockLayer()._site, "map"), group_ns=30
+    )
     turns, ends = Turns(2, 1, 5), []
     workers = Workers(env, threads, costs, lambda of, ranges: ends.append((env.now, ranges)), turns)
     inode: Any = SimpleNamespace(i_sync=None)

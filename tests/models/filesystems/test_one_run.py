@@ -9,6 +9,7 @@ import pytest
 from experiments.config import parse
 from models.block.queue import Queue
 from models.filesystems.delalloc import DelallocFilesystem
+from models.filesystems.files import OPEN
 from models.machine import build, scaled
 from models.seams import Thread, WritebackControl
 from models.signals import Signals
@@ -147,6 +148,24 @@ def test_a_group_with_just_as_many_blocks_is_enough() -> None:
     run_for(of.env, S)
     assert of.bios[-1] == (run.first + run.size - 6, 6)
     assert fs.placement.groups[0].free.blocks == 0
+
+
+def test_a_file_that_finds_pieces_alone_is_written_in_pieces() -> None:
+    """Three blocks and two are free: five pages go off the budget, in two extents."""
+    of = OneRun("loop-xfs", 1)
+    fs = of.filesystem
+    for group in fs.placement.groups:
+        for free in group.free.extents():
+            assert group.free.take_near(free.first, free.size) is not None
+    first = fs.placement.groups[0]
+    first.free.give_back(10_000, 3)
+    first.free.give_back(10_004, 2)
+    of.inode.dirty_pages = of.wb.dirty = of.wb.nr_dirty = 5
+    of.inode.file = OPEN
+    thread, wbc = of.new_thread("again"), WritebackControl("background", 1_000)
+    of.env.start(thread.task, fs.write_pages(thread, of.inode, wbc))
+    run_for(of.env, S)
+    assert (wbc.nr_to_write, of.bios[-2:]) == (995, [(10_000, 3), (10_004, 2)])
 
 
 def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:

@@ -16,7 +16,7 @@ from models.vfs.sync import Syncs
 from sim.engine import Environment, Steps
 from sim.sync import Completion
 from sim.units import MIB, SECTOR_BYTES
-from tests.harness import context, loop_config, only
+from tests.harness import context, loop_config, only, page_cache
 
 
 class Wb(list[int]):
@@ -139,7 +139,7 @@ class Synced:
             before_sleep=lambda: self._tell("before sleep"),
         )  # fmt: skip
         none: Any = None
-        self.syncs = Syncs(env=self.env, superblocks=(), flushers=none, cache=none, perform=none)
+        self.syncs = Syncs(env=self.env, superblocks=(), flushers=none, cache=page_cache(), perform=none)
 
     def _tell(self, what: str) -> bool:
         self.log.append((self.env.now, what))
