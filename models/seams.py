@@ -357,11 +357,12 @@ class Thread(Protocol):
     def before_sleep(self) -> None:
         """What schedule() does to a plug: it is emptied by kblockd, for which the thread pays nothing."""
 
-    def merge(self, bio: Bio) -> bool:
-        """Submit *bio* if that takes no request: merge it into the plug."""
+    def submit_bio(self, bio: Bio) -> Steps | None:
+        """Submit *bio*; None: it joined a plugged request, which takes no time.
 
-    def make_request(self, bio: Bio) -> Steps:
-        """Submit *bio*, which `merge` refused: elevator, or a request of its own; may sleep."""
+        What is returned has to be delegated to: the bio joins a waiting request or gets one of its own, for
+        which the thread may sleep.
+        """
 
     def submit_runs(self, queue: Any, bios: Any, segment_pages: int, end_io: Callable[[int], None]) -> Steps:
         """Submit writes, rows of first block and pages, in order; *end_io* is told of pages that are done."""

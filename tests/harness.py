@@ -280,8 +280,8 @@ class BlockLayer:
 
     def submit(self, thread: Thread, bio: Bio) -> Steps:
         """submit_bio."""
-        if not thread.merge(bio):
-            yield from thread.make_request(bio)
+        if (rest := thread.submit_bio(bio)) is not None:
+            yield from rest
 
     @property
     def sizes(self) -> list[int]:

@@ -176,7 +176,7 @@ def test_no_process_is_called_without_being_run() -> None:
     """A generator called as a statement does nothing, silently: none is."""
     model = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in ("sim", "models")]
     generators = set().union(*(generators_of(path.read_text()) for path in model))
-    assert {"make_request", "write_pages", "finish_plug", "section", "balance"} <= generators
+    assert {"submit_bio", "write_pages", "finish_plug", "section", "balance"} <= generators
     for path in model:
         assert lost_steps(path.read_text(), generators) == [], path.name
 

@@ -103,8 +103,12 @@ class BlockThread(Thread):
             for queue, requests in groupby(self._taken(self._plug), _queue_of):
                 queue.insert(list(requests), self.task)
 
-    def merge(self, bio: Bio) -> bool:
-        """See `Thread.merge`."""
+    def submit_bio(self, bio: Bio) -> Steps | None:
+        """See `Thread.submit_bio`."""
+        return None if self._merge(bio) else self._make_request(bio)
+
+    def _merge(self, bio: Bio) -> bool:
+        """blk_attempt_plug_merge: whether *bio* joined a plugged request."""
         if self._on_queue:
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
         plug = self._plug
@@ -125,8 +129,8 @@ class BlockThread(Thread):
             self._tell(fate, bio)
         return True
 
-    def make_request(self, bio: Bio) -> Steps:
-        """See `Thread.make_request`."""
+    def _make_request(self, bio: Bio) -> Steps:
+        """The rest of blk_mq_submit_bio: elevator, or a request of its own."""
         queue: Queue = bio.queue
         if queue.elevator.waiting:
             merge = queue.elevator.attempt_merge(bio)
@@ -161,8 +165,8 @@ class BlockThread(Thread):
                     block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=-(-pages // segment_pages),
                     queue=queue, end_io=end_io, context=pages,
                 )  # fmt: skip
-                if not self.merge(bio):
-                    yield from self.make_request(bio)
+                if (rest := self.submit_bio(bio)) is not None:
+                    yield from rest
             return
         runs, pool, in_hand = self._runs, queue.pool(sync=False), 0
         wbt = queue.wbt

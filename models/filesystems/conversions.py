@@ -15,33 +15,11 @@ from typing import Any
 
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.turns import NO_ROW, Turns
+from models.filesystems.unwritten import Conversions, Landed
 from models.scheduler.cpu import cond_resched, sleep
-from models.seams import Inode, Thread
+from models.seams import Thread
 from models.site import Site
 from sim.engine import PARK, Environment, Steps, Task
-
-Landed = Callable[[int], None]
-"""Is told how many pages are clean."""
-
-
-class Conversions:
-    """What waits of one file, and whether a worker is to convert it.
-
-    ``extents``: how many were given blocks so far; ``ranges``: how many wait, by group; ``row``: of the
-    worker that converts it at present; ``kept_ns``: until when a flusher has had the inode's lock.
-    """
-
-    __slots__ = ("busy", "extents", "folios", "inode", "kept_ns", "landed", "ranges", "row")
-
-    def __init__(self, inode: Inode) -> None:
-        self.inode = inode
-        self.busy = False
-        self.extents = 0
-        self.landed: list[tuple[Landed, int]] = []
-        self.ranges: dict[int, int] = {}
-        self.folios = 0
-        self.kept_ns = 0
-        self.row = NO_ROW
 
 
 class Submission:

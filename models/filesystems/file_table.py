@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.filesystems.block_law import check_blocks
-from models.filesystems.conversions import Conversions
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
 from models.filesystems.policies import Placement
+from models.filesystems.unwritten import Conversions
 from models.page_cache.pages import DELAYED
 from sim.laws import require
 

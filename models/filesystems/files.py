@@ -6,13 +6,11 @@ mapping.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from models.filesystems.unwritten import Conversions
 from models.page_cache.file_pages import FilePages
 from models.seams import Inode, Superblock, Wb
-
-if TYPE_CHECKING:
-    from models.filesystems.conversions import Conversions
 
 
 class OneRun:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from models.filesystems.dice import Dice
 from models.filesystems.spec import FlusherCosts
-
-if TYPE_CHECKING:
-    from models.filesystems.conversions import Conversions
+from models.filesystems.unwritten import Conversions
 
 
 def _never(_: Conversions) -> int:

@@ -36,8 +36,8 @@ class Toy:
         bio = Bio(8 * self.next_block, 8 * pages, segments=1, queue=self.queue,
                   end_io=lambda _: flight.end(inode.wb, pages))
         self.next_block += pages
-        if not thread.merge(bio):
-            yield from thread.make_request(bio)
+        if (rest := thread.submit_bio(bio)) is not None:
+            yield from rest
         wbc.nr_to_write -= pages
     def sync_fs(self, thread): yield 0
     def group_of(self, inode): return 0

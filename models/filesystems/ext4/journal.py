@@ -256,8 +256,8 @@ class Journal:
                 meta=sync,
                 end_io=ended,
             )
-            if not thread.merge(bio):
-                yield from thread.make_request(bio)
+            if (rest := thread.submit_bio(bio)) is not None:
+                yield from rest
         if plugged:
             yield from thread.finish_plug()
         ended(None)

@@ -116,8 +116,8 @@ class Ext4Placement(Placement):
             self._run_pages += pages
         self._metadata.log_extent(inode, block // GROUP_BLOCKS)
         for bio in runs.bios(inode, block, pages):
-            if not thread.merge(bio):
-                yield from thread.make_request(bio)
+            if (rest := thread.submit_bio(bio)) is not None:
+                yield from rest
         wbc.nr_to_write -= pages
 
     def prepare(self, inode: Ext4Inode, at: Walk, wbc: WritebackControl) -> None:

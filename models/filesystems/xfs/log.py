@@ -199,8 +199,8 @@ class XfsLog:
                     yield PARK
                 self._in_flight += 1
                 bio = self._record(min(size_bytes, per_record) + spec.record_header)
-                if not worker.merge(bio):
-                    yield from worker.make_request(bio)
+                if (rest := worker.submit_bio(bio)) is not None:
+                    yield from rest
                 size_bytes -= per_record
             while self._in_flight:
                 self._cil_asleep = True
@@ -300,8 +300,8 @@ class XfsLog:
             segments = self._queue.limits.segments_of(item.sectors * SECTOR_BYTES)
             start = self._first_sector + item.start_sector
             bio = Bio(start, item.sectors, segments=segments, queue=self._queue, meta=True)
-            if not aild.merge(bio):
-                yield from aild.make_request(bio)
+            if (rest := aild.submit_bio(bio)) is not None:
+                yield from rest
         yield from aild.finish_plug()
 
 

@@ -145,8 +145,8 @@ class XfsPlacement(Placement):
         group.agf.release()
         self._metadata.log_extent(inode)
         for bio in runs.bios(inode, group.first_block + taken[0], pages):
-            if not thread.merge(bio):
-                yield from thread.make_request(bio)
+            if (rest := thread.submit_bio(bio)) is not None:
+                yield from rest
         wbc.nr_to_write -= pages
 
     def prepare(self, inode: XfsInode, at: Walk, wbc: WritebackControl) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.conversions import Conversions, Submission, Workers
+from models.filesystems.conversions import Submission, Workers
 from models.filesystems.dice import Dice
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.turns import NO_ROW, Turns
+from models.filesystems.unwritten import Conversions
 from models.spent import Spent
 from sim.engine import Environment
 from tests.harness import BlockLayer
