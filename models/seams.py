@@ -97,8 +97,9 @@ class WritebackControl:
 
 
 class Work(NamedTuple):
-    """struct wb_writeback_work: what to write and until when; of one superblock alone if ``sb`` says so;
-    ``done`` hears of its end.
+    """struct wb_writeback_work: what to write and until when.
+
+    ``sb``: the one superblock whose inodes it writes, if any; ``done``: completed when the work ends.
     """
 
     reason: Reason
@@ -118,8 +119,9 @@ class Superblock(Protocol):
 
 
 class Bandwidth(Protocol):
-    """How fast a context's pages reach the device, and what its writers are held to (pages per s); with what
-    was counted when that was last worked out, and when (jiffies).
+    """A context's write bandwidth to the device, and the rate limits of its writers (pages per s).
+
+    The stamps hold the page counts at the last update of these, and its time (jiffies).
     """
 
     write: int
@@ -138,13 +140,12 @@ class Bandwidth(Protocol):
 
 
 class Wb(Protocol):
-    """struct bdi_writeback: the lists of one writeback context, and how much of what is dirty is its own
-    (pages).
+    """struct bdi_writeback: the lists of one writeback context, and the counts of its own dirty pages.
 
     ``nr_dirty`` counts pages under writeback, too; ``dirtied`` and ``written`` only grow.  ``work_list``
-    holds what its flusher is asked to do, ``i_syncs`` are the threads that write inodes of it back.
-    ``flushed_inodes`` and ``flushed_pages``: visits of its flusher that left an inode clean, and pages that
-    went under writeback meanwhile.
+    holds the work that its flusher is asked to do; ``i_syncs`` has one entry for each thread that writes its
+    inodes back.  ``flushed_inodes`` counts the visits of its flusher that left an inode clean;
+    ``flushed_pages`` counts the pages that went under writeback meanwhile.
     """
 
     name: str
@@ -256,9 +257,9 @@ class Flushers(Protocol):
         """Whether writeback of *wb* runs or is about to."""
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
-        """Have *work* done on *wb*; its completion.
+        """Have *work* done on *wb*; returns its completion.
 
-        None: the work was dropped, and nobody does it but the caller.
+        Returns None if the work was dropped: then no thread but the caller does it.
         """
 
 
@@ -266,7 +267,7 @@ class Flushers(Protocol):
 
 
 class NoSpace(Exception):
-    """ENOSPC: nothing is left for delayed pages, whose place the model does not reserve."""
+    """ENOSPC: no block is left for delayed pages; the model does not reserve blocks for them."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -292,12 +293,12 @@ class Filesystem(Protocol):
         """
 
     def append(self, inode: Any, pages: int) -> int:
-        """The next *pages* behind the end of the file are written whole; how many of them were clean."""
+        """Write the next *pages* behind the end of the file, whole; returns how many of them were clean."""
 
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """The pages at *indices* are written to, *call_pages* with each write(2).
 
-        Returns how many were done, and how many of these were clean; before the rest comes `zero_end`.
+        Returns how many were done, and how many of these were clean; `zero_end` is due before the rest.
         """
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
@@ -309,7 +310,8 @@ class Filesystem(Protocol):
     def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """do_writepages: allocate, build bios and submit them.
 
-        Takes what it wrote off the inode and off ``wbc.nr_to_write``: pages, unless the era counts otherwise.
+        Subtracts what it wrote from the inode's dirty pages and from ``wbc.nr_to_write``.  The unit is pages,
+        unless the era counts otherwise.
         """
 
     def sync_fs(self, thread: Thread) -> Steps:
@@ -365,7 +367,10 @@ class Thread(Protocol):
         """
 
     def submit_runs(self, queue: Any, bios: Any, segment_pages: int, end_io: Callable[[int], None]) -> Steps:
-        """Submit writes, rows of first block and pages, in order; *end_io* is told of pages that are done."""
+        """Submit writes in order; *end_io* is called with the number of pages that are done.
+
+        Each row of *bios* is a first block and a number of pages.
+        """
 
 
 class BlockDevice(Protocol):

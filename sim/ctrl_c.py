@@ -17,8 +17,9 @@ _BEFORE_ALL: Final = -(1 << 40)
 def between_events(env: Clock) -> Iterator[None]:
     """In the body, SIGINT becomes an event of *env* that is due at once and raises `KeyboardInterrupt`.
 
-    Nothing is left half done; and compiled arithmetic takes any exception in its midst for a lack of memory,
-    and aborts.  Elsewhere than in the main thread, or with a handler of one's own, nothing changes.
+    So nothing is left half done.  And no exception comes in the middle of compiled arithmetic, which would
+    take it for a lack of memory and abort.  Outside the main thread, or if the program has a SIGINT handler
+    of its own, nothing changes.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:

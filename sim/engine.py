@@ -5,9 +5,9 @@ A *task* is a generator that the environment resumes.  It may yield
 * a bare ``int``: let that many nanoseconds pass.  The task itself stands on the agenda, so no event object is
   made;
 * ``PARK``: sleep until somebody calls ``env.wake(task)``;
-* ``SPIN``: wait with the processor in hand until somebody calls ``env.resume(task)``;
-* a generator: run it first, as ``yield from`` would, but resume it directly: for a callee that waits
-  often, since each ``yield from`` in between costs on every wait;
+* ``SPIN``: keep the processor and wait until somebody calls ``env.resume(task)``;
+* a generator: run it first, as ``yield from`` would, but resume it directly.  This is for a callee that
+  waits often: each ``yield from`` in between costs time on every wait;
 * any SimPy event of ``env.simpy``, as an ordinary SimPy process would.
 
 Ties are broken by rank and never by the history of scheduling: the agenda's key is ``(time, rank,
@@ -54,11 +54,11 @@ class Park:
 PARK: Final = Park("PARK")
 SPIN: Final = Park("SPIN")
 ABSENT: Final = "absent"
-"""What a task waits for that has not begun, or has ended."""
+"""``waits_for`` of a task that has not begun, or has ended."""
 IDLE: Final = "idle"
-"""What it waits for unless somebody says otherwise: for something to do."""
+"""``waits_for`` of a task unless somebody says otherwise: it waits for something to do."""
 READY: Final = "a processor"
-"""What it waits for that could run."""
+"""``waits_for`` of a task that could run if it had a processor."""
 Wait = int | Park | Event | Generator[Any, None, None]
 """What a task may yield."""
 Steps = Generator[Wait, None, None]
@@ -101,16 +101,17 @@ class Scheduler(ABC):
 
     @abstractmethod
     def give_way(self, task: Task) -> Park | None:
-        """*task* does; a returned wait is to be yielded."""
+        """*task* gives way; if this returns a wait, the caller has to yield it."""
 
 
 class Task(Entry):
     """One thread of execution and the processor time it has used (ns).
 
-    Without a *scheduler* it needs no processor; with one it runs, is ready or sleeps since ``since_ns``.
-    Before that it ran for ``ran_ns``, was ready and had no processor for ``ready_ns``, had nothing to do for
-    ``idle_ns``, and slept for ``slept_ns`` else, by what it ``waits_for``.  Of ``ran_ns`` it spun for
-    ``spun_ns``, by lock, and woke up for ``waking_ns``; `models.spent` has the rest.
+    Without a *scheduler* it needs no processor.  With one it runs, is ready or sleeps, and has done so since
+    ``since_ns``.  Before that, it ran for ``ran_ns`` in all.  It was ready but had no processor for
+    ``ready_ns``, and had nothing to do for ``idle_ns``.  ``slept_ns`` is all other sleep, by what the task
+    ``waits_for``.  Two parts of ``ran_ns`` are kept here: it spun for ``spun_ns``, by lock, and woke up for
+    ``waking_ns``; `models.spent` has the rest.
     """
 
     __slots__ = (
@@ -197,7 +198,7 @@ class Environment:
     def next_event_ns(self, but: Container[int] = ()) -> int:
         """When the next entry is due (ns) whose rank is not in *but*; `FAR_NS` if there is none.
 
-        Until then, nothing else changes what the owners of those ranks leave alone.
+        Until then, nothing changes that the owners of those ranks leave alone.
         """
         return self.agenda.next_ns(but)
 
@@ -227,8 +228,8 @@ class Environment:
     def run(self, until: int | None = None) -> None:
         """Run until nothing is left to do.
 
-        *until* (ns) is the give-up time: the run is refused there, since a deadlocked model's
-        timers tick on for ever.
+        *until* (ns) is the give-up time: there the run fails, since the timers of a deadlocked model would
+        tick on for ever.
 
         Raises:
             GiveUp: work was left at *until*.
@@ -265,7 +266,7 @@ class Environment:
             entry = agenda.pop()
 
     def _settle(self, task: Task, wait: Wait) -> int | Park:
-        """What *task* has to do before it can wait for it: a time, or PARK."""
+        """Do what *task* has to do before it can wait for *wait*; return a time, PARK or SPIN."""
         if wait is not PARK and wait is not SPIN and isinstance(wait, Generator):
             wait = self._call(task, wait)
         if isinstance(wait, int):
@@ -281,7 +282,7 @@ class Environment:
         return PARK
 
     def _call(self, task: Task, callee: Steps) -> Wait:
-        """Go down into *callee*, and on until something is to be waited for."""
+        """Run *callee*, and the generators that it yields, until there is something to wait for."""
         while True:
             task.callers.append(task.steps)
             task.steps = callee

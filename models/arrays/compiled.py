@@ -1,7 +1,7 @@
 """`compiled`: a function over arrays that Numba compiles on its first call and keeps for the next process.
 
 Numba forgets a kept function when its own file changes, but not when a function that it calls lies in another
-file and changes there.  So what is kept stands under the digest of all files that use it.
+file and changes there.  So compiled functions are kept under a digest of all files that use `compiled`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def _kept_in(models: Path, engine: str) -> Path:
-    """Where what is compiled of *models* is kept: next to them or, if nobody may write there, at home.
+    """Where the compiled code of *models* is kept: next to them or, if we may not write there, at home.
 
-    *engine* is which runs, since what is kept names the rules that it calls where that engine has them.
+    *engine* is the engine that runs: the kept code names the rules that it calls by their place in that
+    engine.
     """
     digest = blake2b(digest_size=8)
     for source in sorted(models.rglob("*.py")):
@@ -44,7 +45,7 @@ numba.config.CACHE_DIR = str(_KEPT_IN)  # type: ignore[attr-defined]
 
 
 class _OneAtATime:
-    """A lock among processes, for the length of a ``with``; whoever has it may take it again."""
+    """A lock among processes, held during a ``with``; the process that has it may take it again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -70,9 +71,10 @@ _compiling = _OneAtATime(_KEPT_IN / "lock")
 def compiled(function: FunctionT) -> FunctionT:
     """*function*, compiled in Numba's nopython mode; NUMBA_DISABLE_JIT=1 leaves it as it is.
 
-    It may change arrays and not make any: without Numba's own runtime no references to arrays are counted,
-    which took two thirds of the time of a page walk.  One that calls another has it in place: to hand over
-    a tuple of arrays took as much again.  Of several processes that want it, one compiles it.
+    It may change arrays, but not make any: without Numba's own runtime, references to arrays are not counted.
+    To count them took two thirds of the time of a page walk.  A compiled function that calls another has that
+    one inlined: to hand over a tuple of arrays took as much again.  If several processes want a function,
+    only one of them compiles it.
     """
     options: dict[str, Any] = {"cache": True, "_nrt": False, "forceinline": True}
     dispatcher: Any = numba.njit(**options)(function)
@@ -82,7 +84,7 @@ def compiled(function: FunctionT) -> FunctionT:
 
 
 def _under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The second to come finds what the first has kept."""
+    """*compile_for* under the lock: the second process to come finds the code that the first has kept."""
 
     def compile_or_load(signature: Any) -> Any:
         with _compiling:
@@ -92,7 +94,7 @@ def _under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def portable(*functions: Callable[..., Any]) -> None:
-    """Compiled code may call *functions*, too: one rule for objects and for the rows of an array.
+    """Let compiled code call *functions*, too, so that objects and rows of an array share one rule.
 
     Those that mypyc has compiled are compiled a second time, from their source.
     """

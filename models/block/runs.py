@@ -1,9 +1,9 @@
 """The plug for bios that come by the thousand: its requests as rows of an array.
 
-`models.block.plug` has the rules; here they run compiled, over rows.  Whose pages a row holds is kept in
-parts, so that each file hears of its own completions, and rows become `Request` objects again when a single
-bio joins them.  Where somebody watches, each row has its `Request` from the beginning: what is seen of a
-request, from its plug to its end, is one object with the bios that it was made of.
+`models.block.plug` has the rules; here they run compiled, over rows.  The parts of a row record which files'
+pages it holds, so that each file is told of its own completions.  Rows become `Request` objects again when a
+single bio joins them.  Where somebody watches, each row has its `Request` from the beginning: an observer
+sees one object from the plug to the end of the request, with the bios that it was made of.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ FLUSHED: Final = 4
 
 
 class Batch:
-    """Requests of one *queue* that go to the driver together, in order; ``ends``: whose pages they hold, and
-    how many of each.
+    """Requests of one *queue* that go to the driver together, in order.
 
-    *seen* are the same as objects, where somebody watches.
+    ``ends``: each end_io to be called for their pages, with its number of pages.  *seen*: the same requests
+    as objects, where somebody watches.
     """
 
     __slots__ = ("_requests", "ends", "queue", "rows")
@@ -67,7 +67,7 @@ class Batch:
         return sum(pages for _, pages in self.ends)
 
     def requests(self) -> list[Request]:
-        """The same as objects, the same ones each time; their bios have no end_io."""
+        """Its requests as objects, the same objects at each call; their bios have no end_io."""
         if self._requests is None:
             self._requests = [_request(row, self.queue, []) for row in self.rows]
         return self._requests
@@ -107,10 +107,10 @@ class PluggedRuns:
         self._ends: list[EndIo] = []
         self._queues: list[Any] = []
         self._seen: list[Request] | None = None  # the rows as objects, where somebody watches
-        self._flushed: list[Request] | None = None  # of the last step
+        self._flushed: list[Request] | None = None  # those that the last step flushed
         self.seen_bios: list[tuple[Bio, int]] = []
-        """Where somebody watches: the bios of the last step and what became of each, as a place in
-        `models.block.merge.FATES`, and `FLUSHED`.
+        """Where somebody watches: the bios of the last step, each with its fate: an index into
+        `models.block.merge.FATES`, plus `FLUSHED` if its request flushed the plug first.
         """
 
     def load(self, requests: Sequence[Request]) -> None:
@@ -142,7 +142,8 @@ class PluggedRuns:
         """Submit *bios* (rows of first block and pages; *segment_pages* are a segment) to *queue*, in
         order, until *allowance* requests were made.
 
-        Returns how many requests it made, how many bios are done, and what full flushes issued meanwhile.
+        Returns how many requests it made, how many bios are done, and the batches that flushes of a full
+        plug issued meanwhile.
         """
         if not watched:
             self._seen = None
@@ -252,8 +253,9 @@ class PluggedRuns:
         parts: NDArray[np.int64],
         seen: list[Request] | None,
     ) -> list[Batch]:
-        """*rows*, flush by flush to *flush_ends*, in the order in which the era issues them; *seen* are the
-        same as objects.
+        """The batches of *rows*, in the order in which the era issues them.
+
+        *flush_ends*: the place in *rows* where each flush ends; *seen*: the same requests as objects.
         """
         order = self._order(rows, flush_ends)
         if len(self._queues) > 1:
@@ -312,7 +314,7 @@ def _tell_all(ends: list[tuple[EndIo, int]], _: object) -> None:
 
 
 def _end_bios(request: Request, _: int) -> None:
-    """A request that was plugged as an object, and is done."""
+    """*request*, which was plugged as an object, is done: call the end_io of its bios."""
     for bio in request.bios:
         if bio.end_io is not None:
             bio.end_io(bio.context)

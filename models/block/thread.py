@@ -66,7 +66,7 @@ class BlockThread(Thread):
         self._on_request = (signals.block_rq_issue.observers, signals.block_rq_complete.observers)
         self._own_plug = Plug(rules)
         self._runs = PluggedRuns(rules)
-        self._in_rows = False  # whether it is these that hold what is plugged
+        self._in_rows = False  # whether `_runs` holds the plugged requests
         self._plug: Plug | None = None  # the plug while it is open
 
     def start_plug(self) -> bool:

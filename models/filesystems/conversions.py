@@ -23,8 +23,9 @@ from sim.engine import PARK, Environment, Steps, Task
 
 
 class Submission:
-    """Pages of one file that went to the device together, in so many ranges of blocks of each group, and in
-    such folios.
+    """Pages of one file that went to the device together.
+
+    *ranges*: how many ranges of blocks they are, by group; *folio_pages*: the pages of each of their folios.
     """
 
     __slots__ = ("_conversions", "_folio_pages", "_landed", "_pages", "_ranges", "_workers")
@@ -69,9 +70,9 @@ def conversion_threads(site: Site) -> list[Thread]:
 class Workers:
     """The workqueue of one filesystem, run by *threads*.
 
-    Where they do not take turns, flusher and worker contend for a file's inode lock, too: each is charged
-    half of the other's hold, every time.  *converted* is told of the inode and of how many ranges became
-    written extents.
+    Flusher and worker contend for a file's inode lock also where they do not take turns: each is then charged
+    half of the other's hold, every time.  *converted* is called with the inode and the number of ranges that
+    became written extents.
     """
 
     def __init__(
@@ -146,8 +147,9 @@ class Workers:
     def _take_turns(
         self, thread: Thread, conversions: Conversions, turns: Turns, group: int, ranges: int
     ) -> Steps:
-        """Convert *ranges* in one group where others want the locks, too: work, and then wait for what that
-        took longer.
+        """Convert *ranges* in one group where others want the locks, too.
+
+        The thread first does all of the work; then it sleeps for as long as the locks delay it.
         """
         env, row, group_ns, range_ns = (
             self._env, conversions.row, self._costs.group_ns, self._costs.range_ns(conversions),

@@ -25,12 +25,13 @@ class OneRun:
 OPEN: Final = OneRun(True)
 """A process has the file open."""
 CLOSED: Final = OneRun(False)
-"""None has; there are no more than these two."""
+"""No process has the file open.  `OPEN` and `CLOSED` are the only two objects of `OneRun`."""
 
 
 class PagedFile(FilePages):
-    """A file whose pages are kept one by one: where the next writeback call starts, what is to be
-    converted.
+    """A file whose pages are kept one by one.
+
+    It also knows where the next writeback call starts, and what is to be converted.
     """
 
     __slots__ = ("conversions", "open", "writeback_index")

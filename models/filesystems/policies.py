@@ -78,17 +78,17 @@ class Runs(Protocol):
     """What a placement uses to write a file of one run."""
 
     def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
-        """The *pages* of a file of one run lie from *block* on, and go under writeback with these bios."""
+        """Put the *pages* of a file of one run at *block* and under writeback; returns their bios."""
 
     def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
-        """So many blocks do not lie together: the file is written as a paged one."""
+        """The blocks that the file needs do not lie together: write it as a paged file."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Placement(Protocol):
-    """Where the pages of files lie, and which locks giving them their blocks takes.
+    """Where the pages of files lie, and which locks the allocation of their blocks takes.
 
-    ``blocks``: how many there are; ``one_run_pages``: how long a file may become and still be one run.
+    ``blocks``: how many blocks there are; ``one_run_pages``: the most pages of a file that is still one run.
     """
 
     blocks: int
@@ -127,10 +127,10 @@ class Placement(Protocol):
         """A walk over *inode* begins; *at* is its state, and may be changed."""
 
     def step(self, inode: Any, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]) -> int:
-        """Go on with it until *horizon_ns* from now; why it stopped (`models.filesystems.page_walk`)."""
+        """Walk on until *horizon_ns* from now; returns why it stopped (`models.filesystems.page_walk`)."""
 
     def lock(self, thread: Thread, inode: Any) -> None:
-        """Take the locks of an allocation, which the step found to be free: none, if there are none."""
+        """Take the locks of an allocation, if it has any; the step found them free."""
         return
 
     def unlock(self, inode: Any) -> None:

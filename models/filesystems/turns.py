@@ -1,15 +1,17 @@
-"""Who takes turns at the locks of allocation groups and of files: workers that convert, and flushers.
+"""Workers that convert and flushers take turns at the locks of allocation groups and of files.
 
-A worker converts range after range of a file, each in a transaction that has the inode's lock, and after a
-while also the group's, where that is needed for a range (XFS with reverse mapping: the AGF buffer).  The
-transactions are rows of a table, worked off up to the instant at which somebody looks, by compiled code, as
-the flusher's walk that contends with them is compiled, too.
+A worker converts one range of a file after another, each in a transaction.  The transaction holds the inode's
+lock; after a while it also holds the group's lock, if a range needs that (XFS with reverse mapping: the AGF
+buffer).  A table has a row for the transactions of each worker.  Compiled code works them off, up to the
+instant at which somebody looks: the flusher's walk, which contends with them, is compiled, too.
 
-A group's lock is handed on to whoever asked first, who is woken as its owner (struct semaphore).  A walk
-runs ahead of the clock; so what is held is kept as stretches of time, and who comes from behind finds the
-lock free between them.  The inode's lock is a struct rw_semaphore: a worker that finds it taken sleeps, and a
-flusher that comes back before the worker is awake has it again; a flusher that finds it taken (it only reads
-at first, and who reads does not spin) is given it.  Pure.
+A group's lock is handed on to the task that asked first; this task is woken as its owner (struct semaphore).
+A walk runs ahead of the clock.  Therefore the holds of a lock are kept as stretches of time, and a task that
+asks for the lock at an earlier time finds it free between them.
+
+The inode's lock is a struct rw_semaphore.  A worker that finds it taken sleeps; a flusher that comes back
+before the worker is awake has the lock again.  A flusher that finds it taken is given it: the flusher only
+reads at first, and a reader does not spin.  Pure.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
 
-# Of a worker: the group of its ranges; when its next transaction begins; how many are left; for how long one
-# has the inode's lock alone, and then both; when the latest one ends.
+# The columns of a worker's row: the group of its ranges; when its next transaction begins; how many
+# transactions are left; how long each holds the inode's lock alone; how long it then holds both locks; when
+# the latest one ends.
 GROUP, BEGINS, LEFT, ALONE, BOTH, ENDS = range(6)
 NO_ROW: Final = -1
 _FROM, _UNTIL = range(2)
@@ -32,8 +35,10 @@ _FAR: Final = 1 << 62
 
 
 class Locks(NamedTuple):
-    """``workers``: see above; of each group, ``counts`` of ``holds`` are stretches in which its lock is held,
-    in order; ``wake_ns``: what a wake-up takes.
+    """The table of workers, and the stretches of time in which each group's lock is held.
+
+    ``workers``: rows with the columns above; ``holds``: the stretches of each group, in order; ``counts``:
+    how many of these each group has; ``wake_ns``: the time that a wake-up takes.
     """
 
     workers: NDArray[np.int64]
@@ -53,14 +58,14 @@ def _last_before(locks: Locks, group: int, at_ns: int) -> int:
 
 @compiled
 def is_free(locks: Locks, group: int, at_ns: int) -> bool:
-    """Whether nobody has the group's lock then, of all who have asked by now."""
+    """Whether the group's lock is free at *at_ns*, given the tasks that have asked for it by now."""
     i = _last_before(locks, group, at_ns)
     return bool(i < 0 or locks.holds[group, i, _UNTIL] <= at_ns)
 
 
 @compiled
 def hold(locks: Locks, group: int, asks_ns: int, length_ns: int) -> int:
-    """Somebody asks for the group's lock then and has it for so long; until when."""
+    """A task asks for the group's lock at *asks_ns*, to hold it for *length_ns*; returns when that ends."""
     counts, holds, wake_ns = locks.counts, locks.holds, locks.wake_ns
     at = _last_before(locks, group, asks_ns)
     from_ns = begins_ns = asks_ns
@@ -91,7 +96,7 @@ def hold(locks: Locks, group: int, asks_ns: int, length_ns: int) -> int:
 
 @compiled
 def _forget(locks: Locks, group: int) -> None:
-    """The older half."""
+    """Forget the older half of the group's stretches."""
     half = len(locks.holds[group]) // 2
     for i in range(half, locks.counts[group]):
         locks.holds[group, i - half, _FROM] = locks.holds[group, i, _FROM]
@@ -101,7 +106,7 @@ def _forget(locks: Locks, group: int) -> None:
 
 @compiled
 def advance(locks: Locks, group: int, until_ns: int) -> None:
-    """Work off what asks for the group's lock until then, in the order of asking."""
+    """Work off the transactions that ask for the group's lock by *until_ns*, in the order of asking."""
     workers = locks.workers
     while True:
         first, asks_ns = NO_ROW, until_ns + 1
@@ -123,7 +128,7 @@ def advance(locks: Locks, group: int, until_ns: int) -> None:
 
 @compiled
 def take_file(locks: Locks, own: int, at_ns: int) -> int:
-    """A flusher wants the lock of the inode that worker *own* converts: from when on it has it."""
+    """A flusher asks for the lock of the inode that worker *own* converts; returns when it gets it."""
     if own == NO_ROW:
         return at_ns
     worker = locks.workers[own]
@@ -143,7 +148,7 @@ def leave_file(locks: Locks, own: int, at_ns: int) -> None:
 
 
 class Turns:
-    """Those of one filesystem with so many *groups* and *workers*, each of whom is a row."""
+    """The locks and workers of one filesystem: *groups* groups, and *workers* workers, a row for each."""
 
     def __init__(self, groups: int, workers: int, wake_ns: int) -> None:
         self.locks = Locks(
@@ -152,7 +157,7 @@ class Turns:
         )  # fmt: skip
 
     def begin(self, row: int, group: int, at_ns: int, ranges: int, alone_ns: int, both_ns: int) -> None:
-        """That worker begins then with so many *ranges* in *group* of a file."""
+        """The worker of *row* begins at *at_ns* to convert *ranges* ranges of a file in *group*."""
         advance(self.locks, group, at_ns)
         self.locks.workers[row] = group, at_ns, ranges, alone_ns, both_ns, at_ns
 
@@ -169,12 +174,12 @@ class Turns:
         return not is_free(self.locks, group, now_ns)
 
     def hold(self, group: int, now_ns: int, length_ns: int) -> int:
-        """Ask for the group's lock, to have it for so long; until when."""
+        """Ask for the group's lock, to hold it for *length_ns*; returns when the hold ends."""
         advance(self.locks, group, now_ns)
         return int(hold(self.locks, group, now_ns, length_ns))
 
     def keep_file(self, row: int, now_ns: int, length_ns: int) -> int:
-        """Ask for the lock of the inode that this worker converts, to have it for so long; from when on."""
+        """Ask for the lock of worker *row*'s inode, to hold it for *length_ns*; returns when it gets it."""
         taken_ns = int(take_file(self.locks, row, now_ns))
         leave_file(self.locks, row, taken_ns + length_ns)
         return taken_ns

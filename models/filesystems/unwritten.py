@@ -12,10 +12,11 @@ Landed = Callable[[int], None]
 
 
 class Conversions:
-    """What waits of one file, and whether a worker is to convert it.
+    """The ranges of one file that wait for conversion, and whether a worker is to convert them.
 
-    ``extents``: how many were given blocks so far; ``ranges``: how many wait, by group; ``row``: of the
-    worker that converts it at present; ``kept_ns``: until when a flusher has had the inode's lock.
+    ``extents``: how many extents were given blocks so far; ``ranges``: how many ranges wait, by group;
+    ``row``: the row of the worker that converts the file at present; ``kept_ns``: until when a flusher has
+    had the inode's lock.
     """
 
     __slots__ = ("busy", "extents", "folios", "inode", "kept_ns", "landed", "ranges", "row")

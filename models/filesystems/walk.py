@@ -29,7 +29,7 @@ _BIOS: Final = 1_024
 
 
 class PageWalk:
-    """That of one mounted filesystem; *workers* convert what was unwritten, where there are any."""
+    """The page walk of one mounted filesystem; *workers*, if there are any, convert unwritten extents."""
 
     def __init__(
         self,
@@ -84,9 +84,9 @@ class PageWalk:
         self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk,
         bios: NDArray[np.int64], locked: bool,
     ) -> Steps:  # fmt: skip
-        """What a step of the walk has written goes under writeback; once its time is over, it is submitted.
+        """Put the pages that a step has written under writeback; submit them once the step's time is over.
 
-        Its locks are held meanwhile if somebody else's event comes before its end.
+        The step's locks are held meanwhile if another task's event comes before its end.
         """
         pages, elapsed_ns, flight = at.pages, at.elapsed_ns, self._sb.flight
         ranges = self._placement.ranges(file, at)

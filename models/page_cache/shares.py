@@ -49,7 +49,8 @@ class FlexShares:
 class Proportions:
     """Floating proportions (lib/proportions.c): the shares of tasks or contexts in what was counted lately.
 
-    What is older counts half as much with every half period, which is one to two times the dirty limit.
+    With every half period, older events count half as much.  A half period is one to two times the dirty
+    limit.
     """
 
     def __init__(self, limit_pages: int) -> None:
@@ -75,7 +76,7 @@ class Proportions:
 
 
 class Member:
-    """What a task or a context has of the recent events, as of which period."""
+    """The recent events of a task or a context, and the period for which they were last aged."""
 
     __slots__ = ("period", "recent")
 

@@ -1,15 +1,18 @@
-"""Processors: who runs, who waits for one, and whom interrupts take time from.
+"""Processors: which tasks run, which tasks wait, and which tasks interrupts take time from.
 
-A task that was `adopt`-ed runs only on a processor.  It gives it up where it sleeps (yields PARK), and wants
-one again when it is woken; who spins (yields SPIN) keeps it.  The kernel's own code is not
-preempted (preempt=none): it gives way where it asks whether it should, by `cond_resched`.  What runs in user
-mode can be preempted anywhere: `work`.
+A task that was `adopt`-ed runs only on a processor.  A task that sleeps (yields PARK) gives its processor up,
+and wants one again when it is woken; a task that spins (yields SPIN) keeps it.  The kernel's own code is not
+preempted (preempt=none): it gives way only where it calls `cond_resched`.  Code in user mode can be preempted
+anywhere: `work`.
 
-Each processor has a queue of its own.  Who wakes gets the processor that it had last, if that is idle, or any
-idle one; else it waits for the one that it had.  A processor that has nothing to do takes over who waits for
-another, and all look now and then whether somebody has more to do.  Free processors cost no event.  A process
-that sleeps keeps its seat, and with it the interrupts, until somebody else needs a processor; threads of the
-kernel have none.  Left out: groups, affinity, the topology of caches, and where who woke somebody runs.
+Each processor has a queue of its own.  A task that wakes gets the processor that it had last, if that is
+idle, or any idle one; else it waits for the one that it had.  A processor that has nothing to do takes a task
+that waits for another one.  Now and then all processors look whether one of them has more to do.  As long as
+processors are free, they cost no event.
+
+A process that sleeps keeps its seat, and with it the interrupts, until another task needs a processor.
+Threads of the kernel have no seat.  Left out: groups, affinity, the topology of caches, and the processor of
+the task that wakes another.
 """
 
 from __future__ import annotations
@@ -43,8 +46,8 @@ class Processors(Scheduler):
         self._waiting = 0  # how many are in these
         self._seats: list[Task | None] = [None] * count
         self._free = list(range(count - 1, -1, -1))  # seats of nobody
-        self._seatless = 0  # how many of these are taken by who has no seat
-        self._absent: dict[Task, None] = {}  # who sleeps and keeps its seat
+        self._seatless = 0  # how many of these are taken by tasks without a seat
+        self._absent: dict[Task, None] = {}  # tasks that sleep and keep their seats
         self._interruptible: dict[Task, None] = {}  # whose `work` is not over
         self._looks_ns = FAR_NS
         self._balances = False
@@ -138,8 +141,10 @@ class Processors(Scheduler):
         return PARK if task.awaits else None
 
     def interrupt(self, cost_ns: int, cpu: int = ANY_CPU) -> None:
-        """An interrupt of *cost_ns* hits the processor *cpu*, or any: who runs there, or of any has its seat,
-        is charged, and owes the time.
+        """An interrupt of *cost_ns* hits the processor *cpu*, or any.
+
+        The task that runs on *cpu* is charged, and owes the time; for any processor, it is the task that has
+        the seat.
         """
         task = self._runs[cpu] if cpu >= 0 else self._seats[int(self._dice() * self._count)]
         if task is not None:
@@ -243,8 +248,9 @@ class Processors(Scheduler):
         task.seat = -1
 
     def _queue(self, task: Task) -> None:
-        """*task* waits for the processor that it had, or the one with the fewest, and perhaps takes it from
-        who has it.
+        """*task* waits for the processor that it had or, if it had none, for the one with the shortest queue.
+
+        It may take the processor from the task that runs there.
         """
         if task.cpu < 0:
             task.cpu = _shortest(self._queues)
@@ -267,8 +273,9 @@ class Processors(Scheduler):
         self._hand_on(task.cpu)
 
     def _hand_on(self, cpu: int) -> None:
-        """An idle processor goes to the first that waits for it or, if nobody does, for the one with the
-        most.
+        """An idle processor goes to the first task in its queue.
+
+        If its queue is empty, the longest queue gives it one of the tasks that wait there.
         """
         if not len(self._queues[cpu]):
             self._move(_longest(self._queues), cpu)
@@ -305,7 +312,7 @@ class Processors(Scheduler):
         self._look_later()
 
     def _move(self, longest: int, shortest: int) -> None:
-        """One that waits for a processor waits for another."""
+        """A task that waits for processor *longest* now waits for *shortest*."""
         for cpu in (longest, shortest):
             running = self._runs[cpu]
             if running is not None:
@@ -313,8 +320,9 @@ class Processors(Scheduler):
         self._queues[longest].give(self._queues[shortest])
 
     def _look_later(self) -> None:
-        """Have `_look` called when the first slice is over of those that can be preempted, and that somebody
-        waits for.
+        """Have `_look` called when the first slice ends of a task that can be preempted.
+
+        Only tasks count for whose processor other tasks wait.
         """
         rules, now = self._rules, self._env.now
         over = [
@@ -327,7 +335,7 @@ class Processors(Scheduler):
             self._env.call_at(self._looks_ns, self._rank, self._look)
 
     def _look(self) -> None:
-        """The tick: whose slice is over gives way."""
+        """The tick: a task that can be preempted gives way if its slice is over and others wait."""
         rules, now = self._rules, self._env.now
         self._looks_ns = FAR_NS
         for task in list(self._interruptible):

@@ -1,8 +1,8 @@
 """The tasks that wait for one processor, and in which order they get it.
 
 Stands for a run queue of the fair class: CFS (kernel/sched/fair.c from 2.6.23) and EEVDF (6.6).  Each task
-has a virtual time, which runs slower the heavier it weighs; the first is who has the earliest virtual
-deadline, a slice from its virtual time.
+has a virtual time, which runs slower the heavier the task weighs.  The first in the queue is the task with
+the earliest virtual deadline; a task's deadline is its virtual time plus a slice.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ def virtual(ran_ns: int, weight: int) -> int:
 class SchedulerRules:
     """How long a task keeps its processor while others wait.
 
-    ``slice_ns``; that a slice is over is noticed at multiples of ``tick_ns`` (0: at once).  All
-    ``balance_ns`` the processors look who has more to do.
+    A slice is ``slice_ns`` long; its end is noticed at multiples of ``tick_ns`` (0: at once).
+    Every ``balance_ns`` the processors look which of them has more to do.
 
-    CFS: who wakes comes up to ``ahead_ns`` before the others (half of sched_latency), and takes at once the
-    processor of one that is more than ``granularity_ns`` behind it.  With ``keeps_lag``, EEVDF: who wakes
-    comes as far before the average of all as it was when it fell asleep, by ``most_lag_ns`` at most, and
-    takes the processor of one that is not eligible: that has had more than the average.
+    CFS: a task that wakes gets a virtual time up to ``ahead_ns`` (half of sched_latency) earlier than that of
+    the others.  It takes the processor of a running task at once if that task's virtual time is more than
+    ``granularity_ns`` later than its own.
+
+    With ``keeps_lag``, EEVDF: a task that wakes gets a virtual time as far below the average of all as it was
+    when it fell asleep, but by ``most_lag_ns`` at most.  It takes the processor of a task that is not
+    eligible: of one that has had more than the average.
     """
 
     slice_ns: int
@@ -40,7 +43,7 @@ class SchedulerRules:
     balance_ns: int = FAR_NS
 
     def over_ns(self, since_ns: int) -> int:
-        """When the slice of who runs since then is noticed to be over."""
+        """When it is noticed that the slice of a task that runs since *since_ns* is over."""
         end_ns = since_ns + self.slice_ns
         return -(-end_ns // self.tick_ns) * self.tick_ns if self.tick_ns else end_ns
 
@@ -51,8 +54,9 @@ class SchedulerRules:
 
 
 class RunQueue:
-    """Those who wait for one processor; ``floor_ns`` is where their virtual times are about, and only
-    grows.
+    """The tasks that wait for one processor.
+
+    Their virtual times are at about ``floor_ns``, which only grows.
     """
 
     __slots__ = ("_number", "_rules", "_waiting", "floor_ns")
@@ -72,7 +76,7 @@ class RunQueue:
         rules, floor_ns = self._rules, self.floor_ns
         if rules.keeps_lag:
             others = len(self._waiting) + 1
-            # It pulls the average back: from where that is then, its lag is what it was.
+            # *task* pulls the average back; measured from the new average, its lag is what it was.
             running_ns = virtual_now(running, now_ns)
             average_ns = self._average_ns(running_ns, running.weight) - task.lag_ns // others
             task.virtual_ns = average_ns - task.lag_ns
@@ -93,8 +97,9 @@ class RunQueue:
         self._push(task, now_ns, FAR_NS)
 
     def lag_of(self, task: Task, now_ns: int) -> int:
-        """How far *task*, which runs and falls asleep, is behind the average; who is before it waits until it
-        is not (DELAY_DEQUEUE).
+        """How far *task*, which runs and falls asleep, is behind the average.
+
+        A task that is ahead of the average waits until it no longer is (DELAY_DEQUEUE): its lag is 0.
         """
         own_ns = virtual_now(task, now_ns)
         return min(max(self._average_ns(own_ns, task.weight) - own_ns, 0), self._rules.most_lag_ns)
@@ -105,7 +110,7 @@ class RunQueue:
         return task
 
     def give(self, other: RunQueue) -> None:
-        """The first that waits here waits there, as far from the others as it was; both have gone on."""
+        """Move the first task to *other*, as far from the others as it was; both are up to date (`go_on`)."""
         deadline_ns, _, _, task = heappop(self._waiting)
         moved_ns = other.floor_ns - self.floor_ns
         task.virtual_ns += moved_ns
@@ -113,15 +118,16 @@ class RunQueue:
         heappush(other._waiting, (deadline_ns + moved_ns, other._number, FAR_NS, task))
 
     def takes_over(self, task: Task) -> bool:
-        """check_preempt_wakeup: whether the first takes the processor of *task*, which was far enough ahead
-        when it woke.
+        """check_preempt_wakeup: whether the first that waits takes the processor of *task*.
+
+        It does if *task* was far enough ahead in virtual time when the first woke.
         """
         _, _, beyond_ns, first = self._waiting[0]
         ran_ns = first.since_ns - task.since_ns
         return ran_ns >= 0 and task.virtual_ns + virtual(ran_ns, task.weight) > beyond_ns
 
     def _average_ns(self, running_ns: int, weight: int) -> int:
-        """avg_vruntime: the mean of the virtual times of who runs and those who wait, by weight."""
+        """avg_vruntime: the mean virtual time of the running and the waiting tasks, by weight."""
         if not self._waiting:
             return running_ns
         whole, weights = running_ns * weight, weight
@@ -131,7 +137,7 @@ class RunQueue:
         return whole // weights
 
     def _push(self, task: Task, now_ns: int, beyond_ns: int) -> None:
-        """*task* waits, and takes the processor of who is beyond that virtual time."""
+        """*task* waits, and takes the processor of a task whose virtual time is past *beyond_ns*."""
         task.since_ns, task.waits_for = now_ns, READY
         deadline_ns = task.virtual_ns + virtual(self._rules.slice_ns, task.weight)
         self._number += 1

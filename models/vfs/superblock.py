@@ -29,7 +29,7 @@ class Flight:
         wb.account_writeback(pages)
 
     def end(self, wb: Wb, pages: int) -> None:
-        """They are clean."""
+        """*pages* of inodes of *wb* are clean now."""
         wb.account_clean(pages)
         self.pages -= pages
         if not self.pages and self._closed:

@@ -28,13 +28,13 @@ BURST: Final = 256
 LOOK_NS: Final = 100 * MS
 """How often fio looks whether a job that waits may begin."""
 CHILDREN: Final = "children"
-"""What a parent waits for that has started all."""
+"""A parent that has started all its jobs waits for this."""
 Order = Callable[[int], NDArray[np.int64]]
-"""The next so many blocks, or pages, of a file to be written."""
+"""Takes a number, and returns that many blocks (or pages) of a file: the next to be written."""
 
 
 def sequential() -> Order:
-    """From the first on."""
+    """The order from the first block (or page) on."""
     written = 0
 
     def take(count: int) -> NDArray[np.int64]:
@@ -46,7 +46,7 @@ def sequential() -> Order:
 
 
 def in_pages(order: Order, call_pages: int) -> Order:
-    """The pages of blocks of so many."""
+    """The order of the pages, if *order* is that of blocks of *call_pages* pages each."""
     if call_pages == 1:
         return order
     rest = np.empty(0, np.int64)
@@ -64,11 +64,16 @@ def in_pages(order: Order, call_pages: int) -> Order:
 class Job(NamedTuple):
     """One process: the path of its directory, the order of each of its files, and how long they get.
 
-    A call writes *call_pages*, or a page takes *calls_a_page*; a file gets *length* pages, or parts that one
-    call writes.  The program itself takes *app_ns* of user time around each call.  After *think_calls* the
-    process pauses for *think_ns*; no call begins sooner than *period_ns* after the one before it should have;
-    what is shorter than *spin_ns* it spins through, else it sleeps.  It begins *delay_ns* after the first
-    could, *after_others* that have begun are over, and *fsyncs* its files before it closes them.
+    A call writes *call_pages* pages, or else a page takes *calls_a_page* calls.  A file gets *length* pages,
+    or *length* parts of pages that one call writes.  The program itself takes *app_ns* of user time around
+    each call.
+
+    After every *think_calls* calls the process pauses for *think_ns*.  No call begins sooner than *period_ns*
+    after the time at which the call before it should have begun.  The process spins through a pause that is
+    shorter than *spin_ns*, and sleeps through any other.
+
+    The process begins *delay_ns* after the first process could begin.  With *after_others*, it begins when
+    the others that have begun are over.  With *fsyncs*, it fsyncs its files before it closes them.
     """
 
     directory: str
@@ -155,7 +160,7 @@ class FileWriters:
         self.on_end()
 
     def _start_jobs(self, since_ns: int) -> Steps:
-        """run_threads of fio: start who may begin, and look again later."""
+        """run_threads of fio: start the jobs that may begin, and look again later."""
         waiting = list(range(len(self._jobs)))
         while waiting:
             for number in list(waiting):
@@ -219,7 +224,7 @@ class FileWriters:
                 yield from self._pause(job, thread, done // job.call_pages, began_ns, done < total)
 
     def _pause(self, job: Job, thread: Thread, calls: int, began_ns: int, goes_on: bool) -> Steps:
-        """What a process sleeps for after so many calls."""
+        """The pauses that a process makes when it has made *calls* calls."""
         if job.think_ns and not calls % job.think_calls:
             yield from self._rest(job, thread, job.think_ns)
         ahead_ns = began_ns + calls * job.period_ns - self._env.now

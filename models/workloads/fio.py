@@ -3,9 +3,11 @@ fallocate=none).
 
 Jobs are processes; each has a directory and files of its own, takes its files in turn
 (file_service_type=roundrobin), and with ``randwrite`` writes each block once in the order of fio's random
-map.  A job begins ``startdelay`` after fio's first could, or with ``stonewall`` once those before it that
-have begun are over; ``thinktime`` is slept through, and with a ``rate`` each block waits for its time.  Left
-out: reads, direct I/O, fsync between writes, verify, a run that is bound by time.
+map.  A job begins ``startdelay`` after fio's first job could begin.  With ``stonewall``, it begins once the
+jobs before it that have begun are over.  A process sleeps through its ``thinktime``; with a ``rate``, each
+block waits for its time.
+
+Left out: reads, direct I/O, fsync between writes, verify, a run that is bound by time.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ ValueT = TypeVar("ValueT")
 
 
 class FioSpec(WorkloadSpec):
-    """fio's options of the same names, with its defaults, for ``numjobs`` jobs: each is that of all jobs, or
-    one for each, as is the place of a job in ``directories``.
+    """fio's options of the same names, with fio's defaults, for ``numjobs`` jobs.
 
-    ``app_time``: user time of fio itself per write; ``fork_time``: of each job; ``start_time`` and
-    ``idle_time``: how long fio works and sleeps before its first job; ``spin_time``: pauses that are shorter
-    are spun through (usec_sleep).
+    An option has one value for all jobs, or one value for each job.  In the same way, ``directories`` has one
+    directory for all jobs, or one for each.
+
+    ``app_time``: user time of fio itself per write; ``fork_time``: time that the fork of each job takes;
+    ``start_time`` and ``idle_time``: how long fio works and sleeps before its first job; ``spin_time``: fio
+    spins through pauses that are shorter than this (usec_sleep).
     """
 
     programs: ClassVar = ("fio",)
@@ -122,8 +126,9 @@ _OF_A_JOB = (
 
 
 def parse_command(line: str) -> dict[str, Any]:
-    """The fields of a `FioSpec` that a fio command line gives: each ``--name`` is a job, or each section of
-    its job files.
+    """The fields of a `FioSpec` that a fio command line gives.
+
+    Each ``--name`` is a job; if the line names job files, each of their sections is one.
 
     Raises:
         CommandError: see `models.workloads.fio_options.jobs_of`.

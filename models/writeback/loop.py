@@ -1,8 +1,8 @@
 """The loop that all flushers share: slices, chunks, and where a plug opens.
 
 Stands for fs/fs-writeback.c: wb_writeback, writeback_sb_inodes, __writeback_inodes_wb,
-__writeback_single_inode, inode_sleep_on_writeback, writeback_chunk_size.  Left out: cgroups; the flag that
-asks a flusher of 4.15 and later to start on all (WB_start_all), which is a queued work here.
+__writeback_single_inode, inode_sleep_on_writeback, writeback_chunk_size.  Left out: cgroups;
+WB_start_all, the flag that asks a flusher of 4.15 and later to start on all (here a queued work item does).
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 
 
 class Slice:
-    """``cleaned`` inodes of an ended slice, and what it ``wrote``: pages off the budget and, without a quota,
-    these inodes.
+    """The result of an ended slice.
+
+    ``cleaned`` counts the inodes that it left clean; ``wrote`` counts pages off the budget and, without a
+    quota, these inodes.
     """
 
     __slots__ = ("cleaned", "wrote")
@@ -34,7 +36,7 @@ class Slice:
 
 
 class Writeback:
-    """Runs work items, whoever's thread it is and whichever context."""
+    """Runs work items, on any thread and for any context."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class Writeback:
             work.done.complete()
 
     def _goes_on(self, wb: Wb, work: Work) -> bool:
-        """Whether *work* begins another pass: background and periodic work leaves for other work."""
+        """Whether *work* begins another pass; background and periodic work ends early for other work."""
         if work.reason == "background":
             return self.over_background(wb) and not (self._rules.leaves and wb.work_list)
         return work.reason != "periodic" or not (self._rules.leaves and wb.work_list)
@@ -114,7 +116,7 @@ class Writeback:
     def _slice(self, thread: Thread, wb: Wb, work: Work, pages_left: int, end: Slice) -> Steps:
         """writeback_sb_inodes: visit inodes until b_io is empty, the time or the pages are used up.
 
-        One hold of the list lock takes an inode back and picks the next one.
+        The list lock is taken once to put an inode back and to pick the next one.
         """
         env, rules, costs = self._env, self._rules, self._costs
         task, spent, lock, io = thread.task, thread.spent, wb.lock, wb.b_io
@@ -161,7 +163,7 @@ class Writeback:
             yield from thread.finish_plug()
 
     def _requeue(self, wb: Wb, inode: Inode, wbc: WritebackControl, written: int, end: Slice) -> None:
-        """requeue_inode, and what the visit counts for; without a quota the kernel counts the inode, too."""
+        """requeue_inode, and the accounting; without a quota the kernel counts a cleaned inode, too."""
         end.wrote += written
         if self._traced.observers:
             self._traced.emit(inode=inode, wrote=written)
@@ -193,7 +195,7 @@ class Writeback:
 
 
 def _written_by_another(wb: Wb, work: Work) -> InodeSync | None:
-    """A thread that writes back an inode of *wb* which the *work* of a sync(2) is to write, too.
+    """The I_SYNC of a thread that writes back an inode of *wb* which sync(2)'s *work* must write, too.
 
     The kernel meets such an inode on b_io; here it is on no list meanwhile.
     """

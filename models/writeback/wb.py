@@ -149,8 +149,9 @@ def _by_superblock(inodes: list[Inode]) -> list[Inode]:
 
 
 Places = Callable[[int, int, int], int]
-"""Of a new inode's allocation group, its number and the processor that makes it: the number of its context,
-modulo how many there are.
+"""Takes a new inode's allocation group, its number and the processor that makes it.
+
+Returns the number of its context, to be taken modulo the number of contexts.
 """
 
 
@@ -162,9 +163,10 @@ def first_context(group: int, number: int, cpu: int) -> int:
 class BackingDevice:
     """backing_dev_info: a queue and its writeback contexts.
 
-    What belongs to it is made with *site*.  ``groups``: the most allocation groups of a filesystem on it;
-    ``places``: which context a new inode gets.  ``ranks`` are those of all that happens on this device alone:
-    its completions, contexts, filesystems, programs; ``elsewhere`` those of all other devices.
+    All that belongs to it is made with *site*.  ``groups``: the largest number of allocation groups of a
+    filesystem on it; ``places``: chooses the context of a new inode.  ``ranks``: the ranks of all that
+    happens on this device alone (its completions, contexts, filesystems, programs); ``elsewhere``: the ranks
+    of all other devices.
     """
 
     def __init__(self, name: str, queue: Queue, site: Site, ranks: set[int]) -> None:

@@ -81,8 +81,10 @@ class Ext4Names:
         return inode
 
     def _orlov_flex(self) -> Flex:
-        """find_group_orlov for a directory of the root: the flex group with the fewest, of those with room
-        above the average; equals are told apart by where a hash of the name begins.
+        """find_group_orlov for a directory of the root: the flex group with the fewest directories.
+
+        Only groups with at least average room count, if there are any.  The search begins where a hash of the
+        name says; among equals, the first wins.
         """
         flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
         blocks = [self._mballoc.free_blocks(flex.number) for flex in flexes]

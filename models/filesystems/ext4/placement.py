@@ -41,7 +41,7 @@ from sim.units import PAGE_BYTES
 
 
 class Ext4Placement(Placement):
-    """That of one mounted ext4; each of so many *processors* has a locality group."""
+    """The placement of one mounted ext4, with a locality group for each of its processors."""
 
     group_label: str
 
@@ -63,7 +63,7 @@ class Ext4Placement(Placement):
         self._files: list[Ext4File] = []
         self._goals = [0] * (1 if rules.goals == "one" else min(processors, -(-geometry.groups // 4)))
         self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(processors)]
-        self._tree_blocks = self._run_pages = 0  # of paged files' trees; in files of one run
+        self._tree_blocks = self._run_pages = 0  # blocks of paged files' trees; pages in files of one run
         self._usable = spec.room // PAGE_BYTES
 
     def group_of(self, inode: Ext4Inode) -> int:
@@ -154,8 +154,9 @@ class Ext4Placement(Placement):
         return int(ended)
 
     def allocate(self, thread: Thread, inode: Ext4Inode, at: Walk) -> Steps:
-        """ext4_map_blocks: from what is held for the file, or set something aside first; then the tree
-        grows.
+        """ext4_map_blocks: give pages some of the blocks that are held for the file.
+
+        If none are held, hold some first.  Then the file's tree grows, if it has to.
         """
         file = inode.file
         assert isinstance(file, Ext4File)
@@ -207,9 +208,7 @@ class Ext4Placement(Placement):
         )
 
     def _hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
-        """ext4_mb_group_or_file: have blocks held for the *count* pages from *page* on, or for more around
-        them.
-        """
+        """ext4_mb_group_or_file: hold blocks for *count* pages from *page* on, or for more around them."""
         closed = not file.open and page + count == file.size
         small = max(page + count, file.size) <= STREAM_REQUEST_PAGES
         start, end = page, page + count
@@ -253,7 +252,7 @@ class Ext4Placement(Placement):
         return block, min(count, free)
 
     def _find(self, group: int, length: int) -> tuple[int, int]:
-        """Take blocks; where nothing is free, nothing is kept for later any more
+        """Take blocks; if nothing is free, first give up all blocks that are kept for later
         (ext4_mb_discard_preallocations).
 
         Raises:

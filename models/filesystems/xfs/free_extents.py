@@ -33,8 +33,10 @@ _FAR: Final = 1 << 62
 
 
 class Spaces(NamedTuple):
-    """Of each group: free extents by block (first block -> size) and by size (size, first block); how many
-    ``blocks`` are free.
+    """The free space of all groups.
+
+    For each group: its free extents by block (first block -> size) and by size (size, first block), and how
+    many ``blocks`` are free.
     """
 
     by_block: Tables
@@ -43,7 +45,7 @@ class Spaces(NamedTuple):
 
 
 class Space(NamedTuple):
-    """That of one group."""
+    """The free space of one group."""
 
     by_block: Table
     by_size: Table
@@ -52,7 +54,7 @@ class Space(NamedTuple):
 
 @compiled
 def space_of(spaces: Spaces, group: int) -> Space:
-    """That of the group of this number."""
+    """The free space of the group with the number *group*."""
     return Space(
         table_of(spaces.by_block, group), table_of(spaces.by_size, group), spaces.blocks[group : group + 1]
     )
@@ -153,7 +155,10 @@ def _longest(space: Space) -> int:
 def _nearer(
     table: Table, position: int, index: int, target: int, length: int, distance: int, leftward: bool
 ) -> tuple[int, int]:  # fmt: skip
-    """The next free extent from there on with room, if it is nearer than *distance*; else of size 0."""
+    """The next free extent from *position* on that has room for *length*.
+
+    If it is not nearer to *target* than *distance*, the result has size 0.
+    """
     while is_in(table, position, index):
         first, size = key_at(table, position, index), value_at(table, position, index)
         if (target - first - size if leftward else first - target) >= distance:
@@ -166,11 +171,12 @@ def _nearer(
 
 @compiled
 def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
-    """The free extent of at least *length* that the parallel search ends with.
+    """The free extent of at least *length* blocks that the parallel search ends with.
 
-    It goes outward from *target* in the tree by block and, one record for each step of that, up the tree by
-    size in doubling sizes.  A hit by block ends it, after a look at the other side for a nearer one; so
-    does the end of the sizes, with the nearest that they gave.
+    The search goes outward from *target* in the tree by block.  For each step there, it also takes
+    one record up the tree by size, in doubling sizes.  It ends when the tree by block gives an extent, after
+    a look at the other side of *target* for a nearer one.  It also ends when there are no larger sizes, with
+    the nearest extent that the tree by size gave.
     """
     table, by_size = space.by_block, space.by_size
     right, right_index = find(table, target + 1)
