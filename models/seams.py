@@ -304,6 +304,9 @@ class Filesystem(Protocol):
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
         """What a write behind the end of the file has to do first."""
 
+    def write_lock(self, thread: Thread, inode: Any, calls: int) -> Steps | None:
+        """So many calls of write(2) ask for the inode's lock; what they wait for is to be delegated to."""
+
     def close(self, inode: Any) -> None:
         """The last close(2) of a file."""
 

@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from models.seams import Thread
 from models.signals import Signals
 from sim.engine import Environment
-from sim.sync import Mutex, SpinLock
+from sim.sync import LockStat, SpinLock
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where parts get threads, locks, dice; ``urgent``: the rank of timers and of what ends at an instant."""
+    """Where parts get threads, locks, dice; ``urgent``: the rank of timers and of what ends at an instant.
+
+    ``wake_ns``: how long a task that waits is in waking up; ``count_lock`` has the machine count a class of
+    locks of that name, whose counters it asks for.
+    """
 
     env: Environment
     urgent: int
@@ -26,7 +30,8 @@ class Site:
     thread: Callable[[str], Thread]
     process: Callable[[str], Thread]
     spin_lock: Callable[[str], SpinLock]
-    mutex: Callable[[str], Mutex]
+    count_lock: Callable[[str, Callable[[], LockStat]], None]
+    wake_ns: int
     variation: Callable[[str], Callable[[], float]]
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
     uniforms: Callable[[str], Callable[[], float]]
@@ -40,8 +45,11 @@ class Site:
         def named(make: Callable[[str], Any]) -> Callable[[str], Any]:
             return lambda name: make(f"{owner}/{name}")
 
+        def count_lock(name: str, stat: Callable[[], LockStat]) -> None:
+            self.count_lock(f"{owner}/{name}", stat)
+
         return replace(
             self, thread=named(self.thread), process=named(self.process), spin_lock=named(self.spin_lock),
-            mutex=named(self.mutex), variation=named(self.variation), variations=named(self.variations),
+            count_lock=count_lock, variation=named(self.variation), variations=named(self.variations),
             uniforms=named(self.uniforms), dice=named(self.dice),
         )  # fmt: skip

@@ -8,6 +8,7 @@ the release an event.  Waiters are served first come, first served.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
@@ -47,6 +48,21 @@ class LockStat:
         self.contentions += 1
         self.wait_ns += wait_ns
         self.wait_max_ns = max(self.wait_max_ns, wait_ns)
+
+
+class LockClass:
+    """Locks that are counted together under *name*; *counters* says their sums."""
+
+    __slots__ = ("_counters", "name")
+
+    def __init__(self, name: str, counters: Callable[[], LockStat]) -> None:
+        self.name = name
+        self._counters = counters
+
+    @property
+    def stat(self) -> LockStat:
+        """Of all of them, up to now."""
+        return self._counters()
 
 
 def spins(task: Task, lock: str, spun_ns: int) -> None:

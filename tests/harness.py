@@ -15,10 +15,11 @@ from models.block.thread import BlockThread
 from models.catalogue.filesystems import P13_XFS
 from models.catalogue.kernels import KERNELS, PLUG_RULES
 from models.catalogue.machines import P13_MACHINE
-from models.filesystems.turns import NO_ROW, Turns
+from models.filesystems.lock_table import NO_ROW, Locks
+from models.filesystems.locks import LockTable
 from models.filesystems.walk_state import Walk
 from models.filesystems.xfs.free_space import FreeSpace, FreeTables
-from models.filesystems.xfs.layout import Terms, walk
+from models.filesystems.xfs.layout import Ground, Terms, walk
 from models.machine import LIGHT, Machine, Primitives, build
 from models.page_cache.accounting import PageCache
 from models.page_cache.file_pages import FilePages
@@ -33,8 +34,9 @@ from models.workloads.fs_mark import FsMarkSpec, parse_command
 from models.writeback.wb import WritebackContext
 from sim.engine import URGENT, Environment, Steps
 from sim.streams import Streams
-from sim.sync import HandOff, Mutex, SpinLock
+from sim.sync import HandOff, SpinLock
 from sim.units import KIB, MIB
+from tests.models.filesystems.lock_times import table
 
 ValueT = TypeVar("ValueT")
 
@@ -219,6 +221,7 @@ class BlockLayer:
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
         scheduler: str = "noop", pool: Any = "request_list", batches: bool = False,
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
+        wake_ns: int = 1_000,
     ) -> None:  # fmt: skip
         self.env = Environment()
         slow = SlowBatchDevice if batches else SlowDevice
@@ -236,7 +239,7 @@ class BlockLayer:
             interrupts="any",
         )
         self._rules = PLUG_RULES[era]
-        self._site = Site(
+        self.site = Site(
             urgent=URGENT,
             env=self.env,
             processors=1,
@@ -244,14 +247,15 @@ class BlockLayer:
             thread=self._thread,
             process=self._thread,
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
-            mutex=lambda name: Mutex(self.env, name, 1_000),
+            count_lock=lambda name, stat: None,
+            wake_ns=wake_ns,
             variation=lambda name: lambda: 1.0,
             variations=lambda name: np.ones,
             uniforms=Streams(1).uniforms,
             dice=Streams(1).generator,
         )
         self.queue = Queue(
-            site=self._site,
+            site=self.site,
             name="sda",
             spec=spec,
             rules=self._rules,
@@ -271,7 +275,7 @@ class BlockLayer:
     def run(self, *bodies: Callable[[Thread], Steps]) -> None:
         """Run each body as a thread of its own, to the end, when nobody has a request any more."""
         for body in bodies:
-            thread = self._site.thread("writer")
+            thread = self.site.thread("writer")
             self.env.start(thread.task, body(thread))
         self.env.run()
         assert self.env.live_tasks == 0, "a thread never finished"
@@ -298,22 +302,26 @@ def group_spaces(*free: tuple[int, int]) -> list[FreeSpace]:
     return spaces
 
 
+def lock_table(groups: int = 1, workers: int = 1, wake_ns: int = 0) -> LockTable:
+    """The locks of so many *groups*, with so many *workers*."""
+    return LockTable(BlockLayer(wake_ns=wake_ns).site, groups, workers, "AGF", "ILOCK")
+
+
 def walk_xfs(
     of: FilePages, space: FreeSpace, at: Walk, horizon_ns: int = 1 << 60, *, rows: int = 64,
-    dice: Sequence[float] = (1.0,) * 64, turns: Turns | None = None, own: int = NO_ROW, **given: Any,
+    dice: Sequence[float] = (1.0,) * 64, locks: Locks | None = None, **given: Any,
 ) -> tuple[int, list[list[int]]]:  # fmt: skip
     """One step of a walk that takes from *space* and the groups beside it: why it stopped, and its bios."""
     spaces = space.with_room(64)
     groups = len(spaces.blocks)
     terms = {
-        "map_ns": 1_000, "rmap_ns": 0, "commit_ns": 70, "page_ns": 3, "bio_pages": 4, "calls_x4": False,
-        "wraps": False, "stripe": 1, "group_blocks": 10_000, "home": 0, "at_hand": 0, "spills": False,
-        "reach": groups, "free": True, "now_ns": 0,
+        "row": 0, "map_ns": 1_000, "rmap_ns": 0, "commit_ns": 70, "page_ns": 3, "bio_pages": 4,
+        "calls_x4": False, "wraps": False, "stripe": 1, "group_blocks": 10_000, "home": 0, "reach": groups,
+        "granted": NO_ROW, "now_ns": 0,
     }  # fmt: skip
-    locks = (turns or Turns(groups, 1, 0)).locks
-    bios, taken = np.empty((rows, 2), np.int64), np.zeros(groups, np.int64)
-    by = Terms(**(terms | given))
+    ground = Ground(spaces, locks or table(groups), np.zeros(groups, np.int64))
+    bios = np.empty((rows, 2), np.int64)
     at.tell()
-    ended = walk(of.pages, spaces, locks, own, by, at.record, horizon_ns, np.array(dice), bios, taken)
+    ended = walk(of.pages, ground, Terms(**(terms | given)), at.record, horizon_ns, np.array(dice), bios)
     at.look()
     return int(ended), bios[: at.bios].tolist()

@@ -1,10 +1,10 @@
 """The conversion of unwritten extents once they were written.
 
-Stands for xfs_end_io and ext4_end_io_rsv_work: a work item for each file converts what has been written, in a
-transaction for each range under the inode's lock, and only then are the pages clean; the workqueue has as
-many workers as there are processors.  Where a filesystem says so, workers and flusher take turns at the locks
-(`models.filesystems.turns`).  Left out: that a page written for the second time needs none; that a worker
-stays on the processor of the interrupt.
+Stands for xfs_end_io and ext4_end_io_rsv_work: a work item for each file converts what has been written, and
+only then are the pages clean.  Each range is a transaction under the inode's lock and, where the filesystem
+says so, its group's (`models.filesystems.locks`).  The workqueue has as many workers as there are processors.
+Left out: that a page written for the second time needs none; that a worker stays on the processor of the
+interrupt.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.turns import NO_ROW, Turns
 from models.filesystems.unwritten import Conversions, Landed
-from models.scheduler.cpu import cond_resched, sleep
+from models.scheduler.cpu import cond_resched
 from models.seams import Thread
 from models.site import Site
 from sim.engine import PARK, Environment, Steps, Task
@@ -70,9 +69,7 @@ def conversion_threads(site: Site) -> list[Thread]:
 class Workers:
     """The workqueue of one filesystem, run by *threads*.
 
-    Flusher and worker contend for a file's inode lock also where they do not take turns: each is then charged
-    half of the other's hold, every time.  *converted* is called with the inode and the number of ranges that
-    became written extents.
+    *converted* is called with the inode and the number of ranges that became written extents.
     """
 
     def __init__(
@@ -81,23 +78,14 @@ class Workers:
         threads: Sequence[Thread],
         costs: MapCosts,
         converted: Callable[[Any, int], None],
-        turns: Turns | None,
     ) -> None:
         self._env = env
         self._costs = costs
-        self._turns = turns
         self._converted = converted
-        costs.waits_ns = self._waits_ns
         self._queue: deque[Conversions] = deque()
         self._idle: list[Task] = []
         for number, thread in enumerate(threads):
             env.start(thread.task, self._run(thread, number))
-
-    def _waits_ns(self, conversions: Conversions) -> int:
-        """How long an allocation of that file waits at present, unless it takes turns."""
-        if self._turns is not None or not conversions.busy:
-            return 0
-        return self._costs.range_ns(conversions) // 2
 
     def begin(self, conversions: Conversions) -> None:
         """queue_work: convert what waits, and then what came meanwhile."""
@@ -122,40 +110,17 @@ class Workers:
         """All that has landed by now."""
         landed, by_group = conversions.landed, conversions.ranges
         conversions.landed, conversions.ranges = [], {}
-        costs, inode, ranges = self._costs, conversions.inode, sum(by_group.values())
+        costs, inode, lock = self._costs, conversions.inode, conversions.lock
         folios, conversions.folios = conversions.folios, 0
-        ends_ns = folios * costs.end_folio_ns
-        if self._turns is not None:
-            thread.spent.complete += ends_ns
-            yield ends_ns
-            conversions.row = number
-            for group, count in by_group.items():
-                if count:
-                    yield from self._take_turns(thread, conversions, self._turns, group, count)
-            conversions.row = NO_ROW
-        else:
-            work_ns = ends_ns + ranges * costs.range_ns(conversions)
-            wait_ns = ranges * (costs.map_ns(conversions) // 2) if inode.i_sync is not None else 0
-            thread.spent.complete += work_ns
-            yield work_ns
-            if wait_ns:
-                yield from sleep(thread.task, wait_ns, "lock ILOCK")
+        ends_ns, range_ns = folios * costs.end_folio_ns, costs.range_ns(conversions)
+        thread.spent.complete += ends_ns
+        yield ends_ns
+        for group, ranges in by_group.items():
+            if ranges:  # the thread does all of the work, then it sleeps for as long as the locks delay it
+                lock.begin(number, group, ranges, range_ns - costs.group_ns, costs.group_ns)
+                thread.spent.complete += ranges * range_ns
+                yield ranges * range_ns
+                yield from lock.finish(thread, number)
         for land, pages in landed:
             land(pages)
-        self._converted(inode, ranges)
-
-    def _take_turns(
-        self, thread: Thread, conversions: Conversions, turns: Turns, group: int, ranges: int
-    ) -> Steps:
-        """Convert *ranges* in one group where others want the locks, too.
-
-        The thread first does all of the work; then it sleeps for as long as the locks delay it.
-        """
-        env, row, group_ns, range_ns = (
-            self._env, conversions.row, self._costs.group_ns, self._costs.range_ns(conversions),
-        )  # fmt: skip
-        turns.begin(row, group, max(env.now, conversions.kept_ns), ranges, range_ns - group_ns, group_ns)
-        thread.spent.complete += ranges * range_ns
-        yield ranges * range_ns
-        while (ends_ns := turns.ends_ns(row, env.now)) > env.now:
-            yield from sleep(thread.task, ends_ns - env.now, "lock AGF" if group_ns else "lock ILOCK")
+        self._converted(inode, sum(by_group.values()))

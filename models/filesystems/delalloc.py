@@ -14,6 +14,7 @@ from models.filesystems.file_table import FileTable
 from models.filesystems.files import FileInode, OneRun, PagedFile
 from models.filesystems.horizon import Horizon
 from models.filesystems.ioends import IoEnds
+from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.one_run import OneRuns
 from models.filesystems.policies import Metadata, Names, Placement
@@ -43,14 +44,21 @@ class DelallocFilesystem(Filesystem):
         ioend_worker: Thread,
         workers: Workers | None,
         horizon: Horizon,
+        locks: LockTable,
     ) -> None:
         self.names = names
         self.placement = placement
         self.metadata = metadata
         self.group_blocks, self.group_label = placement.group_blocks, placement.group_label
-        self.files = FileTable(sb.name, placement, large_folios)
+        self.files = FileTable(sb.name, placement, large_folios, locks)
         self._walk = PageWalk(
-            sb=sb, placement=placement, metadata=metadata, costs=costs, workers=workers, horizon=horizon
+            sb=sb,
+            placement=placement,
+            metadata=metadata,
+            costs=costs,
+            workers=workers,
+            horizon=horizon,
+            locks=locks,
         )
         ends = IoEnds(env, ioend_worker, workers is not None, metadata)
         self._runs = OneRuns(sb, self.files, self._walk, ends)
@@ -75,7 +83,11 @@ class DelallocFilesystem(Filesystem):
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
         """See `Filesystem.zero_end`."""
-        return self.placement.zero_end(thread, inode)
+        return self._walk.zero_end(thread, inode)
+
+    def write_lock(self, thread: Thread, inode: FileInode, calls: int) -> Steps | None:
+        """See `Filesystem.write_lock`."""
+        return self.files.write_lock(thread, inode, calls)
 
     def close(self, inode: FileInode) -> None:
         """See `Filesystem.close`."""

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 
 from models.filesystems.block_law import check_blocks
 from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from models.filesystems.locks import LockTable
 from models.filesystems.policies import Placement
 from models.filesystems.unwritten import Conversions
 from models.page_cache.pages import DELAYED
+from models.scheduler.cpu import sleep
+from models.seams import Thread
+from sim.engine import Steps
 from sim.laws import require
 
 _LARGEST_FOLIO: Final = 512
@@ -22,8 +26,9 @@ _LARGEST_FOLIO: Final = 512
 class FileTable:
     """The files of filesystem *name*; ``paged`` are those whose pages are kept one by one, as created."""
 
-    def __init__(self, name: str, placement: Placement, large_folios: bool) -> None:
+    def __init__(self, name: str, placement: Placement, large_folios: bool, locks: LockTable) -> None:
         self._name = name
+        self._locks = locks
         self._placement = placement
         self._most_folio = _LARGEST_FOLIO if large_folios else 1
         self.paged: list[PagedFile] = []
@@ -56,6 +61,13 @@ class FileTable:
             done, were_clean = done + more, were_clean + clean
         return done, were_clean
 
+    def write_lock(self, thread: Thread, inode: FileInode, calls: int) -> Steps | None:
+        """See `Filesystem.write_lock`; only a file whose pages are kept one by one has a lock."""
+        file = inode.file
+        if not isinstance(file, PagedFile) or not (wait_ns := file.lock.wait_ns(calls)):
+            return None
+        return sleep(thread.task, wait_ns, self._locks.inode_cause)
+
     def _set_folio(self, inode: FileInode, call_pages: int) -> None:
         """A write(2) of so many pages makes folios of as many."""
         inode.folio_pages = min(1 << (call_pages.bit_length() - 1), self._most_folio)
@@ -74,7 +86,8 @@ class FileTable:
         assert isinstance(inode.file, OneRun), "it is kept page by page already"
         is_open, pages = inode.file.open, inode.dirty_pages
         file = inode.file = self._placement.new_file(inode, is_open)
-        file.conversions = Conversions(inode)
+        file.lock = self._locks.inode_lock()
+        file.conversions = Conversions(inode, file.lock)
         file.make_room(self._placement.room_for(pages, 1), pages)
         file.pages.states[:pages] = DELAYED
         file.pages.size[0] = pages

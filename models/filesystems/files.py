@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from models.filesystems.locks import InodeLock
 from models.filesystems.unwritten import Conversions
 from models.page_cache.file_pages import FilePages
 from models.seams import Inode, Superblock, Wb
@@ -31,12 +32,13 @@ CLOSED: Final = OneRun(False)
 class PagedFile(FilePages):
     """A file whose pages are kept one by one.
 
-    It also knows where the next writeback call starts, and what is to be converted.
+    It also knows where the next writeback call starts, what is to be converted, and the inode's lock.
     """
 
-    __slots__ = ("conversions", "open", "writeback_index")
+    __slots__ = ("conversions", "lock", "open", "writeback_index")
 
     conversions: Conversions
+    lock: InodeLock
 
     def __init__(self, base: int, is_open: bool) -> None:
         super().__init__(0, base)

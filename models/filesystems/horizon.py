@@ -29,14 +29,11 @@ class Horizon:
         self.apart: set[int] = set()
         self._passed: frozenset[int] = frozenset()
 
-    def look(self) -> tuple[int, int]:
-        """How long a walk may go on (ns): until any event of its device and, with its locks held, until one
-        that touches what it uses.
-        """
+    def look(self) -> int:
+        """How long a walk may go on (ns)."""
         env, bdi = self._env, self._bdi
-        near_ns = env.next_event_ns(bdi.elsewhere) - env.now
         if len(bdi.wbs) > 1:
-            return near_ns, max(near_ns, _AHEAD_NS)
+            return max(env.next_event_ns(bdi.elsewhere) - env.now, _AHEAD_NS)
         if not self._passed:
             self._passed = bdi.elsewhere.union(self.apart, bdi.queue.ranks)
-        return near_ns, env.next_event_ns(self._passed) - env.now
+        return env.next_event_ns(self._passed) - env.now

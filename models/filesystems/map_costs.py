@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from models.filesystems.dice import Dice
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.unwritten import Conversions
 
 
-def _never(_: Conversions) -> int:
-    return 0
-
-
 class MapCosts:
     """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*;
     each takes ``group_ns`` more under the lock of its group, of which a conversion tells.  ``dice`` vary the
-    time of allocations.
+    time of allocations, which is ``extent_map_ns`` while the inode holds all extents.
     """
 
     def __init__(self, costs: FlusherCosts, extents: int, dice: Dice, group_ns: int = 0) -> None:
         self.group_ns = group_ns
         self.dice = dice
-        self.waits_ns: Callable[[Conversions], int] = _never
-        """How long an allocation waits for a conversion of the same file."""
         self._page_ns, self._folio_ns = costs.page_ns, costs.folio_ns or 0
         self._extents = extents
-        self._map_ns, self._range_ns = costs.map_ns, costs.ioend_ns
+        self.extent_map_ns, self._range_ns = costs.map_ns, costs.ioend_ns
         self._tree_map_ns = costs.map_ns if costs.tree_map_ns is None else costs.tree_map_ns
         self._tree_range_ns = costs.ioend_ns if costs.tree_ioend_ns is None else costs.tree_ioend_ns
         self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
 
     def map_ns(self, conversions: Conversions) -> int:
         """Of an allocation, up to what its group adds."""
-        return self._map_ns if conversions.extents <= self._extents else self._tree_map_ns
+        return self.extent_map_ns if conversions.extents <= self._extents else self._tree_map_ns
 
     def run_map_ns(self) -> int:
         """Of an allocation for a whole file of one run."""
-        return int(self._map_ns * self.dice.throw())
-
-    def mean_map_ns(self, conversions: Conversions) -> int:
-        """The mean time of an allocation, with its wait for a conversion."""
-        return self.map_ns(conversions) + self.waits_ns(conversions)
+        return int(self.extent_map_ns * self.dice.throw())
 
     def varied_map_ns(self, conversions: Conversions) -> int:
         """The time of one."""
-        return int(self.mean_map_ns(conversions) * self.dice.throw())
+        return int(self.map_ns(conversions) * self.dice.throw())
 
     def page_ns(self, folio_pages: int) -> int:
         """Of a page, and its part of a folio of so many, that is walked."""

@@ -112,9 +112,6 @@ class Placement(Protocol):
     def write(self, file: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Filesystem.write`; stops at a page for which there is no room."""
 
-    def zero_end(self, thread: Thread, inode: Any) -> Steps:
-        """See `Filesystem.zero_end`."""
-
     def released(self, inode: Any) -> None:
         """The last close of a file that is kept page by page."""
 
@@ -129,16 +126,13 @@ class Placement(Protocol):
     def step(self, inode: Any, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]) -> int:
         """Walk on until *horizon_ns* from now; returns why it stopped (`models.filesystems.page_walk`)."""
 
-    def lock(self, thread: Thread, inode: Any) -> None:
-        """Take the locks of an allocation, if it has any; the step found them free."""
-        return
-
-    def unlock(self, inode: Any) -> None:
-        """Release them."""
-        return
+    def convert(self, inode: Any, at: Walk) -> int:
+        """Give the delayed page at ``at.page`` its block, and its extent with it; returns whether that is
+        done.
+        """
 
     def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
-        """Give the delayed page at ``at.page`` its block."""
+        """Do for the delayed page at ``at.page`` what a step could not: wait for locks, or find blocks."""
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """How many ranges of each group a step has written of *file*."""

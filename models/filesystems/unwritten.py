@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from models.filesystems.turns import NO_ROW
+from models.filesystems.locks import InodeLock
 from models.seams import Inode
 
 Landed = Callable[[int], None]
@@ -15,18 +15,16 @@ class Conversions:
     """The ranges of one file that wait for conversion, and whether a worker is to convert them.
 
     ``extents``: how many extents were given blocks so far; ``ranges``: how many ranges wait, by group;
-    ``row``: the row of the worker that converts the file at present; ``kept_ns``: until when a flusher has
-    had the inode's lock.
+    ``lock``: the inode's, which each conversion takes.
     """
 
-    __slots__ = ("busy", "extents", "folios", "inode", "kept_ns", "landed", "ranges", "row")
+    __slots__ = ("busy", "extents", "folios", "inode", "landed", "lock", "ranges")
 
-    def __init__(self, inode: Inode) -> None:
+    def __init__(self, inode: Inode, lock: InodeLock) -> None:
         self.inode = inode
+        self.lock = lock
         self.busy = False
         self.extents = 0
         self.landed: list[tuple[Landed, int]] = []
         self.ranges: dict[int, int] = {}
         self.folios = 0
-        self.kept_ns = 0
-        self.row = NO_ROW

@@ -16,6 +16,7 @@ from models.block.queue import Queue
 from models.filesystems.conversions import Submission, Workers
 from models.filesystems.files import FileInode, PagedFile
 from models.filesystems.horizon import Horizon
+from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.page_walk import CONVERT, DONE
 from models.filesystems.policies import Metadata, Placement
@@ -40,6 +41,7 @@ class PageWalk:
         costs: MapCosts,
         workers: Workers | None,
         horizon: Horizon,
+        locks: LockTable,
     ) -> None:
         self._sb = sb
         self._queue: Queue = sb.bdi.queue
@@ -49,6 +51,7 @@ class PageWalk:
         self._costs = costs
         self._workers = workers
         self._horizon = horizon
+        self._locks = locks
 
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
         """Write back from where the last walk ended or, for data integrity, the whole file."""
@@ -65,11 +68,9 @@ class PageWalk:
             if self._metadata.is_full():
                 yield from self._metadata.wait_for_space(thread)
             at.dice = dice.ready()
-            near_ns, far_ns = self._horizon.look()
-            ended = placement.step(inode, at, bio_pages, far_ns, bios)
+            ended = placement.step(inode, at, bio_pages, self._horizon.look(), bios)
             dice.at = at.dice
-            locked = bool(at.allocating or (at.mapped_extents and at.elapsed_ns > near_ns))
-            yield from self._submit(thread, inode, file, at, bios, locked)
+            yield from self._submit(thread, inode, file, at, bios)
             if ended == CONVERT:
                 yield from placement.allocate(thread, inode, at)
             if (ready := cond_resched(thread.task)) is not None:
@@ -80,35 +81,48 @@ class PageWalk:
         else:
             wbc.nr_to_write = at.calls
 
-    def _submit(
-        self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk,
-        bios: NDArray[np.int64], locked: bool,
-    ) -> Steps:  # fmt: skip
-        """Put the pages that a step has written under writeback; submit them once the step's time is over.
+    def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
+        """xfs_file_write_zero_eof: the delayed extent behind the end of the file becomes an unwritten one."""
+        file, dice = inode.file, self._costs.dice
+        assert isinstance(file, PagedFile), "a file of one run has no end to be zeroed"
+        at = Walk(file.size, 1)
+        while True:
+            if self._metadata.is_full():
+                yield from self._metadata.wait_for_space(thread)
+            at.dice = dice.ready()
+            ended = self._placement.convert(inode, at)
+            dice.at = at.dice
+            if ended == DONE:
+                break
+            yield from self._placement.allocate(thread, inode, at)
+        yield from self._pass(thread, inode, file, at)
 
-        The step's locks are held meanwhile if another task's event comes before its end.
-        """
-        pages, elapsed_ns, flight = at.pages, at.elapsed_ns, self._sb.flight
-        ranges = self._placement.ranges(file, at)
-        inode.dirty_pages -= pages
-        flight.add(inode.wb, pages)
-        if locked:
-            self._placement.lock(thread, inode)
-        if locked or elapsed_ns:
-            work_ns = elapsed_ns - int(at.for_file_ns + at.for_group_ns)
-            pages_ns = min(pages * self._costs.page_ns(inode.folio_pages), work_ns)
+    def _pass(self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk) -> Steps:
+        """The time of a step passes, working and waiting; then its extents are logged."""
+        if at.elapsed_ns:
+            work_ns = at.elapsed_ns - at.for_file_ns - at.for_group_ns
+            pages_ns = min(at.pages * self._costs.page_ns(inode.folio_pages), work_ns)
             thread.spent.pages += pages_ns
             thread.spent.allocate += work_ns - pages_ns
             yield work_ns
-            for lock, slept_ns in (("lock ILOCK", at.for_file_ns), ("lock AGF", at.for_group_ns)):
+            causes = (self._locks.inode_cause, at.for_file_ns), (self._locks.group_cause, at.for_group_ns)
+            for lock, slept_ns in causes:
                 if slept_ns:
                     thread.before_sleep()
-                    yield from sleep(thread.task, int(slept_ns), lock)
-        if locked:
-            self._placement.unlock(inode)
+                    yield from sleep(thread.task, slept_ns, lock)
         if at.mapped_extents:
             file.conversions.extents += at.mapped_extents
             self._metadata.mapped(inode, at.mapped_extents, at.page)
+
+    def _submit(
+        self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk, bios: NDArray[np.int64]
+    ) -> Steps:
+        """Put the pages that a step has written under writeback; submit them once the step's time is over."""
+        pages, flight = at.pages, self._sb.flight
+        ranges = self._placement.ranges(file, at)
+        inode.dirty_pages -= pages
+        flight.add(inode.wb, pages)
+        yield from self._pass(thread, inode, file, at)
         if pages:
             end_io = landed = _Landing(flight, inode).end
             if self._workers is not None:

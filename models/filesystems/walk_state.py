@@ -18,7 +18,7 @@ UNCOUNTED: Final = (1 << 62) - 1
 """``calls`` of a walk whose budget is in pages."""
 FIELDS: Final = (
     "page", "left", "calls", "dice", "wrote", "start", "until", "room", "behind", "newest",
-    "elapsed_ns", "pages", "bios", "ranges", "allocating", "mapped_extents", "joins", "for_file_ns",
+    "elapsed_ns", "pages", "bios", "ranges", "mapped_extents", "joins", "for_file_ns",
     "for_group_ns", "before",
 )  # fmt: skip
 """In the order of `Walk.look` and `Walk.tell`."""
@@ -34,7 +34,7 @@ class Walk:
     ``newest``: the page behind the newest extent.
 
     Of the present step alone: its time ``elapsed_ns``; ``pages`` put under writeback; rows of ``bios``;
-    ``ranges`` of blocks; whether it ends ``allocating``; ``mapped_extents``, and the neighbours that these
+    ``ranges`` of blocks; ``mapped_extents``, and the neighbours that these
     will join (``joins``); how long it slept for the inode's lock (``for_file_ns``) and for a group's
     (``for_group_ns``); ``before``: where the last run ended.
     """
@@ -47,14 +47,14 @@ class Walk:
         self.until = self.newest = NOT_YET
         self.dice = self.wrote = self.room = 0
         self.elapsed_ns = self.pages = self.bios = self.ranges = 0
-        self.allocating = self.mapped_extents = self.joins = 0
+        self.mapped_extents = self.joins = 0
         self.for_file_ns = self.for_group_ns = self.before = 0
 
     def tell(self) -> None:
         """Write all into the record, for compiled code."""
         self.record[0] = (
             self.page, self.left, self.calls, self.dice, self.wrote, self.start, self.until, self.room,
-            self.behind, self.newest, self.elapsed_ns, self.pages, self.bios, self.ranges, self.allocating,
+            self.behind, self.newest, self.elapsed_ns, self.pages, self.bios, self.ranges,
             self.mapped_extents, self.joins, self.for_file_ns, self.for_group_ns, self.before,
         )  # fmt: skip
 
@@ -62,6 +62,6 @@ class Walk:
         """Read all from the record, which compiled code has changed."""
         (
             self.page, self.left, self.calls, self.dice, self.wrote, self.start, self.until, self.room,
-            self.behind, self.newest, self.elapsed_ns, self.pages, self.bios, self.ranges, self.allocating,
+            self.behind, self.newest, self.elapsed_ns, self.pages, self.bios, self.ranges,
             self.mapped_extents, self.joins, self.for_file_ns, self.for_group_ns, self.before,
         ) = self.record.item()  # fmt: skip

@@ -243,6 +243,9 @@ class FileWriters:
     ) -> Steps:
         """The copied *pages* become dirty, with whatever the filesystem has to do in between."""
         filesystem = inode.sb.filesystem
+        calls = -(-len(pages) // job.call_pages)
+        if (waits := filesystem.write_lock(thread, inode, calls)) is not None:
+            yield from waits
         while True:
             done, were_clean = filesystem.write(inode, pages, job.call_pages)
             if were_clean and (wait := writer.dirty(inode, were_clean, 0)):

@@ -12,6 +12,7 @@ from models.scenario import Scenario
 from models.seams import Thread
 from models.signals import Signals
 from sim.engine import Steps
+from sim.sync import SpinLock
 from sim.units import MS, S
 from tests.harness import FIO, attributes_of, loop_config, only
 
@@ -148,7 +149,7 @@ def test_all_that_happens_belongs_to_one_disk() -> None:
     task = env.task("somebody")
     owners = {"one": one, "x": one, "two": two, "e": two}
     for lock in machine.locks:
-        owner = owners.pop(lock.name.split("/")[0], None)
+        owner = owners.pop(lock.name.split("/")[0], None) if isinstance(lock, SpinLock) else None
         if owner is not None:
             env.halt()
             for _ in range(2):

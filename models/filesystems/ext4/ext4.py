@@ -16,6 +16,7 @@ from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.placement import Ext4Placement
 from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
 from models.filesystems.horizon import Horizon
+from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.page_cache.accounting import PageCache
 from models.site import Site
@@ -48,14 +49,16 @@ def ext4(
     names = Ext4Names(
         site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal, cache=cache
     )
+    horizon, locks = Horizon(site.env, sb.bdi), LockTable(site, 1, site.processors, "", "i_data_sem")
+    horizon.apart |= {thread.task.rank for thread in kworkers}
     filesystem = DelallocFilesystem(
         env=site.env, sb=sb, names=names, metadata=metadata, costs=costs, large_folios=rules.large_folios,
         ioend_worker=ioend_worker,
-        workers=Workers(site.env, kworkers, costs, metadata.converted, None) if kworkers else None,
-        horizon=Horizon(site.env, sb.bdi),
+        workers=Workers(site.env, kworkers, costs, metadata.converted) if kworkers else None,
+        horizon=horizon, locks=locks,
         placement=Ext4Placement(
-            name=sb.name, spec=spec, rules=rules, processors=site.processors, mballoc=mballoc, names=names,
-            costs=costs, metadata=metadata,
+            env=site.env, name=sb.name, spec=spec, rules=rules, processors=site.processors,
+            mballoc=mballoc, names=names, costs=costs, metadata=metadata, locks=locks,
         ),
     )  # fmt: skip
     journal.start()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
+from models.filesystems.lock_table import FAR, Locks, give_inode, take_inode
 from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
 from models.filesystems.walk_state import Record
 from models.page_cache.pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
@@ -32,11 +33,15 @@ LARGEST_WINDOW: Final = 2_048
 
 
 class Terms(NamedTuple):
-    """What a walk goes by: times (ns), and the longest bio (pages)."""
+    """What a walk goes by: the row of the inode's lock, times (ns) and when it goes on, the longest bio
+    (pages).
+    """
 
+    row: int
     map_ns: int
     page_ns: int
     bio_pages: int
+    now_ns: int
 
 
 @compiled
@@ -102,8 +107,8 @@ def place_now(pages: Pages, record: NDArray[Any], page: int, count: int) -> None
 
 @compiled
 def walk(
-    pages: Pages, terms: Terms, record: NDArray[Any], horizon_ns: int, dice: NDArray[np.float64],
-    bios: NDArray[np.int64],
+    pages: Pages, locks: Locks, terms: Terms, record: NDArray[Any], horizon_ns: int,
+    dice: NDArray[np.float64], bios: NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Write back from ``at.page`` on, until what was begun before *horizon_ns* from now is done; why it
     stopped.
@@ -122,7 +127,14 @@ def walk(
             return DONE
         in_leaf = at.room > 0 and first <= page < at.behind
         if pages.states[page] == DELAYED | HELD and in_leaf and at.dice < len(dice):
-            at.elapsed_ns += int(terms.map_ns * dice[at.dice])
+            asks_ns = terms.now_ns + at.elapsed_ns
+            from_ns = take_inode(locks, terms.row, asks_ns)
+            if from_ns == FAR:
+                return CONVERT
+            ends_ns = from_ns + int(terms.map_ns * dice[at.dice])
+            give_inode(locks, terms.row, asks_ns, from_ns, ends_ns)
+            at.for_file_ns += from_ns - asks_ns
+            at.elapsed_ns += ends_ns - asks_ns
             at.dice += 1
             at.mapped_extents += 1
             place(pages, at, page, run_alike(pages, page, min(at.left, MAX_REQUEST_PAGES)))

@@ -30,12 +30,13 @@ from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
 from models.filesystems.ext4.metadata import Ext4Metadata
 from models.filesystems.ext4.names import Ext4Names
 from models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
+from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.policies import Placement, Runs
 from models.filesystems.walk_state import Walk
 from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike
 from models.seams import NoSpace, Thread, WritebackControl
-from sim.engine import Steps, Task
+from sim.engine import Environment, Steps, Task
 from sim.laws import require
 from sim.units import PAGE_BYTES
 
@@ -46,13 +47,15 @@ class Ext4Placement(Placement):
     group_label: str
 
     def __init__(
-        self, *, name: str, spec: Ext4Spec, rules: Ext4Rules, processors: int, mballoc: Mballoc,
-        names: Ext4Names, costs: MapCosts, metadata: Ext4Metadata,
+        self, *, env: Environment, name: str, spec: Ext4Spec, rules: Ext4Rules, processors: int,
+        mballoc: Mballoc, names: Ext4Names, costs: MapCosts, metadata: Ext4Metadata, locks: LockTable,
     ) -> None:  # fmt: skip
         self.group_blocks, self.group_label = GROUP_BLOCKS, "group"
         self.one_run_pages = STREAM_REQUEST_PAGES
         geometry = spec.geometry
         self.blocks = geometry.groups * GROUP_BLOCKS
+        self._env = env
+        self._locks = locks
         self._name = name
         self._rules = rules
         self._geometry = geometry
@@ -139,14 +142,18 @@ class Ext4Placement(Placement):
         file = inode.file
         assert isinstance(file, Ext4File)
         terms = Terms(
-            self._costs.mean_map_ns(file.conversions),
+            file.lock.row,
+            self._costs.map_ns(file.conversions),
             self._costs.page_ns(inode.folio_pages),
             1 if self._rules.page_bios else bio_pages,
+            self._env.now,
         )
         page = at.page
         at.room, at.behind = room, _ = file.room_at(page)
         at.tell()
-        ended = walk(file.pages, terms, at.record, horizon_ns, self._costs.dice.array, bios)
+        ended = walk(
+            file.pages, self._locks.locks, terms, at.record, horizon_ns, self._costs.dice.array, bios
+        )
         at.look()
         file.took(page, room - at.room, at.joins, at.ranges)
         if not self._rules.unwritten:
@@ -160,6 +167,7 @@ class Ext4Placement(Placement):
         """
         file = inode.file
         assert isinstance(file, Ext4File)
+        yield from file.lock.down(thread)
         map_ns = self._costs.varied_map_ns(file.conversions)
         thread.spent.allocate += map_ns
         yield map_ns
@@ -178,14 +186,15 @@ class Ext4Placement(Placement):
             self._tree_blocks += 1
             file.grow(page, leaf)
         file.took(page, -at.room, at.joins, 0)
+        file.lock.up()
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
         for runs in (self._mballoc.extents(), *self._locality_groups):
             yield np.array(list(runs), np.int64).reshape(-1, 2)
 
-    def zero_end(self, thread: Thread, inode: Any) -> Steps:
-        """See `Placement.zero_end`."""
+    def convert(self, inode: Any, at: Walk) -> int:
+        """See `Placement.convert`."""
         raise AssertionError("ext4 never stops in the middle of writes")
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:

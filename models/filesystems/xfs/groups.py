@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from itertools import chain
 
-from models.filesystems.turns import Turns
+from models.filesystems.locks import GroupLock
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.log import MetaBuffer
-from models.scheduler.cpu import sleep
 from models.seams import NoSpace, Thread
-from sim.engine import Environment, Wait
-from sim.sync import Mutex
+from sim.engine import Wait
 
 
 class InodeCluster(MetaBuffer):
@@ -35,7 +33,7 @@ class Group:
 
     __slots__ = ("agf", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
 
-    def __init__(self, number: int, first_block: int, free: FreeSpace, agf: Mutex) -> None:
+    def __init__(self, number: int, first_block: int, free: FreeSpace, agf: GroupLock) -> None:
         self.number = number
         self.first_block = first_block
         self.free = free
@@ -57,9 +55,10 @@ class Group:
 
 
 def lock_group(
-    env: Environment, groups: list[Group], turns: Turns, thread: Thread, target: Group, length: int
+    groups: list[Group], thread: Thread, target: Group, length: int, hold_ns: int
 ) -> Generator[Wait, None, Group]:
-    """The first of *groups* from *target* on with *length* free blocks together whose AGF is free (try-lock).
+    """The first of *groups* from *target* on with *length* free blocks together whose AGF is free (try-lock);
+    it is locked, for about *hold_ns*.
 
     If all that have them are locked, the first of them is waited for; if none has as many, the longest
     free extent of all counts.
@@ -71,7 +70,7 @@ def lock_group(
         first = None
         for group in chain(groups[target.number :], groups[: target.number]):
             if group.free.longest() >= length:
-                if not turns.held(group.number, env.now) and group.agf.try_acquire(thread.task):
+                if group.agf.try_down(thread.task, hold_ns):
                     return group
                 first = first or group
         if first is None:
@@ -79,11 +78,7 @@ def lock_group(
             if not length:
                 raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
             continue
-        thread.before_sleep()
-        if first.agf.try_acquire(thread.task):
-            yield from sleep(thread.task, turns.hold(first.number, env.now, 0) - env.now, "lock AGF")
-        else:
-            yield first.agf.wait(thread.task)
+        yield from first.agf.down(thread, hold_ns)
         if first.free.longest() >= length:
             return first
-        first.agf.release()
+        first.agf.up(thread.task)

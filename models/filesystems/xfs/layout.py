@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
+from models.filesystems.lock_table import FAR, NO_ROW, Locks, advance, give_inode, hold, is_free, take_inode
 from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
-from models.filesystems.turns import Locks, advance, hold, is_free, leave_file, take_file
 from models.filesystems.walk_state import Record
 from models.filesystems.xfs.free_extents import Spaces, longest, take_aligned, take_exactly, take_smallest
 from models.filesystems.xfs.spec import XfsRules
@@ -158,13 +158,15 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
 
 
 class Terms(NamedTuple):
-    """What a walk goes by.
+    """What a walk goes by.  ``row``: that of the inode's lock.
 
     Times (ns): of an allocation, of its part of reverse mapping, of its commit, of a page; the longest bio
     (pages), whether the quota counts calls, whether it wraps, the stripe unit and the length of a group
-    (pages).  The file's own group; that of its last allocation, and whether others may be taken from, at most
-    ``reach`` from its own; whether this flusher can have their locks at all.  When the walk goes on (ns).
+    (pages).  The file's own group, and how far from it others may be taken from; the one whose lock the
+    flusher has waited for, for the first transaction, or `NO_ROW`.  When the walk goes on (ns).
     """
+
+    row: int
 
     map_ns: int
     rmap_ns: int
@@ -176,11 +178,17 @@ class Terms(NamedTuple):
     stripe: int
     group_blocks: int
     home: int
-    at_hand: int
-    spills: bool
     reach: int
-    free: bool
+    granted: int
     now_ns: int
+
+
+class Ground(NamedTuple):
+    """What the walks of one filesystem share: free space, locks, how many allocations each group had."""
+
+    spaces: Spaces
+    locks: Locks
+    taken: NDArray[np.int64]
 
 
 @compiled
@@ -197,7 +205,7 @@ def convert(
     length = min(length, MAX_EXTENT_PAGES)
     striped = stripe > 1 and length >= stripe and start + length >= pages.size[0]
     if near == NOWHERE:
-        block, got = take_smallest(spaces, group, length)
+        block, got = take_smallest(spaces, group, min(length, longest(spaces, group)))
     elif striped and start > 0 and take_exactly(spaces, group, near, length):
         block, got = near, length
     else:
@@ -208,35 +216,25 @@ def convert(
 
 @compiled
 def walk(
-    pages: Pages,
-    spaces: Spaces,
-    locks: Locks,
-    own: int,
-    terms: Terms,
-    record: NDArray[Any],
-    horizon_ns: int,
-    dice: NDArray[np.float64],
-    bios: NDArray[np.int64],
-    taken: NDArray[np.int64],
-) -> int:
+    pages: Pages, ground: Ground, terms: Terms, record: NDArray[Any], horizon_ns: int,
+    dice: NDArray[np.float64], bios: NDArray[np.int64],
+) -> int:  # fmt: skip
     """Write back from ``at.page`` on, until what was begun before *horizon_ns* from now is done; why it
     stopped.
 
-    *own* is the file's worker, if it has one.  Each bio is a row of *bios*: its first block and its pages;
-    *taken* counts the allocations from each group.
+    Each bio is a row of *bios*: its first block and its pages.
     """
     at = record[0]
     begin_step(at)
     while at.calls > 0 and (terms.calls_x4 or at.left > 0):
-        if at.elapsed_ns > horizon_ns:
+        if at.elapsed_ns > horizon_ns or at.dice == len(dice):
             return GO_ON
         page = next_page(pages, at, terms.wraps)
         if page == NO_PAGE:
             return DONE
         if pages.states[page] == DELAYED:
-            if not _convert_at_once(pages, spaces, locks, own, terms, at, dice, taken):
+            if not _transaction(pages, ground, terms, at, dice):
                 return CONVERT
-            at.allocating = at.elapsed_ns > horizon_ns
             continue
         run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, bios)
         if not run:
@@ -250,6 +248,18 @@ def walk(
 
 
 @compiled
+def convert_at(
+    pages: Pages, ground: Ground, terms: Terms, record: NDArray[Any], dice: NDArray[np.float64]
+) -> int:  # fmt: skip
+    """Convert the delayed extent at ``at.page`` alone, if there still is one."""
+    at = record[0]
+    begin_step(at)
+    if not is_delayed(pages.states[at.page]):
+        return DONE
+    return DONE if _transaction(pages, ground, terms, at, dice) else CONVERT
+
+
+@compiled
 def _call_pages(terms: Terms, at: Record) -> int:
     """How many pages the next call of writepage may write with what it clusters."""
     if terms.calls_x4:
@@ -258,57 +268,56 @@ def _call_pages(terms: Terms, at: Record) -> int:
 
 
 @compiled
-def _convert_at_once(
-    pages: Pages, spaces: Spaces, locks: Locks, own: int, terms: Terms, at: Record,
-    dice: NDArray[np.float64], taken: NDArray[np.int64],
+def _transaction(
+    pages: Pages, ground: Ground, terms: Terms, at: Record, dice: NDArray[np.float64]
 ) -> bool:  # fmt: skip
-    """Convert at ``at.page`` if some group can be had then; it takes a second transaction for the reverse
-    mapping, for which it waits.
+    """xfs_bmapi_convert_delalloc at ``at.page``, if a group can be had then; the reverse mapping takes a
+    second transaction, which waits for that group.
     """
-    if not terms.free or at.dice == len(dice):
-        return False
+    locks = ground.locks
     target = target_of(pages, at.page, terms.group_blocks)
     wanted = terms.home + (0 if target == NOWHERE else target // terms.group_blocks)
-    if not terms.spills and wanted != terms.at_hand:
-        return False
     began_ns = terms.now_ns + at.elapsed_ns
-    start_ns = take_file(locks, own, began_ns)
+    start_ns = take_inode(locks, terms.row, began_ns)
+    if start_ns == FAR:
+        return False
     length = min(delayed_extent(pages, at.page)[1], MAX_EXTENT_PAGES)
-    group = _group_to_take(spaces, locks, terms, wanted, length, start_ns)
-    if group < 0:
-        leave_file(locks, own, start_ns)
+    group = terms.granted if at.mapped_extents == 0 else NO_ROW
+    if group == NO_ROW:
+        group = _group_to_take(ground, terms, wanted, length, start_ns)
+    if group == NO_ROW:
+        give_inode(locks, terms.row, began_ns, start_ns, start_ns)
         return False
     map_ns, rmap_ns = int(terms.map_ns * dice[at.dice]), int(terms.rmap_ns * dice[at.dice])
     ends_ns = hold(locks, group, start_ns, map_ns + terms.commit_ns)
     if rmap_ns:
-        asks_ns = ends_ns
-        advance(locks, group, asks_ns)
-        ends_ns = hold(locks, group, asks_ns, rmap_ns)
-        at.for_group_ns += ends_ns - rmap_ns - asks_ns
-    leave_file(locks, own, ends_ns)
+        advance(locks, group, ends_ns)
+        ends_ns = hold(locks, group, ends_ns, rmap_ns)
+    give_inode(locks, terms.row, began_ns, start_ns, ends_ns)
     at.for_file_ns += start_ns - began_ns
+    at.for_group_ns += ends_ns - start_ns - map_ns - terms.commit_ns - rmap_ns
     at.elapsed_ns += ends_ns - began_ns
     at.dice += 1
     at.mapped_extents += 1
-    taken[group] += 1
+    ground.taken[group] += 1
     first_block = (group - terms.home) * terms.group_blocks
     near = NOWHERE
     if group == wanted:
         near = 0 if target == NOWHERE else target - first_block
-    convert(pages, spaces, group, at.page, near, first_block, terms.stripe)
+    convert(pages, ground.spaces, group, at.page, near, first_block, terms.stripe)
     return True
 
 
 @compiled
-def _group_to_take(spaces: Spaces, locks: Locks, terms: Terms, wanted: int, length: int, at_ns: int) -> int:
-    """The first group from *wanted* on with room whose lock is free then (xfs_alloc_vextent_start_ag); -1 if
-    there is none within reach.
+def _group_to_take(ground: Ground, terms: Terms, wanted: int, length: int, at_ns: int) -> int:
+    """The first group from *wanted* on with room whose lock is free then (xfs_alloc_vextent_start_ag);
+    `NO_ROW` if there is none within reach.
     """
-    groups = len(spaces.blocks)
-    for i in range(groups if terms.spills else 1):
+    groups = len(ground.spaces.blocks)
+    for i in range(groups):
         group = wanted + i if wanted + i < groups else wanted + i - groups
-        if abs(group - terms.home) <= terms.reach and longest(spaces, group) >= length:
-            advance(locks, group, at_ns)
-            if is_free(locks, group, at_ns):
+        if abs(group - terms.home) <= terms.reach and longest(ground.spaces, group) >= length:
+            advance(ground.locks, group, at_ns)
+            if is_free(ground.locks, group, at_ns):
                 return group
-    return -1
+    return NO_ROW

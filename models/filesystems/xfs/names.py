@@ -93,9 +93,9 @@ class XfsNames:
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""
         costs, task, group, agf = self._costs, thread.task, directory.group, directory.group.agf
-        if not agf.try_acquire(task):
-            thread.before_sleep()
-            yield agf.wait(task)
+        hold_ns = costs.chunk_ns + costs.dir_block_ns
+        if not agf.try_down(task, hold_ns):
+            yield from agf.down(thread, hold_ns)
         work_ns = 0
         if group.inodes_left == 0:
             work_ns += costs.chunk_ns
@@ -105,7 +105,7 @@ class XfsNames:
             self._add_block(directory)
         thread.spent.create += work_ns
         yield work_ns
-        agf.release()
+        agf.up(task)
 
     def _add_chunk(self, group: Group) -> None:
         """64 more inodes in *group*."""

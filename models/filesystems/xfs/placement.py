@@ -7,24 +7,26 @@ extent size hints, quota, reads.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.filesystems.files import PagedFile
+from models.filesystems.lock_table import NO_ROW
+from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.policies import Placement, Runs
-from models.filesystems.turns import Turns
 from models.filesystems.walk_state import UNCOUNTED, Walk
 from models.filesystems.xfs.groups import Group, lock_group
 from models.filesystems.xfs.inodes import XfsInode
 from models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
+    Ground,
     Terms,
-    convert,
+    convert_at,
     prealloc,
     target_of,
     walk,
@@ -33,11 +35,8 @@ from models.filesystems.xfs.layout import (
 from models.filesystems.xfs.metadata import XfsMetadata
 from models.filesystems.xfs.spec import XfsRules, XfsSpec
 from models.page_cache.pages import delayed_extent, is_delayed
-from models.scheduler.cpu import sleep
 from models.seams import Thread, WritebackControl
-from models.site import Site
-from sim.engine import Steps, Wait
-from sim.sync import Mutex
+from sim.engine import Environment, Steps
 from sim.units import PAGE_BYTES
 
 _CONVERSIONS: Final = 4_096
@@ -45,14 +44,16 @@ _CONVERSIONS: Final = 4_096
 
 
 class XfsFile(PagedFile):
-    """A file's pages: the group that its last conversion took from, and ILOCK, which conversions hold."""
+    """A file's pages: the number of the group that the last ones are in; ``granted``: the group whose lock
+    its flusher has waited for, and has.
+    """
 
-    __slots__ = ("at_hand", "ilock")
+    __slots__ = ("at_hand", "granted")
 
-    def __init__(self, group: Group, is_open: bool, ilock: Mutex) -> None:
+    def __init__(self, group: Group, is_open: bool) -> None:
         super().__init__(group.first_block, is_open)
-        self.at_hand = group
-        self.ilock = ilock
+        self.at_hand = group.number
+        self.granted: Group | None = None
 
 
 class XfsPlacement(Placement):
@@ -63,22 +64,21 @@ class XfsPlacement(Placement):
     def __init__(
         self,
         *,
-        site: Site,
+        env: Environment,
         spec: XfsSpec,
         rules: XfsRules,
         groups: list[Group],
-        turns: Turns,
+        locks: LockTable,
         costs: MapCosts,
         metadata: XfsMetadata,
         commit_ns: int,
     ) -> None:
-        self._site = site
-        self._env = site.env
+        self._env = env
         self.groups = groups
         self.group_label = "AG"
         self.group_blocks = spec.size // PAGE_BYTES // spec.agcount
         self.blocks = spec.agcount * self.group_blocks
-        self._turns = turns
+        self._locks = locks
         self._costs = costs
         self._metadata = metadata
         self._log = metadata.log
@@ -88,10 +88,8 @@ class XfsPlacement(Placement):
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize, self._stripe)
         self.one_run_pages = self._prealloc.unit if self._prealloc.rule else 0
-        self._spills = spec.rmapbt and spec.agcount > 1  # conversions lock groups, too
         self._entered = False  # all groups in the tables, since a walk may take from each
         self._taken = np.zeros(spec.agcount, np.int64)
-        self._made = 0  # files that are kept page by page
 
     def group_of(self, inode: XfsInode) -> int:
         """See `Placement.group_of`."""
@@ -99,8 +97,7 @@ class XfsPlacement(Placement):
 
     def new_file(self, inode: XfsInode, is_open: bool) -> XfsFile:
         """See `Placement.new_file`."""
-        self._made += 1
-        return XfsFile(inode.group, is_open, self._site.mutex(f"ILOCK {self._made - 1}"))
+        return XfsFile(inode.group, is_open)
 
     def room_for(self, size: int, call_pages: int) -> int:
         """See `Placement.room_for`."""
@@ -112,10 +109,6 @@ class XfsPlacement(Placement):
         done, were_clean = write_all(file.pages, indices, call_pages, self._prealloc, file.end)
         return int(done), int(were_clean)
 
-    def zero_end(self, thread: Thread, inode: Any) -> Steps:
-        """xfs_file_write_zero_eof: the delayed extent behind the end of the file becomes an unwritten one."""
-        yield from self._convert(thread, inode, inode.file, inode.file.size)
-
     def released(self, inode: Any) -> None:
         """The last close frees the blocks behind the end of the file (xfs_release)."""
         for block, pages in inode.file.trim():
@@ -126,12 +119,13 @@ class XfsPlacement(Placement):
         """xfs_iomap_write_allocate and xfs_submit_ioend for a file of one run."""
         log, task, spent = self._log, thread.task, thread.spent
         group, pages = inode.cluster.group, inode.dirty_pages
+        hold_ns = self._costs.extent_map_ns + self._commit_ns
         if log.full:
             yield from log.wait_for_space(thread)
-        if group.free.longest() < pages or not group.agf.try_acquire(task):
-            group = yield from lock_group(self._env, self.groups, self._turns, thread, group, pages)
+        if group.free.longest() < pages or not group.agf.try_down(task, hold_ns):
+            group = yield from lock_group(self.groups, thread, group, pages, hold_ns)
             if group.free.longest() < pages:
-                group.agf.release()
+                group.agf.up(task)
                 yield from runs.in_pieces(thread, inode, wbc)
                 return
         map_ns, pages_ns = self._costs.run_map_ns(), pages * self._costs.page_ns(inode.folio_pages)
@@ -142,7 +136,7 @@ class XfsPlacement(Placement):
         spent.commit += self._commit_ns
         spent.pages += pages_ns
         yield log.lock.section(task, self._commit_ns, pages_ns)
-        group.agf.release()
+        group.agf.up(task)
         self._metadata.log_extent(inode)
         for bio in runs.bios(inode, group.first_block + taken[0], pages):
             if (rest := thread.submit_bio(bio)) is not None:
@@ -151,8 +145,6 @@ class XfsPlacement(Placement):
 
     def prepare(self, inode: XfsInode, at: Walk, wbc: WritebackControl) -> None:
         """See `Placement.prepare`."""
-        assert isinstance(inode.file, XfsFile)
-        inode.file.at_hand = inode.group
         if self._rules.quota == "calls_x4" and not wbc.sync_all:
             at.calls = at.left
 
@@ -162,114 +154,91 @@ class XfsPlacement(Placement):
         """See `Placement.step`."""
         file = inode.file
         assert isinstance(file, XfsFile)
-        here, spills, now = file.at_hand, self._spills, self._env.now
-        if spills and not self._entered:
+        ground, terms = self._ground(), self._terms(inode, file, at, bio_pages)
+        self._lend(file)
+        at.tell()
+        ended = walk(file.pages, ground, terms, at.record, horizon_ns, self._costs.dice.array, bios)
+        at.look()
+        self._hand_on(file)
+        return int(ended)
+
+    def convert(self, inode: XfsInode, at: Walk) -> int:
+        """See `Placement.convert`."""
+        file = inode.file
+        assert isinstance(file, XfsFile)
+        ground, terms = self._ground(), self._terms(inode, file, at, 1)
+        self._lend(file)
+        at.tell()
+        ended = convert_at(file.pages, ground, terms, at.record, self._costs.dice.array)
+        at.look()
+        self._taken.fill(0)  # of the ranges that are submitted, it has none
+        self._hand_on(file)
+        return int(ended)
+
+    def _ground(self) -> Ground:
+        """What a step works on, with room for what it may do; a step may take from any group."""
+        if not self._entered:
             self._entered = True
             for group in self.groups:
                 group.free.enter()
-        terms = Terms(
-            self._costs.mean_map_ns(file.conversions),
-            self._costs.group_ns,
+        return Ground(self.groups[0].free.with_room(_CONVERSIONS), self._locks.locks, self._taken)
+
+    def _terms(self, inode: XfsInode, file: XfsFile, at: Walk, bio_pages: int) -> Terms:
+        costs, granted, home = self._costs, file.granted, inode.group
+        file.reach(home.first_block, self.group_blocks)
+        return Terms(
+            file.lock.row,
+            costs.map_ns(file.conversions),
+            costs.group_ns,
             self._commit_ns,
-            self._costs.page_ns(inode.folio_pages),
+            costs.page_ns(inode.folio_pages),
             bio_pages,
             bool(at.calls != UNCOUNTED),
             self._rules.wraps,
             self._stripe,
             self.group_blocks,
-            inode.group.number,
-            here.number,
-            spills,
+            home.number,
             file.far_blocks // self.group_blocks - 1,
-            file.ilock.free and (spills or here.agf.free),
-            now,
+            NO_ROW if granted is None else granted.number,
+            self._env.now,
         )
-        file.reach(here.first_block, self.group_blocks)
-        at.tell()
-        ended = walk(
-            file.pages, here.free.with_room(_CONVERSIONS), self._turns.locks, file.conversions.row, terms,
-            at.record, horizon_ns, self._costs.dice.array, bios, self._taken,
-        )  # fmt: skip
-        at.look()
-        if at.mapped_extents:
-            file.conversions.kept_ns = now + at.elapsed_ns
-        return int(ended)
 
-    def lock(self, thread: Thread, inode: Any) -> None:
-        """See `Placement.lock`."""
-        taken = inode.file.ilock.try_acquire(thread.task)
-        if not self._spills:
-            taken = taken and inode.file.at_hand.agf.try_acquire(thread.task)
-        assert taken, "a walk goes on over others' events only where both locks are free"
+    def _lend(self, file: XfsFile) -> None:
+        """What its flusher has waited for, the step has at once."""
+        if file.granted is not None:
+            file.lock.lend()
+            file.granted.agf.lend()
 
-    def unlock(self, inode: Any) -> None:
-        """See `Placement.unlock`."""
-        if not self._spills:
-            inode.file.at_hand.agf.release()
-        inode.file.ilock.release()
+    def _hand_on(self, file: XfsFile) -> None:
+        """The step has booked the locks for as long as it needs them: others get them later."""
+        if file.granted is not None:
+            file.lock.hand_on()
+            file.granted.agf.hand_on()
+            file.granted = None
 
-    def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
-        """See `Placement.allocate`."""
-        inode.file.at_hand = yield from self._convert(thread, inode, inode.file, at.page)
-
-    def _convert(
-        self, thread: Thread, inode: XfsInode, file: XfsFile, page: int
-    ) -> Generator[Wait, None, Group]:
-        """Give the whole delayed extent around *page* its blocks, or as many as lie together; from which
-        group.
-
-        If somebody else has converted it meanwhile, nothing is left to be done.
-        """
-        env = self._env
-        if self._log.full:
-            yield from self._log.wait_for_space(thread)
-        if not file.ilock.try_acquire(thread.task):
-            thread.before_sleep()
-            yield file.ilock.wait(thread.task)
-        group = inode.group
-        if is_delayed(int(file.pages.states[page])):
-            target = target_of(file.pages, page, self.group_blocks)
-            wanted = group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
-            length = min(delayed_extent(file.pages, page)[1], MAX_EXTENT_PAGES)
-            turns, map_ns = self._turns, self._costs.varied_map_ns(file.conversions)
-            rmap_ns = self._costs.group_ns
-            if waits_ns := turns.keep_file(file.conversions.row, env.now, map_ns + rmap_ns) - env.now:
-                thread.before_sleep()
-                yield from sleep(thread.task, waits_ns, "lock ILOCK")
-            group = yield from lock_group(env, self.groups, turns, thread, wanted, length)
-            turns.hold(group.number, env.now, map_ns + self._commit_ns)
-            thread.spent.allocate += map_ns
-            yield map_ns
-            thread.spent.commit += self._commit_ns
-            yield self._log.lock.section(thread.task, self._commit_ns)
-            first_block = file.reach(group.first_block, self.group_blocks)
-            near = NOWHERE
-            if group is wanted:
-                near = 0 if target == NOWHERE else target - first_block
-            convert(file.pages, group.free.with_room(1), group.number, page, near, first_block, self._stripe)
-            if rmap_ns:
-                yield from self._map_reverse(thread, group, rmap_ns)
-            group.agf.release()
-            file.conversions.kept_ns = env.now
-            file.conversions.extents += 1
-            self._metadata.log_extent(inode)
-        file.ilock.release()
-        return group
-
-    def _map_reverse(self, thread: Thread, group: Group, rmap_ns: int) -> Steps:
-        """xfs_rmap_finish_one: a second transaction, which waits for the AGF."""
-        now = self._env.now
-        if waits_ns := self._turns.hold(group.number, now, rmap_ns) - rmap_ns - now:
-            thread.before_sleep()
-            yield from sleep(thread.task, waits_ns, "lock AGF")
-        thread.spent.allocate += rmap_ns
-        yield rmap_ns
+    def allocate(self, thread: Thread, inode: XfsInode, at: Walk) -> Steps:
+        """See `Placement.allocate`: wait for the locks that a transaction needs; the next step has them."""
+        file = inode.file
+        assert isinstance(file, XfsFile)
+        yield from file.lock.down(thread)
+        if not is_delayed(int(file.pages.states[at.page])):  # somebody else has converted it meanwhile
+            file.lock.up()
+            return
+        target = target_of(file.pages, at.page, self.group_blocks)
+        wanted = inode.group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
+        length = min(delayed_extent(file.pages, at.page)[1], MAX_EXTENT_PAGES)
+        hold_ns = self._costs.map_ns(file.conversions) + self._commit_ns
+        group = yield from lock_group(self.groups, thread, wanted, length, hold_ns)
+        file.reach(group.first_block, self.group_blocks)
+        file.granted = group
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """As many of each group as there were allocations from it."""
         groups, ranges, taken = np.flatnonzero(self._taken).tolist(), at.ranges, self._taken
+        if groups:
+            file.at_hand = groups[-1]
         if len(groups) < 2:
-            by_group = {groups[0] if groups else file.at_hand.number: ranges}
+            by_group = {file.at_hand: ranges}
         else:
             ends = (taken[groups].cumsum() * ranges // taken.sum()).tolist()
             by_group = dict(zip(groups, np.diff(ends, prepend=0).tolist(), strict=True))

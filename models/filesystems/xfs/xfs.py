@@ -12,8 +12,8 @@ from models.filesystems.conversions import Workers, conversion_threads
 from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.dice import Dice
 from models.filesystems.horizon import Horizon
+from models.filesystems.locks import GroupLock, LockTable
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.turns import Turns
 from models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from models.filesystems.xfs.groups import Group
 from models.filesystems.xfs.log import XfsLog
@@ -43,23 +43,23 @@ def xfs(
 ) -> DelallocFilesystem:
     """One mounted XFS."""
     ioend_worker = site.thread("kworker/xfs-data")
-    groups = _groups(site, spec)
-    turns = Turns(spec.agcount, site.processors, groups[0].agf.wake_ns)
+    locks = LockTable(site, spec.agcount, site.processors, "AGF", "ILOCK")
+    groups = _groups(spec, locks.groups)
     kworkers = conversion_threads(site) if rules.unwritten else []
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
     costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0)
     log = _log(site, sb, spec, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs)
-    workers = Workers(site.env, kworkers, costs, metadata.converted, turns) if kworkers else None
+    workers = Workers(site.env, kworkers, costs, metadata.converted) if kworkers else None
     log.start()
     horizon, commit_ns = Horizon(site.env, sb.bdi), flusher_costs.log.commit_ns
     horizon.apart |= {*log.ranks, *(thread.task.rank for thread in kworkers)}
     return DelallocFilesystem(
         env=site.env, sb=sb, metadata=metadata, costs=costs, large_folios=rules.large_folios,
-        ioend_worker=ioend_worker, workers=workers, horizon=horizon,
+        ioend_worker=ioend_worker, workers=workers, horizon=horizon, locks=locks,
         placement=XfsPlacement(
-            site=site, spec=spec, rules=rules, groups=groups, turns=turns, costs=costs, metadata=metadata,
-            commit_ns=commit_ns,
+            env=site.env, spec=spec, rules=rules, groups=groups, locks=locks, costs=costs,
+            metadata=metadata, commit_ns=commit_ns,
         ),
         names=XfsNames(
             site=site, sb=sb, spec=spec, costs=writer_costs, commit_ns=commit_ns, groups=groups, log=log,
@@ -68,12 +68,11 @@ def xfs(
     )  # fmt: skip
 
 
-def _groups(site: Site, spec: XfsSpec) -> list[Group]:
+def _groups(spec: XfsSpec, agfs: list[GroupLock]) -> list[Group]:
     free, blocks = FreeTables(spec.agcount), spec.size // PAGE_BYTES // spec.agcount
     head = spec.group_head // PAGE_BYTES
     return [
-        Group(i, i * blocks, FreeSpace(head, blocks - head, free, i), site.mutex(f"AG {i}/agf"))
-        for i in range(spec.agcount)
+        Group(i, i * blocks, FreeSpace(head, blocks - head, free, i), agfs[i]) for i in range(spec.agcount)
     ]
 
 

@@ -349,7 +349,7 @@ def test_a_watcher_sees_each_bio_of_an_array() -> None:
 def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int, int]:
     """What the ends of requests take from all, from the flusher alone, and would take if none were missed."""
     disk = f'machine.disks.loop0 = {{ like = "{drive}", queue.interrupts = "{interrupts}" }}'
-    (case,) = parse(loop_config(command, dirty_mib=8, more=disk), "x.toml").cases
+    (case,) = parse(loop_config(command, dirty_mib=8, kernel="3.11", more=disk), "x.toml").cases
     of = build(case.scenario, 1)
     of.run()
     (flusher,), (queue,) = of.flushers.threads, of.queues.values()
@@ -360,7 +360,7 @@ def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int,
 @pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["one by one", "in batches"])
 def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) -> None:
     """With one queue for all, they hit who runs a program; with a queue a processor, the flusher, unless it
-    sleeps.
+    sleeps (in 3.11, where it does not wait for conversions).
     """
     command = f"{FIO} --rw=randwrite --nrfiles=8 --filesize=4m --name=a"
     all_ns, flushers_ns, due_ns = interrupted_ns("any", drive, command)
@@ -370,12 +370,12 @@ def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) ->
     assert 0.8 * due_ns < flushers_ns <= all_ns <= due_ns
 
 
-@pytest.mark.parametrize(("depth", "most"), [(None, 40), (30, 30)])
+@pytest.mark.parametrize(("depth", "most"), [(None, 32), (24, 24)])
 def test_an_elevator_may_limit_what_is_in_the_queue(depth: int | None, most: int) -> None:
-    """mq-deadline's async_depth: of 40 requests, 30 may be writes."""
+    """mq-deadline's async_depth: of 32 requests, 24 may be writes."""
     text = loop_config(
-        f"{FIO} --rw=randwrite --nrfiles=1 --filesize=4m --name=a", dirty_mib=2,
-        more='machine.disks.loop0 = { like = "sata-disk", queue.nr_requests = 40, queue.wbt = false }',
+        f"{FIO} --rw=randwrite --nrfiles=1 --filesize=8m --name=a", dirty_mib=4,
+        more='machine.disks.loop0 = { like = "sata-disk", queue.nr_requests = 32, queue.wbt = false }',
     )  # fmt: skip
     elevator = 'machine.disks.loop0.queue.elevator={scheduler = "deadline", fifo_batch = 16%s}'
     limit = f", async_depth = {depth}" if depth else ""

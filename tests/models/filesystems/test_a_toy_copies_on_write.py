@@ -14,6 +14,7 @@ from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.dice import Dice
 from models.filesystems.files import FileInode, PagedFile
 from models.filesystems.horizon import Horizon
+from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.page_walk import DONE, GO_ON
 from models.filesystems.policies import Runs
@@ -116,10 +117,6 @@ class CopyOnWrite:
         file.pages.size[0] = max(file.size, *(within + 1), 0)
         return len(within), clean
 
-    def zero_end(self, thread: Thread, inode: Any) -> Steps:
-        """Never called."""
-        yield 0
-
     def released(self, inode: Any) -> None:
         """Nothing is kept for a file."""
 
@@ -146,11 +143,9 @@ class CopyOnWrite:
         at.elapsed_ns, at.mapped_extents = 1_000 * pages, 1 if pages else 0
         return GO_ON if pages and at.left and pages < len(dirty) else DONE
 
-    def lock(self, thread: Thread, inode: Any) -> None:
-        """There are no locks."""
-
-    def unlock(self, inode: Any) -> None:
-        """Nor are they released."""
+    def convert(self, inode: Any, at: Walk) -> int:
+        """See `Placement.convert`."""
+        raise AssertionError("it never stops in the middle of writes")
 
     def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
         """Never called: a step gives all blocks."""
@@ -174,7 +169,7 @@ def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     return DelallocFilesystem(
         env=site.env, sb=sb, names=ToyNames(sb), placement=CopyOnWrite(), metadata=ToyMetadata(),
         costs=costs, large_folios=False, ioend_worker=site.thread("kworker"), workers=None,
-        horizon=Horizon(site.env, sb.bdi),
+        horizon=Horizon(site.env, sb.bdi), locks=LockTable(site, 1, 0, "", "i_rwsem"),
     )  # fmt: skip
 
 

@@ -7,73 +7,103 @@ from typing import Any
 
 from models.filesystems.conversions import Submission, Workers
 from models.filesystems.dice import Dice
+from models.filesystems.lock_table import FAR, NO_ROW, UNTIL, WORKER, give_inode, hold, take_inode
+from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.spec import FlusherCosts
-from models.filesystems.turns import NO_ROW, Turns
 from models.filesystems.unwritten import Conversions
-from models.spent import Spent
-from sim.engine import Environment
+from sim.engine import Steps
 from tests.harness import BlockLayer
 
 
+class Machine:
+    """A worker, its clock and its locks, and a file; an allocation takes 40, a conversion 100."""
+
+    def __init__(self, *, group_ns: int = 0, groups: int = 1, **costs: int) -> None:
+        layer = BlockLayer(wake_ns=5)
+        self.env = layer.env
+        self.locks = LockTable(layer.site, groups, 1, "AGF", "ILOCK")
+        times = FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100 - group_ns, **costs)
+        self.costs = MapCosts(times, 9, Dice(layer.site, "map"), group_ns=group_ns)
+        self.log: list[tuple[int, str, int]] = []
+        self.thread = layer.site.thread
+        self.workers = Workers(self.env, [self.thread("kworker")], self.costs, self._converted)
+        inode: Any = SimpleNamespace(i_sync=None)
+        self.conversions = Conversions(inode, self.locks.inode_lock())
+
+    def _converted(self, of: Any, ranges: int) -> None:
+        self.log.append((self.env.now, "ranges", ranges))
+
+    def submit(self, pages: int, ranges: dict[int, int], folio_pages: int = 1) -> Submission:
+        """So many pages went to the device."""
+        clean = lambda pages: self.log.append((self.env.now, "clean", pages))  # noqa: E731
+        return Submission(self.workers, self.conversions, pages, ranges, folio_pages, clean)
+
+
 def test_pages_are_clean_once_their_ranges_are_converted() -> None:
-    """12 pages in 6 ranges of 100 ns: 4 pages are on the device at 0, 8 at 50, and wait for the worker; the
-    flusher is at the inode from 60 on, and each range then waits for half of its 40.
+    """12 pages in 6 ranges of 100 ns: 4 pages are on the device at 0, 8 at 50, and wait for the worker.
+
+    A flusher has the file from 230 to 270: the worker, which is in its third transaction, is woken at 305
+    after that, and the flusher has waited until then.
     """
-    env, log = Environment(), []
-    inode: Any = SimpleNamespace(i_sync=None)
-    conversions = Conversions(inode)
-    threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
-    costs = MapCosts(FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100), 9, Dice(BlockLayer()._site, "map"))
-    workers = Workers(env, threads, costs, lambda of, ranges: log.append((env.now, "ranges", ranges)), None)
-    one = Submission(workers, conversions, 12, {3: 6}, 1, lambda pages: log.append((env.now, "clean", pages)))
-    assert costs.waits_ns(conversions) == 0
+    of = Machine()
+    one = of.submit(12, {0: 6})
     one.written(4)
-    assert costs.waits_ns(conversions) == 50
-    env.call_at(50, 0, lambda: one.written(8))
-    env.call_at(60, 0, lambda: setattr(inode, "i_sync", object()))
-    env.run()
-    assert log == [(200, "clean", 4), (200, "ranges", 2), (680, "clean", 8), (680, "ranges", 4)]
-    assert not conversions.busy
+    of.env.call_at(50, 0, lambda: one.written(8))
+
+    def flush() -> None:
+        from_ns = int(take_inode(of.locks.locks, 0, 230))
+        give_inode(of.locks.locks, 0, 230, from_ns, from_ns + 40)
+
+    of.env.call_at(230, 0, flush)
+    of.env.run()
+    through = 300 + 5 + 40 + 5 + 300
+    assert of.log == [(200, "clean", 4), (200, "ranges", 2), (through, "clean", 8), (through, "ranges", 4)]
+    assert not of.conversions.busy
 
 
 def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() -> None:
     """Up to 9 extents 100 ns a range, above 250; and 7 a folio of 4 pages."""
-    env: Any = Environment()
-    costs = MapCosts(
-        FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100, tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7),
-        9,
-        Dice(BlockLayer()._site, "map"),
-    )
-    threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
-    inode: Any = SimpleNamespace(i_sync=None)
-    conversions, ends = Conversions(inode), []
-    workers = Workers(env, threads, costs, lambda of, ranges: ends.append(env.now), None)
+    of = Machine(tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7)
     for extents in (9, 10):
-        conversions.extents = extents
-        Submission(workers, conversions, 12, {0: 2}, 4, lambda pages: None).written(12)
-        assert costs.map_ns(conversions) == (40 if extents == 9 else 90)
-        env.run()
-    assert ends == [200 + 3 * 7, 200 + 21 + 500 + 3 * 7]
+        of.conversions.extents = extents
+        of.submit(12, {0: 2}, 4).written(12)
+        assert of.costs.map_ns(of.conversions) == (40 if extents == 9 else 90)
+        of.env.run()
+    assert [when for when, what, _ in of.log if what == "clean"] == [200 + 3 * 7, 200 + 21 + 500 + 3 * 7]
 
 
-def test_who_takes_turns_begins_when_the_flusher_has_left_the_file_and_goes_group_by_group() -> None:
+def test_a_worker_begins_when_the_flusher_has_left_the_file_and_goes_group_by_group() -> None:
     """Two ranges in group 1 and one in group 0, of 100 each, 30 of it with the group's lock; the flusher has
     the file until 500, and somebody else group 0 from 700 to 900.
     """
-    env: Any = Environment()
-    threads: Any = [SimpleNamespace(task=env.task("kworker"), spent=Spent())]
-    costs = MapCosts(
-        FlusherCosts(map_ns=40, page_ns=0, ioend_ns=70), 9, Dice(BlockLayer()._site, "map"), group_ns=30
-    )
-    turns, ends = Turns(2, 1, 5), []
-    workers = Workers(env, threads, costs, lambda of, ranges: ends.append((env.now, ranges)), turns)
-    inode: Any = SimpleNamespace(i_sync=None)
-    conversions = Conversions(inode)
-    conversions.kept_ns = 500
-    turns.hold(0, 700, 200)
-    assert costs.waits_ns(conversions) == 0
-    Submission(workers, conversions, 12, {1: 2, 0: 1}, 4, lambda pages: None).written(12)
-    env.run()
-    assert ends == [(900 + 5 + 30, 3)]
-    assert (conversions.ranges, conversions.row) == ({}, NO_ROW)
+    of = Machine(group_ns=30, groups=2)
+    assert take_inode(of.locks.locks, 0, 0) == 0
+    give_inode(of.locks.locks, 0, 0, 0, 500)
+    hold(of.locks.locks, 0, 700, 200)
+    of.submit(12, {1: 2, 0: 1}, 4).written(12)
+    of.env.run()
+    assert of.log == [(900 + 5 + 30, "clean", 12), (900 + 5 + 30, "ranges", 3)]
+    assert of.conversions.ranges == {}
+    assert (of.locks.locks.inodes[0, WORKER], of.locks.at_work) == (NO_ROW, 0)
+
+
+def test_a_worker_waits_for_locks_whose_end_nobody_knows() -> None:
+    """A thread has the file until 300, and then, for as long as it takes, the group until 2 000."""
+    of = Machine(group_ns=30)
+    lock, agf = of.conversions.lock, of.locks.groups[0]
+    thread = of.thread("a flusher")
+
+    def run() -> Steps:
+        yield from lock.down(thread)
+        assert of.locks.locks.inodes[0, UNTIL] == FAR
+        yield 300
+        lock.up()
+        assert agf.try_down(thread.task, 10)
+        yield 1_700
+        agf.up(thread.task)
+
+    of.env.start(thread.task, run())
+    of.env.call_at(10, 0, lambda: of.submit(12, {0: 2}).written(12))
+    of.env.run()
+    assert of.log[0] == (2_000 + 5 + 30 + 100, "clean", 12)

@@ -20,9 +20,10 @@ from models.filesystems.ext4.placement import _group_in_front, _is_delayed
 from models.filesystems.page_walk import CONVERT, DONE, GO_ON
 from models.filesystems.walk_state import Walk
 from models.page_cache.file_pages import FilePages
+from tests.models.filesystems.lock_times import table
 from tests.models.page_cache.lettered import file, letters
 
-TERMS = Terms(map_ns=1_000, page_ns=3, bio_pages=4)
+TERMS = Terms(row=0, map_ns=1_000, page_ns=3, bio_pages=4, now_ns=0)
 
 
 def walked(
@@ -31,7 +32,7 @@ def walked(
     """One step: why it stopped, and its bios."""
     bios = np.empty((rows, 2), np.int64)
     at.tell()
-    ended = walk(of.pages, TERMS, at.record, horizon_ns, np.array(dice), bios)
+    ended = walk(of.pages, table(), TERMS, at.record, horizon_ns, np.array(dice), bios)
     at.look()
     return int(ended), bios[: at.bios].tolist()
 

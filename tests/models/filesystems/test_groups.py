@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from models.filesystems.turns import Turns
+from models.filesystems.lock_table import hold
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.groups import Group, lock_group
 from models.seams import NoSpace
 from models.spent import Spent
-from sim.engine import Environment, Steps, Task
-from sim.sync import Mutex
+from sim.engine import Steps, Task
+from tests.harness import lock_table
 
 
 class Groups:
     """Groups with so many free blocks together."""
 
     def __init__(self, *longest: int, wake_ns: int = 0) -> None:
-        self.env = Environment()
-        self.turns = Turns(len(longest), 1, wake_ns)
+        self.table = lock_table(len(longest), wake_ns=wake_ns)
+        self.env = self.table.env
         self.groups = [
-            Group(number, 1_000 * number, FreeSpace(0, free), Mutex(self.env, "agf", 0))
+            Group(number, 1_000 * number, FreeSpace(0, free), self.table.groups[number])
             for number, free in enumerate(longest)
         ]
         self.found: list[tuple[int, int]] = []
@@ -31,11 +31,12 @@ class Groups:
     def hold(self, number: int, until_ns: int, then_free: int) -> None:
         """Somebody holds that AGF until then, and has left so many blocks."""
         group = self.groups[number]
-        assert group.agf.try_acquire(self.env.task("holder"))
+        holder = self.env.task("holder")
+        assert group.agf.try_down(holder, until_ns)
 
         def end() -> None:
             group.free = FreeSpace(0, then_free)
-            group.agf.release()
+            group.agf.up(holder)
 
         self.env.call_at(until_ns, 0, end)
 
@@ -44,9 +45,7 @@ class Groups:
 
         def body(task: Task) -> Steps:
             thread: Any = SimpleNamespace(task=task, spent=Spent(), before_sleep=lambda: None)
-            group = yield from lock_group(
-                self.env, self.groups, self.turns, thread, self.groups[target], length
-            )
+            group = yield from lock_group(self.groups, thread, self.groups[target], length, 10)
             self.found.append((self.env.now, group.number))
 
         task = self.env.task("flusher")
@@ -76,7 +75,7 @@ def test_who_finds_too_little_after_the_wait_lets_go_and_searches_on() -> None:
     of.hold(0, 50, 9)
     of.hold(1, 70, 2)
     assert of.ask(1, 5) == [(70, 0)]
-    assert of.groups[1].agf.free
+    assert of.groups[1].agf.is_free()
 
 
 def test_the_longest_of_all_counts_where_none_has_enough() -> None:
@@ -91,9 +90,9 @@ def test_a_group_whose_lock_a_conversion_has_is_passed_over() -> None:
     flusher is woken as its owner 7 later.
     """
     of = Groups(9, 9, 9)
-    of.turns.hold(1, 0, 30)
+    hold(of.table.locks, 1, 0, 30)
     assert of.ask(1, 5) == [(0, 2)]
     of = Groups(9, 9, 9, wake_ns=7)
     for number in range(3):
-        of.turns.hold(number, 0, 30 + number)
+        hold(of.table.locks, number, 0, 30 + number)
     assert of.ask(1, 5) == [(38, 1)]

@@ -355,9 +355,10 @@ def test_a_random_and_a_sequential_job_side_by_side_are_the_kernels() -> None:
     """Two files each in one directory: within 15 % of 23 929 extents, and four."""
     inputs = fio_scenario(dirty=64, jobs=1, nrfiles=2, filesize=128).inputs()
     inputs["programs"]["fio"]["workload"] |= {"rw": ["randwrite", "write"], "numjobs": 2}
-    found = np.mean([counts(run(Scenario.model_validate(inputs), seed)) for seed in (1, 2, 3)], axis=0)
-    assert found[:2].mean() == pytest.approx(23_929, rel=0.15)
-    assert found[2:] == pytest.approx([4, 4], abs=1)
+    found = [sorted(counts(run(Scenario.model_validate(inputs), seed))) for seed in (1, 2, 3)]
+    *sequential, first, second = np.mean(found, axis=0)
+    assert (first + second) / 2 == pytest.approx(23_929, rel=0.15)
+    assert sequential == pytest.approx([4, 4], abs=1)
 
 
 def test_files_that_fit_into_memory_lie_in_a_few_pieces() -> None:
@@ -500,13 +501,12 @@ def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
 
 @pytest.mark.source
 def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
-    """Three of four allocations from the first group, one from the third; without any, of that at hand."""
+    """Three of four allocations from the first group, one from the third; without any, of the latest."""
     _, of = contended(True)
     filesystem: Any = only(of.mounts).filesystem
     file, at = filesystem.layouts()[0], Walk(0, 9)
     placement = filesystem.placement
-    file.at_hand = placement.groups[3]
     placement._taken[:] = [3, 0, 1, 0]
     at.ranges = 8
     assert placement.ranges(file, at) == {0: 6, 2: 2}
-    assert placement.ranges(file, at) == {3: 8}
+    assert placement.ranges(file, at) == {2: 8}

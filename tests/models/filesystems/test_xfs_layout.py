@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.filesystems.lock_table import hold
 from models.filesystems.page_walk import CONVERT, DONE, GO_ON
-from models.filesystems.turns import Turns
 from models.filesystems.walk_state import Walk
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import (
@@ -25,6 +25,7 @@ from models.filesystems.xfs.layout import (
 from models.filesystems.xfs.spec import XfsRules
 from models.page_cache.file_pages import FilePages
 from tests.harness import group_spaces, walk_xfs
+from tests.models.filesystems.lock_times import begin, ends, held, table
 from tests.models.page_cache.lettered import file, letters
 
 FIXED, SIZE, PRECEDING = (
@@ -217,7 +218,7 @@ def test_a_walk_counts_what_it_does() -> None:
     assert letters(of) == "mmmmm.mmmm"
     assert (at.elapsed_ns, at.pages, at.wrote, at.bios) == (2_070 + 570 + 8 * 3, 8, 8, 4)
     assert (at.ranges, at.mapped_extents, at.dice) == (2, 2, 2)
-    assert (at.left, at.page, at.allocating) == (92, 0, 0)
+    assert (at.left, at.page) == (92, 0)
 
 
 def test_a_walk_s_budget() -> None:
@@ -228,15 +229,14 @@ def test_a_walk_s_budget() -> None:
 
 
 def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
-    """An allocation ends at 1 070: with a horizon of 1 069 the walk stops in the middle of it, holding the
-    locks, before a page is written; at 1 070, four pages are written, and then no more.
+    """An allocation ends at 1 070: with a horizon of 1 069 the walk ends with it, and no page is written;
+    with 1 070, four pages are, and then no more.
     """
-    for horizon_ns, allocating, bios in ((1_069, 1, []), (1_070, 0, [[100, 4]])):
+    for horizon_ns, bios in ((1_069, []), (1_070, [[100, 4]])):
         of, at = file("ddddd", size=5), Walk(0, 100)
         assert walk_xfs(of, FreeSpace(100, 9), at, horizon_ns) == (GO_ON, bios)
-        assert at.allocating == allocating
     assert walk_xfs(of, FreeSpace(200, 9), at) == (DONE, [[104, 1]])
-    assert (at.allocating, at.mapped_extents, at.elapsed_ns, at.pages, at.wrote) == (0, 0, 3, 1, 5)
+    assert (at.mapped_extents, at.elapsed_ns, at.pages, at.wrote) == (0, 3, 1, 5)
 
 
 def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
@@ -250,38 +250,30 @@ def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
     ("states", "blocks", "changes", "stops"),
     [
         ("dd", {}, {}, False),
-        ("dd", {}, {"free": False}, True),  # somebody has the locks
-        ("dd", {}, {"at_hand": 1}, True),  # the first extent goes to the inode's own group
-        ("md", {0: 10_005}, {"at_hand": 1}, False),  # others go where the one in front is
-        ("md", {0: 10_005}, {}, True),  # which is another group
-        ("md", {0: 10_005}, {"spills": True}, False),
-        (
-            "md",
-            {0: 10_005},
-            {"spills": True, "reach": 0},
-            False,
-        ),  # beyond its block numbers
-        ("md", {0: 10_005}, {"at_hand": 1, "reach": 0}, True),
-        ("d" * 10, {}, {}, True),  # the group has not as much together
-        ("d" * 10, {}, {"spills": True}, False),
-        ("d" * 12, {}, {"spills": True}, True),
+        ("md", {0: 10_005}, {}, False),  # goes where the one in front is, in another group
+        ("md", {0: 10_005}, {"reach": 0}, False),  # that is beyond its block numbers: the own group
+        ("d" * 10, {}, {}, False),  # the own group has not as much together
+        ("d" * 10, {}, {"reach": 0}, True),
+        ("d" * 10, {}, {"reach": 0, "granted": 1}, False),  # its flusher has waited for that one
+        ("d" * 12, {}, {}, True),
+        ("d" * 12, {}, {"granted": 1}, False),  # 11 from what its flusher has waited for, one from its own
     ],
 )
 def test_what_a_walk_may_convert_itself(
     states: str, blocks: dict[int, int], changes: dict[str, Any], stops: bool
 ) -> None:
-    """In the group at hand or, where it spills, in any; with its locks, and room in it."""
+    """In any group with room that its block numbers reach; what a flusher has waited for, it takes."""
     of, at = file(states, blocks), Walk(0, 100)
     space, _ = group_spaces((100, 9), (0, 11))
     assert walk_xfs(of, space, at, **changes)[0] == (CONVERT if stops else DONE)
-    assert at.mapped_extents == (not stops)
+    assert bool(at.mapped_extents) == (not stops)
 
 
 def test_a_walk_without_dice_asks_for_more() -> None:
     """One factor, two extents."""
     of, at = file("d.d"), Walk(0, 100)
-    assert walk_xfs(of, FreeSpace(100, 9), at, dice=[1.0])[0] == CONVERT
-    assert (at.dice, at.page) == (1, 2)
+    assert walk_xfs(of, FreeSpace(100, 9), at, dice=[1.0])[0] == GO_ON
+    assert (at.dice, at.page) == (1, 0)
 
 
 def test_the_quota_of_calls() -> None:
@@ -312,19 +304,19 @@ def test_while_a_group_is_locked_the_next_one_is_taken(
     states: str, blocks: dict[int, int], locked: set[int], goes_to: int | None
 ) -> None:
     """At 49, some are until 50. There are 9 blocks in the first, 3 and 2 in the second, 9 in the third."""
-    of, at, turns = file(states, blocks), Walk(0, 100), Turns(3, 1, 5)
+    of, at, locks = file(states, blocks), Walk(0, 100), table(3)
     spaces = group_spaces((100, 9), (0, 3), (40, 9))
     spaces[1].give_back(5, 2)
     for number in locked:
-        turns.hold(number, 0, 50)
-    ended, bios = walk_xfs(of, spaces[0], at, now_ns=49, turns=turns, spills=True)
+        hold(locks, number, 0, 50)
+    ended, bios = walk_xfs(of, spaces[0], at, now_ns=49, locks=locks)
     if goes_to is None:
         assert (ended, at.mapped_extents, at.elapsed_ns) == (CONVERT, 0, 0)
         return
     assert (ended, bios[0][0], at.mapped_extents) == (DONE, goes_to, 1)
-    held = [turns.held(number, 49 + 1_069) for number in range(3)]
-    assert held == [number == goes_to // 10_000 for number in range(3)]
-    assert not any(turns.held(number, 49 + 1_070) for number in range(3))
+    for number in range(3):
+        instants = range(49 + 1_069, 49 + 1_071)
+        assert held(locks, instants, number) == [49 + 1_069] * (number == goes_to // 10_000)
 
 
 def test_a_walk_sleeps_for_its_file_s_lock_and_keeps_it() -> None:
@@ -332,35 +324,33 @@ def test_a_walk_sleeps_for_its_file_s_lock_and_keeps_it() -> None:
     is given the lock at 400, wakes at 405 and has it for 1 070; then the conversion is woken, and ends at
     1 780.
     """
-    of, at, turns = file("d"), Walk(0, 100), Turns(1, 1, 5)
-    turns.begin(0, 0, 100, 2, 200, 100)
-    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=150, turns=turns, own=0)
+    of, at, locks = file("d"), Walk(0, 100), table()
+    begin(locks, 0, 0, 100, 2, 200, 100)
+    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=150, locks=locks)
     assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 255, 0, 255 + 1_070 + 3)
-    assert turns.held(0, 1_474)
-    assert not turns.held(0, 1_475)
-    assert turns.ends_ns(0, 1_475) == 1_780
+    assert held(locks, range(1_474, 1_476)) == [1_474]
+    assert ends(locks, 0, at=1_780) == [1_780]
 
 
 def test_a_walk_waits_for_the_group_of_what_it_has_mapped() -> None:
     """Its allocation ends at 1 070; a conversion of another file has asked at 500 and has the lock until
     1 175, the walk from 1 180 on, for 200.
     """
-    of, at, turns = file("d"), Walk(0, 100), Turns(1, 1, 5)
-    turns.begin(0, 0, 0, 1, 500, 100)
-    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, turns=turns, rmap_ns=200)
+    of, at, locks = file("d"), Walk(0, 100), table(1, 2)
+    begin(locks, 0, 0, 0, 1, 500, 100)
+    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, locks=locks, row=1, rmap_ns=200)
     assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 0, 110, 1_380 + 3)
-    assert turns.held(0, 1_379)
-    assert not turns.held(0, 1_380)
+    assert held(locks, range(1_379, 1_381)) == [1_379]
 
 
 def test_a_walk_that_finds_no_group_leaves_the_file() -> None:
     """The only one is held until 5 000: the worker, who waits for it at 110, goes on in its file at once."""
-    of, at, turns = file("d"), Walk(0, 100), Turns(1, 1, 5)
-    turns.begin(0, 0, 100, 1, 50, 0)
-    turns.hold(0, 90, 4_910)
-    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=100, turns=turns, own=0)
+    of, at, locks = file("d"), Walk(0, 100), table()
+    begin(locks, 0, 0, 100, 1, 50, 0)
+    hold(locks, 0, 90, 4_910)
+    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=100, locks=locks)
     assert (ended, at.mapped_extents) == (CONVERT, 0)
-    assert turns.ends_ns(0, 200) == 155
+    assert ends(locks, 0, at=200) == [155]
 
 
 def test_pages_apart_in_the_file_are_ranges_of_their_own() -> None:

@@ -46,8 +46,9 @@ def test_a_held_group_makes_data_spill_into_the_next() -> None:
     first = only(machine.mounts).filesystem.placement.groups[0]  # type: ignore[attr-defined]
     neighbour = only(machine.mounts).filesystem.placement.groups[1]  # type: ignore[attr-defined]
     before = neighbour.free.blocks
-    machine.env.call_at(10 * MS, 0, lambda: first.agf.try_acquire(machine.env.task("holder")))
-    machine.env.call_at(20 * MS, 0, first.agf.release)
+    holder = machine.env.task("holder")
+    machine.env.call_at(10 * MS, 0, lambda: first.agf.try_down(holder, 10 * MS))
+    machine.env.call_at(20 * MS, 0, lambda: first.agf.up(holder))
     machine.run()
     assert neighbour.free.blocks < before
 

@@ -10,19 +10,21 @@ from models.filesystems.xfs.groups import Group
 from models.filesystems.xfs.inodes import XfsInode
 from models.filesystems.xfs.names import XfsNames
 from models.spent import Spent
-from sim.engine import Environment, Steps, Task
-from sim.sync import HandOff, Mutex, SpinLock
+from sim.engine import Steps, Task
+from sim.sync import HandOff, SpinLock
 from sim.units import KIB
+from tests.harness import lock_table
 
 
 class Names:
     """The names of two groups of 1 000 blocks, 16 of them mkfs's; clusters of 32 inodes of 512 bytes."""
 
     def __init__(self) -> None:
-        self.env = env = Environment()
+        self.table = lock_table(2)
+        self.env = env = self.table.env
         self.logged: list[tuple[int, int, list[int]]] = []
         self.made: list[XfsInode] = []
-        self.groups = [Group(i, 1_000 * i, FreeSpace(16, 984), Mutex(env, "agf", 0)) for i in range(2)]
+        self.groups = [Group(i, 1_000 * i, FreeSpace(16, 984), self.table.groups[i]) for i in range(2)]
         self.log: Any = SimpleNamespace(
             full=False, checkpoint=7, lock=SpinLock(env, "cil", HandOff(0, 0)), commit=self._commit
         )
@@ -104,8 +106,9 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     """The AGF is held until 70 000; the log is full until 150 000."""
     of = Names()
     agf = of.groups[0].agf
-    assert agf.try_acquire(of.env.task("holder"))
-    of.env.call_at(70_000, 0, agf.release)
+    holder = of.env.task("holder")
+    assert agf.try_down(holder, 70_000)
+    of.env.call_at(70_000, 0, lambda: agf.up(holder))
 
     def wait_for_space(thread: Any) -> Steps:
         of.log.full = False
@@ -114,5 +117,5 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     of.log.full, of.log.wait_for_space = True, wait_for_space
     of.make(1, 1)
     assert of.logged[0][0] == 150_000 + 1_635
-    assert agf.stat.contentions == 1
-    assert agf.free
+    assert of.table._group_stat().contentions == 1
+    assert agf.is_free()

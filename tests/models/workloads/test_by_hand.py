@@ -34,7 +34,7 @@ class Stage:
     def __init__(self, room: int = 1_000, count: int = 3, stops_at: int | None = None) -> None:
         self.env = Environment()
         self.log: list[tuple[Any, ...]] = []
-        self.room, self.stops_at = room, stops_at
+        self.room, self.stops_at, self.lock_ns = room, stops_at, 0
         self.processors = Processors(self.env, count, ENDLESS, lambda: 0.0)
         self.names: list[str] = []
         self.factors: dict[str, float] = {}
@@ -121,6 +121,13 @@ class Stage:
             self.stops_at = None
             return done, done
         return len(pages), len(pages)
+
+    def write_lock(self, thread: Any, inode: Any, calls: int) -> Steps | None:
+        """The filesystem's: as many ns for each call, if there is something to wait for."""
+        if not self.lock_ns:
+            return None
+        self.log.append((self.env.now, "lock", calls))
+        return iter([calls * self.lock_ns])
 
     def zero_end(self, thread: Any, inode: Any) -> Steps:
         """The filesystem's."""
@@ -212,6 +219,20 @@ def test_a_write_that_has_to_wait_goes_on_behind_it() -> None:
         ("write", [0, 1, 2, 3, 4], 1), ("zero_end",), ("write", [3, 4], 1),
     ]  # fmt: skip
     assert [entry[3] for entry in events if "dirty" in entry] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "calls"), [({"call_pages": 3}, 2), ({"calls_a_page": 2}, 5)], ids=["of pages", "of parts"]
+)
+def test_calls_wait_for_the_inode_s_lock(given: dict[str, int], calls: int) -> None:
+    """Before their pages are dirty; each call once, also where the end of the file is zeroed in between."""
+    stage = Stage(stops_at=2)
+    stage.lock_ns = 30
+    FileWriters(jobs=[Job("/d", [sequential()], 5, **given)], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    locked = [entry for entry in stage.log if entry[1] == "lock"]
+    assert [entry[2] for entry in locked] == [calls]
+    assert stage.log[stage.log.index(locked[0]) + 1][:2] == (locked[0][0] + 30 * calls, "write")
 
 
 def writes_of(stage: Stage) -> list[tuple[int, list[int]]]:
