@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from models.machine import Machine
 from models.spent import life_of
+from sim.sync import LockClass
 
 Lives = dict[str, dict[str, int]]
 """For each thread, by name: where its time went (ns), by state and cause ("system allocate")."""
@@ -40,14 +41,15 @@ def lives_of(machine: Machine) -> Lives:
 def uses_of(machine: Machine) -> dict[str, float]:
     """For which share of the run each resource was in use: those that most threads share come first.
 
-    All processors together are one resource; a lock is in use while it is held or handed on; the parts of a
+    All processors together are one resource; a lock is in use while it is held or handed on, a class of locks
+    while the busiest of them is; the parts of a
     device are named after its disk; a thread, which can use one processor only, while it runs and does not
     spin.
     """
     now = machine.env.now
     uses = {"processors": machine.processors.used_ns / machine.processors.count}
     for lock in machine.locks:
-        uses[f"lock {lock.name}"] = lock.stat.hold_ns + lock.stat.hand_off_ns
+        uses[f"lock {lock.name}"] = lock.used_ns if isinstance(lock, LockClass) else lock.stat.used_ns
     for name, queue in machine.queues.items():
         uses.update({f"device {name} {part}": used_ns for part, used_ns in queue.uses().items()})
     for thread in machine.threads:

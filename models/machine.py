@@ -37,7 +37,7 @@ from sim.laws import require
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockMutex, StockSpinLock
 from sim.streams import Streams
-from sim.sync import HandOff, LockClass, LockStat, Mutex, SpinLock
+from sim.sync import HandOff, LockClass, LockStats, Mutex, SpinLock
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
 SpecT = TypeVar("SpecT", bound=Spec)
@@ -68,7 +68,7 @@ class Machine:
     threads: list[BlockThread]
     thread: Callable[[str], Thread]
     give_up_ns: int
-    locks: list[SpinLock | LockClass]
+    locks: list[SpinLock | Mutex | LockClass]
     throttle: Throttle
     flushers: Flushers
     syncs: Syncs
@@ -161,7 +161,7 @@ class _Builder:
         self._kernel = scenario.kernel
         self._cpu = scenario.machine.processors
         self._env = primitives.environment()
-        self._locks: list[SpinLock | LockClass] = []
+        self._locks: list[SpinLock | Mutex | LockClass] = []
         self._threads: list[BlockThread] = []
         self._make_site = partial(self._site_of, streams, primitives, signals)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
@@ -199,8 +199,13 @@ class _Builder:
             self._locks.append(lock)
             return lock
 
-        def count_lock(name: str, stat: Callable[[], LockStat]) -> None:
-            self._locks.append(LockClass(name, stat))
+        def mutex(name: str) -> Mutex:
+            lock: Mutex = primitives.mutex(env, name, cpu.wake_time)
+            self._locks.append(lock)
+            return lock
+
+        def count_lock(name: str, stats: Callable[[], LockStats]) -> None:
+            self._locks.append(LockClass(name, stats))
 
         def thread(name: str, seated: bool = False) -> BlockThread:
             self._threads.append(BlockThread(adopt(env.task(name), seated), rules, signals))
@@ -214,6 +219,7 @@ class _Builder:
             thread=thread,
             process=partial(thread, seated=True),
             spin_lock=spin_lock,
+            mutex=mutex,
             count_lock=count_lock,
             wake_ns=cpu.wake_time,
             variation=lambda name: streams.service_times(name, cpu.cv),

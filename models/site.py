@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from models.seams import Thread
 from models.signals import Signals
 from sim.engine import Environment
-from sim.sync import LockStat, SpinLock
+from sim.sync import LockStats, Mutex, SpinLock
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Site:
     thread: Callable[[str], Thread]
     process: Callable[[str], Thread]
     spin_lock: Callable[[str], SpinLock]
-    count_lock: Callable[[str, Callable[[], LockStat]], None]
+    mutex: Callable[[str], Mutex]
+    count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int
     variation: Callable[[str], Callable[[], float]]
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
@@ -45,11 +46,11 @@ class Site:
         def named(make: Callable[[str], Any]) -> Callable[[str], Any]:
             return lambda name: make(f"{owner}/{name}")
 
-        def count_lock(name: str, stat: Callable[[], LockStat]) -> None:
-            self.count_lock(f"{owner}/{name}", stat)
+        def count_lock(name: str, stats: Callable[[], LockStats]) -> None:
+            self.count_lock(f"{owner}/{name}", stats)
 
         return replace(
             self, thread=named(self.thread), process=named(self.process), spin_lock=named(self.spin_lock),
-            count_lock=count_lock, variation=named(self.variation), variations=named(self.variations),
-            uniforms=named(self.uniforms), dice=named(self.dice),
+            mutex=named(self.mutex), count_lock=count_lock, variation=named(self.variation),
+            variations=named(self.variations), uniforms=named(self.uniforms), dice=named(self.dice),
         )  # fmt: skip

@@ -43,6 +43,11 @@ class LockStat:
     hold_ns: int = 0
     hand_off_ns: int = 0
 
+    @property
+    def used_ns(self) -> int:
+        """How long the lock was held or handed on."""
+        return self.hold_ns + self.hand_off_ns
+
     def waited(self, wait_ns: int) -> None:
         """Count one contended acquisition."""
         self.contentions += 1
@@ -50,19 +55,28 @@ class LockStat:
         self.wait_max_ns = max(self.wait_max_ns, wait_ns)
 
 
+LockStats = tuple[LockStat, int]
+"""The sums of a class of locks, and how long the one of them that was held longest was (ns)."""
+
+
 class LockClass:
-    """Locks that are counted together under *name*; *counters* says their sums."""
+    """Locks that are counted together under *name*; *stats* says how."""
 
-    __slots__ = ("_counters", "name")
+    __slots__ = ("_stats", "name")
 
-    def __init__(self, name: str, counters: Callable[[], LockStat]) -> None:
+    def __init__(self, name: str, stats: Callable[[], LockStats]) -> None:
         self.name = name
-        self._counters = counters
+        self._stats = stats
 
     @property
     def stat(self) -> LockStat:
         """Of all of them, up to now."""
-        return self._counters()
+        return self._stats()[0]
+
+    @property
+    def used_ns(self) -> int:
+        """How long the busiest of them was in use."""
+        return self._stats()[1]
 
 
 def spins(task: Task, lock: str, spun_ns: int) -> None:

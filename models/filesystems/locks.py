@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.filesystems.lock_table import (
     ACQUISITIONS,
@@ -27,7 +28,6 @@ from models.filesystems.lock_table import (
     WAIT,
     WAIT_MAX,
     WORKER,
-    Locks,
     advance,
     end_open,
     give_inode,
@@ -42,7 +42,7 @@ from models.scheduler.cpu import sleep
 from models.seams import Thread
 from models.site import Site
 from sim.engine import PARK, Park, Steps, Task
-from sim.sync import LockStat, waiting_for
+from sim.sync import LockStat, LockStats, waiting_for
 
 
 class LockTable:
@@ -61,14 +61,14 @@ class LockTable:
         self.group_cause, self.inode_cause = waiting_for(group_lock), waiting_for(inode_lock)
         self.groups = [GroupLock(self, group) for group in range(groups)]
         if group_lock:
-            site.count_lock(group_lock, self._group_stat)
-        site.count_lock(inode_lock, self._inode_stat)
+            site.count_lock(group_lock, self._group_stats)
+        site.count_lock(inode_lock, self._inode_stats)
 
-    def _group_stat(self) -> LockStat:
-        return _stat(self.locks, groups=True)
+    def _group_stats(self) -> LockStats:
+        return _stats(self.locks.groups)
 
-    def _inode_stat(self) -> LockStat:
-        return _stat(self.locks, groups=False)
+    def _inode_stats(self) -> LockStats:
+        return _stats(self.locks.inodes)
 
     def inode_lock(self) -> InodeLock:
         """The lock of one inode more."""
@@ -81,12 +81,11 @@ class LockTable:
         return InodeLock(self, row)
 
 
-def _stat(locks: Locks, *, groups: bool) -> LockStat:
-    """The counters of a class of locks."""
-    of = locks.groups if groups else locks.inodes
-    acquisitions, contentions, wait_ns, _, hold_ns = of[:, ACQUISITIONS:].sum(axis=0).tolist()
-    wait_max_ns = int(of[:, HOLD - 1].max(initial=0))
-    return LockStat(acquisitions, contentions, wait_ns, wait_max_ns, hold_ns)
+def _stats(locks: NDArray[np.int64]) -> LockStats:
+    """Of the locks with these rows."""
+    acquisitions, contentions, wait_ns, _, hold_ns = locks[:, ACQUISITIONS:].sum(axis=0).tolist()
+    wait_max_ns, longest_ns = (int(locks[:, column].max(initial=0)) for column in (WAIT_MAX, HOLD))
+    return LockStat(acquisitions, contentions, wait_ns, wait_max_ns, hold_ns), longest_ns
 
 
 class GroupLock:

@@ -175,7 +175,7 @@ def test_events_get_a_group_s_lock_in_the_order_of_asking(wake_ns: int, asks: li
         at_once = got_ns == asked_ns >= ended_ns
         assert at_once or got_ns == ended_ns + wake_ns >= asked_ns
         ended_ns = until_ns
-    stat = world.table._group_stat()
+    stat = world.table._group_stats()[0]
     waited = sum(got_ns > asked_ns for asked_ns, got_ns in got)
     assert (stat.acquisitions, stat.contentions) == (len(asks), waited)
     assert stat.hold_ns == sum(hold_ns for _, hold_ns in asks) + waited * wake_ns

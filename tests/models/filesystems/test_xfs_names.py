@@ -117,5 +117,5 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     of.log.full, of.log.wait_for_space = True, wait_for_space
     of.make(1, 1)
     assert of.logged[0][0] == 150_000 + 1_635
-    assert of.table._group_stat().contentions == 1
+    assert of.table._group_stats()[0].contentions == 1
     assert agf.is_free()
