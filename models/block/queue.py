@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from models.bio import Request
+from models.block.batch import Batch
 from models.block.elevator import Elevator
 from models.block.merge import bounds_of
 from models.block.pool import POOLS, Pool
-from models.block.runs import Batch
 from models.block.spec import BlockCosts, PlugRules, QueueSpec
 from models.block.wbt import WritebackThrottling
 from models.scheduler.cpu import ANY_CPU, Processors
@@ -122,16 +124,6 @@ class Queue:
         )
         self.elevator.check()
 
-    def insert(self, requests: list[Request], task: Task) -> None:
-        """Put *requests* of *task* into the elevator and run the queue."""
-        stat, elevator, cpu = self.stat, self.elevator, self._cpu_of(task)
-        for request in requests:
-            request.cpu = cpu
-            if not elevator.waiting and stat.in_flight < self._depth:
-                self._dispatch(request)
-            else:
-                elevator.insert(request)
-
     def _put(self, request: Request) -> None:
         """Another request has taken *request* in."""
         self._free(request)
@@ -146,26 +138,37 @@ class Queue:
         """Which processor hears of the end of what *task* submits."""
         return task.cpu if self._to_submitter else ANY_CPU
 
-    def insert_batch(self, batch: Batch, task: Task) -> None:
-        """The same for rows: all at once to the driver or, where requests wait, one by one."""
-        count = len(batch.rows)
-        if self.elevator.waiting or self.stat.in_flight + count > self._depth:
-            self.insert(batch.requests_that_end(), task)
+    def insert(self, batch: Batch, task: Task) -> None:
+        """Put the requests of *task* into the elevator and run the queue; rows go to the driver all at once,
+        unless requests wait.
+        """
+        rows, waits = batch.rows, self.elevator.waiting
+        if rows is None or waits or self.stat.in_flight + len(rows) > self._depth:
+            self._insert_each(batch.requests_that_end(), task)
             return
         assert self._batches is not None, "a queue that takes no batches was given one"
-        self.stat.in_flight += count
+        self.stat.in_flight += len(rows)
         submitted_ns = self._env.now
         if self.signals.block_rq_issue.observers:
             for request in batch.requests():
                 request.submitted_ns, request.cpu = submitted_ns, self._cpu_of(task)
                 self.signals.block_rq_issue.emit(request=request)
-        starts, ends = batch.rows["start_sector"], batch.rows["end_sector"]
         self._batches.submit_batch(
-            starts, ends, partial(self._complete_batch, batch, submitted_ns, self._cpu_of(task))
-        )
+            rows["start_sector"], rows["end_sector"],
+            partial(self._complete_batch, batch, rows, submitted_ns, self._cpu_of(task)),
+        )  # fmt: skip
 
-    def _complete_batch(self, batch: Batch, submitted_ns: int, cpu: int) -> None:
-        stat, count, rows = self.stat, len(batch.rows), batch.rows
+    def _insert_each(self, requests: list[Request], task: Task) -> None:
+        stat, elevator, cpu = self.stat, self.elevator, self._cpu_of(task)
+        for request in requests:
+            request.cpu = cpu
+            if not elevator.waiting and stat.in_flight < self._depth:
+                self._dispatch(request)
+            else:
+                elevator.insert(request)
+
+    def _complete_batch(self, batch: Batch, rows: NDArray[Any], submitted_ns: int, cpu: int) -> None:
+        stat, count = self.stat, len(rows)
         stat.in_flight -= count
         stat.ios += count
         stat.merges += int(rows["merges"].sum())

@@ -8,7 +8,7 @@ sees one object from the plug to the end of the request, with the bios that it w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from typing import Any, Final
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled, portable
 from models.bio import Bio, Request
+from models.block.batch import Batch, EndIo, request_of, take_over, tell_all
 from models.block.merge import IS_NEW, Bounds, fits, grow, keep_bio
 from models.block.plug import Rules, is_full, issue_order, rules_of, walk
 from models.block.spec import PlugRules
@@ -25,8 +26,6 @@ from sim.units import PAGE_SECTORS
 
 portable(fits, grow, walk, is_full)
 
-EndIo = Callable[[int], None]
-"""Is told how many of its pages are done."""
 # Records, whose fields are attributes also where nothing is compiled (NUMBA_DISABLE_JIT).
 _ROW: Final = np.dtype(
     (np.record,
@@ -36,56 +35,21 @@ _ROW: Final = np.dtype(
 _ROW_BYTES: Final = np.dtype((np.void, _ROW.itemsize))
 _TERMS: Final = np.dtype((np.record, [(term.name, "i8") for term in (*fields(Rules), *fields(Bounds))]))
 """`Rules` and `Bounds` as one row: quicker to hand to compiled code than objects."""
+_STEP: Final = np.dtype(
+    (np.record,
+     [(name, "i8") for name in ("half", "held", "held_parts", "queue", "end", "allowance", "segment_pages",
+                                "made", "done", "out", "out_parts", "flushes")])
+)  # fmt: skip
+"""A step of many bios, which compiled code reads and changes: rows and parts held; the number of its queue
+and of its end_io; how many requests it may make, and the pages of a segment; then what it has done: requests
+made, bios done, and the rows, parts and flushes issued.
+"""
 _OP: Final = "W"
 _OP_CODE: Final = 0
 _PART_ROW, _PART_END, _PART_PAGES = range(3)
 _FLUSH_END, _FATE, _AT = range(3)
 FLUSHED: Final = 4
 """Added to a fate: the new request flushed the plug first."""
-
-
-class Batch:
-    """Requests of one *queue* that go to the driver together, in order.
-
-    ``ends``: each end_io to be called for their pages, with its number of pages.  *seen*: the same requests
-    as objects, where somebody watches.
-    """
-
-    __slots__ = ("_requests", "ends", "queue", "rows")
-
-    def __init__(
-        self, queue: Any, rows: NDArray[Any], ends: list[tuple[EndIo, int]], seen: list[Request] | None
-    ) -> None:
-        self.queue = queue
-        self.rows = rows
-        self.ends = ends
-        self._requests = seen
-
-    @property
-    def pages(self) -> int:
-        """How many pages it writes."""
-        return sum(pages for _, pages in self.ends)
-
-    def requests(self) -> list[Request]:
-        """Its requests as objects, the same objects at each call; their bios have no end_io."""
-        if self._requests is None:
-            self._requests = [_request(row, self.queue, []) for row in self.rows]
-        return self._requests
-
-    def requests_that_end(self) -> list[Request]:
-        """The same as objects, to be issued one by one; the last to complete calls every end_io."""
-        requests, left = self.requests(), len(self.rows)
-
-        def ended(_: object) -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                for end_io, pages in self.ends:
-                    end_io(pages)
-
-        for request in requests:
-            request.bios[0].end_io = ended
-        return requests
 
 
 class PluggedRuns:
@@ -103,6 +67,7 @@ class PluggedRuns:
         self._rows = np.zeros(2 * self._half + 1, _ROW)  # the last is the bio at hand
         self._parts = np.zeros((2 * self._half, 3), np.int64)
         self._told = np.zeros((self._half, 3), np.int64)
+        self._step = np.zeros(1, _STEP)
         self.held = self._held_parts = 0
         self._ends: list[EndIo] = []
         self._queues: list[Any] = []
@@ -155,10 +120,12 @@ class PluggedRuns:
         if bounds is not self._bounds:
             self._bounds = bounds
             self._set_terms(bounds)
-        self.held, self._held_parts, made, done, out, out_parts, flushes = _submit(
-            self._rows, self._parts, self._told, bios, self._terms, self._half, self.held, self._held_parts,
-            self._number(queue), len(self._ends) - 1, allowance, segment_pages,
+        self._step[0] = (
+            self._half, self.held, self._held_parts, self._number(queue), len(self._ends) - 1, allowance,
+            segment_pages, 0, 0, 0, 0, 0,
         )  # fmt: skip
+        _submit_all(self._rows, self._parts, self._told, bios, self._terms, self._step)
+        self.held, self._held_parts, *_, made, done, out, out_parts, flushes = self._step.item()[1:]
         self._flushed = None
         if self._seen is not None:
             self._see(queue, bios[:done], segment_pages)
@@ -188,17 +155,17 @@ class PluggedRuns:
         for at, row in enumerate(self._rows[: self.held]):
             ends = [(self._ends[end], pages) for place, end, pages in parts if place == at]
             if self._seen is None:
-                requests.append(_request(row, self._queues[int(row["queue"])], ends))
+                requests.append(request_of(row, self._queues[int(row["queue"])], ends))
                 continue
             request = self._seen[at]
-            _take_over(request, row)
-            request.bios[0].end_io = partial(_tell_all, ends)
+            take_over(request, row)
+            request.bios[0].end_io = partial(tell_all, ends)
             requests.append(request)
         self._clear()
         return requests
 
     def _object(self, row: Any) -> Request:
-        return _request(row, self._queues[int(row["queue"])], [])
+        return request_of(row, self._queues[int(row["queue"])], [])
 
     def _see(self, queue: Any, bios: NDArray[np.int64], segment_pages: int) -> None:
         """Do with objects what the last step has done with rows."""
@@ -265,7 +232,7 @@ class PluggedRuns:
         if seen is not None:
             seen = seen if order is None else [seen[at] for at in order.tolist()]
             for request, row in zip(seen, rows, strict=True):
-                _take_over(request, row)
+                take_over(request, row)
         if len(self._queues) == 1:
             return [Batch(self._queues[0], rows, self._by_end(parts), seen)]
         batches = []
@@ -301,18 +268,6 @@ def _copy(rows: NDArray[Any]) -> NDArray[Any]:
     return rows.view(_ROW_BYTES).copy().view(_ROW)
 
 
-def _take_over(request: Request, row: Any) -> None:
-    """*request* has grown to what *row* is."""
-    request.start_sector, request.end_sector = int(row["start_sector"]), int(row["end_sector"])
-    request.segments, request.merges = int(row["segments"]), int(row["merges"])
-    request.nomerge, request.meta = bool(row["nomerge"]), bool(row["meta"])
-
-
-def _tell_all(ends: list[tuple[EndIo, int]], _: object) -> None:
-    for end_io, pages in ends:
-        end_io(pages)
-
-
 def _end_bios(request: Request, _: int) -> None:
     """*request*, which was plugged as an object, is done: call the end_io of its bios."""
     for bio in request.bios:
@@ -320,74 +275,58 @@ def _end_bios(request: Request, _: int) -> None:
             bio.end_io(bio.context)
 
 
-def _request(row: Any, queue: Any, ends: list[tuple[EndIo, int]]) -> Request:
-    """*row* as an object of one bio, which tells all parts of their end."""
-    start, end = int(row["start_sector"]), int(row["end_sector"])
-    end_io = partial(_tell_all, ends) if ends else None
-    request = Request(Bio(start, end - start, segments=int(row["segments"]), queue=queue, end_io=end_io))
-    _take_over(request, row)
-    return request
-
-
 @compiled
-def _move_out(
-    rows: Any, parts: NDArray[np.int64], half: int, held: int, held_parts: int, out: int, out_parts: int
-) -> None:
+def _move_out(rows: Any, parts: NDArray[np.int64], step: Any) -> None:
     """What is held is issued: it goes behind what this step has issued before, in the second half."""
-    for row in range(held):
-        rows[half + out + row] = rows[row]
-    for row in range(held_parts):
-        parts[half + out_parts + row, _PART_ROW] = out + parts[row, _PART_ROW]
-        parts[half + out_parts + row, _PART_END] = parts[row, _PART_END]
-        parts[half + out_parts + row, _PART_PAGES] = parts[row, _PART_PAGES]
+    first, first_part = step.half + step.out, step.half + step.out_parts
+    for row in range(step.held):
+        rows[first + row] = rows[row]
+    for row in range(step.held_parts):
+        parts[first_part + row, _PART_ROW] = step.out + parts[row, _PART_ROW]
+        parts[first_part + row, _PART_END] = parts[row, _PART_END]
+        parts[first_part + row, _PART_PAGES] = parts[row, _PART_PAGES]
+    step.out += step.held
+    step.out_parts += step.held_parts
+    step.held = step.held_parts = 0
 
 
 @compiled
-def _submit(
+def _submit_all(
     rows: Any, parts: NDArray[np.int64], told: NDArray[np.int64], bios: NDArray[np.int64],
-    terms: NDArray[Any], half: int, held: int, held_parts: int, queue: int, end: int, allowance: int,
-    segment_pages: int,
-) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
-    """Returns rows and parts held, requests made, bios done; rows, parts and flushes issued."""
-    made = done = out = out_parts = flushes = 0
+    terms: NDArray[Any], steps: NDArray[Any],
+) -> None:  # fmt: skip
+    """Do a step: submit *bios* in order, until as many requests were made as it allows."""
     rules = bounds = terms[0]
-    bio = rows[len(rows) - 1]
-    bio.queue, bio.op, bio.merges, bio.nomerge, bio.discard = queue, _OP_CODE, 0, False, False
+    step, bio = steps[0], rows[len(rows) - 1]
+    bio.queue, bio.op, bio.merges, bio.nomerge, bio.discard = step.queue, _OP_CODE, 0, False, False
     bio.meta = False
     for i in range(len(bios)):
         pages = bios[i, 1]
         bio.start_sector = bios[i, 0] * PAGE_SECTORS
         bio.end_sector = bio.start_sector + pages * PAGE_SECTORS
-        bio.segments = (pages + segment_pages - 1) // segment_pages
-        fate, at = walk(rows, held, bio, rules, bounds)
-        if fate == IS_NEW and made == allowance:
+        bio.segments = (pages + step.segment_pages - 1) // step.segment_pages
+        fate, at = walk(rows, step.held, bio, rules, bounds)
+        if fate == IS_NEW and step.made == step.allowance:
             break
         told[i, _FATE] = fate
         told[i, _AT] = at
-        done += 1
+        step.done += 1
         if fate != IS_NEW:
             part = rows[at].part
-            if parts[part, _PART_END] == end:
+            if parts[part, _PART_END] == step.end:
                 parts[part, _PART_PAGES] += pages
                 continue
         else:
-            made += 1
-            if is_full(rows, held, queue, rules, bounds):
-                _move_out(rows, parts, half, held, held_parts, out, out_parts)
-                out += held
-                out_parts += held_parts
-                held = held_parts = 0
-                told[flushes, _FLUSH_END] = out
-                flushes += 1
+            step.made += 1
+            if is_full(rows, step.held, step.queue, rules, bounds):
+                _move_out(rows, parts, step)
+                told[step.flushes, _FLUSH_END] = step.out
+                step.flushes += 1
                 told[i, _FATE] |= FLUSHED
-            at = held
+            at = step.held
             rows[at] = bio
-            held += 1
-        rows[at].part = held_parts
-        parts[held_parts, _PART_ROW], parts[held_parts, _PART_END], parts[held_parts, _PART_PAGES] = (
-            at,
-            end,
-            pages,
-        )
-        held_parts += 1
-    return held, held_parts, made, done, out, out_parts, flushes
+            step.held += 1
+        part = step.held_parts
+        rows[at].part = part
+        parts[part, _PART_ROW], parts[part, _PART_END], parts[part, _PART_PAGES] = at, step.end, pages
+        step.held_parts += 1

@@ -8,18 +8,17 @@ plug may hold requests of several.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.bio import Bio, Request
-from models.block.merge import FATES, IS_NEW, NEW, keep_bio
-from models.block.plug import Plug, walk
+from models.block.batch import Batch, EndIo
+from models.block.blk_plug import BlkPlug
+from models.block.merge import FATES, IS_NEW, NEW
 from models.block.pool import Pool
 from models.block.queue import Queue
-from models.block.runs import FLUSHED, Batch, EndIo, PluggedRuns
+from models.block.runs import FLUSHED
 from models.block.spec import PlugRules
 from models.block.wbt import WritebackThrottling
 from models.seams import Thread
@@ -28,15 +27,12 @@ from models.spent import Spent
 from sim.engine import PARK, Steps, Task, Wait
 from sim.units import PAGE_SECTORS
 
-_queue_of = attrgetter("queue")
-
 
 class BlockThread(Thread):
     """See `models.seams.Thread`."""
 
     __slots__ = (
         "_fates",
-        "_in_rows",
         "_on_fate",
         "_on_plug",
         "_on_queue",
@@ -44,7 +40,6 @@ class BlockThread(Thread):
         "_on_unplug",
         "_own_plug",
         "_plug",
-        "_runs",
         "_signals",
         "background",
         "spent",
@@ -64,10 +59,8 @@ class BlockThread(Thread):
         self._fates = (signals.block_getrq, signals.block_bio_backmerge, signals.block_bio_frontmerge)
         self._on_fate = tuple(signal.observers for signal in self._fates)
         self._on_request = (signals.block_rq_issue.observers, signals.block_rq_complete.observers)
-        self._own_plug = Plug(rules)
-        self._runs = PluggedRuns(rules)
-        self._in_rows = False  # whether `_runs` holds the plugged requests
-        self._plug: Plug | None = None  # the plug while it is open
+        self._own_plug = BlkPlug(rules)
+        self._plug: BlkPlug | None = None  # the plug while it is open
 
     def start_plug(self) -> bool:
         """See `Thread.start_plug`."""
@@ -86,48 +79,25 @@ class BlockThread(Thread):
 
     def flush_plug(self) -> Iterable[Wait]:
         """See `Thread.flush_plug`."""
-        plug = self._plug
-        assert plug is not None, "there is a plug to be flushed"
-        if self._in_rows:
-            return self._issue_batches(self._taken_runs())
-        return self._issue(self._taken(plug)) if plug.requests else ()
+        assert self._plug is not None, "there is a plug to be flushed"
+        batches = self._taken(self._plug)
+        return self._issue(batches) if batches else ()
 
     def before_sleep(self) -> None:
         """See `Thread.before_sleep`."""
-        if self._plug is None:
-            return
-        if self._in_rows:
-            for batch in self._taken_runs():
-                batch.queue.insert_batch(batch, self.task)
-        elif self._plug.requests:
-            for queue, requests in groupby(self._taken(self._plug), _queue_of):
-                queue.insert(list(requests), self.task)
+        if self._plug is not None:
+            for batch in self._taken(self._plug):
+                batch.queue.insert(batch, self.task)
 
     def submit_bio(self, bio: Bio) -> Steps | None:
         """See `Thread.submit_bio`."""
-        return None if self._merge(bio) else self._make_request(bio)
-
-    def _merge(self, bio: Bio) -> bool:
-        """blk_attempt_plug_merge: whether *bio* joined a plugged request."""
         if self._on_queue:
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
-        plug = self._plug
-        if plug is None:
-            return False
-        if self._in_rows:
-            plug.requests = self._runs.requests()
-            self._in_rows = False
-        requests = plug.requests
-        if not requests:
-            return False
-        queue: Queue = bio.queue
-        fate, at = walk(requests, len(requests), bio, plug.rules, queue.bounds)
+        fate = IS_NEW if self._plug is None else self._plug.attempt_merge(bio)
         if fate == IS_NEW:
-            return False
-        keep_bio(requests[at], bio, fate)
-        if self._on_fate[fate]:
-            self._tell(fate, bio)
-        return True
+            return self._make_request(bio)
+        self._tell(fate, bio)
+        return None
 
     def _make_request(self, bio: Bio) -> Steps:
         """The rest of blk_mq_submit_bio: elevator, or a request of its own."""
@@ -151,15 +121,16 @@ class BlockThread(Thread):
         yield queue.request_ns
         plug = self._plug
         if plug is None:
-            yield from self._issue([Request(bio)])
+            yield from self._issue([Batch(queue, None, [], [Request(bio)])])
             return
-        if plug.requests and plug.must_flush(queue, queue.bounds):
+        if plug.must_flush(queue):
             yield from self._issue(self._taken(plug))
-        plug.add(Request(bio))
+        plug.add(bio)
 
     def submit_runs(self, queue: Queue, bios: NDArray[np.int64], segment_pages: int, end_io: EndIo) -> Steps:
         """See `Thread.submit_runs`."""
-        if self._plug is None or not queue.takes_batches:
+        plug, wbt = self._plug, queue.wbt
+        if plug is None or not queue.takes_batches:
             for block, pages in bios.tolist():
                 bio = Bio(
                     block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=-(-pages // segment_pages),
@@ -168,23 +139,18 @@ class BlockThread(Thread):
                 if (rest := self.submit_bio(bio)) is not None:
                     yield from rest
             return
-        runs, pool, in_hand = self._runs, queue.pool(sync=False), 0
-        wbt = queue.wbt
+        pool, in_hand = queue.pool(sync=False), 0
         while True:
-            if self._plug.requests:
-                runs.load(self._plug.requests)
-                self._plug.requests = []
             room = pool.room + in_hand
             if wbt is not None:
                 room = min(room, wbt.room(self.background))
             watched = self._watched()
-            made, done, batches = runs.add(queue, bios, segment_pages, end_io, queue.bounds, room, watched)
+            made, done, batches = plug.add_runs(queue, bios, segment_pages, end_io, room, watched)
             if wbt is not None:
                 wbt.count += made
-            self._in_rows = runs.held > 0
             pool.add(made - in_hand)
             if watched:
-                for bio, fate in runs.seen_bios:
+                for bio, fate in plug.seen_bios:
                     if self._on_queue:
                         self._signals.block_bio_queue.emit(bio=bio, task=self.task)
                     self._tell(fate & ~FLUSHED, bio)
@@ -192,7 +158,7 @@ class BlockThread(Thread):
             yield made * queue.request_ns
             if batches:
                 self._tell_unplugged(batches)
-                yield from self._issue_batches(batches)
+                yield from self._issue(batches)
             bios = bios[done:]
             if not len(bios):
                 return
@@ -222,16 +188,11 @@ class BlockThread(Thread):
             if pool.take(self.task):
                 return
 
-    def _taken(self, plug: Plug) -> list[Request]:
-        requests = plug.take()
-        if self._on_unplug:
-            self._signals.block_unplug.emit(task=self.task, requests=requests)
-        return requests
-
-    def _taken_runs(self) -> list[Batch]:
-        batches = self._runs.take()
-        self._in_rows = False
-        self._tell_unplugged(batches)
+    def _taken(self, plug: BlkPlug) -> list[Batch]:
+        """What *plug* held."""
+        batches = plug.take()
+        if batches:
+            self._tell_unplugged(batches)
         return batches
 
     def _tell_unplugged(self, batches: Sequence[Batch]) -> None:
@@ -239,26 +200,13 @@ class BlockThread(Thread):
             requests = [request for batch in batches for request in batch.requests()]
             self._signals.block_unplug.emit(task=self.task, requests=requests)
 
-    def _issue(self, requests: list[Request]) -> Steps:
-        """Give *requests*, queue by queue, to their elevators."""
-        if requests[0].queue is not requests[-1].queue:
-            for _, mine in groupby(requests, _queue_of):
-                yield from self._issue(list(mine))
-            return
-        queue: Queue = requests[0].queue
-        count = len(requests)
-        self.spent.insert += count * queue.insert_ns
-        yield queue.lock.section(self.task, count * queue.insert_ns)
-        queue.insert(requests, self.task)
-        self.spent.dispatch += count * queue.dispatch_ns
-        yield count * queue.dispatch_ns
-
-    def _issue_batches(self, batches: Sequence[Batch]) -> Steps:
+    def _issue(self, batches: Sequence[Batch]) -> Steps:
+        """Give the requests, queue by queue, to their elevators."""
         for batch in batches:
-            queue, count = batch.queue, len(batch.rows)
+            queue, count = batch.queue, len(batch)
             self.spent.insert += count * queue.insert_ns
             yield queue.lock.section(self.task, count * queue.insert_ns)
-            queue.insert_batch(batch, self.task)
+            queue.insert(batch, self.task)
             self.spent.dispatch += count * queue.dispatch_ns
             yield count * queue.dispatch_ns
 

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.bio import Bio, Request
+from models.block.batch import Batch
 from models.block.merge import IS_NEW, Merge, bounds_of
 from models.block.plug import plug_decisions
-from models.block.runs import FLUSHED, Batch, PluggedRuns
+from models.block.runs import FLUSHED, PluggedRuns
 from models.block.spec import PlugRules, QueueLimits
 from models.catalogue.kernels import PLUG_RULES
 from sim.units import KIB
