@@ -9,11 +9,10 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from models.filesystems.conversions import Workers
+from models.filesystems.completions import Completions
 from models.filesystems.file_table import FileTable
 from models.filesystems.files import FileInode, OneRun, PagedFile
 from models.filesystems.horizon import Horizon
-from models.filesystems.ioends import IoEnds
 from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.one_run import OneRuns
@@ -21,28 +20,26 @@ from models.filesystems.policies import Metadata, Names, Placement
 from models.filesystems.walk import PageWalk
 from models.seams import Filesystem, Thread, WritebackControl
 from models.vfs.superblock import MountedSuperblock
-from sim.engine import Environment, Steps, Wait
+from sim.engine import Steps, Wait
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelallocFilesystem(Filesystem):
     """One mounted filesystem, with its own ``names``, ``placement`` and ``metadata``.
 
-    *ioend_worker* completes files of one run, *workers* convert the unwritten blocks of others.
+    *completions* do what follows the end of I/O.
     """
 
     def __init__(
         self,
         *,
-        env: Environment,
         sb: MountedSuperblock,
         names: Names,
         placement: Placement,
         metadata: Metadata,
         costs: MapCosts,
         large_folios: bool,
-        ioend_worker: Thread,
-        workers: Workers | None,
+        completions: Completions,
         horizon: Horizon,
         locks: LockTable,
     ) -> None:
@@ -56,12 +53,11 @@ class DelallocFilesystem(Filesystem):
             placement=placement,
             metadata=metadata,
             costs=costs,
-            workers=workers,
+            completions=completions,
             horizon=horizon,
             locks=locks,
         )
-        ends = IoEnds(env, ioend_worker, workers is not None, metadata)
-        self._runs = OneRuns(sb, self.files, self._walk, ends)
+        self._runs = OneRuns(sb, self.files, self._walk, completions)
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """See `Filesystem.mkdir`."""

@@ -7,9 +7,9 @@ transaction, and a bio or a few.
 from __future__ import annotations
 
 from models.bio import Bio
+from models.filesystems.completions import Completions
 from models.filesystems.file_table import FileTable
 from models.filesystems.files import CLOSED, FileInode, PagedFile
-from models.filesystems.ioends import IoEnds
 from models.filesystems.policies import Runs
 from models.filesystems.walk import PageWalk
 from models.page_cache.pages import RESERVED, map_blocks
@@ -22,7 +22,7 @@ from sim.units import PAGE_SECTORS
 class OneRuns(Runs):
     """Those of one mounted filesystem; *ends* are told when they are on disk."""
 
-    def __init__(self, sb: MountedSuperblock, files: FileTable, walk: PageWalk, ends: IoEnds) -> None:
+    def __init__(self, sb: MountedSuperblock, files: FileTable, walk: PageWalk, ends: Completions) -> None:
         self._sb = sb
         self._queue = sb.bdi.queue
         self._first_block = sb.first_block

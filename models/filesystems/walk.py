@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.block.queue import Queue
-from models.filesystems.conversions import Submission, Workers
+from models.filesystems.completions import Completions, Submission
 from models.filesystems.files import FileInode, PagedFile
 from models.filesystems.horizon import Horizon
 from models.filesystems.locks import LockTable
@@ -30,7 +30,7 @@ _BIOS: Final = 1_024
 
 
 class PageWalk:
-    """The page walk of one mounted filesystem; *workers*, if there are any, convert unwritten extents."""
+    """The page walk of one mounted filesystem; *completions* convert unwritten extents."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class PageWalk:
         placement: Placement,
         metadata: Metadata,
         costs: MapCosts,
-        workers: Workers | None,
+        completions: Completions,
         horizon: Horizon,
         locks: LockTable,
     ) -> None:
@@ -49,7 +49,7 @@ class PageWalk:
         self._placement = placement
         self._metadata = metadata
         self._costs = costs
-        self._workers = workers
+        self._completions = completions
         self._horizon = horizon
         self._locks = locks
 
@@ -125,9 +125,9 @@ class PageWalk:
         yield from self._pass(thread, inode, file, at)
         if pages:
             end_io = landed = _Landing(flight, inode).end
-            if self._workers is not None:
+            if self._completions.unwritten:
                 end_io = Submission(
-                    self._workers, file.conversions, pages, ranges, inode.folio_pages, landed
+                    self._completions, file.conversions, pages, ranges, inode.folio_pages, landed
                 ).written
             on_disk = bios[: at.bios]
             on_disk[:, 0] += file.base + self._first_block

@@ -25,7 +25,7 @@ SMALL = "fs_mark -S0 -n 300 -s 8192 -L 2 -D 9 -d a -d b"
 def run(command: str, filesystem: str = "loop-xfs") -> Machine:
     """In the middle of writeback, when the program has ended and nobody called sync(2)."""
     more = 'sync_after = false\nkernel.writeback.interval = "20 ms"\nkernel.writeback.expire = "10 ms"'
-    text = loop_config(command, dirty_mib=12, filesystem=filesystem, more=more)
+    text = loop_config(command, dirty_mib=16, filesystem=filesystem, more=more)
     (case,) = parse(text, "x.toml").cases
     machine = build(case.scenario, 1)
     machine.run()

@@ -5,7 +5,7 @@ Stands for ext4_fill_super.
 
 from __future__ import annotations
 
-from models.filesystems.conversions import Workers, conversion_threads
+from models.filesystems.completions import Completions
 from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.dice import Dice
 from models.filesystems.ext4.journal import Journal
@@ -34,8 +34,7 @@ def ext4(
     cache: PageCache,
 ) -> DelallocFilesystem:
     """One mounted ext4."""
-    ioend_worker, geometry = site.thread("kworker/ext4-rsv"), spec.geometry
-    kworkers = conversion_threads(site) if rules.unwritten else []
+    kworker, geometry = site.thread("kworker/ext4-rsv"), spec.geometry
     costs = MapCosts(flusher_costs, ROOT_EXTENTS, Dice(site, "map"))
     mballoc = Mballoc(geometry, by_order=rules.by_order)
     journal = Journal(
@@ -49,12 +48,12 @@ def ext4(
     names = Ext4Names(
         site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal, cache=cache
     )
-    horizon, locks = Horizon(site.env, sb.bdi), LockTable(site, 1, site.processors, "", "i_data_sem")
-    horizon.apart |= {thread.task.rank for thread in kworkers}
+    horizon, locks = Horizon(site.env, sb.bdi), LockTable(site, 1, 1, "", "i_data_sem")
+    if rules.unwritten:
+        horizon.apart.add(kworker.task.rank)
     filesystem = DelallocFilesystem(
-        env=site.env, sb=sb, names=names, metadata=metadata, costs=costs, large_folios=rules.large_folios,
-        ioend_worker=ioend_worker,
-        workers=Workers(site.env, kworkers, costs, metadata.converted) if kworkers else None,
+        sb=sb, names=names, metadata=metadata, costs=costs, large_folios=rules.large_folios,
+        completions=Completions(site.env, [kworker], rules.unwritten, costs, metadata),
         horizon=horizon, locks=locks,
         placement=Ext4Placement(
             env=site.env, name=sb.name, spec=spec, rules=rules, processors=site.processors,

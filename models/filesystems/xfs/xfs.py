@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from models.block.queue import Queue
-from models.filesystems.conversions import Workers, conversion_threads
+from models.filesystems.completions import Completions
 from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.dice import Dice
 from models.filesystems.horizon import Horizon
@@ -22,6 +22,7 @@ from models.filesystems.xfs.names import XfsNames
 from models.filesystems.xfs.placement import XfsPlacement
 from models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
 from models.page_cache.accounting import PageCache
+from models.seams import Thread
 from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.units import PAGE_BYTES, PAGE_SECTORS
@@ -42,21 +43,22 @@ def xfs(
     cache: PageCache,
 ) -> DelallocFilesystem:
     """One mounted XFS."""
-    ioend_worker = site.thread("kworker/xfs-data")
     locks = LockTable(site, spec.agcount, site.processors, "AGF", "ILOCK")
     groups = _groups(spec, locks.groups)
-    kworkers = conversion_threads(site) if rules.unwritten else []
+    kworkers = _kworkers(site, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
     costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0)
     log = _log(site, sb, spec, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs)
-    workers = Workers(site.env, kworkers, costs, metadata.converted) if kworkers else None
     log.start()
+    completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
     horizon, commit_ns = Horizon(site.env, sb.bdi), flusher_costs.log.commit_ns
-    horizon.apart |= {*log.ranks, *(thread.task.rank for thread in kworkers)}
+    horizon.apart |= log.ranks
+    if rules.unwritten:
+        horizon.apart |= {thread.task.rank for thread in kworkers}
     return DelallocFilesystem(
-        env=site.env, sb=sb, metadata=metadata, costs=costs, large_folios=rules.large_folios,
-        ioend_worker=ioend_worker, workers=workers, horizon=horizon, locks=locks,
+        sb=sb, metadata=metadata, costs=costs, large_folios=rules.large_folios,
+        completions=completions, horizon=horizon, locks=locks,
         placement=XfsPlacement(
             env=site.env, spec=spec, rules=rules, groups=groups, locks=locks, costs=costs,
             metadata=metadata, commit_ns=commit_ns,
@@ -66,6 +68,13 @@ def xfs(
             cache=cache,
         ),
     )  # fmt: skip
+
+
+def _kworkers(site: Site, rules: XfsRules) -> list[Thread]:
+    """Of xfs-conv, a worker for each processor; of xfs-data, that of the one which completions interrupt."""
+    if rules.unwritten:
+        return [site.thread(f"kworker/xfs-conv-{number}") for number in range(site.processors)]
+    return [site.thread("kworker/xfs-data")]
 
 
 def _groups(spec: XfsSpec, agfs: list[GroupLock]) -> list[Group]:

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from experiments.config import parse
+from models.filesystems.completions import Completions
 from models.filesystems.delalloc import DelallocFilesystem
 from models.filesystems.dice import Dice
 from models.filesystems.files import FileInode, PagedFile
@@ -166,9 +167,11 @@ class CopyOnWrite:
 def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     """One mounted copy-on-write filesystem."""
     costs = MapCosts(FlusherCosts(map_ns=1_000, page_ns=1_000, ioend_ns=0), 1, Dice(site, "map"))
+    metadata = ToyMetadata()
     return DelallocFilesystem(
-        env=site.env, sb=sb, names=ToyNames(sb), placement=CopyOnWrite(), metadata=ToyMetadata(),
-        costs=costs, large_folios=False, ioend_worker=site.thread("kworker"), workers=None,
+        sb=sb, names=ToyNames(sb), placement=CopyOnWrite(), metadata=metadata,
+        costs=costs, large_folios=False,
+        completions=Completions(site.env, [site.thread("kworker")], False, costs, metadata),
         horizon=Horizon(site.env, sb.bdi), locks=LockTable(site, 1, 0, "", "i_rwsem"),
     )  # fmt: skip
 

@@ -1,11 +1,11 @@
-"""The worker that converts what was written."""
+"""The workqueue that converts what was written."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.conversions import Submission, Workers
+from models.filesystems.completions import Completions, Submission
 from models.filesystems.dice import Dice
 from models.filesystems.lock_table import FAR, NO_ROW, UNTIL, WORKER, give_inode, hold, take_inode
 from models.filesystems.locks import LockTable
@@ -27,7 +27,8 @@ class Machine:
         self.costs = MapCosts(times, 9, Dice(layer.site, "map"), group_ns=group_ns)
         self.log: list[tuple[int, str, int]] = []
         self.thread = layer.site.thread
-        self.workers = Workers(self.env, [self.thread("kworker")], self.costs, self._converted)
+        metadata: Any = SimpleNamespace(converted=self._converted)
+        self.completions = Completions(self.env, [self.thread("kworker")], True, self.costs, metadata)
         inode: Any = SimpleNamespace(i_sync=None)
         self.conversions = Conversions(inode, self.locks.inode_lock())
 
@@ -37,7 +38,7 @@ class Machine:
     def submit(self, pages: int, ranges: dict[int, int], folio_pages: int = 1) -> Submission:
         """So many pages went to the device."""
         clean = lambda pages: self.log.append((self.env.now, "clean", pages))  # noqa: E731
-        return Submission(self.workers, self.conversions, pages, ranges, folio_pages, clean)
+        return Submission(self.completions, self.conversions, pages, ranges, folio_pages, clean)
 
 
 def test_pages_are_clean_once_their_ranges_are_converted() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.filesystems.ioends import IoEnds
+from models.filesystems.completions import Completions
 from models.scheduler.cpu import Processors
 from models.scheduler.runqueue import SchedulerRules
 from models.spent import Spent
@@ -19,6 +19,12 @@ def metadata(run_ended: Any, gives_way: bool = True) -> Any:
     return SimpleNamespace(
         end_run=lambda worker, folios: 100 * folios, run_ended=run_ended, gives_way=gives_way
     )
+
+
+def completions(env: Environment, worker: Any, unwritten: bool, metadata: Any) -> Completions:
+    """The workqueue, with one worker."""
+    costs: Any = None
+    return Completions(env, [worker], unwritten, costs, metadata)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +42,7 @@ def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[in
     flight: Any = SimpleNamespace(end=lambda wb, pages: ended.append((env.now, name_of[wb], wb, pages)))
     name_of = {f"wb of {name}": name for name in "abcd"}
     worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
-    ioends = IoEnds(env, worker, unwritten, metadata(lambda inode: done.append((env.now, inode.name))))
+    ioends = completions(env, worker, unwritten, metadata(lambda inode: done.append((env.now, inode.name))))
     for pages, (when_ns, name) in enumerate(((0, "a"), (50, "b"), (60, "c"), (500, "d")), 1):
         inode: Any = SimpleNamespace(name=name, wb=f"wb of {name}", folio_pages=4)
         env.call_at(when_ns, 9, lambda inode=inode, pages=pages: ioends.end_io((inode, flight, pages)))  # type: ignore[misc]
@@ -54,7 +60,7 @@ def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
     ended: list[tuple[int, int]] = []
     flight: Any = SimpleNamespace(end=lambda wb, pages: ended.append((env.now, pages)))
     worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
-    ioends = IoEnds(env, worker, False, metadata(lambda inode: done.append(env.now)))
+    ioends = completions(env, worker, False, metadata(lambda inode: done.append(env.now)))
     end_io, inode = ioends.end_io_of(3), SimpleNamespace(wb="wb", folio_pages=32)
     for when_ns in (0, 50, 70):
         env.call_at(when_ns, 9, lambda: end_io((inode, flight, 20)))
@@ -77,7 +83,7 @@ def test_it_gives_way_between_files_or_not_before_the_end(gives_way: bool, other
         began.append(env.now)
         yield 10
 
-    ioends = IoEnds(env, worker, True, metadata(lambda inode: done.append(env.now), gives_way))
+    ioends = completions(env, worker, True, metadata(lambda inode: done.append(env.now), gives_way))
     flight: Any = SimpleNamespace(end=lambda wb, pages: None)
     inode: Any = SimpleNamespace(wb="wb", folio_pages=4)
 

@@ -1,24 +1,29 @@
-"""The conversion of unwritten extents once they were written.
+"""The workqueue on which writes are completed: conversion of unwritten extents, the size on disk.
 
-Stands for xfs_end_io and ext4_end_io_rsv_work: a work item for each file converts what has been written, and
-only then are the pages clean.  Each range is a transaction under the inode's lock and, where the filesystem
-says so, its group's (`models.filesystems.locks`).  The workqueue has as many workers as there are processors.
-Left out: that a page written for the second time needs none; that a worker stays on the processor of the
-interrupt.
+Stands for xfs-data and xfs-conv (xfs_end_io, xfs_setfilesize, xfs_iomap_write_unwritten), and for
+ext4-rsv-conversion (ext4_end_io_rsv_work), which has one work at a time.  Work is queued for a file: one of
+one run ends as a whole; of another, what has been written by then is converted, each range in a transaction
+under the inode's lock and, where the filesystem says so, its group's (`models.filesystems.locks`).  Where
+blocks are unwritten until then, pages are clean only after it.  Left out: that a page written for the second
+time needs no conversion; that a worker stays on the processor of the interrupt.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from models.filesystems.files import FileInode
 from models.filesystems.map_costs import MapCosts
+from models.filesystems.policies import Metadata
 from models.filesystems.unwritten import Conversions, Landed
 from models.scheduler.cpu import cond_resched
 from models.seams import Thread
-from models.site import Site
+from models.vfs.superblock import Flight
 from sim.engine import PARK, Environment, Steps, Task
+
+IoEnd = tuple[FileInode, Flight, int]
+"""A file of one run, under which flight it went, and how many pages."""
 
 
 class Submission:
@@ -27,18 +32,18 @@ class Submission:
     *ranges*: how many ranges of blocks they are, by group; *folio_pages*: the pages of each of their folios.
     """
 
-    __slots__ = ("_conversions", "_folio_pages", "_landed", "_pages", "_ranges", "_workers")
+    __slots__ = ("_completions", "_conversions", "_folio_pages", "_landed", "_pages", "_ranges")
 
     def __init__(
         self,
-        workers: Workers,
+        completions: Completions,
         conversions: Conversions,
         pages: int,
         ranges: dict[int, int],
         folio_pages: int,
         landed: Landed,
     ) -> None:
-        self._workers = workers
+        self._completions = completions
         self._conversions = conversions
         self._pages = pages
         self._ranges = ranges
@@ -58,49 +63,74 @@ class Submission:
         conversions.folios += pages // self._folio_pages
         if not conversions.busy:
             conversions.busy = True
-            self._workers.begin(conversions)
+            self._completions.queue(conversions)
 
 
-def conversion_threads(site: Site) -> list[Thread]:
-    """A worker for each processor."""
-    return [site.thread(f"kworker/conv-{number}") for number in range(site.processors)]
+class Completions:
+    """The workqueue of one filesystem, run by *threads*: as many works go on at a time.
 
-
-class Workers:
-    """The workqueue of one filesystem, run by *threads*.
-
-    *converted* is called with the inode and the number of ranges that became written extents.
+    ``unwritten``: whether blocks are unwritten until their pages are completed.
     """
 
     def __init__(
         self,
         env: Environment,
         threads: Sequence[Thread],
+        unwritten: bool,
         costs: MapCosts,
-        converted: Callable[[Any, int], None],
+        metadata: Metadata,
     ) -> None:
         self._env = env
         self._costs = costs
-        self._converted = converted
-        self._queue: deque[Conversions] = deque()
+        self._metadata = metadata
+        self.unwritten = unwritten
+        self._works: deque[IoEnd | Conversions] = deque()
         self._idle: list[Task] = []
         for number, thread in enumerate(threads):
             env.start(thread.task, self._run(thread, number))
 
-    def begin(self, conversions: Conversions) -> None:
-        """queue_work: convert what waits, and then what came meanwhile."""
-        self._queue.append(conversions)
+    def queue(self, work: IoEnd | Conversions) -> None:
+        """queue_work."""
+        self._works.append(work)
         if self._idle:
             self._env.wake(self._idle.pop())
 
+    def end_io(self, ioend: IoEnd) -> None:
+        """A file of one run is on the device."""
+        if not self.unwritten:
+            inode, flight, pages = ioend
+            flight.end(inode.wb, pages)
+        self.queue(ioend)
+
+    def end_io_of(self, bios: int) -> Callable[[IoEnd], None]:
+        """The end_io of each of so many *bios* of one ioend, which ends with the last."""
+        left = bios
+
+        def end_io(ioend: IoEnd) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                self.end_io(ioend)
+
+        return end_io
+
     def _run(self, thread: Thread, number: int) -> Steps:
-        queue, task = self._queue, thread.task
+        works, task, metadata, unwritten = self._works, thread.task, self._metadata, self.unwritten
         while True:
-            while queue:
-                conversions = queue.popleft()
-                while conversions.landed:
-                    yield from self._convert(thread, number, conversions)
-                conversions.busy = False
+            while works:
+                work = works.popleft()
+                if isinstance(work, Conversions):
+                    while work.landed:
+                        yield from self._convert(thread, number, work)
+                    work.busy = False
+                else:
+                    inode, flight, pages = work
+                    yield metadata.end_run(thread, -(-pages // inode.folio_pages))
+                    metadata.run_ended(inode)
+                    if unwritten:
+                        flight.end(inode.wb, pages)
+                    if not metadata.gives_way:
+                        continue
                 if (ready := cond_resched(task)) is not None:
                     yield ready
             self._idle.append(task)
@@ -123,4 +153,4 @@ class Workers:
                 yield from lock.finish(thread, number)
         for land, pages in landed:
             land(pages)
-        self._converted(inode, sum(by_group.values()))
+        self._metadata.converted(inode, sum(by_group.values()))
