@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -466,15 +467,19 @@ def test_more_dirty_memory_means_fewer_extents() -> None:
     assert means[0] > means[1] > means[2]
 
 
-def contended(rmapbt: bool) -> tuple[int, Machine]:
-    """Random writes into one directory of an XFS of four groups: extents in other groups than the first."""
+def contended(rmapbt: bool, look: Callable[[Any], None] = id) -> tuple[int, Machine]:
+    """Random writes into one directory of an XFS of four groups: extents in other groups than the first.
+
+    *look* is given the filesystem before it runs.
+    """
     text = loop_config(
         f"{FIO} --rw=randwrite --nrfiles=4 --filesize=16m --name=a", dirty_mib=8,
         more=f'filesystem.agcount = 4\nfilesystem.rmapbt = {str(rmapbt).lower()}\nmachine.like = "desk-vm"',
     ).replace('machine.like = "loop-vm"\n', "")  # fmt: skip
     of = build(parse(text, "x.toml").cases[0].scenario, 1)
-    of.run()
     filesystem: Any = only(of.mounts).filesystem
+    look(filesystem)
+    of.run()
     blocks = np.concatenate([file.extent_table()[:, 1] for file in filesystem.layouts()])
     return int((blocks >= filesystem.group_blocks).sum()), of
 
@@ -510,3 +515,27 @@ def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
     at.ranges = 8
     assert placement.ranges(file, at) == {0: 6, 2: 2}
     assert placement.ranges(file, at) == {2: 8}
+
+
+@pytest.mark.source
+def test_a_write_behind_the_end_converts_with_a_factor_of_its_own_and_submits_nothing() -> None:
+    """The delayed extent at the end of the file: no factor varies two of these, and their allocations are no
+    part of the ranges that a step submits later.
+    """
+    used: list[tuple[float, int]] = []
+
+    def look(filesystem: Any) -> None:
+        placement, dice = filesystem.placement, filesystem._walk._costs.dice
+        convert = placement.convert
+
+        def seen(inode: Any, at: Any) -> int:
+            used.append((dice.array[0], at.dice))
+            ended = convert(inode, at)
+            assert not placement._taken.any()
+            return int(ended)
+
+        placement.convert = seen
+
+    contended(False, look)
+    assert len(used) > 10
+    assert len(set(used)) == len(used)

@@ -1,0 +1,51 @@
+"""Flushers that wait for an allocation group: what they have waited for, they use once, and hand on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.config import parse
+from models.machine import Machine, build
+from sim.engine import Steps
+from sim.units import MS
+from tests.harness import FIO, loop_config, only
+
+
+def held_up(kernel: str, contexts: int) -> Machine:
+    """A run whose only group somebody has for 4 ms, and for 3 ms again."""
+    text = loop_config(
+        f"{FIO} --rw=randwrite --nrfiles=4 --filesize=4m --name=a --directory=/a --name=b --directory=/b",
+        dirty_mib=2, kernel=kernel,
+        more=f'kernel.flusher = {{ kind = "parallel", by = "hash", contexts = {contexts} }}\n'
+        "filesystem.agcount = 1\nsync_after = true",
+    )  # fmt: skip
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+    agf = only(machine.mounts).filesystem.placement.groups[0].agf  # type: ignore[attr-defined]
+    thread = machine.thread("holder")
+
+    def hold() -> Steps:
+        for length_ns in (4 * MS, 3 * MS):
+            if not agf.try_down(thread.task, length_ns):
+                yield from agf.down(thread, length_ns)
+            yield length_ns
+            agf.up(thread.task)
+            yield 2 * MS
+
+    machine.env.start(thread.task, hold(), 305 * MS)
+    machine.run()
+    return machine
+
+
+@pytest.mark.parametrize(("kernel", "contexts"), [("3.11", 1), ("3.11", 2), ("6.18", 2)])
+def test_they_get_it_one_after_the_other_and_go_on(kernel: str, contexts: int) -> None:
+    """All is written in the end; nobody keeps a lock, or what it has waited for."""
+    machine = held_up(kernel, contexts)
+    filesystem: Any = only(machine.mounts).filesystem
+    (stat,) = (lock.stat for lock in machine.locks if lock.name.endswith("/AGF"))
+    assert stat.contentions >= contexts
+    assert 3 * MS <= stat.wait_max_ns < 5 * MS, "the second has it as soon as the first has used it"
+    assert [file.granted for file in filesystem.layouts()] == [None] * 8
+    assert all(group.agf.is_free() for group in filesystem.placement.groups)
+    assert machine.cache.dirty == machine.cache.writeback == 0
