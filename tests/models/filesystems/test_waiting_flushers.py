@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from experiments.config import parse
+from models.filesystems.locks import GroupLock, InodeLock
 from models.machine import Machine, build
 from sim.engine import Steps
 from sim.units import MS
@@ -49,3 +51,27 @@ def test_they_get_it_one_after_the_other_and_go_on(kernel: str, contexts: int) -
     assert [file.granted for file in filesystem.layouts()] == [None] * 8
     assert all(group.agf.is_free() for group in filesystem.placement.groups)
     assert machine.cache.dirty == machine.cache.writeback == 0
+
+
+def telling(told: list[tuple[str, int, int]], name: str, method: Any) -> Any:
+    """The *method* of that name, which tells of its calls."""
+
+    def tell(lock: Any) -> None:
+        told.append((name, id(lock), lock._env.now))
+        method(lock)
+
+    return tell
+
+
+@pytest.mark.source
+def test_what_is_lent_to_a_step_is_handed_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group's lock and an inode's, each time, before the clock goes on."""
+    told: list[tuple[str, int, int]] = []
+    for of in (GroupLock, InodeLock):
+        for name in ("lend", "hand_on"):
+            monkeypatch.setattr(of, name, telling(told, name, getattr(of, name)))
+    held_up("3.11", 2)
+    lent = [(lock, now) for name, lock, now in told if name == "lend"]
+    handed_on = [(lock, now) for name, lock, now in told if name == "hand_on"]
+    assert len(lent) > 100
+    assert not Counter(lent) - Counter(handed_on)

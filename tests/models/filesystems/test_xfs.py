@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.config import parse
+from experiments.lives import uses_of
 from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
@@ -502,6 +503,9 @@ def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
         assert "lock ILOCK" in flusher.task.slept_ns
         ran.append(flusher.task.ran_ns + sum(thread.task.ran_ns for thread in workers))
     assert 1.6 < ran[1] / ran[0] < 2.8
+    (agf,) = (lock for lock in mapped.locks if lock.name == "mnt/AGF")
+    used = uses_of(mapped)["lock mnt/AGF"]
+    assert 0.25 * agf.stat.hold_ns < used * mapped.env.now < agf.stat.hold_ns, "of four, the busiest"
 
 
 @pytest.mark.source
