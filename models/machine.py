@@ -23,6 +23,7 @@ from models.site import Site
 from models.spent import OTHER, life_of
 from models.variants import component_of
 from models.vfs.calls import SystemCalls
+from models.vfs.inodes import SuperblockInodes
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.sync import Syncs
 from models.vfs.write import BufferedWriter
@@ -171,7 +172,13 @@ class _Builder:
             self._kernel.scheduler.rules(self._cpu.count),
             streams.uniforms("interrupts"),
         )
+        self._inode_lock: SpinLock | None = None
+        if self._kernel.sb_list_lock == "inode_lock":
+            self._inode_lock = self._make_site(URGENT).spin_lock("inode_lock")
         self._site = self._make_site(URGENT)
+        self._sb_list_lock: SpinLock | None = self._inode_lock
+        if self._kernel.sb_list_lock == "inode_sb_list_lock":
+            self._sb_list_lock = self._site.spin_lock("inode_sb_list_lock")
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
         self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
         self._throttle = self._make_throttle()
@@ -222,6 +229,7 @@ class _Builder:
             mutex=mutex,
             count_lock=count_lock,
             wake_ns=cpu.wake_time,
+            inode_lock=self._inode_lock,
             variation=lambda name: streams.service_times(name, cpu.cv),
             variations=lambda name: streams.service_time_arrays(name, cpu.cv),
             uniforms=streams.uniforms,
@@ -267,7 +275,10 @@ class _Builder:
         kind, costs = mount.filesystem.kind, cpu.paths.filesystems[mount.filesystem.kind]
         bdi = self._bdis[mount.disk]
         bdi.groups = max(bdi.groups, mount.filesystem.writeback_groups)
-        sb = MountedSuperblock(self._env, name, bdi, first_block)
+        lock = self._sb_list_lock or bdi.site.of(name).spin_lock("s_inode_list_lock")
+        vfs_costs = scaled(cpu.paths.write, cpu.writer_scale)
+        inodes = SuperblockInodes(bdi, lock, vfs_costs.sb_list_ns, self._cache)
+        sb = MountedSuperblock(self._env, name, bdi, first_block, inodes)
         with self._ranks_made(bdi.ranks):
             sb.filesystem = component_of("filesystems", mount.filesystem)(
                 site=bdi.site.of(name),

@@ -73,7 +73,9 @@ class KernelSpec(Spec):
     """What a kernel version decides, machine and configuration apart; of filesystems, by kind.
 
     ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags); ``wbt``:
-    whether there is writeback throttling (CONFIG_BLK_WBT_MQ).
+    whether there is writeback throttling (CONFIG_BLK_WBT_MQ); ``sb_list_lock``: the lock of the list of a
+    superblock's inodes: inode_lock, which is that of the lists of dirty inodes, too, one for all superblocks,
+    or one for each.
     """
 
     name: str
@@ -81,6 +83,7 @@ class KernelSpec(Spec):
     scheduler: SchedulerSpec
     requests: Literal["request_list", "tags"]
     wbt: bool
+    sb_list_lock: Literal["inode_lock", "inode_sb_list_lock", "s_inode_list_lock"]
     plug: PlugRules
     writeback: WritebackRules
     flusher: AnyFlusher

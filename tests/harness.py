@@ -30,6 +30,7 @@ from models.scheduler.runqueue import SchedulerRules
 from models.seams import Thread
 from models.signals import Signals
 from models.site import Site
+from models.vfs.inodes import SuperblockInodes
 from models.workloads.fs_mark import FsMarkSpec, parse_command
 from models.writeback.wb import WritebackContext
 from sim.engine import URGENT, Environment, Steps
@@ -250,6 +251,7 @@ class BlockLayer:
             mutex=lambda name: Mutex(self.env, name, wake_ns),
             count_lock=lambda name, stat: None,
             wake_ns=wake_ns,
+            inode_lock=None,
             variation=lambda name: lambda: 1.0,
             variations=lambda name: np.ones,
             uniforms=Streams(1).uniforms,
@@ -292,6 +294,11 @@ class BlockLayer:
     def sizes(self) -> list[int]:
         """Sectors of each request the device saw, in order."""
         return [request.sectors for request in self.device.requests]
+
+
+def inodes_of(env: Environment, bdi: Any, cache: Any, add_ns: int = 0) -> SuperblockInodes:
+    """Those of one superblock, with a lock of its own."""
+    return SuperblockInodes(bdi, SpinLock(env, "s_inode_list_lock", HandOff(0, 0)), add_ns, cache)
 
 
 def group_spaces(*free: tuple[int, int]) -> list[FreeSpace]:

@@ -135,6 +135,7 @@ def _kernel(
             "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
             "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
         },
+        "sb_list_lock": specified("inode_sb_list_lock", "mechanisms.md 5.1 [V 2.6.39, 3.11]: 2.6.39 to 4.2"),
         "flusher": {"kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]")},
         "throttling": {
             "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
@@ -174,6 +175,7 @@ def _2_6_34(name: str) -> dict[str, Any]:
     """Writers write back, 1024 pages a pass, and the queue plugs, not the thread."""
     source = "[V 2.6.34]"
     given = _ticket(name, plug="2.6.39", plug_scope="none", source=f"mechanisms.md 2.6 {source}")
+    given["sb_list_lock"] = specified("inode_lock", "mechanisms.md 5.1, 4.1 [V 2.6.29, 2.6.37]: to 2.6.38")
     given["writeback"] |= {
         "used_up": specified("redirty_tail", f"mechanisms.md 2.1 {source}"),
         "leaves": specified(False, "fs/fs-writeback.c to 2.6.37, before commit aa373cf5 [R]"),
@@ -201,8 +203,9 @@ def _3_1() -> dict[str, Any]:
 
 
 def _work(name: str, plug: str, source: str, **others: Any) -> dict[str, Any]:
-    """From 4.3 on the plug is the work item's."""
-    return _kernel(name, plug=plug, plug_scope="work", source=f"mechanisms.md 2.6 {source}", **others)
+    """From 4.3 on the plug is the work item's, and each superblock has a list lock of its own."""
+    given = _kernel(name, plug=plug, plug_scope="work", source=f"mechanisms.md 2.6 {source}", **others)
+    return {**given, "sb_list_lock": specified("s_inode_list_lock", "mechanisms.md 5.1 [V 4.3]")}
 
 
 _OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured")

@@ -22,6 +22,7 @@ REFERENCE_PATHS: Final[dict[str, Any]] = {
         "page_ns": assumed(2_000, _SPLIT, 500, 4_000),
         "close_ns": measured(5_000, f"{_FS_MARK}: close"),
         "mark_ns": assumed(100, "a list insertion: two or three cache lines from other cores", 50, 300),
+        "sb_list_ns": assumed(100, "a list insertion: two or three cache lines from other cores", 50, 300),
     },
     "filesystems": {
         kind: dict(variant.spec.reference_costs) for kind, variant in variants("filesystems").items()

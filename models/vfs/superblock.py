@@ -8,6 +8,7 @@ from collections.abc import Generator
 from typing import Any
 
 from models.seams import Filesystem, Superblock, Thread, Wb
+from models.vfs.inodes import SuperblockInodes
 from models.writeback.wb import BackingDevice
 from sim.engine import Environment, Steps, Wait
 from sim.sync import Completion
@@ -43,11 +44,13 @@ class Flight:
 
 
 class MountedSuperblock(Superblock):
-    """See `models.seams.Superblock`; *first_block* is where its part of the disk begins."""
+    """See `models.seams.Superblock`; *first_block* is where its part of the disk begins, *inodes* are its."""
 
     filesystem: Filesystem
 
-    def __init__(self, env: Environment, name: str, bdi: BackingDevice, first_block: int) -> None:
+    def __init__(
+        self, env: Environment, name: str, bdi: BackingDevice, first_block: int, inodes: SuperblockInodes
+    ) -> None:
         self._env = env
         self._directories: dict[str, Any] = {}
         self._in_making: dict[str, Completion] = {}
@@ -55,6 +58,7 @@ class MountedSuperblock(Superblock):
         self.name = name
         self.bdi = bdi
         self.first_block = first_block
+        self.inodes = inodes
         self.flight = Flight(env)
 
     @property

@@ -108,7 +108,7 @@ class ContextFlushers(Flushers):
         for number in range(contexts):
             name = bdi.name if contexts == 1 else f"{bdi.name}:{number}"
             site = bdi.site.of(name)
-            wb = WritebackContext(name, site.spin_lock("list_lock"), self._cache)
+            wb = WritebackContext(name, site.inode_lock or site.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)
             self._siblings[wb] = bdi.wbs
             thread = site.thread("flusher")

@@ -45,9 +45,7 @@ def ext4(
         journal=journal, geometry=geometry, map_credits=spec.journal.map_credits,
         ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs,
     )  # fmt: skip
-    names = Ext4Names(
-        site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal, cache=cache
-    )
+    names = Ext4Names(site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
     horizon, locks = Horizon(site.env, sb.bdi), LockTable(site, 1, 1, "", "i_data_sem")
     if rules.unwritten:
         horizon.apart.add(kworker.task.rank)

@@ -12,7 +12,6 @@ from models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4Inode, F
 from models.filesystems.ext4.journal import Journal
 from models.filesystems.ext4.mballoc import Mballoc
 from models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
-from models.page_cache.accounting import PageCache
 from models.seams import Thread
 from models.site import Site
 from models.vfs.superblock import MountedSuperblock
@@ -31,10 +30,8 @@ class Ext4Names:
         costs: Ext4WriterCosts,
         mballoc: Mballoc,
         journal: Journal,
-        cache: PageCache,
     ) -> None:
         self._sb = sb
-        self._cache = cache
         self._journal = journal
         self._mballoc = mballoc
         self._mkdir_ns, self._create_ns = costs.mkdir_ns, costs.create_ns
@@ -57,17 +54,17 @@ class Ext4Names:
         self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, Ext4Inode]:
         """See `Filesystem.create`."""
-        journal, geometry, flex, sb = self._journal, self._geometry, directory.flex, self._sb
+        journal, geometry, flex, inodes = self._journal, self._geometry, directory.flex, self._sb.inodes
         create_ns = int(self._create_ns * factor)
         yield from journal.start_handle(thread, self._credits)
         thread.spent.create += create_ns
         thread.spent.write += then_ns
-        yield lead_ns + create_ns + then_ns
-        self._cache.cached_inodes += 1
+        yield lead_ns + create_ns - inodes.add_ns
+        yield inodes.sb_list_add(thread.task, then_ns)
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
         number = flex.new_inode()
-        inode = Ext4Inode(sb, sb.bdi.wb_of(0, number, thread.task.cpu), number, goal)
+        inode = Ext4Inode(self._sb, inodes.new(thread.task, 0, number), number, goal)
         directory.names += 1
         if directory.names > len(directory.leaves) * self._names_per_leaf:
             directory.leaves.append(self._mballoc.find_in(first, 1)[0])

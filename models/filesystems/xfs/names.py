@@ -13,9 +13,7 @@ from models.filesystems.xfs.groups import Group, InodeCluster
 from models.filesystems.xfs.inodes import Directory, XfsInode
 from models.filesystems.xfs.log import MetaBuffer, XfsLog
 from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
-from models.page_cache.accounting import PageCache
 from models.seams import Thread
-from models.site import Site
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Wait
 from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
@@ -27,20 +25,16 @@ class XfsNames:
     def __init__(
         self,
         *,
-        site: Site,
         sb: MountedSuperblock,
         spec: XfsSpec,
         costs: XfsWriterCosts,
         commit_ns: int,
         groups: list[Group],
         log: XfsLog,
-        cache: PageCache,
     ) -> None:
         self._sb = sb
-        self._cache = cache
         self._groups = groups
         self._log = log
-        self._sb_list_lock = site.spin_lock("inode_sb_list_lock")
         self._costs = costs
         self._chunk_blocks = CHUNK_INODES * spec.inode_bytes // PAGE_BYTES
         self._clusters = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
@@ -49,7 +43,6 @@ class XfsNames:
         # Copies of what `create` reads: a spec's own attributes are slow to read.
         self._commit_ns = commit_ns
         self._create_ns = costs.create_ns
-        self._sb_list_ns = costs.sb_list_ns
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
@@ -65,7 +58,7 @@ class XfsNames:
     ) -> Generator[Wait, None, XfsInode]:
         """See `Filesystem.create`."""
         log, task, spent = self._log, thread.task, thread.spent
-        commit_ns, sb_list_ns = self._commit_ns, self._sb_list_ns
+        commit_ns, inodes = self._commit_ns, self._sb.inodes
         create_ns = int(self._create_ns * factor)
         group = directory.group
         if group.inodes_left == 0 or directory.names_left == 0:
@@ -78,17 +71,15 @@ class XfsNames:
             self._next_cluster(group)
         group.cluster_left -= 1
         cluster, block = group.cluster, directory.block
-        spent.create += create_ns + sb_list_ns
+        spent.create += create_ns + inodes.add_ns
         yield lead_ns + create_ns
-        yield self._sb_list_lock.section(task, sb_list_ns)
+        yield inodes.sb_list_add(task)
         spent.commit += commit_ns
         spent.write += then_ns
         yield log.lock.section(task, commit_ns, then_ns)
         log.commit(self._create_bytes, cluster, block)
-        self._cache.cached_inodes += 1
-        sb = self._sb
-        wb = sb.bdi.wb_of(group.number, cluster.start_sector + group.cluster_left, task.cpu)
-        return XfsInode(sb, wb, cluster, log.checkpoint)
+        wb = inodes.new(task, group.number, cluster.start_sector + group.cluster_left)
+        return XfsInode(self._sb, wb, cluster, log.checkpoint)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""

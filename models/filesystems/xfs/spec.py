@@ -79,12 +79,11 @@ class LogCosts(Spec):
 
 
 class XfsWriterCosts(Spec):
-    """What writers pay: ``create_ns`` per creat(2); ``sb_list_ns`` under inode_sb_list_lock;
+    """What writers pay: ``create_ns`` per creat(2), without the superblock's list (`models.vfs.inodes`);
     ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF; ``mkdir_ns``.
     """
 
     create_ns: Ns
-    sb_list_ns: Ns
     chunk_ns: Ns
     dir_block_ns: Ns
     mkdir_ns: Ns
@@ -122,9 +121,6 @@ class XfsSpec(FilesystemSpec):
     reference_costs: ClassVar[dict[str, Any]] = {
         "writer": {
             "create_ns": measured(29_000, f"{_FS_MARK}: creat"),
-            "sb_list_ns": assumed(
-                100, "a list insertion: two or three cache lines from other cores", 50, 300
-            ),
             "chunk_ns": assumed(
                 40_000, "a btree insertion in AGF and AGI and 64 inodes to format", 10_000, 100_000
             ),

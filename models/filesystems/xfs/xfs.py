@@ -64,8 +64,7 @@ def xfs(
             metadata=metadata, commit_ns=commit_ns,
         ),
         names=XfsNames(
-            site=site, sb=sb, spec=spec, costs=writer_costs, commit_ns=commit_ns, groups=groups, log=log,
-            cache=cache,
+            sb=sb, spec=spec, costs=writer_costs, commit_ns=commit_ns, groups=groups, log=log
         ),
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from models.filesystems.ext4.mballoc import Geometry
 from models.filesystems.ext4.names import Ext4Names
 from models.spent import Spent
 from sim.engine import Environment, Steps, Task
+from tests.harness import inodes_of
 
 GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
 """Two flex groups of 16 groups of 8 192 inodes."""
@@ -37,15 +38,15 @@ class Names:
             dice=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
             uniforms=lambda name: lambda: 0.99,
         )
-        sb: Any = SimpleNamespace(bdi=SimpleNamespace(wb_of=lambda *place: place))
+        bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
+        sb: Any = SimpleNamespace(inodes=inodes_of(self.env, bdi, self.cache, 10))
         spec: Any = SimpleNamespace(
             geometry=GEOMETRY, journal=SimpleNamespace(create_credits=33, names_per_leaf=3)
         )
         costs: Any = SimpleNamespace(create_ns=1_000, mkdir_ns=60_000)
         self.spent = Spent()
         self.names = Ext4Names(
-            site=site, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal,
-            cache=self.cache,
+            site=site, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal
         )  # fmt: skip
 
     def _start(self, thread: Any, credits_asked: int) -> Steps:

@@ -13,7 +13,7 @@ from models.spent import Spent
 from sim.engine import Steps, Task
 from sim.sync import HandOff, SpinLock
 from sim.units import KIB
-from tests.harness import lock_table
+from tests.harness import inodes_of, lock_table
 
 
 class Names:
@@ -29,8 +29,8 @@ class Names:
             full=False, checkpoint=7, lock=SpinLock(env, "cil", HandOff(0, 0)), commit=self._commit
         )
         self.cache: Any = SimpleNamespace(cached_inodes=0)
-        site: Any = SimpleNamespace(spin_lock=lambda name: SpinLock(env, name, HandOff(0, 0)))
-        sb: Any = SimpleNamespace(bdi=SimpleNamespace(wb_of=lambda *place: place))
+        bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
+        sb: Any = SimpleNamespace(inodes=inodes_of(env, bdi, self.cache, 10))
         spec: Any = SimpleNamespace(
             inode_bytes=512,
             cluster_bytes=16 * KIB,
@@ -38,13 +38,10 @@ class Names:
             inode_log_bytes=300,
             dirent_log_bytes=200,
         )
-        costs: Any = SimpleNamespace(
-            create_ns=1_000, sb_list_ns=10, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000
-        )
+        costs: Any = SimpleNamespace(create_ns=1_000, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000)
         self.spent = Spent()
         self.names = XfsNames(
-            site=site, sb=sb, spec=spec, costs=costs, commit_ns=100, groups=self.groups, log=self.log,
-            cache=self.cache,
+            sb=sb, spec=spec, costs=costs, commit_ns=100, groups=self.groups, log=self.log
         )  # fmt: skip
 
     def _commit(self, size_bytes: int, *buffers: Any) -> None:

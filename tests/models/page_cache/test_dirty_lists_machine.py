@@ -22,7 +22,7 @@ from models.writeback.wb import WritebackContext
 from sim.engine import Environment, Steps
 from sim.sync import HandOff, SpinLock
 from sim.units import MIB
-from tests.harness import run_for
+from tests.harness import inodes_of, run_for
 
 INODES, CONTEXTS = 12, 2
 
@@ -39,14 +39,14 @@ class Lists(RuleBasedStateMachine):
         )
         throttle: Any = SimpleNamespace(dirtier=PausedDirtier)
         thread: Any = SimpleNamespace(task=env.task("writer"), spent=Spent())
-        costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
+        costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0, sb_list_ns=0)
         self.writer = BufferedWriter(env=env, thread=thread, costs=costs, throttle=throttle)
         self.wbs = [
             WritebackContext(str(i), SpinLock(env, "list_lock", HandOff(0, 0)), self.cache)
             for i in range(CONTEXTS)
         ]
         bdi: Any = None
-        self.sbs = [MountedSuperblock(env, name, bdi, 0) for name in "abc"]
+        self.sbs = [MountedSuperblock(env, name, bdi, 0, inodes_of(env, bdi, self.cache)) for name in "abc"]
         self.inodes = [Inode(self.sbs[i % 3], self.wbs[i % CONTEXTS]) for i in range(INODES)]
         self.lists: list[dict[str, list[int]]] = [{"dirty": [], "io": [], "more_io": []} for _ in self.wbs]
         self.when: dict[int, int] = {}

@@ -10,7 +10,7 @@ from models.seams import Thread
 from models.spent import Spent
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Environment, Steps, Task, Wait
-from tests.harness import context
+from tests.harness import context, inodes_of
 
 
 def mounted(env: Environment) -> MountedSuperblock:
@@ -22,7 +22,8 @@ def mounted(env: Environment) -> MountedSuperblock:
         return object()
 
     made: list[int] = []
-    sb = MountedSuperblock(env, "mnt", SimpleNamespace(), 0)  # type: ignore[arg-type]
+    bdi: Any = SimpleNamespace()
+    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, None))
     sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
     return sb
 

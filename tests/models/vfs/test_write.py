@@ -29,7 +29,7 @@ class Writer:
         self.task = self.env.task("writer")
         self.spent = Spent()
         self.thread: Any = SimpleNamespace(task=self.task, spent=self.spent)
-        costs = WriteCosts(call_ns=100, page_ns=10, close_ns=30, mark_ns=7)
+        costs = WriteCosts(call_ns=100, page_ns=10, close_ns=30, mark_ns=7, sb_list_ns=0)
         self.writer = BufferedWriter(env=self.env, thread=self.thread, costs=costs, throttle=throttle)
 
     def inode(self, dirty_pages: int = 0, i_sync: object = None) -> Any:
