@@ -250,7 +250,7 @@ N10_MACHINE: Final = MachineSpec.model_validate(
         "processors": {
             **P13_MACHINE.processors.inputs(),
             "count": assumed(8, "the author's test machine was an 8-processor VM (mechanisms.md 2.5)", 4, 16),
-            "writer_scale": calibrated(3.69, _CALIBRATE_N10, ("N10-one-bw",)),
+            "writer_scale": calibrated(3.68, _CALIBRATE_N10, ("N10-one-bw",)),
             "exit_time": assumed(11 * US, "as on the same author's machine in P13", 0, 50 * US),
         },
         "memory": {
@@ -292,7 +292,7 @@ N10_MACHINE: Final = MachineSpec.model_validate(
 processor, two are by the way to the array, which itself gives 1.5 GB/s.
 """
 
-_W25_SCALE: Final = calibrated(0.391, "wbsim calibrate W25", ("W25-A-pm-u", "W25-B-pm-u"))
+_W25_SCALE: Final = calibrated(0.388, "wbsim calibrate W25", ("W25-A-pm-u", "W25-B-pm-u"))
 
 W25_MACHINE: Final = MachineSpec.model_validate(
     {
