@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -174,8 +173,8 @@ class _Builder:
         )
         self._inode_lock: SpinLock | None = None
         if self._kernel.sb_list_lock == "inode_lock":
-            self._inode_lock = self._make_site(URGENT).spin_lock("inode_lock")
-        self._site = self._make_site(URGENT)
+            self._inode_lock = self._make_site(URGENT, set()).spin_lock("inode_lock")
+        self._site = self._make_site(URGENT, set())
         self._sb_list_lock: SpinLock | None = self._inode_lock
         if self._kernel.sb_list_lock == "inode_sb_list_lock":
             self._sb_list_lock = self._site.spin_lock("inode_sb_list_lock")
@@ -197,7 +196,10 @@ class _Builder:
         for bdi in self._bdis.values():
             bdi.elsewhere = frozenset().union(*(of.ranks for of in self._bdis.values() if of is not bdi))
 
-    def _site_of(self, streams: Streams, primitives: Primitives, signals: Signals, urgent: int) -> Site:
+    def _site_of(
+        self, streams: Streams, primitives: Primitives, signals: Signals, urgent: int, ranks: set[int]
+    ) -> Site:
+        """A site whose threads have their ranks among *ranks*."""
         env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
         hand_off = HandOff(cpu.line_time, cpu.line_from_far if self._kernel.spinlock == "ticket" else 0)
 
@@ -215,7 +217,9 @@ class _Builder:
             self._locks.append(LockClass(name, stats))
 
         def thread(name: str, seated: bool = False) -> BlockThread:
-            self._threads.append(BlockThread(adopt(env.task(name), seated), rules, signals))
+            task = env.task(name)
+            ranks.add(task.rank)
+            self._threads.append(BlockThread(adopt(task, seated), rules, signals))
             return self._threads[-1]
 
         return Site(
@@ -230,18 +234,12 @@ class _Builder:
             count_lock=count_lock,
             wake_ns=cpu.wake_time,
             inode_lock=self._inode_lock,
+            ranks=ranks,
             variation=lambda name: streams.service_times(name, cpu.cv),
             variations=lambda name: streams.service_time_arrays(name, cpu.cv),
             uniforms=streams.uniforms,
             dice=streams.generator,
         )
-
-    @contextmanager
-    def _ranks_made(self, ranks: set[int]) -> Iterator[None]:
-        """Add to *ranks* the ranks of all that the body makes."""
-        first = self._env.next_rank()
-        yield
-        ranks.update(range(first, self._env.next_rank()))
 
     def _disk(self, number: int, name: str) -> BackingDevice:
         """A disk's device, its queue and its bdi."""
@@ -254,20 +252,20 @@ class _Builder:
                 "complete_ns": costs.complete_ns + cpu.exit_time,
             }
         )
-        site, ranks = self._make_site(URGENT - 1 - number), set[int]()
-        with self._ranks_made(ranks):
-            queue = Queue(
-                site=site.of(name),
-                name=name,
-                spec=drive.queue,
-                rules=self._kernel.plug,
-                pool=self._kernel.requests,
-                costs=costs,
-                device=_device(site, drive.device, name),
-                processors=self._processors,
-                wbt=self._kernel.wbt and drive.queue.wbt,
-            )
-        return BackingDevice(name, queue, site, ranks)
+        urgent = URGENT - 1 - number
+        site = self._make_site(urgent, {urgent})
+        queue = Queue(
+            site=site.of(name),
+            name=name,
+            spec=drive.queue,
+            rules=self._kernel.plug,
+            pool=self._kernel.requests,
+            costs=costs,
+            device=_device(site, drive.device, name),
+            processors=self._processors,
+            wbt=self._kernel.wbt and drive.queue.wbt,
+        )
+        return BackingDevice(name, queue, site)
 
     def _mount(self, name: str, first_block: int) -> MountedSuperblock:
         """A superblock and its filesystem."""
@@ -279,16 +277,15 @@ class _Builder:
         vfs_costs = scaled(cpu.paths.write, cpu.writer_scale)
         inodes = SuperblockInodes(bdi, lock, vfs_costs.sb_list_ns, self._cache)
         sb = MountedSuperblock(self._env, name, bdi, first_block, inodes)
-        with self._ranks_made(bdi.ranks):
-            sb.filesystem = component_of("filesystems", mount.filesystem)(
-                site=bdi.site.of(name),
-                sb=sb,
-                spec=mount.filesystem,
-                rules=self._kernel.filesystems[kind],
-                writer_costs=scaled(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
-                flusher_costs=scaled(costs.flusher, cpu.flusher_scale),  # type: ignore[attr-defined]
-                cache=self._cache,
-            )
+        sb.filesystem = component_of("filesystems", mount.filesystem)(
+            site=bdi.site.of(name),
+            sb=sb,
+            spec=mount.filesystem,
+            rules=self._kernel.filesystems[kind],
+            writer_costs=scaled(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
+            flusher_costs=scaled(costs.flusher, cpu.flusher_scale),  # type: ignore[attr-defined]
+            cache=self._cache,
+        )
         return sb
 
     def _make_throttle(self) -> Throttle:
@@ -313,8 +310,7 @@ class _Builder:
             interval_ns=self._kernel.writeback.interval,
         )  # fmt: skip
         for bdi in self._bdis.values():
-            with self._ranks_made(bdi.ranks):
-                flushers.register(bdi)
+            flushers.register(bdi)
         self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes)
         return flushers
 
@@ -335,21 +331,18 @@ class _Builder:
     def _start(self, name: str, program: ProgramSpec) -> None:
         """Build a program, which begins at its ``start``."""
         cpu, env = self._cpu, self._env
-        ranks: set[int] = set()
-        with self._ranks_made(ranks):
-            self.machine.programs[name] = component_of("workloads", program.workload)(
-                site=self._site.of(name),
-                spec=program.workload,
-                program_scale=cpu.writer_scale,
-                start_ns=program.start,
-                calls=self._calls,
-                on_end=partial(self._ended, program.memory),
-            )
+        bdis = {self._mount_of(path).bdi for path in program.workload.directories}
+        site = self._make_site(URGENT, bdis.pop().ranks) if len(bdis) == 1 else self._site
+        self.machine.programs[name] = component_of("workloads", program.workload)(
+            site=site.of(name),
+            spec=program.workload,
+            program_scale=cpu.writer_scale,
+            start_ns=program.start,
+            calls=self._calls,
+            on_end=partial(self._ended, program.memory),
+        )
         if program.memory:
             env.call_at(program.start, self._site.urgent, partial(self._cache.take, program.memory))
-        bdis = {self._mount_of(path).bdi for path in program.workload.directories}
-        if len(bdis) == 1:
-            bdis.pop().ranks |= ranks
 
     def _mount_of(self, path: str) -> MountedSuperblock:
         return self._superblocks[self._scenario.mount_of(path)]
@@ -384,5 +377,7 @@ def _device(site: Site, spec: DeviceSpec, name: str) -> BlockDevice:
             parts[part] = [_device(site, member, f"{name}.{i}") for i, member in enumerate(of)]
         else:
             parts[part] = _device(site, of, f"{name}.{part}")
+    first = site.env.next_rank()
     device: BlockDevice = component_of("devices", spec)(env=site.env, spec=spec, name=name, **parts)
+    site.ranks.update(range(first, site.env.next_rank()))
     return device

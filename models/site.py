@@ -19,9 +19,9 @@ from sim.sync import LockStats, Mutex, SpinLock
 class Site:
     """Where parts get threads, locks, dice; ``urgent``: the rank of timers and of what ends at an instant.
 
-    ``inode_lock``: the lock of all lists of inodes, in eras that have it; ``wake_ns``: how long a task that
-    waits is in waking up; ``count_lock`` has the machine count a class of locks of that name, whose counters
-    it asks for.
+    ``ranks``: those of all that was made here; ``inode_lock``: the lock of all lists of inodes, in eras that
+    have it; ``wake_ns``: how long a task that waits is in waking up; ``count_lock`` has the machine count a
+    class of locks of that name, whose counters it asks for.
     """
 
     env: Environment
@@ -35,6 +35,7 @@ class Site:
     count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int
     inode_lock: SpinLock | None
+    ranks: set[int]
     variation: Callable[[str], Callable[[], float]]
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
     uniforms: Callable[[str], Callable[[], float]]

@@ -252,6 +252,7 @@ class BlockLayer:
             count_lock=lambda name, stat: None,
             wake_ns=wake_ns,
             inode_lock=None,
+            ranks=set(),
             variation=lambda name: lambda: 1.0,
             variations=lambda name: np.ones,
             uniforms=Streams(1).uniforms,

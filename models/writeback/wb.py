@@ -169,11 +169,11 @@ class BackingDevice:
     of all other devices.
     """
 
-    def __init__(self, name: str, queue: Queue, site: Site, ranks: set[int]) -> None:
+    def __init__(self, name: str, queue: Queue, site: Site) -> None:
         self.name = name
         self.queue = queue
         self.site = site
-        self.ranks = {site.urgent, *ranks}
+        self.ranks = site.ranks
         self.elsewhere: frozenset[int] = frozenset()
         self.groups = 1
         self.wbs: list[Wb] = []

@@ -143,6 +143,7 @@ def test_all_that_happens_belongs_to_one_disk() -> None:
     assert one.ranks <= two.elsewhere
     assert two.ranks <= one.elsewhere
     assert not one.ranks & one.elsewhere
+    assert one.site.of("x").thread("made later").task.rank in one.ranks
     env = machine.env
     begun = {entry.rank for entry in env.agenda.entries()}
     assert begun <= one.ranks | one.elsewhere
