@@ -17,7 +17,7 @@ from experiments.lives import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
 from experiments.problems import bad
 from experiments.report import table
 from experiments.runner import CASE_FILE
-from models.spent import PATHS
+from models.spent import FLUSHER, PATHS
 from sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")
@@ -223,7 +223,7 @@ def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, flo
         done = run.flushed_files if small else run.flushed_bytes / MIB
         life: dict[str, float] = {}
         for kind in run.kinds:
-            if kind.name.endswith("flusher"):
+            if kind.name.endswith(FLUSHER):
                 for cause, ns in kind.life.items():
                     life[cause] = life.get(cause, 0.0) + kind.threads * ns / US / max(done, 1)
         flushers.append(life)

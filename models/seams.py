@@ -16,7 +16,7 @@ from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from models.bio import Bio, Write
-from models.spent import Spent
+from models.spent import I_SYNC, Spent
 from sim.engine import PARK, Environment, Steps, Task, Wait
 from sim.sync import Completion, SpinLock
 
@@ -74,7 +74,7 @@ class InodeSync:
         """inode_sleep_on_writeback: *thread* sleeps until the present inode was written back."""
         thread.before_sleep()
         self._waiters.append(thread.task)
-        thread.task.waits_for = "lock I_SYNC"
+        thread.task.waits_for = I_SYNC
         yield PARK
 
 

@@ -32,6 +32,22 @@ PATHS: Final = {
 """What takes processor time, and what it stands for."""
 
 
+# What threads wait for; for a lock, "lock" and its name (`sim.sync.waiting_for`).
+CHILDREN: Final = "children"
+PAUSE: Final = "a pause"
+LOG_SPACE: Final = "log space"
+LOG_WRITE: Final = "the log's write"
+DEVICE: Final = "the device"
+WBT: Final = "wbt"
+REQUEST: Final = "a request"
+THROTTLED: Final = "throttled"
+I_SYNC: Final = "lock I_SYNC"
+# The last part of the names of threads of which there are several kinds: what explain groups them by.
+FLUSHER: Final = "flusher"
+PARENT: Final = "parent"
+PROCESS: Final = "process"
+
+
 class Spent:
     """Processor time by path (ns)."""
 

@@ -23,7 +23,7 @@ from models.block.spec import PlugRules
 from models.block.wbt import WritebackThrottling
 from models.seams import Thread
 from models.signals import Signals
-from models.spent import Spent
+from models.spent import REQUEST, WBT, Spent
 from sim.engine import PARK, Steps, Task, Wait
 from sim.units import PAGE_SECTORS
 
@@ -174,7 +174,7 @@ class BlockThread(Thread):
         """rq_qos_wait: until some of the writes that are in the queue are complete."""
         self.before_sleep()
         wbt.waiters.append(self.task)
-        self.task.waits_for = "wbt"
+        self.task.waits_for = WBT
         yield PARK
 
     def _sleep_for_request(self, pool: Pool) -> Steps:
@@ -182,7 +182,7 @@ class BlockThread(Thread):
         while True:
             self.before_sleep()
             pool.waiters.append(self.task)
-            self.task.waits_for = "a request"
+            self.task.waits_for = REQUEST
             yield PARK
             pool.woken(self.task)
             if pool.take(self.task):

@@ -17,6 +17,7 @@ from models.page_cache.shares import EventShares, Member, Proportions
 from models.scheduler.cpu import sleep
 from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from models.signals import Signals
+from models.spent import THROTTLED
 from models.throttling.spec import CallerWritesSpec
 from sim.engine import Environment, Steps
 from sim.units import PAGE_BYTES, S
@@ -138,7 +139,7 @@ class CallerWrites(Throttle):
         if self._signals.balance_dirty_pages.observers:
             self._signals.balance_dirty_pages.emit(dirty=self._cache.nr_dirty, pause=jiffies)
         until_ns = (self._env.now // self._jiffy_ns + jiffies) * self._jiffy_ns
-        yield from sleep(thread.task, until_ns - self._env.now, "throttled")
+        yield from sleep(thread.task, until_ns - self._env.now, THROTTLED)
 
 
 SPEC, COMPONENT = CallerWritesSpec, CallerWrites

@@ -17,6 +17,7 @@ from models.page_cache.shares import FlexShares
 from models.scheduler.cpu import sleep
 from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from models.signals import Signals
+from models.spent import THROTTLED
 from models.throttling.spec import IoLessSpec
 from sim.engine import Environment, Steps
 from sim.units import PAGE_BYTES, S
@@ -263,7 +264,7 @@ class IoLessThrottle(Throttle):
             # Timers fire on ticks: a pause of n jiffies ends at the n-th tick from the current one.
             until_ns = (self._env.now // jiffy_ns + pause) * jiffy_ns
             wb.held_back_ns = self._env.now
-            yield from sleep(thread.task, until_ns - self._env.now, "throttled")
+            yield from sleep(thread.task, until_ns - self._env.now, THROTTLED)
             dirtier.paused_when = now + pause
             dirtier.nr_dirtied = 0
             dirtier.nr_dirtied_pause = next_pages

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from typing import Any
 
 from models.seams import Filesystem, Superblock, Thread, Wb
+from models.spent import DEVICE
 from models.vfs.inodes import SuperblockInodes
 from models.writeback.wb import BackingDevice
 from sim.engine import Environment, Steps, Wait
@@ -20,7 +21,7 @@ class Flight:
     __slots__ = ("_closed", "landed", "pages")
 
     def __init__(self, env: Environment) -> None:
-        self.landed = Completion(env, "the device")
+        self.landed = Completion(env, DEVICE)
         self.pages = 0
         self._closed = False
 

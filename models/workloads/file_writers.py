@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from models.scheduler.cpu import cond_resched, sleep, work
 from models.seams import Thread
 from models.site import Site
-from models.spent import system_ns
+from models.spent import PAUSE
 from models.vfs.calls import SystemCalls
 from models.vfs.write import BufferedWriter
+from models.workloads.family import Family
 from models.workloads.spec import Iteration
-from sim.engine import PARK, Steps
+from sim.engine import Steps
 from sim.units import MS, S
 
 BURST: Final = 256
@@ -27,8 +28,6 @@ BURST: Final = 256
 
 LOOK_NS: Final = 100 * MS
 """How often fio looks whether a job that waits may begin."""
-CHILDREN: Final = "children"
-"""A parent that has started all its jobs waits for this."""
 Order = Callable[[int], NDArray[np.int64]]
 """Takes a number, and returns that many blocks (or pages) of a file: the next to be written."""
 
@@ -118,22 +117,20 @@ class FileWriters:
         self._fork_ns = fork_ns
         self._variations = [site.variation(f"process {i}") for i in range(len(jobs))]
         self.on_end = on_end
-        self._running = 0
-        self._parent = site.thread("parent")
-        self._threads = [site.process(f"process {i}") for i in range(len(jobs))]
+        self.family = Family(site, len(jobs))
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self._written = 0
-        site.env.start(self._parent.task, self._run(lead_ns, idle_ns), start_ns)
+        site.env.start(self.family.parent.task, self._run(lead_ns, idle_ns), start_ns)
 
     @property
     def system_ns(self) -> int:
         """System time of all processes: work and spinning, as time(1) sees it."""
-        return sum(system_ns(s.task, s.spent) for s in self._threads)
+        return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
         """User time of all processes."""
-        return sum(s.spent.user for s in self._threads)
+        return self.family.user_ns
 
     @property
     def share_done(self) -> float:
@@ -142,19 +139,17 @@ class FileWriters:
 
     def _run(self, lead_ns: int, idle_ns: int) -> Steps:
         """The parent: make the directories, start all, wait for all."""
-        parent, spent = self._parent.task, self._parent.spent
+        parent, spent = self.family.parent.task, self.family.parent.spent
         if lead_ns:
             spent.user += lead_ns
             yield from work(parent, lead_ns)
         if idle_ns:
-            yield from sleep(parent, idle_ns, "a pause")
+            yield from sleep(parent, idle_ns, PAUSE)
         started_ns = self._env.now
         for job in self._jobs:
-            yield from self._mount_of(job.directory).directory(self._parent, job.directory)
+            yield from self._mount_of(job.directory).directory(self.family.parent, job.directory)
         yield from self._start_jobs(started_ns)
-        while self._running:
-            parent.waits_for = CHILDREN
-            yield PARK
+        yield from self.family.wait()
         files, now = sum(len(job.orders) for job in self._jobs), self._env.now
         self.on_iteration(Iteration(files, files * S / (now - started_ns), 0, now))
         self.on_end()
@@ -167,22 +162,14 @@ class FileWriters:
                 job = self._jobs[number]
                 if self._env.now - since_ns < job.delay_ns:
                     continue
-                if job.after_others and self._running:
+                if job.after_others and self.family.running:
                     break
                 waiting.remove(number)
-                self._parent.spent.fork += self._fork_ns
-                yield self._fork_ns
-                thread = self._threads[number]
-                thread.task.on_exit = self._exited
-                self._running += 1
-                self._env.start(thread.task, self._process(job, thread, self._variations[number]))
+                thread = self.family.children[number]
+                steps = self._process(job, thread, self._variations[number])
+                yield from self.family.fork(thread, steps, self._fork_ns)
             if waiting:
-                yield from sleep(self._parent.task, LOOK_NS, "a pause")
-
-    def _exited(self) -> None:
-        self._running -= 1
-        if not self._running and self._parent.task.waits_for == CHILDREN:
-            self._env.wake(self._parent.task)
+                yield from sleep(self.family.parent.task, LOOK_NS, PAUSE)
 
     def _process(self, job: Job, thread: Thread, variation: Callable[[], float]) -> Steps:
         mount = self._mount_of(job.directory)
@@ -233,7 +220,7 @@ class FileWriters:
 
     def _rest(self, job: Job, thread: Thread, ns: int) -> Steps:
         if ns >= job.spin_ns:
-            yield from sleep(thread.task, ns, "a pause")
+            yield from sleep(thread.task, ns, PAUSE)
         else:
             thread.spent.user += ns
             yield from work(thread.task, ns)

@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 from models.scheduler.cpu import cond_resched
 from models.seams import Inode, Thread
 from models.site import Site
-from models.spent import system_ns
 from models.vfs.calls import SystemCalls
 from models.vfs.superblock import MountedSuperblock
+from models.workloads.family import Family
 from models.workloads.spec import Iteration
-from sim.engine import PARK, Steps, Wait
+from sim.engine import Steps, Wait
 from sim.units import S
 
 ROTATE_NS: Final = 180 * S  # secs_per_directory
@@ -67,14 +67,12 @@ class FsMark:
         self._writer = calls.writer
         self._variations = [site.variation(f"process {i}") for i in range(plan.processes)]
         self.on_end = on_end
-        self._running = 0
         self._rates: list[float] = []
         self._app_ns = 0
-        self._parent = site.thread("parent")
-        self._threads = [site.process(f"process {i}") for i in range(plan.processes)]
+        self.family = Family(site, plan.processes)
         self.iterations: list[Iteration] = []
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
-        env.start(self._parent.task, self._iterate(), start_ns)
+        env.start(self.family.parent.task, self._iterate(), start_ns)
 
     @property
     def share_done(self) -> float:
@@ -84,49 +82,34 @@ class FsMark:
     @property
     def system_ns(self) -> int:
         """System time of all processes: work and spinning, as time(1) sees it."""
-        return sum(system_ns(s.task, s.spent) for s in self._threads)
+        return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
         """User time of all processes."""
-        return sum(s.spent.user for s in self._threads)
+        return self.family.user_ns
 
     def _iterate(self) -> Steps:
         """The parent: fork all, wait for all, print a line."""
-        plan, times, spent = self._plan, self._times, self._parent.spent
+        plan, times, family = self._plan, self._times, self.family
         for loop in range(plan.loops):
             self._rates, self._app_ns = [], 0
-            self._running = plan.processes
-            for index in range(plan.processes):
-                spent.fork += times.fork_ns
-                yield times.fork_ns
-                task = self._threads[index].task
-                task.on_exit = self._exited
-                self._env.start(task, self._process(index), times.start_ns)
-            yield from self._wait_for_all()
+            for index, child in enumerate(family.children):
+                yield from family.fork(child, self._process(index), times.fork_ns, times.start_ns)
+            yield from family.wait()
             count = (loop + 1) * plan.processes * plan.files
             iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
             self.iterations.append(iteration)
             self.on_iteration(iteration)
             if loop + 1 < plan.loops:
-                spent.fork += times.report_ns
+                family.parent.spent.fork += times.report_ns
                 yield times.report_ns
         self.on_end()
-
-    def _wait_for_all(self) -> Steps:
-        while self._running:
-            self._parent.task.waits_for = "children"
-            yield PARK
-
-    def _exited(self) -> None:
-        self._running -= 1
-        if self._running == 0:
-            self._env.wake(self._parent.task)
 
     def _process(self, index: int) -> Steps:
         """A child: create, write and close its files."""
         plan, times, env = self._plan, self._times, self._env
-        thread = self._threads[index]
+        thread = self.family.children[index]
         task, spent = thread.task, thread.spent
         top = plan.directories[index % len(plan.directories)]
         mount = self._mount_of(top)

@@ -13,11 +13,12 @@ from pydantic import Field
 from models.scheduler.cpu import sleep
 from models.seams import Thread
 from models.site import Site
-from models.spent import system_ns
+from models.spent import PAUSE
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.family import Family
 from models.workloads.spec import Directories, Iteration, WorkloadSpec
-from sim.engine import PARK, Steps
+from sim.engine import Steps
 from sim.param import Count, Ns, assumed
 from sim.units import MS, US
 
@@ -103,23 +104,21 @@ class SyncProcesses:
         self._syncs = calls.syncs
         self._mounts = list(dict.fromkeys(calls.mount_of(path) for path in spec.directories))
         self._fork_ns = round(spec.fork_time * program_scale)
-        self._parent = site.thread("parent")
-        self._threads = [site.process(f"process {i}") for i in range(spec.times)]
-        self._running = 0
+        self.family = Family(site, spec.times)
         self.rounds = 0
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.on_end = on_end
-        site.env.start(self._parent.task, self._run(), start_ns)
+        site.env.start(self.family.parent.task, self._run(), start_ns)
 
     @property
     def system_ns(self) -> int:
         """System time of all processes: work and spinning, as time(1) sees it."""
-        return sum(system_ns(thread.task, thread.spent) for thread in self._threads)
+        return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
         """User time of all processes."""
-        return sum(thread.spent.user for thread in self._threads)
+        return self.family.user_ns
 
     @property
     def share_done(self) -> float:
@@ -128,29 +127,18 @@ class SyncProcesses:
 
     def _run(self) -> Steps:
         """The parent: start all and wait for all, again and again."""
-        task, every_ns = self._parent.task, self._spec.every
+        family, every_ns = self.family, self._spec.every
         while True:
             began_ns = self._env.now
-            self._running = len(self._threads)
-            for thread in self._threads:
-                self._parent.spent.fork += self._fork_ns
-                yield self._fork_ns
-                thread.task.on_exit = self._exited
-                self._env.start(thread.task, self._process(thread))
-            while self._running:
-                task.waits_for = "children"
-                yield PARK
+            for child in family.children:
+                yield from family.fork(child, self._process(child), self._fork_ns)
+            yield from family.wait()
             self.rounds += 1
             self.on_iteration(Iteration(0, 0.0, 0, self._env.now))
             if every_ns is None:
                 break
-            yield from sleep(task, max(0, began_ns + every_ns - self._env.now), "a pause")
+            yield from sleep(family.parent.task, max(0, began_ns + every_ns - self._env.now), PAUSE)
         self.on_end()
-
-    def _exited(self) -> None:
-        self._running -= 1
-        if not self._running and self._parent.task.waits_for == "children":
-            self._env.wake(self._parent.task)
 
     def _process(self, thread: Thread) -> Steps:
         if self._mounts:

@@ -14,6 +14,7 @@ from mypy_extensions import mypyc_attr
 from models.page_cache.accounting import PageCache
 from models.seams import Flushers, Thread, Wb, Work
 from models.site import Site
+from models.spent import FLUSHER
 from models.writeback.loop import Writeback
 from models.writeback.wb import BackingDevice, Places, WritebackContext
 from sim.engine import PARK, Steps
@@ -111,7 +112,7 @@ class ContextFlushers(Flushers):
             wb = WritebackContext(name, site.inode_lock or site.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)
             self._siblings[wb] = bdi.wbs
-            thread = site.thread("flusher")
+            thread = site.thread(FLUSHER)
             self._threads[wb] = ContextThread(site, thread, wb, self._writeback, self._interval_ns)
         bdi.places = self._places
 

@@ -157,11 +157,11 @@ def writes_uncounted(machine: Machine) -> None:
 
 
 def charged_for_nothing(machine: Machine) -> None:
-    only(machine.programs)._threads[0].spent.user += 1  # type: ignore[attr-defined]
+    only(machine.programs).family.children[0].spent.user += 1  # type: ignore[attr-defined]
 
 
 def sleeps_unseen(machine: Machine) -> None:
-    only(machine.programs)._threads[0].task.slept_ns["a request"] = -1  # type: ignore[attr-defined]
+    only(machine.programs).family.children[0].task.slept_ns["a request"] = -1  # type: ignore[attr-defined]
 
 
 XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [

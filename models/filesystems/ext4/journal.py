@@ -18,6 +18,7 @@ from models.block.queue import Queue
 from models.filesystems.ext4.spec import JournalSpec
 from models.seams import Thread
 from models.site import Site
+from models.spent import DEVICE, LOG_SPACE
 from sim.engine import PARK, Steps, Task
 from sim.laws import require
 from sim.sync import Completion
@@ -114,7 +115,7 @@ class Journal:
         while self._reserved + self._spec.convert_credits > self._most // 2:
             thread.before_sleep()
             self._waiters.append(thread.task)
-            thread.task.waits_for = "log space"
+            thread.task.waits_for = LOG_SPACE
             yield PARK
         self._reserved += self._spec.convert_credits
 
@@ -170,7 +171,7 @@ class Journal:
         """Until something has changed: a transaction, or what is reserved."""
         self._want()
         self._waiters.append(task)
-        task.waits_for = "log space"
+        task.waits_for = LOG_SPACE
         yield PARK
 
     def _wake_waiters(self) -> None:
@@ -234,7 +235,7 @@ class Journal:
 
     def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:
         """Write *blocks* under a plug, each as a bio of its own, and wait for them."""
-        done, left = Completion(self._env, "the device"), 1
+        done, left = Completion(self._env, DEVICE), 1
 
         def ended(_: object) -> None:
             nonlocal left

@@ -19,6 +19,7 @@ from models.page_cache.accounting import PageCache
 from models.scheduler.cpu import sleep
 from models.seams import Thread
 from models.site import Site
+from models.spent import DEVICE, LOG_SPACE, LOG_WRITE, PAUSE
 from sim.engine import PARK, Steps, Task
 from sim.laws import require
 from sim.units import SECTOR_BYTES
@@ -119,7 +120,7 @@ class XfsLog:
             self._waiters.append(thread.task)
             self._want_push()
             self._want_ail(self._written)
-            thread.task.waits_for = "log space"
+            thread.task.waits_for = LOG_SPACE
             yield PARK
 
     def force(self, task: Task) -> Steps:
@@ -128,7 +129,7 @@ class XfsLog:
         if self._on_disk < wanted:
             self._want_push()
             self._forced.append((wanted, task))
-            task.waits_for = "the log's write"
+            task.waits_for = LOG_WRITE
             yield PARK
 
     def check(self) -> None:
@@ -195,7 +196,7 @@ class XfsLog:
                 yield self._costs.record_ns
                 while self._in_flight == spec.iclogs:
                     self._cil_asleep = True
-                    worker.task.waits_for = "the device"
+                    worker.task.waits_for = DEVICE
                     yield PARK
                 self._in_flight += 1
                 bio = self._record(min(size_bytes, per_record) + spec.record_header)
@@ -204,7 +205,7 @@ class XfsLog:
                 size_bytes -= per_record
             while self._in_flight:
                 self._cil_asleep = True
-                worker.task.waits_for = "the device"
+                worker.task.waits_for = DEVICE
                 yield PARK
             self._committed(items)
             self._on_disk += 1
@@ -274,14 +275,14 @@ class XfsLog:
             yield from self._write_buffers([item for item, lsn in self._ail.items() if lsn <= target])
             while self._waiters:
                 self._env.wake(self._waiters.popleft())
-            yield from sleep(self._aild.task, self._spec.ail_pause, "a pause")
+            yield from sleep(self._aild.task, self._spec.ail_pause, PAUSE)
 
     def _force_log(self) -> Steps:
         """xfs_log_force: push the growing checkpoint and wait until it is on disk."""
         if self._bytes or self._in_flight:
             self._want_push()
             self._forcing = True
-            self._aild.task.waits_for = "the log's write"
+            self._aild.task.waits_for = LOG_WRITE
             yield PARK
 
     def _write_buffers(self, batch: list[MetaBuffer]) -> Steps:

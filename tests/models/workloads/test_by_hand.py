@@ -470,7 +470,7 @@ def test_time_that_an_interrupt_took_is_worked_off() -> None:
     """With the next file."""
     stage = Stage()
     program = run_fs_mark(stage, processes=1, directories=("/a",), loops=1)
-    task: Task = program._threads[0].task
+    task: Task = program.family.children[0].task
     stage.env.call_at(300, 0, lambda: setattr(task, "owed_ns", 333))
     stage.run()
     assert [entry[4] for entry in stage.log if "create" in entry] == [100, 433]

@@ -240,4 +240,4 @@ def test_writers_outnumber_processors() -> None:
     """Forty processes on sixteen processors all finish, and none loses time to no one."""
     machine = run_small(processes=40, files=50, loops=2)
     assert iterations(machine)[-1].count == 4_000
-    assert all(process.spent.system > 0 for process in only(machine.programs)._threads)
+    assert all(process.spent.system > 0 for process in only(machine.programs).family.children)
