@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -142,8 +142,18 @@ def _message(finding: _Finding) -> str:
     )
 
 
+_RENAMED: Final = {
+    "quota_pages": "nr_to_write",
+    "quota": "nr_to_write_counts",
+    "scheduler": "sched",
+}
+"""Keys of earlier versions, and what they are called now."""
+
+
 def unknown_key(key: str, known: Sequence[str]) -> str:
-    """The message for a key that does not exist, with the nearest that does."""
+    """The message for a key that does not exist, with its new name or the nearest that does."""
+    if _RENAMED.get(key) in known:
+        return f"is called {_RENAMED[key]} now"
     near = get_close_matches(key, known, n=1, cutoff=0.7)
     if near:
         return f"unknown key; did you mean {near[0]}?"

@@ -168,7 +168,7 @@ class _Builder:
         self._processors = Processors(
             self._env,
             self._cpu.count,
-            self._kernel.scheduler.rules(self._cpu.count),
+            self._kernel.sched.rules(self._cpu.count),
             streams.uniforms("interrupts"),
         )
         self._inode_lock: SpinLock | None = None

@@ -80,7 +80,7 @@ class KernelSpec(Spec):
 
     name: str
     spinlock: Literal["ticket", "queued"]
-    scheduler: SchedulerSpec
+    sched: SchedulerSpec
     requests: Literal["request_list", "tags"]
     wbt: bool
     sb_list_lock: Literal["inode_lock", "inode_sb_list_lock", "s_inode_list_lock"]
@@ -93,12 +93,10 @@ class KernelSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> KernelSpec:
-        if self.throttling.needs_quota and self.writeback.quota_pages is None:
+        if self.throttling.needs_nr_to_write and self.writeback.nr_to_write is None:
             raise ValueError(
-                f"writers that write back themselves (throttling of kind {self.throttling.kind}) share a"
-                " quota"
-                " with the flusher:"
-                " give writeback.quota_pages, too, such as 1024"
+                f"writers that write back themselves (throttling of kind {self.throttling.kind}) write as"
+                " much at a time as the flusher: give writeback.nr_to_write, too, such as 1024"
             )
         return self
 

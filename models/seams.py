@@ -142,10 +142,10 @@ class Bandwidth(Protocol):
 class Wb(Protocol):
     """struct bdi_writeback: the lists of one writeback context, and the counts of its own dirty pages.
 
-    ``nr_dirty`` counts pages under writeback, too; ``dirtied`` and ``written`` only grow.  ``work_list``
-    holds the work that its flusher is asked to do; ``i_syncs`` has one entry for each thread that writes its
-    inodes back.  ``flushed_inodes`` counts the visits of its flusher that left an inode clean;
-    ``flushed_pages`` counts the pages that went under writeback meanwhile.
+    ``dirtied`` and ``written`` only grow.  ``work_list`` holds the work that its flusher is asked to do;
+    ``i_syncs`` has one entry for each thread that writes its inodes back.  ``flushed_inodes`` counts the
+    visits of its flusher that left an inode clean; ``flushed_pages`` counts the pages that went under
+    writeback meanwhile.
     """
 
     name: str
@@ -159,7 +159,7 @@ class Wb(Protocol):
     b_more_io: deque[Inode]
     bandwidth: Bandwidth
     dirty: int
-    nr_dirty: int
+    dirty_and_writeback: int
     written: int
     dirty_exceeded: bool
     held_back_ns: int  # when a writer last began to sleep for its sake

@@ -114,14 +114,14 @@ def _kernel(
     spinlock: str = "queued",
     requests: str = "tags",
     wbt: bool = False,
-    scheduler: Mapping[str, Given] = _CFS,
+    sched: Mapping[str, Given] = _CFS,
     hz: Given = _HZ,
 ) -> dict[str, Any]:
     """The inputs of a kernel with IO-less throttling and one flusher per device."""
     return {
         "name": name,
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
-        "scheduler": {**scheduler, "hz": hz},
+        "sched": {**sched, "hz": hz},
         "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
         "wbt": specified(wbt, "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"),
         "plug": _PLUGS[plug],
@@ -159,10 +159,12 @@ def _ticket(name: str, *, plug: str, plug_scope: str, source: str) -> dict[str, 
     )
 
 
-def _callers_write(given: dict[str, Any], source: str, bandwidth: Given, quota: Given) -> dict[str, Any]:
+def _callers_write(
+    given: dict[str, Any], source: str, bandwidth: Given, nr_to_write: Given
+) -> dict[str, Any]:
     """*given* where writers write back themselves (to 3.1)."""
     waits = specified(True, "__writeback_single_inode to 3.10: filemap_fdatawait under WB_SYNC_ALL [R]")
-    writeback = {**given["writeback"], "quota_pages": quota, "waits_for_io": waits}
+    writeback = {**given["writeback"], "nr_to_write": nr_to_write, "waits_for_io": waits}
     throttling = {
         "kind": specified("caller_writes", f"mechanisms.md 3.2 {source}"),
         "hz": _HZ,
@@ -181,10 +183,10 @@ def _2_6_34(name: str) -> dict[str, Any]:
         "leaves": specified(False, "fs/fs-writeback.c to 2.6.37, before commit aa373cf5 [R]"),
         "explicit_takes": specified("at_pass", "writeback_inodes_wb of 2.6.34: start = jiffies [R]"),
     }
-    return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _quota(source))
+    return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
 
 
-def _quota(source: str) -> Given:
+def _nr_to_write(source: str) -> Given:
     return specified(1024, f"mechanisms.md 2.2 {source}: MAX_WRITEBACK_PAGES")
 
 
@@ -192,7 +194,7 @@ def _2_6_39() -> dict[str, Any]:
     """The first with a plug on the stack; otherwise as before, but for where a used-up inode goes."""
     source = "[V 2.6.39]"
     given = _ticket("2.6.39", plug="2.6.39", plug_scope="mapping", source=f"mechanisms.md 2.6 {source}")
-    return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _quota(source))
+    return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
 
 
 def _3_1() -> dict[str, Any]:
@@ -224,9 +226,9 @@ KERNELS: Final = {
         _work("5.10", "5.10", "[V 4.3, 6.1]", wbt=True),
         _work("5.17", "5.17", "[V 6.1]", wbt=True),
         _work("6.1", "6.1", "[V 6.1]", wbt=True),
-        _work("6.14", "6.14", "[V 6.12]", wbt=True, scheduler=_EEVDF),
-        _work("6.17", "6.17", "[V 6.12]", wbt=True, scheduler=_EEVDF),
-        _work("6.18", "6.17", "[V 6.12]", wbt=True, scheduler=_EEVDF, hz=_OF_6_18),
+        _work("6.14", "6.14", "[V 6.12]", wbt=True, sched=_EEVDF),
+        _work("6.17", "6.17", "[V 6.12]", wbt=True, sched=_EEVDF),
+        _work("6.18", "6.17", "[V 6.12]", wbt=True, sched=_EEVDF, hz=_OF_6_18),
     )
 }
 """The kernels that can be run."""

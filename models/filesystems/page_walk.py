@@ -18,7 +18,7 @@ from models.page_cache.pages import Pages, next_dirty, run_alike, start_writebac
 NO_PAGE: Final = -1
 DONE: Final = 0
 """A walk ended with the file or the budget."""
-CONVERT: Final = 1
+BLOCKED: Final = 1
 """The delayed page at ``at.page`` is to be given its block by the caller: it takes locks, or other
 groups.
 """

@@ -126,12 +126,12 @@ class Placement(Protocol):
     def step(self, inode: Any, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]) -> int:
         """Walk on until *horizon_ns* from now; returns why it stopped (`models.filesystems.page_walk`)."""
 
-    def convert(self, inode: Any, at: Walk) -> int:
+    def allocate_at(self, inode: Any, at: Walk) -> int:
         """Give the delayed page at ``at.page`` its block, and its extent with it; returns whether that is
         done.
         """
 
-    def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
+    def unblock(self, thread: Thread, inode: Any, at: Walk) -> Steps:
         """Do for the delayed page at ``at.page`` what a step could not: wait for locks, or find blocks."""
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:

@@ -18,7 +18,7 @@ from models.filesystems.files import FileInode, PagedFile
 from models.filesystems.horizon import Horizon
 from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import CONVERT, DONE
+from models.filesystems.page_walk import BLOCKED, DONE
 from models.filesystems.policies import Metadata, Placement
 from models.filesystems.walk_state import UNCOUNTED, Walk
 from models.scheduler.cpu import cond_resched, sleep
@@ -63,7 +63,7 @@ class PageWalk:
             self._queue.bio_pages(self._queue.segment_pages(inode.folio_pages)),
             self._costs.dice,
         )
-        ended = CONVERT
+        ended = BLOCKED
         while ended != DONE:
             if self._metadata.is_full():
                 yield from self._metadata.wait_for_space(thread)
@@ -71,8 +71,8 @@ class PageWalk:
             ended = placement.step(inode, at, bio_pages, self._horizon.look(), bios)
             dice.at = at.dice
             yield from self._submit(thread, inode, file, at, bios)
-            if ended == CONVERT:
-                yield from placement.allocate(thread, inode, at)
+            if ended == BLOCKED:
+                yield from placement.unblock(thread, inode, at)
             if (ready := cond_resched(thread.task)) is not None:
                 yield ready
         file.writeback_index = at.page
@@ -90,11 +90,11 @@ class PageWalk:
             if self._metadata.is_full():
                 yield from self._metadata.wait_for_space(thread)
             at.dice = dice.ready()
-            ended = self._placement.convert(inode, at)
+            ended = self._placement.allocate_at(inode, at)
             dice.at = at.dice
             if ended == DONE:
                 break
-            yield from self._placement.allocate(thread, inode, at)
+            yield from self._placement.unblock(thread, inode, at)
         yield from self._pass(thread, inode, file, at)
 
     def _pass(self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk) -> Steps:

@@ -74,17 +74,17 @@ class PageCache:
         return pages
 
     @property
-    def nr_dirty(self) -> int:
+    def dirty_and_writeback(self) -> int:
         """The same with those under writeback: by these, writers are judged."""
         pages = 0
         for wb in self.wbs:
-            pages += wb.nr_dirty
+            pages += wb.dirty_and_writeback
         return pages
 
     @property
     def writeback(self) -> int:
         """Pages under writeback."""
-        return self.nr_dirty - self.dirty
+        return self.dirty_and_writeback - self.dirty
 
     @property
     def dirtied(self) -> int:

@@ -99,7 +99,7 @@ class CallerWrites(Throttle):
 
     def share(self, wb: Wb, pages: int) -> int:
         """See `Throttle`: bdi_dirty_limit, and what the other contexts leave of it (clip_bdi_dirty_limit)."""
-        left = max(pages - self._cache.nr_dirty, 0) + wb.nr_dirty
+        left = max(pages - self._cache.dirty_and_writeback, 0) + wb.dirty_and_writeback
         return min(self._shares.share(wb, pages), max(left, 0)) if len(self._cache.wbs) > 1 else pages
 
     def poll_pages(self, wb: Wb, dirtier: RecentDirtier) -> int:
@@ -118,26 +118,26 @@ class CallerWrites(Throttle):
         while True:
             thresholds = cache.thresholds()
             limit = lowered(self.share(wb, thresholds.limit), self._dirtiers, dirtier)
-            if wb.nr_dirty <= limit or cache.nr_dirty < thresholds.freerun:
+            if wb.dirty_and_writeback <= limit or cache.dirty_and_writeback < thresholds.freerun:
                 break
             wb.dirty_exceeded = True
             self.wrote(wb, start_ns)
             if wb.dirty > limit:
                 wrote += yield from self._write_back(thread, wb, chunk)
-                if wb.nr_dirty <= limit:
+                if wb.dirty_and_writeback <= limit:
                     break
             if wrote >= chunk:
                 break
             yield from self._sleep(thread, pause)
             pause = min(2 * pause, self._hz // 10)
-        if wb.nr_dirty < limit:
+        if wb.dirty_and_writeback < limit:
             wb.dirty_exceeded = False
         if not flushers.in_progress(wb) and cache.dirty > cache.thresholds().background:
             flushers.start_background(wb)
 
     def _sleep(self, thread: Thread, jiffies: int) -> Steps:
         if self._signals.balance_dirty_pages.observers:
-            self._signals.balance_dirty_pages.emit(dirty=self._cache.nr_dirty, pause=jiffies)
+            self._signals.balance_dirty_pages.emit(dirty=self._cache.dirty_and_writeback, pause=jiffies)
         until_ns = (self._env.now // self._jiffy_ns + jiffies) * self._jiffy_ns
         yield from sleep(thread.task, until_ns - self._env.now, THROTTLED)
 

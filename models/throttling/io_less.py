@@ -56,7 +56,7 @@ class Limit:
         """hard_dirty_limit."""
         return max(thresholds.limit, self._limit)
 
-    def update(self, now: int, threshold: int, nr_dirty: int) -> None:
+    def update(self, now: int, threshold: int, dirty_and_writeback: int) -> None:
         """update_dirty_limit, at most every 200 ms; *now* in jiffies."""
         if now - self._stamp < self._hz // 5:
             return
@@ -64,7 +64,7 @@ class Limit:
         if self._limit < threshold:
             self._limit = threshold
         else:
-            floor = max(threshold, nr_dirty)
+            floor = max(threshold, dirty_and_writeback)
             if self._limit > floor:
                 self._limit -= (self._limit - floor) >> 5
 
@@ -97,7 +97,7 @@ class Control:
             return
         if not (elapsed > self._hz and bandwidth.stamp < start):
             if thresholds is not None:
-                self._limit.update(now, thresholds.limit, cache.nr_dirty)
+                self._limit.update(now, thresholds.limit, cache.dirty_and_writeback)
                 self._update_ratelimit(thresholds, elapsed)
             bandwidth.update_write(elapsed, wb.written - bandwidth.written_stamp, self._hz)
         bandwidth.dirtied_stamp = wb.dirtied
@@ -106,16 +106,20 @@ class Control:
 
     def position_ratio(self, thresholds: Thresholds) -> int:
         """bdi_position_ratio in 10-bit fixed point; 0 at or above the hard limit."""
-        nr_dirty, wb_dirty, avg_write = self._cache.nr_dirty, self._wb.nr_dirty, self.bandwidth.avg_write
+        dirty_and_writeback, wb_dirty, avg_write = (
+            self._cache.dirty_and_writeback,
+            self._wb.dirty_and_writeback,
+            self.bandwidth.avg_write,
+        )
         limit = self._limit.hard(thresholds)
-        if nr_dirty >= limit:
+        if dirty_and_writeback >= limit:
             return 0
         setpoint = (thresholds.freerun + limit) // 2
-        x = _shifted_quotient(setpoint - nr_dirty, limit - setpoint + 1)
+        x = _shifted_quotient(setpoint - dirty_and_writeback, limit - setpoint + 1)
         ratio = (x * x >> FIXED) * x >> FIXED
         ratio = min(max(ratio + (1 << FIXED), 0), 2 << FIXED)
         # The context's own control line.
-        share = max(self._share(thresholds.limit), (limit - nr_dirty) // 8)
+        share = max(self._share(thresholds.limit), (limit - dirty_and_writeback) // 8)
         x = (share << 16) // (thresholds.limit + 1)
         wb_setpoint = setpoint * x >> 16
         span = (thresholds.limit - share + 8 * avg_write) * x >> 16
@@ -132,7 +136,7 @@ class Control:
     def max_pause(self) -> int:
         """bdi_max_pause (jiffies): at most 200 ms, less while little of the context is dirty."""
         per = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
-        return int(min(self._wb.nr_dirty // per + 1, max(self._hz // 5, 1)))
+        return int(min(self._wb.dirty_and_writeback // per + 1, max(self._hz // 5, 1)))
 
     def min_pause(self, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
         """bdi_min_pause: the shortest pause worth taking (jiffies), and the pages until the next check."""
@@ -156,14 +160,14 @@ class Control:
         return (1 + target // 2 if pages >= POLL_PAGES else target), pages
 
     def _update_ratelimit(self, thresholds: Thresholds, elapsed: int) -> None:
-        bandwidth, nr_dirty = self.bandwidth, self._cache.nr_dirty
+        bandwidth, dirty_and_writeback = self.bandwidth, self._cache.dirty_and_writeback
         setpoint = (thresholds.freerun + self._limit.hard(thresholds)) // 2
         current = bandwidth.dirty_ratelimit
         dirty_rate = (self._wb.dirtied - bandwidth.dirtied_stamp) * self._hz // elapsed
         task_ratelimit = (current * self.position_ratio(thresholds) >> FIXED) + 1
         balanced = min(task_ratelimit * bandwidth.avg_write // (dirty_rate | 1), bandwidth.avg_write)
         step = 0
-        if nr_dirty < setpoint:
+        if dirty_and_writeback < setpoint:
             step = max(min(bandwidth.balanced_ratelimit, balanced, task_ratelimit) - current, 0)
         else:
             step = max(current - max(bandwidth.balanced_ratelimit, balanced, task_ratelimit), 0)
@@ -230,20 +234,20 @@ class IoLessThrottle(Throttle):
         while True:
             now = self._env.now // jiffy_ns
             thresholds = cache.thresholds()
-            nr_dirty = cache.nr_dirty
-            if nr_dirty <= thresholds.freerun:
+            dirty = cache.dirty_and_writeback
+            if dirty <= thresholds.freerun:
                 dirtier.paused_when = now
                 dirtier.nr_dirtied = 0
-                dirtier.nr_dirtied_pause = _poll_interval(nr_dirty, thresholds.limit)
+                dirtier.nr_dirtied_pause = _poll_interval(dirty, thresholds.limit)
                 wb.dirty_exceeded = False
                 break
             if not flushers.in_progress(wb):
                 flushers.start_background(wb)
-            wb.dirty_exceeded = nr_dirty > thresholds.limit and wb.nr_dirty > self.share(wb, thresholds.limit)
+            exceeds = wb.dirty_and_writeback > self.share(wb, thresholds.limit)
+            wb.dirty_exceeded = dirty > thresholds.limit and exceeds
             control.update(now, start, thresholds)
             task_ratelimit = control.bandwidth.dirty_ratelimit * control.position_ratio(thresholds) >> FIXED
-            max_pause = control.max_pause()
-            min_pause, next_pages = control.min_pause(max_pause, task_ratelimit)
+            min_pause, next_pages = control.min_pause(max_pause := control.max_pause(), task_ratelimit)
             if task_ratelimit:
                 period = pause = self._hz * pages // task_ratelimit
                 if dirtier.paused_when:
@@ -258,7 +262,7 @@ class IoLessThrottle(Throttle):
                 pause = max_pause
             if self._signals.balance_dirty_pages.observers:
                 self._signals.balance_dirty_pages.emit(
-                    limit=thresholds.limit, dirty=nr_dirty, dirty_ratelimit=control.bandwidth.dirty_ratelimit,
+                    limit=thresholds.limit, dirty=dirty, dirty_ratelimit=control.bandwidth.dirty_ratelimit,
                     task_ratelimit=task_ratelimit, dirtied=pages, pause=pause,
                 )  # fmt: skip
             # Timers fire on ticks: a pause of n jiffies ends at the n-th tick from the current one.
@@ -285,9 +289,9 @@ class IoLessThrottle(Throttle):
             dirtier.nr_dirtied_pause += pages
 
 
-def _poll_interval(nr_dirty: int, limit: int) -> int:
+def _poll_interval(dirty_and_writeback: int, limit: int) -> int:
     """dirty_poll_interval: sparser checks the farther from the limit."""
-    return 1 << (_ilog2(limit - nr_dirty) >> 1) if limit > nr_dirty else 1
+    return 1 << (_ilog2(limit - dirty_and_writeback) >> 1) if limit > dirty_and_writeback else 1
 
 
 def _shifted_quotient(numerator: int, denominator: int) -> int:

@@ -14,8 +14,8 @@ class ThrottlingSpec(Spec):
     kind: str
 
     @property
-    def needs_quota(self) -> bool:
-        """Whether nothing estimates a bandwidth, so that the flusher needs a quota of pages."""
+    def needs_nr_to_write(self) -> bool:
+        """Whether nothing estimates a bandwidth, so that the flusher needs a fixed nr_to_write."""
         return False
 
 
@@ -31,8 +31,8 @@ class CallerWritesSpec(ThrottlingSpec):
     initial_bandwidth: BytesPerS | None = None
 
     @property
-    def needs_quota(self) -> bool:
-        """See `ThrottlingSpec.needs_quota`."""
+    def needs_nr_to_write(self) -> bool:
+        """See `ThrottlingSpec.needs_nr_to_write`."""
         return self.initial_bandwidth is None
 
 

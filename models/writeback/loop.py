@@ -24,8 +24,8 @@ MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 class Slice:
     """The result of an ended slice.
 
-    ``cleaned`` counts the inodes that it left clean; ``wrote`` counts pages off the budget and, without a
-    quota, these inodes.
+    ``cleaned`` counts the inodes that it left clean; ``wrote`` counts pages off the budget and, where an era
+    sets no nr_to_write, these inodes.
     """
 
     __slots__ = ("cleaned", "wrote")
@@ -54,7 +54,7 @@ class Writeback:
         self._cache = cache
         self._throttle = throttle
         self._traced = signals.writeback_single_inode
-        self._counts_inodes = rules.quota_pages is None
+        self._counts_inodes = rules.nr_to_write is None
         self._waits_more = rules.used_up == "more_io"
 
     def over_background(self, wb: Wb) -> bool:
@@ -69,19 +69,21 @@ class Writeback:
         pages_left = work.nr_pages
         thread.background = work.reason in ("background", "periodic")
         plugged = rules.plug_scope == "work" and thread.start_plug()
-        quota = rules.quota_pages
+        nr_to_write = rules.nr_to_write
         while pages_left > 0 and self._goes_on(wb, work):
-            if not wb.b_io or (quota is not None and work.reason != "periodic"):
+            if not wb.b_io or (nr_to_write is not None and work.reason != "periodic"):
                 moved = wb.queue_io(self._older_than_ns(work, started_ns))
                 thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
             slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
-            yield self._slice(thread, wb, work, pages_left if quota is None else min(quota, pages_left), end)
+            yield self._slice(
+                thread, wb, work, pages_left if nr_to_write is None else min(nr_to_write, pages_left), end
+            )
             self._throttle.wrote(wb, slice_ns)
             wb.flushed_inodes += end.cleaned
             wb.flushed_pages += wb.dirtied - wb.dirty - went
             pages_left -= end.wrote
-            if not wb.b_more_io and (end.wrote == 0 if quota is None else end.wrote < quota):
+            if not wb.b_more_io and (end.wrote == 0 if nr_to_write is None else end.wrote < nr_to_write):
                 busy = _written_by_another(wb, work)
                 if busy is None:
                     break
@@ -121,7 +123,7 @@ class Writeback:
         env, rules, costs = self._env, self._rules, self._costs
         task, spent, lock, io = thread.task, thread.spent, wb.lock, wb.b_io
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
-        until_ns = env.now + rules.slice_time if rules.quota_pages is None else FAR_NS
+        until_ns = env.now + rules.slice_time if rules.nr_to_write is None else FAR_NS
         per_mapping, scheduler = rules.plug_scope == "mapping", task.scheduler
         wbc = WritebackControl(work.reason)
         waits_for_io = rules.waits_for_io and wbc.sync_all
@@ -163,7 +165,7 @@ class Writeback:
             yield from thread.finish_plug()
 
     def _requeue(self, wb: Wb, inode: Inode, wbc: WritebackControl, written: int, end: Slice) -> None:
-        """requeue_inode, and the accounting; without a quota the kernel counts a cleaned inode, too."""
+        """requeue_inode, and the accounting; an era without nr_to_write counts a cleaned inode, too."""
         end.wrote += written
         if self._traced.observers:
             self._traced.emit(inode=inode, wrote=written)
@@ -184,10 +186,10 @@ class Writeback:
             yield ready
 
     def _chunk_pages(self, wb: Wb, work: Work, pages_left: int) -> int:
-        """writeback_chunk_size: half a second's pages, limit/8 at most, in 4 MiB; or what a quota leaves."""
+        """writeback_chunk_size: half a second's pages, limit/8 at most, in 4 MiB; or what a budget leaves."""
         if work.reason == "sync":
             return LONG_MAX
-        if self._rules.quota_pages is not None:
+        if self._rules.nr_to_write is not None:
             return pages_left
         limit = self._cache.thresholds().limit
         pages = min(wb.bandwidth.avg_write // 2, limit // 8, pages_left)

@@ -11,7 +11,7 @@ class WritebackRules(Spec):
     """What an era's fs/fs-writeback.c decides.
 
     ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or
-    none did (to 2.6.38); ``slice_time``: a slice ends after it; ``quota_pages``: to 2.6.39, all inodes of a
+    none did (to 2.6.38); ``slice_time``: a slice ends after it; ``nr_to_write``: to 2.6.39, all inodes of a
     slice share so many pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up
     (periodic work: always more_io); ``leaves``: background and periodic work ends as soon as other work is
     queued (2.6.38 and later); ``explicit_takes``: explicit work takes the inodes that were dirty when the
@@ -22,7 +22,7 @@ class WritebackRules(Spec):
 
     plug_scope: Literal["none", "mapping", "slice", "work"]
     slice_time: Ns
-    quota_pages: Count | None = None
+    nr_to_write: Count | None = None
     used_up: Literal["more_io", "redirty_tail"]
     leaves: bool
     explicit_takes: Literal["at_start", "at_pass"]

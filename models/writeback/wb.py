@@ -28,6 +28,7 @@ class WritebackContext(Wb):
         "b_more_io",
         "bandwidth",
         "dirty",
+        "dirty_and_writeback",
         "dirty_exceeded",
         "flushed_inodes",
         "flushed_pages",
@@ -35,7 +36,6 @@ class WritebackContext(Wb):
         "i_syncs",
         "lock",
         "name",
-        "nr_dirty",
         "work_list",
         "written",
     )
@@ -50,7 +50,7 @@ class WritebackContext(Wb):
         self.i_syncs: list[InodeSync] = []
         self.bandwidth: Bandwidth = WriteBandwidth()
         self.dirty = 0
-        self.nr_dirty = 0
+        self.dirty_and_writeback = 0
         self.written = 0
         self.flushed_inodes = 0
         self.flushed_pages = 0
@@ -61,12 +61,12 @@ class WritebackContext(Wb):
     @property
     def dirtied(self) -> int:
         """Pages that ever became dirty."""
-        return self.nr_dirty + self.written
+        return self.dirty_and_writeback + self.written
 
     def account_dirtied(self, pages: int) -> None:
         """See `Wb.account_dirtied`."""
         self.dirty += pages
-        self.nr_dirty += pages
+        self.dirty_and_writeback += pages
 
     def account_writeback(self, pages: int) -> None:
         """See `Wb.account_writeback`."""
@@ -74,7 +74,7 @@ class WritebackContext(Wb):
 
     def account_clean(self, pages: int) -> None:
         """See `Wb.account_clean`."""
-        self.nr_dirty -= pages
+        self.dirty_and_writeback -= pages
         self.written += pages
 
     def add(self, inode: Inode, now_ns: int) -> None:
@@ -135,8 +135,9 @@ class WritebackContext(Wb):
             require(inode.i_sync is None, f"{name}: an inode is not listed while it is written back")
         pages = sum(inode.dirty_pages for inode in listed)
         require(
-            pages <= self.dirty <= self.nr_dirty,
-            f"{name}: listed pages are dirty: {pages} listed, {self.dirty} of {self.nr_dirty} dirty",
+            pages <= self.dirty <= self.dirty_and_writeback,
+            f"{name}: listed pages are dirty: {pages} listed, {self.dirty} dirty, with those under writeback"
+            f" {self.dirty_and_writeback}",
         )
 
 

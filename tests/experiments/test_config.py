@@ -148,8 +148,10 @@ def test_variants_and_overrides() -> None:
         (
             'plug_scope = "slice"',
             'plug_scope = "slice"\nkernel.throttling = { kind = "caller_writes", hz = 1000 }',
-            "share a quota with the flusher: give writeback.quota_pages, too",
+            "as much at a time as the flusher: give writeback.nr_to_write, too",
         ),
+        ("kernel.like", "kernel.writeback.quota_pages = 5\nkernel.like", "is called nr_to_write now"),
+        ("kernel.like", "kernel.scheduler.hz = 250\nkernel.like", "kernel.scheduler: is called sched now"),
         (
             'plug_scope = "slice"',
             'plug_scope = "slice"\nkernel.throttling.kind = "caller_writes"',

@@ -81,7 +81,7 @@ def lists_while_written(machine: Machine) -> None:
 def lists_a_clean_one(machine: Machine) -> None:
     inode = wb(machine).b_dirty[0]
     wb(machine).dirty -= inode.dirty_pages
-    wb(machine).nr_dirty -= inode.dirty_pages
+    wb(machine).dirty_and_writeback -= inode.dirty_pages
     inode.dirty_pages = 0
 
 
@@ -169,7 +169,7 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", forgets_an_inode, "all that is dirty is listed"),
     (SMALL, "loop-xfs", lists_while_written, "not listed while it is written back"),
     (SMALL, "loop-xfs", lists_a_clean_one, "a clean inode is not listed"),
-    (PAGED, "loop-xfs", add(wb, "nr_dirty", 1), "under writeback belong to a superblock"),
+    (PAGED, "loop-xfs", add(wb, "dirty_and_writeback", 1), "under writeback belong to a superblock"),
     (PAGED, "loop-xfs", add(wb, "dirty", 1), "pages"),
     (PAGED, "loop-xfs", add(wb, "written", 10**6), "clean since their sectors were written"),
     (PAGED, "loop-xfs", loses_a_dirty_page, "the dirty pages of a file are counted"),

@@ -188,7 +188,7 @@ def test_sync_waits_for_what_was_dirty() -> None:
         (wb,) = machine.cache.wbs
         for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io):
             dirty[inode] = inode.file.pages.states.copy() & 1
-        written, at_call = machine.cache.written, machine.cache.nr_dirty
+        written, at_call = machine.cache.written, machine.cache.dirty_and_writeback
         yield from machine.syncs.sync(thread)
         assert machine.cache.written - written >= at_call
         left.extend(int((inode.file.pages.states[: len(was)] & was).sum()) for inode, was in dirty.items())

@@ -73,7 +73,7 @@ def administered(path: Path, primitives: Primitives) -> tuple[list[int], Machine
     def administrator() -> Generator[simpy.Event, Any, None]:
         while True:
             yield machine.env.simpy.timeout(20 * MS)
-            dirty = machine.cache.nr_dirty
+            dirty = machine.cache.dirty_and_writeback
             before = machine.cache.written
             yield machine.sync()
             assert machine.cache.written - before >= dirty, "what was dirty at the call is clean"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
 from models.filesystems.lock_table import FAR, Locks, give_inode, take_inode
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
+from models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
 from models.filesystems.walk_state import Record
 from models.page_cache.pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
 
@@ -130,7 +130,7 @@ def walk(
             asks_ns = terms.now_ns + at.elapsed_ns
             from_ns = take_inode(locks, terms.row, asks_ns)
             if from_ns == FAR:
-                return CONVERT
+                return BLOCKED
             ends_ns = from_ns + int(terms.map_ns * dice[at.dice])
             give_inode(locks, terms.row, asks_ns, from_ns, ends_ns)
             at.for_file_ns += from_ns - asks_ns
@@ -140,7 +140,7 @@ def walk(
             place(pages, at, page, run_alike(pages, page, min(at.left, MAX_REQUEST_PAGES)))
             continue
         if not pages.states[page] & MAPPED:
-            return CONVERT
+            return BLOCKED
         run = write_out(pages, at, at.left, terms.bio_pages, terms.page_ns, bios)
         if not run:
             return GO_ON

@@ -160,7 +160,7 @@ class Ext4Placement(Placement):
             file.wrote(at.ranges)
         return int(ended)
 
-    def allocate(self, thread: Thread, inode: Ext4Inode, at: Walk) -> Steps:
+    def unblock(self, thread: Thread, inode: Ext4Inode, at: Walk) -> Steps:
         """ext4_map_blocks: give pages some of the blocks that are held for the file.
 
         If none are held, hold some first.  Then the file's tree grows, if it has to.
@@ -193,8 +193,8 @@ class Ext4Placement(Placement):
         for runs in (self._mballoc.extents(), *self._locality_groups):
             yield np.array(list(runs), np.int64).reshape(-1, 2)
 
-    def convert(self, inode: Any, at: Walk) -> int:
-        """See `Placement.convert`."""
+    def allocate_at(self, inode: Any, at: Walk) -> int:
+        """See `Placement.allocate_at`."""
         raise AssertionError("ext4 never stops in the middle of writes")
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:

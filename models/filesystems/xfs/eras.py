@@ -12,7 +12,7 @@ _PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "p
 def _xfs(
     prealloc: str,
     *,
-    quota: str = "pages",
+    counts: str = "pages",
     whole_calls: bool = True,
     wraps: bool = False,
     unwritten: bool = True,
@@ -23,7 +23,7 @@ def _xfs(
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {_PREALLOC[prealloc]}"),
         "whole_calls": specified(whole_calls, "fs/iomap; since 4.8 [R], 6.18 measured, D"),
         "zeroing_converts": specified(zeroing, "fs/xfs/xfs_iomap.c; 6.10 and later [R], 6.18 measured, D"),
-        "quota": specified(quota, "mechanisms.md 2.5 [V 2.6.34, 2.6.35.6, 2.6.37]"),
+        "nr_to_write_counts": specified(counts, "mechanisms.md 2.5 [V 2.6.34, 2.6.35.6, 2.6.37]"),
         "unwritten": specified(unwritten, "mechanisms.md 6.2: not in 5.4, in 5.10 [V 5.4, 5.10]"),
         "large_folios": specified(large_folios, "fs/xfs; 5.18 and later [R], 6.18 measured, H"),
         "wraps": specified(wraps, "mechanisms.md 2.4; not since 4.20 [R]; seen in traces of 6.18"),
@@ -36,7 +36,7 @@ _UNWRITTEN: Final = _xfs("preceding")
 _FOLIOS: Final = _xfs("preceding", large_folios=True)
 _ZEROING: Final = _xfs("preceding", zeroing=True, large_folios=True)
 XFS_ERAS: Final = {
-    "2.6.34": _xfs("fixed", quota="calls_x4", whole_calls=False, wraps=True, unwritten=False),
+    "2.6.34": _xfs("fixed", counts="calls_x4", whole_calls=False, wraps=True, unwritten=False),
     "2.6.34-n10": _xfs("fixed", whole_calls=False, wraps=True, unwritten=False),
     "2.6.39": _xfs("size", whole_calls=False, wraps=True, unwritten=False),
     "3.1": _xfs("size", whole_calls=False, wraps=True, unwritten=False),

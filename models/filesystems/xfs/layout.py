@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
 from models.filesystems.lock_table import FAR, NO_ROW, Locks, advance, give_inode, hold, is_free, take_inode
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
+from models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
 from models.filesystems.walk_state import Record
 from models.filesystems.xfs.free_extents import Spaces, longest, take_aligned, take_exactly, take_smallest
 from models.filesystems.xfs.spec import XfsRules
@@ -161,7 +161,7 @@ class Terms(NamedTuple):
     """What a walk goes by.  ``row``: that of the inode's lock.
 
     Times (ns): of an allocation, of its part of reverse mapping, of its commit, of a page; the longest bio
-    (pages), whether the quota counts calls, whether it wraps, the stripe unit and the length of a group
+    (pages), whether nr_to_write counts calls, whether it wraps, the stripe unit and the length of a group
     (pages).  The file's own group, and how far from it others may be taken from; the one whose lock the
     flusher has waited for, for the first transaction, or `NO_ROW`.  When the walk goes on (ns).
     """
@@ -192,7 +192,7 @@ class Ground(NamedTuple):
 
 
 @compiled
-def convert(
+def allocate(
     pages: Pages, spaces: Spaces, group: int, page: int, near: int, first_block: int, stripe: int = 1
 ) -> None:
     """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on, or as many
@@ -234,7 +234,7 @@ def walk(
             return DONE
         if pages.states[page] == DELAYED:
             if not _transaction(pages, ground, terms, at, dice):
-                return CONVERT
+                return BLOCKED
             continue
         run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, bios)
         if not run:
@@ -248,15 +248,15 @@ def walk(
 
 
 @compiled
-def convert_at(
+def allocate_at(
     pages: Pages, ground: Ground, terms: Terms, record: NDArray[Any], dice: NDArray[np.float64]
 ) -> int:  # fmt: skip
-    """Convert the delayed extent at ``at.page`` alone, if there still is one."""
+    """Give the delayed extent at ``at.page`` alone its blocks, if there still is one."""
     at = record[0]
     begin_step(at)
     if not is_delayed(pages.states[at.page]):
         return DONE
-    return DONE if _transaction(pages, ground, terms, at, dice) else CONVERT
+    return DONE if _transaction(pages, ground, terms, at, dice) else BLOCKED
 
 
 @compiled
@@ -304,7 +304,7 @@ def _transaction(
     near = NOWHERE
     if group == wanted:
         near = 0 if target == NOWHERE else target - first_block
-    convert(pages, ground.spaces, group, at.page, near, first_block, terms.stripe)
+    allocate(pages, ground.spaces, group, at.page, near, first_block, terms.stripe)
     return True
 
 

@@ -26,7 +26,7 @@ from models.filesystems.xfs.layout import (
     NOWHERE,
     Ground,
     Terms,
-    convert_at,
+    allocate_at,
     prealloc,
     target_of,
     walk,
@@ -39,7 +39,7 @@ from models.seams import Thread, WritebackControl
 from sim.engine import Environment, Steps
 from sim.units import PAGE_BYTES
 
-_CONVERSIONS: Final = 4_096
+_ALLOCATIONS: Final = 4_096
 """The most that one compiled call converts: as many allocations as the tables are given room for."""
 
 
@@ -145,7 +145,7 @@ class XfsPlacement(Placement):
 
     def prepare(self, inode: XfsInode, at: Walk, wbc: WritebackControl) -> None:
         """See `Placement.prepare`."""
-        if self._rules.quota == "calls_x4" and not wbc.sync_all:
+        if self._rules.nr_to_write_counts == "calls_x4" and not wbc.sync_all:
             at.calls = at.left
 
     def step(
@@ -162,14 +162,14 @@ class XfsPlacement(Placement):
         self._hand_on(file)
         return int(ended)
 
-    def convert(self, inode: XfsInode, at: Walk) -> int:
-        """See `Placement.convert`."""
+    def allocate_at(self, inode: XfsInode, at: Walk) -> int:
+        """See `Placement.allocate_at`."""
         file = inode.file
         assert isinstance(file, XfsFile)
         ground, terms = self._ground(), self._terms(inode, file, at, 1)
         self._lend(file)
         at.tell()
-        ended = convert_at(file.pages, ground, terms, at.record, self._costs.dice.array)
+        ended = allocate_at(file.pages, ground, terms, at.record, self._costs.dice.array)
         at.look()
         self._taken.fill(0)  # of the ranges that are submitted, it has none
         self._hand_on(file)
@@ -181,7 +181,7 @@ class XfsPlacement(Placement):
             self._entered = True
             for group in self.groups:
                 group.free.enter()
-        return Ground(self.groups[0].free.with_room(_CONVERSIONS), self._locks.locks, self._taken)
+        return Ground(self.groups[0].free.with_room(_ALLOCATIONS), self._locks.locks, self._taken)
 
     def _terms(self, inode: XfsInode, file: XfsFile, at: Walk, bio_pages: int) -> Terms:
         costs, granted, home = self._costs, file.granted, inode.group
@@ -216,8 +216,8 @@ class XfsPlacement(Placement):
             file.granted.agf.hand_on()
             file.granted = None
 
-    def allocate(self, thread: Thread, inode: XfsInode, at: Walk) -> Steps:
-        """See `Placement.allocate`: wait for the locks that a transaction needs; the next step has them."""
+    def unblock(self, thread: Thread, inode: XfsInode, at: Walk) -> Steps:
+        """See `Placement.unblock`: wait for the locks that a transaction needs; the next step has them."""
         file = inode.file
         assert isinstance(file, XfsFile)
         yield from file.lock.down(thread)

@@ -23,17 +23,17 @@ class XfsRules(Spec):
     ``prealloc``: behind the end of a growing file comes always the same ("fixed", to 2.6.37), a power of two
     up to the file's size ("size", to 3.8), or twice what lies in front ("preceding"); ``zeroing_converts``: a
     write that leaves a gap behind the old end has the delayed extent there converted at once (6.10 and
-    later); ``quota``: a page walk counts what it writes ("pages"), or its own calls while XFS multiplies the
-    quota by four ("calls_x4", 2.6.34); ``whole_calls``: a reservation is counted from the end of the
-    write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the file goes
-    on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which are
-    converted once they were written (5.10 and later); ``large_folios``: a
-    folio is as large as the write(2) that made it (5.18 and later).
+    later); ``nr_to_write_counts``: a page walk counts what it writes ("pages"), or its own calls while XFS
+    multiplies the budget by four ("calls_x4", 2.6.34); ``whole_calls``: a reservation is counted from the end
+    of the write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the
+    file goes on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which
+    are converted once they were written (5.10 and later); ``large_folios``: a folio is as large as the
+    write(2) that made it (5.18 and later).
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
     zeroing_converts: bool
-    quota: Literal["pages", "calls_x4"]
+    nr_to_write_counts: Literal["pages", "calls_x4"]
     whole_calls: bool
     wraps: bool
     unwritten: bool

@@ -144,11 +144,11 @@ class CopyOnWrite:
         at.elapsed_ns, at.mapped_extents = 1_000 * pages, 1 if pages else 0
         return GO_ON if pages and at.left and pages < len(dirty) else DONE
 
-    def convert(self, inode: Any, at: Walk) -> int:
-        """See `Placement.convert`."""
+    def allocate_at(self, inode: Any, at: Walk) -> int:
+        """See `Placement.allocate_at`."""
         raise AssertionError("it never stops in the middle of writes")
 
-    def allocate(self, thread: Thread, inode: Any, at: Walk) -> Steps:
+    def unblock(self, thread: Thread, inode: Any, at: Walk) -> Steps:
         """Never called: a step gives all blocks."""
         yield 0
 

@@ -17,7 +17,7 @@ from models.filesystems.ext4.layout import (
     write_all,
 )
 from models.filesystems.ext4.placement import _group_in_front, _is_delayed
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON
+from models.filesystems.page_walk import BLOCKED, DONE, GO_ON
 from models.filesystems.walk_state import Walk
 from models.page_cache.file_pages import FilePages
 from tests.models.filesystems.lock_times import table
@@ -59,7 +59,7 @@ def test_a_walk_takes_what_is_held() -> None:
     blocks = {0: 10, 1: 11, 2: 12, 3: 30, 4: 31, 5: 32, 6: 33}
     of, at = file("mhhhhDDd", blocks), begun()
     ended, bios = walked(of, at, dice=(2.0, 0.5, 9.0))
-    assert (ended, bios) == (CONVERT, [[11, 2], [30, 4]])
+    assert (ended, bios) == (BLOCKED, [[11, 2], [30, 4]])
     assert letters(of) == "mmmmmmmd"
     assert (at.elapsed_ns, at.pages, at.wrote, at.bios) == (2_000 + 500 + 6 * 3, 6, 6, 2)
     assert (at.ranges, at.mapped_extents, at.dice, at.page) == (2, 2, 2, 7)
@@ -83,10 +83,10 @@ def test_a_walk_stops_where_its_leaf_ends() -> None:
     """Before page 2, and at what lies in front of where the step began, after it has wrapped."""
     of, at = file("h.h", {0: 10, 2: 14}), begun()
     at.behind = 2
-    assert walked(of, at) == (CONVERT, [[10, 1]])
+    assert walked(of, at) == (BLOCKED, [[10, 1]])
     assert at.page == 2
     of, at = file("h.h", {0: 10, 2: 14}), begun(page=1)
-    assert walked(of, at) == (CONVERT, [[14, 1]])
+    assert walked(of, at) == (BLOCKED, [[14, 1]])
     assert at.page == 0
 
 
@@ -94,9 +94,9 @@ def test_what_ends_or_interrupts_a_walk() -> None:
     """A full tree, dice that are used up, the horizon, the bios' room, the budget, the file's end."""
     held = {0: 10, 2: 14, 4: 18}
     at = begun(room=1)
-    assert walked(file("h.h.h", held), at) == (CONVERT, [[10, 1]])
+    assert walked(file("h.h.h", held), at) == (BLOCKED, [[10, 1]])
     assert (at.room, at.page) == (0, 2)
-    assert walked(file("h.h.h", held), begun(), dice=(1.0,)) == (CONVERT, [[10, 1]])
+    assert walked(file("h.h.h", held), begun(), dice=(1.0,)) == (BLOCKED, [[10, 1]])
     at = begun()
     of = file("h.h.h", held)
     assert walked(of, at, horizon_ns=1_002) == (GO_ON, [[10, 1]])

@@ -64,7 +64,7 @@ class OneRun:
         assert filesystem.append(inode, pages) == pages
         inode.dirty_pages += pages
         self.wb.dirty += pages
-        self.wb.nr_dirty += pages
+        self.wb.dirty_and_writeback += pages
         if closed:
             filesystem.close(inode)
         began_ns = self.env.now
@@ -94,7 +94,7 @@ def test_xfs_takes_an_extent_and_each_page_its_time(pages: int) -> None:
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert of.queue.stat.sectors == 8 * pages
-    assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+    assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of just its pages leaves it one run"
     assert fs.placement.groups[0].free.extents()[0].first == first + pages
 
@@ -109,7 +109,7 @@ def test_ext4_takes_of_its_processor_s_run(pages: int, kernel: str) -> None:
     assert of.took_ns == of.costs.map_ns + pages * of.costs.page_ns + of.block_ns(bios)
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
-    assert (of.wb.nr_dirty, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+    assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of just its pages leaves it one run"
     journal = fs.metadata.journal
     assert (journal._credits, journal._reserved) == (0, 0), "no handle is left open"
@@ -142,7 +142,7 @@ def test_a_group_with_just_as_many_blocks_is_enough() -> None:
     assert taken is not None
     inode = of.inode
     inode.dirty_pages = 6
-    of.wb.dirty, of.wb.nr_dirty = 6, 6
+    of.wb.dirty, of.wb.dirty_and_writeback = 6, 6
     thread = of.new_thread("again")
     of.env.start(thread.task, _written(fs, thread, inode))
     run_for(of.env, S)
@@ -160,7 +160,7 @@ def test_a_file_that_finds_pieces_alone_is_written_in_pieces() -> None:
     first = fs.placement.groups[0]
     first.free.give_back(10_000, 3)
     first.free.give_back(10_004, 2)
-    of.inode.dirty_pages = of.wb.dirty = of.wb.nr_dirty = 5
+    of.inode.dirty_pages = of.wb.dirty = of.wb.dirty_and_writeback = 5
     of.inode.file = OPEN
     thread, wbc = of.new_thread("again"), WritebackControl("background", 1_000)
     of.env.start(thread.task, fs.write_pages(thread, of.inode, wbc))

@@ -56,4 +56,4 @@ def test_a_small_file_lies_in_pieces_where_no_run_is_as_long() -> None:
     assert all(count >= 2 for count in filesystem.extents_per_file())
     blocks = [extent.block + i for file in files for extent in file.extents() for i in range(extent.pages)]
     assert len(blocks) == len(set(blocks)) == 50 * 16
-    assert machine.cache.nr_dirty == 0
+    assert machine.cache.dirty_and_writeback == 0

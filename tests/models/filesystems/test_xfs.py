@@ -16,10 +16,10 @@ from experiments.lives import uses_of
 from models.catalogue.filesystems import LOOP_XFS
 from models.catalogue.kernels import KERNELS
 from models.catalogue.machines import LOOP_MACHINE
-from models.filesystems.page_walk import CONVERT, DONE
+from models.filesystems.page_walk import BLOCKED, DONE
 from models.filesystems.walk_state import Walk
 from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.layout import convert, prealloc, target_of, write_all
+from models.filesystems.xfs.layout import allocate, prealloc, target_of, write_all
 from models.machine import Machine, Scenario, build
 from models.page_cache.file_pages import FileExtent, FilePages
 from models.page_cache.pages import delayed_extent, next_dirty
@@ -153,7 +153,7 @@ def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: 
             left = left[done:]
             if not len(left):
                 break
-            convert(file.pages, space.with_room(1), 0, file.size, 0, 0)
+            allocate(file.pages, space.with_room(1), 0, file.size, 0, 0)
         if data.draw(st.booleans()):
             _, bios = walk_once(file, space, data.draw(st.integers(1, 300)), data.draw(st.integers(0, 199)))
             found = {e.page + i: e.block + i for e in file.extents() for i in range(e.pages)}
@@ -198,10 +198,10 @@ def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) 
         at.dice, turn = 0, turn + 1
         if reason == DONE:
             break
-        if reason == CONVERT:
+        if reason == BLOCKED:
             page = int(at.page)
             target = target_of(pieces.pages, page, 1 << 20)
-            convert(pieces.pages, spaces[1].with_room(1), 0, page, max(target, 0), 0)
+            allocate(pieces.pages, spaces[1].with_room(1), 0, page, max(target, 0), 0)
     assert bios == expected
     assert pieces.extents() == whole.extents()
 
@@ -214,7 +214,7 @@ def test_a_file_may_go_far_from_home() -> None:
     for page, first_block in ((0, 5 << 33), (30, 2 << 33)):
         write_all(file.pages, np.array([page]), 1, prealloc(rules("6.17"), None), FAR)
         first = file.reach(first_block, 1 << 20)
-        convert(file.pages, space.with_room(1), 0, page, 0, first)
+        allocate(file.pages, space.with_room(1), 0, page, 0, first)
     assert [(e.page, e.block) for e in file.extents()] == [(0, (5 << 33) + 7), (30, (2 << 33) + 8)]
 
 
@@ -222,7 +222,7 @@ def test_trimming_frees_what_lies_behind_the_end() -> None:
     """Speculative preallocation goes back on the last close."""
     file, space = FilePages(64, base=0), FreeSpace(500, 100)
     write_all(file.pages, np.arange(20), 1, prealloc(rules("2.6.34"), None), FAR)
-    convert(file.pages, space.with_room(1), 0, 0, 0, 0)
+    allocate(file.pages, space.with_room(1), 0, 0, 0, 0)
     assert file.trim() == [(520, 12)]
     assert file.extents() == [FileExtent(0, 500, 20)]
 
@@ -530,7 +530,7 @@ def test_a_write_behind_the_end_converts_with_a_factor_of_its_own_and_submits_no
 
     def look(filesystem: Any) -> None:
         placement, dice = filesystem.placement, filesystem._walk._costs.dice
-        convert = placement.convert
+        convert = placement.allocate_at
 
         def seen(inode: Any, at: Any) -> int:
             used.append((dice.array[0], at.dice))
@@ -538,7 +538,7 @@ def test_a_write_behind_the_end_converts_with_a_factor_of_its_own_and_submits_no
             assert not placement._taken.any()
             return int(ended)
 
-        placement.convert = seen
+        placement.allocate_at = seen
 
     contended(False, look)
     assert len(used) > 10

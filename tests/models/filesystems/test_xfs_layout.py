@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from models.filesystems.lock_table import hold
-from models.filesystems.page_walk import CONVERT, DONE, GO_ON
+from models.filesystems.page_walk import BLOCKED, DONE, GO_ON
 from models.filesystems.walk_state import Walk
 from models.filesystems.xfs.free_space import FreeSpace
 from models.filesystems.xfs.layout import (
@@ -16,7 +16,7 @@ from models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
     Prealloc,
-    convert,
+    allocate,
     prealloc,
     target_of,
     write_all,
@@ -38,7 +38,7 @@ def test_the_rules_of_an_era_and_of_allocsize() -> None:
     rules = XfsRules(
         prealloc="size",
         zeroing_converts=True,
-        quota="pages",
+        nr_to_write_counts="pages",
         whole_calls=True,
         wraps=False,
         unwritten=False,
@@ -180,7 +180,7 @@ def test_an_extent_of_a_stripe_unit_is_aligned(states: str, size: int, taken: li
     for one in taken:
         space.take_near(one, 1)
     page = states.index("d")
-    convert(of.pages, tables, 0, page, 102, 0, 4)
+    allocate(of.pages, tables, 0, page, 102, 0, 4)
     assert of.pages.blocks[page] == block
     assert set(letters(of)[page : page + states.count("d")]) == {"D"}
 
@@ -189,7 +189,7 @@ def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
     """The longest piece of three; the rest stays delayed."""
     of, space = file("dddddrr", size=5), FreeSpace(10, 2)
     space.give_back(20, 3)
-    convert(of.pages, space.with_room(4), 0, 2, 0, 1_000)
+    allocate(of.pages, space.with_room(4), 0, 2, 0, 1_000)
     assert letters(of) == "DDDddrr"
     assert of.pages.blocks[:3].tolist() == [1_020, 1_021, 1_022]
 
@@ -200,7 +200,7 @@ def test_who_was_going_elsewhere_takes_the_smallest_free_extent_that_has_room() 
     space.give_back(20, 3)
     space.give_back(30, 2)
     for page in (0, 3, 7):
-        convert(of.pages, space.with_room(1), 0, page, NOWHERE, 0)
+        allocate(of.pages, space.with_room(1), 0, page, NOWHERE, 0)
     assert [(e.page, e.block, e.pages) for e in of.extents()] == [(0, 10, 2), (3, 20, 3), (7, 30, 2)]
     assert not space.blocks
 
@@ -265,7 +265,7 @@ def test_what_a_walk_may_convert_itself(
     """In any group with room that its block numbers reach; what a flusher has waited for, it takes."""
     of, at = file(states, blocks), Walk(0, 100)
     space, _ = group_spaces((100, 9), (0, 11))
-    assert walk_xfs(of, space, at, **changes)[0] == (CONVERT if stops else DONE)
+    assert walk_xfs(of, space, at, **changes)[0] == (BLOCKED if stops else DONE)
     assert bool(at.mapped_extents) == (not stops)
 
 
@@ -311,7 +311,7 @@ def test_while_a_group_is_locked_the_next_one_is_taken(
         hold(locks, number, 0, 50)
     ended, bios = walk_xfs(of, spaces[0], at, now_ns=49, locks=locks)
     if goes_to is None:
-        assert (ended, at.mapped_extents, at.elapsed_ns) == (CONVERT, 0, 0)
+        assert (ended, at.mapped_extents, at.elapsed_ns) == (BLOCKED, 0, 0)
         return
     assert (ended, bios[0][0], at.mapped_extents) == (DONE, goes_to, 1)
     for number in range(3):
@@ -349,7 +349,7 @@ def test_a_walk_that_finds_no_group_leaves_the_file() -> None:
     begin(locks, 0, 0, 100, 1, 50, 0)
     hold(locks, 0, 90, 4_910)
     ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=100, locks=locks)
-    assert (ended, at.mapped_extents) == (CONVERT, 0)
+    assert (ended, at.mapped_extents) == (BLOCKED, 0)
     assert ends(locks, 0, at=200) == [155]
 
 

@@ -152,7 +152,7 @@ class Lists(RuleBasedStateMachine):
                 self.lists[number][name] for name in ("dirty", "io", "more_io")
             ]
             assert wb.dirty == sum(self.dirty[i] for i in own)
-            assert wb.nr_dirty == sum(self.dirty[i] + self.flying[i] for i in own)
+            assert wb.dirty_and_writeback == sum(self.dirty[i] + self.flying[i] for i in own)
             assert wb.written == sum(self.clean[i] for i in own)
             assert [inode.dirtied_when for inode in wb.b_dirty] == [
                 self.when[i] for i in self.lists[number]["dirty"]

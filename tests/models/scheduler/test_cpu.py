@@ -331,7 +331,7 @@ def test_a_sleeper_beside_a_busy_loop_is_late_as_measured() -> None:
     once that is used up, it waits for a tick: at 99 % 3.4 to 3.7 ms.
     """
     env = Environment()
-    of = processors(env, 1, KERNELS["6.18"].scheduler.rules(1))
+    of = processors(env, 1, KERNELS["6.18"].sched.rules(1))
     late: list[int] = []
 
     def sleeper(task: Task) -> Steps:
@@ -510,7 +510,7 @@ def test_processor_sharing() -> None:
 def test_busy_loops_share_as_measured(count: int, nices: Sequence[int], measured_s: Sequence[float]) -> None:
     """docs/measurements.md G: how much processor time each got within 3 (or 4) s, on 6.18 with 250 Hz."""
     env = Environment()
-    of = processors(env, count, KERNELS["6.18"].scheduler.rules(count))
+    of = processors(env, count, KERNELS["6.18"].sched.rules(count))
     tasks = []
     for nice in nices:
         task = start(env, of, lambda task: of.work(task, 100 * S), seated=True)
@@ -599,7 +599,7 @@ def test_who_ran_alone_for_long_is_not_made_to_wait_for_it(kernel: str) -> None:
     Each gets its two thirds from then on, to an eighth.
     """
     env = Environment()
-    of = processors(env, 2, KERNELS[kernel].scheduler.rules(2))
+    of = processors(env, 2, KERNELS[kernel].sched.rules(2))
 
     def late(task: Task) -> Steps:
         yield from of.work(task, MS)

@@ -22,13 +22,11 @@ def test_times_grow_with_the_logarithm_of_up_to_eight_processors(processors: int
 
 def test_eevdf_came_with_6_6() -> None:
     """The kernel that was measured, on two processors, and CFS on sixteen."""
-    assert KERNELS["6.18"].scheduler.rules(2) == SchedulerRules(
+    assert KERNELS["6.18"].sched.rules(2) == SchedulerRules(
         1_400 * US, 4 * MS, keeps_lag=True, balance_ns=28 * MS
     )
-    assert KERNELS["6.1"].scheduler.rules(16) == SchedulerRules(
-        3 * MS, MS, 12 * MS, 4 * MS, balance_ns=255 * MS
-    )
-    assert KERNELS["6.1"].scheduler == KERNELS["2.6.34"].scheduler
+    assert KERNELS["6.1"].sched.rules(16) == SchedulerRules(3 * MS, MS, 12 * MS, 4 * MS, balance_ns=255 * MS)
+    assert KERNELS["6.1"].sched == KERNELS["2.6.34"].sched
 
 
 def test_only_cfs_has_what_eevdf_does_not_know() -> None:

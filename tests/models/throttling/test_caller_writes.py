@@ -35,17 +35,21 @@ class Writer:
     held below 75); 40 pages between checks. Writing back takes 1 000 ns and what *wrote* says.
     """
 
-    def __init__(self, dirty: int, nr_dirty: int, wrote: tuple[int, ...] = ()) -> None:
+    def __init__(self, dirty: int, dirty_and_writeback: int, wrote: tuple[int, ...] = ()) -> None:
         self.env = Environment()
         self.asked: list[tuple[int, int]] = []
         self.pauses: list[int] = []
         self.started: list[int] = []
         self.wrote = list(wrote)
         self.wb: Any = SimpleNamespace(
-            dirty=dirty, nr_dirty=nr_dirty, written=0, dirty_exceeded=False, bandwidth=WriteBandwidth()
+            dirty=dirty,
+            dirty_and_writeback=dirty_and_writeback,
+            written=0,
+            dirty_exceeded=False,
+            bandwidth=WriteBandwidth(),
         )
         self.cache: Any = SimpleNamespace(
-            wbs=[self.wb], dirty=dirty, nr_dirty=nr_dirty, total_pages=32 * 2 * 40,
+            wbs=[self.wb], dirty=dirty, dirty_and_writeback=dirty_and_writeback, total_pages=32 * 2 * 40,
             thresholds=lambda: Thresholds(background=50, limit=100),
         )  # fmt: skip
         self.flushers: Any = SimpleNamespace(
@@ -65,11 +69,11 @@ class Writer:
         self.fall(wrote, wrote)
         return wrote
 
-    def fall(self, dirty: int, nr_dirty: int) -> None:
+    def fall(self, dirty: int, dirty_and_writeback: int) -> None:
         """So many fewer are dirty, and dirty or under writeback."""
         for counts in (self.wb, self.cache):
             counts.dirty -= dirty
-            counts.nr_dirty -= nr_dirty
+            counts.dirty_and_writeback -= dirty_and_writeback
 
     def balance(self) -> int:
         """When it may go on (ns)."""
@@ -155,16 +159,16 @@ def test_the_bandwidth_is_looked_at_every_200_ms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pages", "nr_dirty", "own", "share"),
+    ("pages", "dirty_and_writeback", "own", "share"),
     [(100, 0, 0, 90), (100, 70, 20, 50), (100, 120, 20, 20), (80, 70, 5, 15), (100, 70, 70, 90)],
 )
 def test_one_context_of_several_has_what_the_others_leave(
-    pages: int, nr_dirty: int, own: int, share: int
+    pages: int, dirty_and_writeback: int, own: int, share: int
 ) -> None:
     """At most its own nine tenths; of what is not dirty, and what it has dirtied itself."""
     of = Writer(0, 0)
     of.throttle._shares = SimpleNamespace(share=lambda wb, pages: 9 * pages // 10)  # type: ignore[assignment]
     assert of.throttle.share(of.wb, pages) == pages, "a sole context has all"
     of.cache.wbs.append(object())
-    of.cache.nr_dirty, of.wb.nr_dirty = nr_dirty, own
+    of.cache.dirty_and_writeback, of.wb.dirty_and_writeback = dirty_and_writeback, own
     assert of.throttle.share(of.wb, pages) == share

@@ -28,21 +28,21 @@ class Counts:
     """As many pages dirty as the test says, all of one context."""
 
     def __init__(self) -> None:
-        self.nr_dirty = self.dirtied = self.written = 0
+        self.dirty_and_writeback = self.dirtied = self.written = 0
         self.bandwidth = WriteBandwidth()
 
 
-def control(nr_dirty: int = 0, mib_per_s: int = 100) -> Control:
+def control(dirty_and_writeback: int = 0, mib_per_s: int = 100) -> Control:
     """The control loop of a fresh, sole context at HZ=1000, whose hard limit is the threshold."""
     counts: Any = Counts()
-    counts.nr_dirty = nr_dirty
+    counts.dirty_and_writeback = dirty_and_writeback
     spec = IoLessSpec(hz=1000, initial_bandwidth=mib_per_s * MIB)
     return Control(counts, counts, Limit(spec.hz), spec, lambda pages: pages)
 
 
-def position_ratio(nr_dirty: int) -> int:
+def position_ratio(dirty_and_writeback: int) -> int:
     """With so many pages dirty."""
-    return control(nr_dirty).position_ratio(LIMITS)
+    return control(dirty_and_writeback).position_ratio(LIMITS)
 
 
 def test_the_position_ratio_s_fixed_points() -> None:
@@ -84,7 +84,7 @@ def test_writers_are_held_to_the_flusher_s_rate() -> None:
     limits = cache.thresholds()
     of = machine.throttle.controls[machine.cache.wbs[0]]  # type: ignore[attr-defined]
     hard_limit = of._limit.hard(limits)
-    assert limits.freerun * 0.8 < cache.nr_dirty <= hard_limit + 4 * POLL_PAGES
+    assert limits.freerun * 0.8 < cache.dirty_and_writeback <= hard_limit + 4 * POLL_PAGES
     last = only(machine.programs).iterations[-2:]
     rate = 16_000 * S / (last[1].end_ns - last[0].end_ns)
     assert of.bandwidth.avg_write == pytest.approx(rate, rel=0.3)
@@ -110,8 +110,8 @@ def test_the_hard_limit_follows_a_falling_threshold_by_a_32nd_every_200_ms() -> 
         (199, 1_000, 0, 0), (200, 1_000, 0, 1_000), (399, 500, 0, 1_000), (400, 500, 600, 988),
         (600, 500, 600, 976), (800, 500, 990, 976), (1_000, 500, 975, 976), (1_200, 2_000, 0, 2_000),
     ]  # fmt: skip
-    for now, threshold, nr_dirty, expected in steps:
-        limit.update(now, threshold, nr_dirty)
+    for now, threshold, dirty_and_writeback, expected in steps:
+        limit.update(now, threshold, dirty_and_writeback)
         assert limit.hard(Thresholds(background=0, limit=0)) == expected, now
     assert limit.hard(Thresholds(background=0, limit=3_000)) == 3_000
 
@@ -129,7 +129,7 @@ def test_the_rate_falls_by_an_eighth_of_the_step_near_the_limit() -> None:
     of.update(200, 0, LIMITS)
     assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (25_600, 12_787)
     assert (of.bandwidth.stamp, of.bandwidth.dirtied_stamp, of.bandwidth.written_stamp) == (200, 10_240, 0)
-    counts.dirtied, counts.nr_dirty = 20_480, 199_000
+    counts.dirtied, counts.dirty_and_writeback = 20_480, 199_000
     of.update(400, 0, LIMITS)
     assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (23_998, 1_300)
 
@@ -163,12 +163,12 @@ def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nr_dirty", "limit", "interval"),
+    ("dirty_and_writeback", "limit", "interval"),
     [(0, 200_000, 256), (134_465, 200_000, 128), (199_997, 200_000, 1), (5, 5, 1)],
 )
-def test_who_is_far_from_the_limit_checks_seldom(nr_dirty: int, limit: int, interval: int) -> None:
+def test_who_is_far_from_the_limit_checks_seldom(dirty_and_writeback: int, limit: int, interval: int) -> None:
     """dirty_poll_interval: the root of the distance, as a power of two."""
-    assert _poll_interval(nr_dirty, limit) == interval
+    assert _poll_interval(dirty_and_writeback, limit) == interval
 
 
 def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
@@ -177,8 +177,10 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
     """
     env, signals, told = Environment(), Signals(), []
     counts: Any = Counts()
-    counts.nr_dirty = counts.dirty = 175_000
-    cache: Any = SimpleNamespace(wbs=[counts], nr_dirty=175_000, dirty=175_000, thresholds=lambda: LIMITS)
+    counts.dirty_and_writeback = counts.dirty = 175_000
+    cache: Any = SimpleNamespace(
+        wbs=[counts], dirty_and_writeback=175_000, dirty=175_000, thresholds=lambda: LIMITS
+    )
     started: list[Any] = []
     flushers: Any = SimpleNamespace(in_progress=lambda wb: bool(started), start_background=started.append)
 

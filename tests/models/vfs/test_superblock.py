@@ -69,4 +69,4 @@ def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
     env.call_at(70, 0, lambda: first.end(wb, 35))
     env.run()
     assert woken == [70, 70]
-    assert (wb.dirty, wb.nr_dirty, wb.written) == (30, 40, 60)
+    assert (wb.dirty, wb.dirty_and_writeback, wb.written) == (30, 40, 60)

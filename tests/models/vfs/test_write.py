@@ -46,7 +46,7 @@ def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
     assert of.wb.lock.stat.hold_ns == 7
     assert of.writer.dirty(inode, 2, 40) == 40
     assert (list(of.wb.b_dirty), inode.dirty_pages) == ([inode], 5)
-    assert (of.wb.dirty, of.wb.nr_dirty, of.wb.dirtied, of.dirtier.nr_dirtied) == (5, 5, 5, 5)
+    assert (of.wb.dirty, of.wb.dirty_and_writeback, of.wb.dirtied, of.dirtier.nr_dirtied) == (5, 5, 5, 5)
     assert (of.spent.write, of.spent.close, of.spent.system) == (7, 90, 97)
     assert (of.writer.copy_ns(3), of.writer.close_ns) == (130, 30)
 

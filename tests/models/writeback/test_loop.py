@@ -50,7 +50,7 @@ class Loop:
             share=lambda wb, pages: self.share(pages),
         )
         chosen = {
-            "plug_scope": "none", "slice_time": 10_000, "quota_pages": None, "used_up": "redirty_tail",
+            "plug_scope": "none", "slice_time": 10_000, "nr_to_write": None, "used_up": "redirty_tail",
             "expire": 1_000, "interval": 5_000, "leaves": True, "explicit_takes": "at_start",
             "waits_for_io": False,
         } | rules  # fmt: skip
@@ -95,7 +95,7 @@ class Loop:
             inode: Any = SimpleNamespace(name=name, sb=sb, wb=self.wb, dirty_pages=pages, i_sync=None)
             self.wb.add(inode, when_ns)
             self.wb.dirty += pages
-            self.wb.nr_dirty += pages
+            self.wb.dirty_and_writeback += pages
             self.cache.dirty += pages
 
     def perform(self, work: Work, at_ns: int = 0) -> list[tuple[Any, ...]]:
@@ -210,7 +210,7 @@ def test_a_quota_counts_pages_alone_and_is_for_all_inodes() -> None:
     """To 2.6.39: of a quota of 5, the first takes 3, the second 2 of its 3; that goes to b_more_io where the
     era puts it, and comes last in the next turn. A turn that leaves a part of the quota is the last.
     """
-    loop = Loop(quota_pages=5, used_up="more_io", slice_time=1)
+    loop = Loop(nr_to_write=5, used_up="more_io", slice_time=1)
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
     loop.perform(Work("background"))
     assert loop.budgets == [5, 2, 5, 2]
@@ -277,7 +277,7 @@ def test_who_asked_hears_of_the_end() -> None:
 
 def test_a_writer_takes_its_turn_on_the_same_lists() -> None:
     """writeback_inodes_wbc: up to so many pages; what that took off the budget."""
-    loop = Loop(quota_pages=1_024, used_up="more_io")
+    loop = Loop(nr_to_write=1_024, used_up="more_io")
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     took: list[int] = []
 
@@ -313,7 +313,7 @@ def test_with_a_quota_only_periodic_work_empties_its_list_before_it_looks_again(
     them in b_io. Periodic work takes that alone, and then the rest of the other with what has expired since;
     other work looks for more at once, so that its second slice is of two inodes, too.
     """
-    loop = Loop(quota_pages=4, used_up="more_io", expire=1_000)
+    loop = Loop(nr_to_write=4, used_up="more_io", expire=1_000)
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3), ("late", 60, 3))
     loop.perform(Work(reason), 1_050)
     assert loop.budgets[: len(budgets)] == budgets
@@ -322,7 +322,7 @@ def test_with_a_quota_only_periodic_work_empties_its_list_before_it_looks_again(
 @pytest.mark.parametrize(("pages", "slices"), [(3, 1), (4, 2)])
 def test_a_quota_that_was_used_up_is_followed_by_another(pages: int, slices: int) -> None:
     """To the last page: there may be more, which came meanwhile."""
-    loop = Loop(quota_pages=4)
+    loop = Loop(nr_to_write=4)
     loop.dirty(("a", 0, pages))
     loop.perform(Work("start", 100), 50)
     assert len(loop.slices) == slices
@@ -416,7 +416,7 @@ def test_an_inode_that_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
     left: int, used_up: str, reason: Any, more: bool
 ) -> None:
     """requeue_inode, by era: an inode of five pages, of which three may be written, after the first visit."""
-    loop, seen = Loop(quota_pages=3, used_up=used_up, expire=0), list[Any]()
+    loop, seen = Loop(nr_to_write=3, used_up=used_up, expire=0), list[Any]()
     loop.writes_at_most = 3 - left
     loop.dirty(("a", 0, 5))
     loop.env.call_at(117, 9, lambda: seen.append((loop.left(), loop.env.now)))

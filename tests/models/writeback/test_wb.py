@@ -18,7 +18,7 @@ def context(*inodes: tuple[str, int]) -> Any:
     wb: Any = WritebackContext("vda", SimpleNamespace(), SimpleNamespace(wbs=[]))  # type: ignore[arg-type]
     for sb, when_ns in inodes:
         wb.add(SimpleNamespace(sb=sb, wb=wb, dirty_pages=1, i_sync=None), when_ns)
-    wb.nr_dirty = wb.dirty = len(inodes)
+    wb.dirty_and_writeback = wb.dirty = len(inodes)
     return wb
 
 
@@ -31,7 +31,7 @@ def test_what_is_as_old_moves_and_younger_stays() -> None:
     """Behind what already waits for another turn."""
     wb = context(("a", 5), ("a", 10), ("a", 11))
     wb.b_more_io.append(SimpleNamespace(sb="a", wb=wb, dirtied_when=1, dirty_pages=1, i_sync=None))
-    wb.nr_dirty = wb.dirty = 4
+    wb.dirty_and_writeback = wb.dirty = 4
     wb.check()
     assert wb.queue_io(10) == 3
     assert listed(wb.b_io) == [("a", 1), ("a", 5), ("a", 10)]
