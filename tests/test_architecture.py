@@ -154,6 +154,25 @@ def test_functions_stay_short() -> None:
     assert long_functions("def f():\n" + "    x = 1\n" * 50, 50) == ["f: 51"]
 
 
+def long_signatures(source: str, most: int) -> list[str]:
+    """Functions, constructors apart, with more than so many parameters."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            own = sum(one.arg in ("self", "cls") for one in given[:1])
+            if len(given) - own > most:
+                found.append(f"{node.name}: {len(given) - own}")
+    return found
+
+
+def test_signatures_stay_short() -> None:
+    """None has more than eight parameters; and the check can fail."""
+    for path in SOURCES:
+        assert long_signatures(path.read_text(), 8) == [], path.name
+    assert long_signatures("def f(self, a, b, *, c): pass", 2) == ["f: 3"]
+
+
 def large_classes(source: str, most: int) -> list[str]:
     """Classes of more than so many methods."""
     found = []

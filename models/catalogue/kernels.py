@@ -19,35 +19,36 @@ _RULES: Final = "mechanisms.md 1.2, 1.3"
 
 
 def _plug(
-    tried: str, held: int | None, mixed: int | None, flush_bytes: int | None, flush_of: str, order: str,
-    order_mixed: str, kernel: str, mixed_above: int = 1, meta_apart: bool = False,
+    tried: str, most: tuple[int | None, int | None], flush_bytes: int | None, flush_of: str,
+    orders: tuple[str, str], kernel: str, mixed_above: int = 1, meta_apart: bool = False,
 ) -> dict[str, Given]:  # fmt: skip
+    """*most* requests, and the *orders* of issue: of one queue, and of several."""
     source = f"{_RULES} [V {kernel}]"
     return {
         "tried": specified(tried, source),
-        "max_requests": specified(held, source),
-        "max_requests_mixed": specified(mixed, source),
+        "max_requests": specified(most[0], source),
+        "max_requests_mixed": specified(most[1], source),
         "flush_bytes": specified(flush_bytes, source),
         "flush_of": specified(flush_of, source),
-        "order": specified(order, source),
-        "order_mixed": specified(order_mixed, source),
+        "order": specified(orders[0], source),
+        "order_mixed": specified(orders[1], source),
         "mixed_above": specified(mixed_above, source),
         "meta_apart": specified(meta_apart, "mechanisms.md 1.4: since 5.18 [R], seen on 6.18"),
     }
 
 
 _PLUGS: Final = {
-    "2.6.39": _plug("all", None, None, None, "newest", "fifo", "queue", "2.6.39"),
-    "3.1": _plug("all", 16, None, None, "newest", "fifo", "queue", "3.1"),
-    "3.11": _plug("all", 16, None, None, "newest", "sector", "sector", "3.10, 3.11"),
-    "4.3": _plug("all", 16, None, None, "newest", "sector", "sector", "4.3, single hardware queue"),
-    "4.9": _plug("all", 16, None, None, "newest", "sector", "sector", "4.9"),
-    "5.4": _plug("all", 16, None, 128 * KIB, "newest", "sector", "sector", "5.4"),
-    "5.10": _plug("all", 32, 64, 128 * KIB, "newest", "fifo", "sector", "5.10.89, 5.15.55", 2),
-    "5.17": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "lifo", "5.17-rc5"),
-    "6.1": _plug("newest", 32, 64, 128 * KIB, "newest", "lifo", "lifo", "6.1", meta_apart=True),
-    "6.14": _plug("oldest", 32, 64, 128 * KIB, "oldest", "fifo", "fifo", "6.14", meta_apart=True),
-    "6.17": _plug("tail", 32, 64, 128 * KIB, "oldest", "fifo", "fifo", "6.12.117, 6.17", meta_apart=True),
+    "2.6.39": _plug("all", (None, None), None, "newest", ("fifo", "queue"), "2.6.39"),
+    "3.1": _plug("all", (16, None), None, "newest", ("fifo", "queue"), "3.1"),
+    "3.11": _plug("all", (16, None), None, "newest", ("sector", "sector"), "3.10, 3.11"),
+    "4.3": _plug("all", (16, None), None, "newest", ("sector", "sector"), "4.3, single hardware queue"),
+    "4.9": _plug("all", (16, None), None, "newest", ("sector", "sector"), "4.9"),
+    "5.4": _plug("all", (16, None), 128 * KIB, "newest", ("sector", "sector"), "5.4"),
+    "5.10": _plug("all", (32, 64), 128 * KIB, "newest", ("fifo", "sector"), "5.10.89, 5.15.55", 2),
+    "5.17": _plug("newest", (32, 64), 128 * KIB, "newest", ("lifo", "lifo"), "5.17-rc5"),
+    "6.1": _plug("newest", (32, 64), 128 * KIB, "newest", ("lifo", "lifo"), "6.1", meta_apart=True),
+    "6.14": _plug("oldest", (32, 64), 128 * KIB, "oldest", ("fifo", "fifo"), "6.14", meta_apart=True),
+    "6.17": _plug("tail", (32, 64), 128 * KIB, "oldest", ("fifo", "fifo"), "6.12.117, 6.17", meta_apart=True),
 }
 
 PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}
@@ -96,12 +97,14 @@ _CFS: Final = {
     "slice_time": assumed(750 * US, f"min_granularity: {_FAIR}", 750 * US, 4 * MS),
     "ahead_time": assumed(3 * MS, f"half of sched_latency, 6 ms: {_FAIR}", 0, 10 * MS),
     "granularity": assumed(MS, f"wakeup_granularity: {_FAIR}", 0, 10 * MS),
+    "hz": _HZ,
 }
 _EEVDF: Final = {
     "algorithm": specified("EEVDF", "kernel/sched/fair.c from 6.6 [R]"),
     "slice_time": assumed(
         700 * US, f"base_slice: {_FAIR}; ticks hide it, docs/measurements.md G", 700 * US, 3 * MS
     ),
+    "hz": _HZ,
 }
 
 
@@ -115,13 +118,12 @@ def _kernel(
     requests: str = "tags",
     wbt: bool = False,
     sched: Mapping[str, Given] = _CFS,
-    hz: Given = _HZ,
 ) -> dict[str, Any]:
     """The inputs of a kernel with IO-less throttling and one flusher per device."""
     return {
         "name": name,
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
-        "sched": {**sched, "hz": hz},
+        "sched": sched,
         "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
         "wbt": specified(wbt, "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"),
         "plug": _PLUGS[plug],
@@ -139,7 +141,7 @@ def _kernel(
         "flusher": {"kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]")},
         "throttling": {
             "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
-            "hz": hz,
+            "hz": sched["hz"],
             "initial_bandwidth": _INITIAL_BANDWIDTH,
         },
         "dirty": {
@@ -228,7 +230,7 @@ KERNELS: Final = {
         _work("6.1", "6.1", "[V 6.1]", wbt=True),
         _work("6.14", "6.14", "[V 6.12]", wbt=True, sched=_EEVDF),
         _work("6.17", "6.17", "[V 6.12]", wbt=True, sched=_EEVDF),
-        _work("6.18", "6.17", "[V 6.12]", wbt=True, sched=_EEVDF, hz=_OF_6_18),
+        _work("6.18", "6.17", "[V 6.12]", wbt=True, sched={**_EEVDF, "hz": _OF_6_18}),
     )
 }
 """The kernels that can be run."""

@@ -31,7 +31,7 @@ class FileTable:
         self._locks = locks
         self._placement = placement
         self._most_folio = _LARGEST_FOLIO if large_folios else 1
-        self.paged: list[PagedFile] = []
+        self.paged = placement.files
 
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""

@@ -88,8 +88,11 @@ class Runs(Protocol):
 class Placement(Protocol):
     """Where the pages of files lie, and which locks the allocation of their blocks takes.
 
-    ``blocks``: how many blocks there are; ``one_run_pages``: the most pages of a file that is still one run.
+    ``blocks``: how many blocks there are; ``one_run_pages``: the most pages of a file that is still one run;
+    ``files``: those whose pages are kept one by one, as created.
     """
+
+    files: list[PagedFile]
 
     blocks: int
     group_blocks: int

@@ -1,7 +1,7 @@
 """Where the pages of an ext4 lie.
 
-Stands for ext4_map_blocks and ext4_mb_new_blocks with delayed allocation, ext4_mb_group_or_file,
-ext4_release_file; the decisions are in `layout.py`, the free space in `mballoc.py`.  Left out: the locks of
+Stands for ext4_map_blocks and ext4_release_file; the decisions are in `layout.py`, which
+blocks are set aside in `new_blocks.py`, the free space in `mballoc.py`.  Left out: the locks of
 groups and locality groups, bigalloc, what reclaim makes of preallocations.
 """
 
@@ -15,28 +15,27 @@ from numpy.typing import NDArray
 
 from models.filesystems.ext4.inodes import Ext4File, Ext4Inode, group_of
 from models.filesystems.ext4.layout import (
-    GROUP_PREALLOC_PAGES,
     LARGEST_WINDOW,
     MAX_REQUEST_PAGES,
     STREAM_REQUEST_PAGES,
     Terms,
     place_now,
-    placed_in,
     walk,
-    window,
     write_all,
 )
 from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
 from models.filesystems.ext4.metadata import Ext4Metadata
 from models.filesystems.ext4.names import Ext4Names
+from models.filesystems.ext4.new_blocks import NewBlocks
 from models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
+from models.filesystems.files import PagedFile
 from models.filesystems.locks import LockTable
 from models.filesystems.map_costs import MapCosts
 from models.filesystems.policies import Placement, Runs
 from models.filesystems.walk_state import Walk
-from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, hold_blocks, run_alike
-from models.seams import NoSpace, Thread, WritebackControl
-from sim.engine import Environment, Steps, Task
+from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike
+from models.seams import Thread, WritebackControl
+from sim.engine import Environment, Steps
 from sim.laws import require
 from sim.units import PAGE_BYTES
 
@@ -63,9 +62,8 @@ class Ext4Placement(Placement):
         self._metadata = metadata
         self._names = names
         self._mballoc = mballoc
-        self._files: list[Ext4File] = []
-        self._goals = [0] * (1 if rules.goals == "one" else min(processors, -(-geometry.groups // 4)))
-        self._locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(processors)]
+        self.files: list[PagedFile] = []
+        self.new_blocks = NewBlocks(mballoc, rules, processors, geometry.groups, self.files)
         self._tree_blocks = self._run_pages = 0  # blocks of paged files' trees; pages in files of one run
         self._usable = spec.room // PAGE_BYTES
 
@@ -75,9 +73,7 @@ class Ext4Placement(Placement):
 
     def new_file(self, inode: Ext4Inode, is_open: bool) -> Ext4File:
         """See `Placement.new_file`."""
-        file = Ext4File(is_open)
-        self._files.append(file)
-        return file
+        return Ext4File(is_open)
 
     def room_for(self, size: int, call_pages: int) -> int:
         """See `Placement.room_for`."""
@@ -90,8 +86,8 @@ class Ext4Placement(Placement):
 
     def released(self, inode: Any) -> None:
         """The last close gives up what is held for the file, unless pages still wait for their blocks."""
-        if not np.any(_is_delayed(inode.file.pages.states)):
-            self._give_up_held(inode.file)
+        if not np.any(is_delayed(inode.file.pages.states)):
+            self.new_blocks.give_up(inode.file)
 
     def write_run(self, thread: Thread, inode: Ext4Inode, wbc: WritebackControl, runs: Runs) -> Steps:
         """ext4_map_blocks and ext4_io_submit for a file of one run, closed or not."""
@@ -104,9 +100,9 @@ class Ext4Placement(Placement):
         thread.spent.pages += pages_ns
         yield map_ns + pages_ns
         if self._rules.packs_closed or inode.file.open:
-            block, got = self._from_locality_group(thread.task, inode.goal_group, pages)
+            block, got = self.new_blocks.of_locality_group(thread.task, inode.goal_group, pages)
         else:
-            block, got = self._find(inode.goal_group, pages)
+            block, got = self.new_blocks.find(inode.goal_group, pages)
         if got < pages:
             self._mballoc.give_back(block, got)
             if self._rules.unwritten:
@@ -174,7 +170,7 @@ class Ext4Placement(Placement):
         page = at.page
         count = run_alike(file.pages, page, min(at.left, MAX_REQUEST_PAGES))
         if not file.pages.states[page] & HELD:
-            self._hold(thread.task, inode, file, page, count)
+            self.new_blocks.hold(thread.task, inode, file, page, count)
             count = run_alike(file.pages, page, count)
         at.room, at.joins = 0, 0
         at.tell()
@@ -182,7 +178,7 @@ class Ext4Placement(Placement):
         at.look()
         if at.room and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
             block = int(file.pages.blocks[page])
-            leaf, _ = self._find(block // GROUP_BLOCKS if file.leaves else inode.goal_group, 1)
+            leaf, _ = self.new_blocks.find(block // GROUP_BLOCKS if file.leaves else inode.goal_group, 1)
             self._tree_blocks += 1
             file.grow(page, leaf)
         file.took(page, -at.room, at.joins, 0)
@@ -190,7 +186,7 @@ class Ext4Placement(Placement):
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
-        for runs in (self._mballoc.extents(), *self._locality_groups):
+        for runs in (self._mballoc.extents(), *self.new_blocks.locality_groups):
             yield np.array(list(runs), np.int64).reshape(-1, 2)
 
     def allocate_at(self, inode: Any, at: Walk) -> int:
@@ -205,7 +201,7 @@ class Ext4Placement(Placement):
         """See `Placement.check`."""
         self._mballoc.check()
         free = sum(self._mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
-        free += sum(left for runs in self._locality_groups for _, left in runs)
+        free += sum(left for runs in self.new_blocks.locality_groups for _, left in runs)
         used = self._run_pages + self._tree_blocks + self._names.leaf_blocks
         for file in files:
             states = file.pages.states
@@ -216,82 +212,7 @@ class Ext4Placement(Placement):
             f"{self._name}: blocks are free or in pages, trees and directories: {free}, {used}",
         )
 
-    def _hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
-        """ext4_mb_group_or_file: hold blocks for *count* pages from *page* on, or for more around them."""
-        closed = not file.open and page + count == file.size
-        small = max(page + count, file.size) <= STREAM_REQUEST_PAGES
-        start, end = page, page + count
-        if small and (self._rules.packs_closed or not closed):
-            block, got = self._from_locality_group(task, inode.goal_group, count)
-        elif closed:
-            block, got = self._find(_group_in_front(file, page, inode.goal_group), count)
-        else:
-            start, end = window(file.pages, page, count)
-            block, got = self._beside(inode, file, start, end)
-        file.reach(block, got)
-        hold_blocks(file.pages, placed_in(start, end, page, count, got), block, got)
 
-    def _beside(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
-        """Blocks for pages *start* to *end*: next to those of the neighbours, or where files went on last."""
-        states, blocks = file.pages.states, file.pages.blocks
-        at, length = inode.number % len(self._goals), end - start
-        wanted = -1
-        if start > 0 and states[start - 1] & MAPPED:
-            wanted = int(blocks[start - 1]) + 1
-        elif end < len(states) and states[end] & MAPPED:
-            wanted = int(blocks[end]) - length
-        if wanted < 0 or not self._mballoc.take_exactly(wanted, length):
-            wanted, length = self._find(self._goals[at], length)
-        self._goals[at] = wanted // GROUP_BLOCKS
-        return wanted, length
-
-    def _from_locality_group(self, task: Task, goal_group: int, count: int) -> tuple[int, int]:
-        """Blocks for a small file: the next ones of a run that *task*'s processor keeps for such."""
-        kept = self._locality_groups[task.rank % len(self._locality_groups)]
-        goal = goal_group * GROUP_BLOCKS
-        enough = [run for run in kept if run[1] >= count]
-        if enough:
-            run = min(enough, key=lambda run: abs(run[0] - goal))
-            kept.remove(run)
-        else:
-            run = self._find(goal_group, max(GROUP_PREALLOC_PAGES, count))
-        block, free = run
-        if free > count:
-            kept.append((block + count, free - count))
-        return block, min(count, free)
-
-    def _find(self, group: int, length: int) -> tuple[int, int]:
-        """Take blocks; if nothing is free, first give up all blocks that are kept for later
-        (ext4_mb_discard_preallocations).
-
-        Raises:
-            NoSpace: nothing is free even then.
-        """
-        found = self._mballoc.find(group, length)
-        if not found[1]:
-            for file in self._files:
-                self._give_up_held(file)
-            for runs in self._locality_groups:
-                for block, count in runs:
-                    self._mballoc.give_back(block, count)
-                runs.clear()
-            found = self._mballoc.find(group, length)
-        if not found[1]:
-            raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
-        return found
-
-    def _give_up_held(self, file: Ext4File) -> None:
-        for block, count in file.give_up_held():
-            self._mballoc.give_back(block, count)
-
-
-def _group_in_front(file: Ext4File, page: int, otherwise: int) -> int:
-    """The group of the block in front of *page*, or *otherwise*."""
-    if page and file.pages.states[page - 1] & MAPPED:
-        return int(file.pages.blocks[page - 1]) // GROUP_BLOCKS
-    return otherwise
-
-
-def _is_delayed(states: Any) -> Any:
+def is_delayed(states: Any) -> Any:
     """Whether pages in *states* wait for a block, held for them or not."""
     return states & (DELAYED | MAPPED) == DELAYED

@@ -74,6 +74,7 @@ class XfsPlacement(Placement):
         commit_ns: int,
     ) -> None:
         self._env = env
+        self.files: list[PagedFile] = []
         self.groups = groups
         self.group_label = "AG"
         self.group_blocks = spec.size // PAGE_BYTES // spec.agcount

@@ -95,6 +95,7 @@ class CopyOnWrite:
     blocks, group_blocks, group_label, one_run_pages = BLOCKS, BLOCKS, "group", 0
 
     def __init__(self) -> None:
+        self.files: list[PagedFile] = []
         self.next_block = 0
 
     def group_of(self, inode: Any) -> int:

@@ -250,7 +250,7 @@ def test_a_full_filesystem_says_so() -> None:
 def test_closed_small_files_are_packed_since_6_0(kernel: str, left: list[int]) -> None:
     """20 KiB, closed before writeback: into a run of 512 blocks, or (mechanisms.md 6.6) each by itself."""
     filesystem: Any = only(run(scenario(fio(1, 1, 20), None, kernel)).mounts).filesystem
-    assert [free for runs in filesystem.placement._locality_groups for _, free in runs] == left
+    assert [free for runs in filesystem.placement.new_blocks.locality_groups for _, free in runs] == left
 
 
 RANDOM = [

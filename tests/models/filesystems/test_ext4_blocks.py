@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from experiments.config import parse
+from models.catalogue.filesystems import LOOP_EXT4
+from models.catalogue.kernels import KERNELS
 from models.filesystems.ext4.inodes import FAR_PAGE, Ext4File, Leaf
-from models.filesystems.ext4.mballoc import GROUP_BLOCKS
+from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from models.filesystems.ext4.new_blocks import NewBlocks
 from models.machine import build
 from models.page_cache.pages import DELAYED, HELD, MAPPED
 from models.seams import NoSpace
@@ -17,13 +21,11 @@ from models.spent import Spent
 from tests.harness import FIO, loop_config, only
 
 
-def ext4(kernel: str = "6.18", processors: int = 2) -> Any:
-    """A fresh one of 96 groups."""
-    more = f"machine.processors.count = {processors}"
-    text = loop_config("fs_mark -S0 -n 1 -s 4096 -L 2 -d a", dirty_mib=64, kernel=kernel,
-                       filesystem="loop-ext4", more=more)  # fmt: skip
-    filesystem: Any = only(build(parse(text, "x.toml").cases[0].scenario, 1).mounts).filesystem
-    return filesystem.placement
+def ext4(kernel: str = "6.18", processors: int = 2, files: Sequence[Ext4File] = ()) -> NewBlocks:
+    """Those of a fresh one of 96 groups."""
+    rules: Any = KERNELS[kernel].filesystems["ext4"]
+    geometry = LOOP_EXT4.geometry
+    return NewBlocks(Mballoc(geometry, by_order=rules.by_order), rules, processors, geometry.groups, files)
 
 
 def task(rank: int = 0) -> Any:
@@ -56,20 +58,20 @@ def test_small_files_follow_each_other_in_their_processor_s_run() -> None:
     the rest takes another run, and of two the nearer one to the goal is used.
     """
     fs = ext4()
-    first, got = fs._from_locality_group(task(0), 2, 5)
+    first, got = fs.of_locality_group(task(0), 2, 5)
     assert (first // GROUP_BLOCKS, got) == (2, 5)
-    assert fs._from_locality_group(task(0), 2, 3) == (first + 5, 3)
-    assert fs._from_locality_group(task(2), 2, 1) == (first + 8, 1)
-    other, _ = fs._from_locality_group(task(1), 2, 1)
+    assert fs.of_locality_group(task(0), 2, 3) == (first + 5, 3)
+    assert fs.of_locality_group(task(2), 2, 1) == (first + 8, 1)
+    other, _ = fs.of_locality_group(task(1), 2, 1)
     assert other == first + 512
-    assert fs._from_locality_group(task(0), 2, 503) == (first + 9, 503)
-    assert fs._locality_groups[0] == []
-    far, _ = fs._from_locality_group(task(0), 50, 500)
-    near, _ = fs._from_locality_group(task(0), 3, 500)
+    assert fs.of_locality_group(task(0), 2, 503) == (first + 9, 503)
+    assert fs.locality_groups[0] == []
+    far, _ = fs.of_locality_group(task(0), 50, 500)
+    near, _ = fs.of_locality_group(task(0), 3, 500)
     assert (far // GROUP_BLOCKS, near // GROUP_BLOCKS) == (50, 3)
-    assert fs._from_locality_group(task(0), 49, 1) == (far + 500, 1)
-    assert fs._from_locality_group(task(0), 4, 1) == (near + 500, 1)
-    assert fs._from_locality_group(task(0), 2, 600)[1] == 600
+    assert fs.of_locality_group(task(0), 49, 1) == (far + 500, 1)
+    assert fs.of_locality_group(task(0), 4, 1) == (near + 500, 1)
+    assert fs.of_locality_group(task(0), 2, 600)[1] == 600
 
 
 @pytest.mark.parametrize(
@@ -89,13 +91,13 @@ def test_how_much_is_set_aside(kernel: str, is_open: bool, delayed: range, size:
     """For the pages from the first delayed one on."""
     fs, file = ext4(kernel), opened(2_048, delayed, size)
     file.open = is_open
-    before = sum(left for runs in fs._locality_groups for _, left in runs)
-    fs._hold(task(), inode(), file, delayed.start, len(delayed))
+    before = sum(left for runs in fs.locality_groups for _, left in runs)
+    fs.hold(task(), inode(), file, delayed.start, len(delayed))
     found = held(file)
     assert len(found) == pages
     assert {page for page, _ in found} >= set(delayed)
     assert [block - page for page, block in found] == [found[0][1] - found[0][0]] * pages
-    packed = sum(left for runs in fs._locality_groups for _, left in runs) - before
+    packed = sum(left for runs in fs.locality_groups for _, left in runs) - before
     assert packed == (512 - pages if size <= 16 and (is_open or kernel == "6.18") else 0)
 
 
@@ -103,25 +105,25 @@ def test_a_window_goes_on_from_its_neighbour_or_from_where_files_went_last() -> 
     """Behind the block in front; before the one behind; else at the goal, which then moves."""
     fs = ext4()
     file = opened(4_096, range(512, 600), 3_000)
-    first, got = fs._beside(inode(), file, 512, 1_024)
+    first, got = fs.beside(inode(), file, 512, 1_024)
     assert got == 512
-    assert fs._goals[12 % len(fs._goals)] == first // GROUP_BLOCKS
+    assert fs.goals[12 % len(fs.goals)] == first // GROUP_BLOCKS
     states, blocks = file.pages.states, file.pages.blocks
     states[1_023], blocks[1_023] = MAPPED, first + 511
-    assert fs._beside(inode(), file, 1_024, 1_536) == (first + 512, 512)
+    assert fs.beside(inode(), file, 1_024, 1_536) == (first + 512, 512)
     states[2_048], blocks[2_048] = MAPPED, first + 5_000
-    assert fs._beside(inode(), file, 1_536, 2_048) == (first + 5_000 - 512, 512)
-    taken, got = fs._beside(inode(), file, 1_024, 1_536)
+    assert fs.beside(inode(), file, 1_536, 2_048) == (first + 5_000 - 512, 512)
+    taken, got = fs.beside(inode(), file, 1_024, 1_536)
     assert got == 512
     assert taken != first + 512, "that is taken"
-    fs._goals[12 % len(fs._goals)] = 40
-    assert fs._beside(inode(), file, 2_100, 2_600)[0] // GROUP_BLOCKS == 40
+    fs.goals[12 % len(fs.goals)] = 40
+    assert fs.beside(inode(), file, 2_100, 2_600)[0] // GROUP_BLOCKS == 40
 
 
 @pytest.mark.parametrize(("kernel", "processors", "goals"), [("6.18", 2, 2), ("6.18", 64, 24), ("6.1", 8, 1)])
 def test_how_many_places_files_go_on_from(kernel: str, processors: int, goals: int) -> None:
     """One for each processor, and at most one for four groups; before 6.17 one."""
-    assert len(ext4(kernel, processors)._goals) == goals
+    assert len(ext4(kernel, processors).goals) == goals
 
 
 def test_a_closed_file_goes_on_in_the_group_in_front() -> None:
@@ -130,34 +132,35 @@ def test_a_closed_file_goes_on_in_the_group_in_front() -> None:
     file = opened(64, range(20, 60))
     file.open = False
     file.pages.states[19], file.pages.blocks[19] = MAPPED, 30 * GROUP_BLOCKS + 5
-    fs._hold(task(), inode(), file, 20, 40)
+    fs.hold(task(), inode(), file, 20, 40)
     assert held(file)[0][1] // GROUP_BLOCKS == 30
     other = opened(64, range(40))
     other.open = False
-    fs._hold(task(), inode(goal_group=7), other, 0, 40)
+    fs.hold(task(), inode(goal_group=7), other, 0, 40)
     assert held(other)[0][1] // GROUP_BLOCKS == 7
+
+
+def take_all(fs: NewBlocks) -> None:
+    """Until there is nothing more."""
+    while True:
+        fs.find(0, 32_768)
 
 
 def test_a_full_disk_takes_back_what_is_held() -> None:
     """From files and from locality groups; then it is full."""
-    fs = ext4()
     file = opened(4_096, range(2_000))
-    fs._files.append(file)
-    fs._hold(task(), inode(), file, 0, 2_000)
-    kept, _ = fs._from_locality_group(task(), 2, 1)
-    mballoc = fs._mballoc
-    while (found := mballoc.find(0, 32_768))[1]:
+    fs = ext4(files=[file])
+    fs.hold(task(), inode(), file, 0, 2_000)
+    kept, _ = fs.of_locality_group(task(), 2, 1)
+    while len(held(file)) == 1_024:  # what is free goes first
+        assert fs.locality_groups[0]
+        found = fs.find(0, 32_768)
         assert found[1] > 0
-    assert len(held(file)) == 1_024
-    given = fs._find(0, 5)
-    assert given[1] == 5
     assert held(file) == []
-    assert fs._locality_groups == [[], []]
-    assert kept + 1 in given or mballoc.take_exactly(kept + 1, 1)
-    while mballoc.find(0, 32_768)[1]:
-        pass
+    assert fs.locality_groups == [[], []]
+    assert kept
     with pytest.raises(NoSpace, match="the filesystem is full; give a larger one, or fewer or smaller files"):
-        fs._find(0, 32_768)
+        take_all(fs)
 
 
 def apart(*pages: int) -> Ext4File:

@@ -16,7 +16,8 @@ from models.filesystems.ext4.layout import (
     window,
     write_all,
 )
-from models.filesystems.ext4.placement import _group_in_front, _is_delayed
+from models.filesystems.ext4.new_blocks import group_in_front
+from models.filesystems.ext4.placement import is_delayed
 from models.filesystems.page_walk import BLOCKED, DONE, GO_ON
 from models.filesystems.walk_state import Walk
 from models.page_cache.file_pages import FilePages
@@ -170,11 +171,11 @@ def test_where_fewer_blocks_than_the_window_are_held(page: int, count: int, got:
 def test_the_group_of_the_block_in_front(page: int, group: int) -> None:
     """Or another, where there is none: what is delayed or held has none yet."""
     of = file("mdhm.", {0: 5 * 32_768 + 7, 2: 3 * 32_768, 3: 9 * 32_768})
-    assert _group_in_front(of, page, 77) == group  # type: ignore[arg-type]
+    assert group_in_front(of, page, 77) == group  # type: ignore[arg-type]
 
 
 def test_which_pages_wait_for_a_block() -> None:
     """Held for them or not."""
-    assert _is_delayed(file(".drmDHh").pages.states).tolist() == [
+    assert is_delayed(file(".drmDHh").pages.states).tolist() == [
         letter in "dh" for letter in ".drmDHh"
     ]  # fmt: skip

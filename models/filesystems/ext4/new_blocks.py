@@ -1,0 +1,117 @@
+"""Which blocks an ext4 sets aside for which pages.
+
+Stands for ext4_mb_new_blocks, ext4_mb_group_or_file, ext4_mb_use_group_pa and
+ext4_mb_discard_preallocations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.filesystems.ext4.inodes import Ext4File, Ext4Inode
+from models.filesystems.ext4.layout import GROUP_PREALLOC_PAGES, STREAM_REQUEST_PAGES, placed_in, window
+from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from models.filesystems.ext4.spec import Ext4Rules
+from models.filesystems.files import PagedFile
+from models.page_cache.pages import MAPPED, hold_blocks
+from models.seams import NoSpace
+from sim.engine import Task
+
+
+class NewBlocks:
+    """Of one mounted ext4 of so many *groups*, whose paged *files* may have blocks held for them.
+
+    ``goals``: the groups in which large files went on last; ``locality_groups``: of each processor, the runs
+    of blocks (first, number) that it keeps for small files.
+    """
+
+    def __init__(
+        self,
+        mballoc: Mballoc,
+        rules: Ext4Rules,
+        processors: int,
+        groups: int,
+        files: Sequence[PagedFile],
+    ) -> None:
+        self._mballoc = mballoc
+        self._rules = rules
+        self._files = files
+        self.goals = [0] * (1 if rules.goals == "one" else min(processors, -(-groups // 4)))
+        self.locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(processors)]
+
+    def hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
+        """ext4_mb_group_or_file: hold blocks for *count* pages from *page* on, or for more around them."""
+        closed = not file.open and page + count == file.size
+        small = max(page + count, file.size) <= STREAM_REQUEST_PAGES
+        start, end = page, page + count
+        if small and (self._rules.packs_closed or not closed):
+            block, got = self.of_locality_group(task, inode.goal_group, count)
+        elif closed:
+            block, got = self.find(group_in_front(file, page, inode.goal_group), count)
+        else:
+            start, end = window(file.pages, page, count)
+            block, got = self.beside(inode, file, start, end)
+        file.reach(block, got)
+        hold_blocks(file.pages, placed_in(start, end, page, count, got), block, got)
+
+    def beside(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
+        """Blocks for pages *start* to *end*: next to those of the neighbours, or where files went on last."""
+        states, blocks = file.pages.states, file.pages.blocks
+        at, length = inode.number % len(self.goals), end - start
+        wanted = -1
+        if start > 0 and states[start - 1] & MAPPED:
+            wanted = int(blocks[start - 1]) + 1
+        elif end < len(states) and states[end] & MAPPED:
+            wanted = int(blocks[end]) - length
+        if wanted < 0 or not self._mballoc.take_exactly(wanted, length):
+            wanted, length = self.find(self.goals[at], length)
+        self.goals[at] = wanted // GROUP_BLOCKS
+        return wanted, length
+
+    def of_locality_group(self, task: Task, goal_group: int, count: int) -> tuple[int, int]:
+        """Blocks for a small file: the next ones of a run that *task*'s processor keeps for such."""
+        kept = self.locality_groups[task.rank % len(self.locality_groups)]
+        goal = goal_group * GROUP_BLOCKS
+        enough = [run for run in kept if run[1] >= count]
+        if enough:
+            run = min(enough, key=lambda run: abs(run[0] - goal))
+            kept.remove(run)
+        else:
+            run = self.find(goal_group, max(GROUP_PREALLOC_PAGES, count))
+        block, free = run
+        if free > count:
+            kept.append((block + count, free - count))
+        return block, min(count, free)
+
+    def find(self, group: int, length: int) -> tuple[int, int]:
+        """Take blocks; if nothing is free, first give up all blocks that are kept for later
+        (ext4_mb_discard_preallocations).
+
+        Raises:
+            NoSpace: nothing is free even then.
+        """
+        found = self._mballoc.find(group, length)
+        if not found[1]:
+            for file in self._files:
+                assert isinstance(file, Ext4File)
+                self.give_up(file)
+            for runs in self.locality_groups:
+                for block, count in runs:
+                    self._mballoc.give_back(block, count)
+                runs.clear()
+            found = self._mballoc.find(group, length)
+        if not found[1]:
+            raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
+        return found
+
+    def give_up(self, file: Ext4File) -> None:
+        """ext4_discard_preallocations: what is held for *file* is free again."""
+        for block, count in file.give_up_held():
+            self._mballoc.give_back(block, count)
+
+
+def group_in_front(file: Ext4File, page: int, otherwise: int) -> int:
+    """The group of the block in front of *page*, or *otherwise*."""
+    if page and file.pages.states[page - 1] & MAPPED:
+        return int(file.pages.blocks[page - 1]) // GROUP_BLOCKS
+    return otherwise
