@@ -1,7 +1,7 @@
 """How far a compiled walk may go: to the next event that could touch what it uses.
 
 Events of other disks never do (`models.writeback.wb.BackingDevice`), nor do those of the device's
-completions, of the log, and of conversions that take turns with the walk (`models.filesystems.turns`).  The
+completions, of the log, and of the workers that convert (`models.filesystems.lock_table`).  The
 pages of a step go under writeback at its beginning: others see them there up to one step early.
 
 Where a device has several flushers, a walk may go on for a millisecond whatever happens: the files of other
