@@ -71,19 +71,19 @@ def record(out: Path, command: Sequence[str], buffer_mib: int, device: str | Non
     if shutil.which(command[0]) is None:
         raise bad("capture", f"there is no command {command[0]}")
     if device is not None:
-        _queue_of(device)
+        queue_of(device)
     recorded: list[Recorded] = []
 
     def write(partial: Path) -> None:
         os.sync()
-        with _stoppable(), _tracefs() as root, _instance(root, buffer_mib) as instance:
+        with _stoppable(), _tracefs() as root, own_instance(root, buffer_mib) as instance:
             status = subprocess.run(command, check=False).returncode
             os.sync()
             (instance / "tracing_on").write_text("0")
-            bios, lost = _counted(instance / "trace")
+            bios, lost = counted(instance / "trace")
             named = device or bios.most_common(1)[0][0]
             with _packed(out)(partial, "wt", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(f"# {_limits(named)}\n# command: {' '.join(command)}\n")
+                file.write(f"# {limits(named)}\n# command: {' '.join(command)}\n")
                 with (instance / "trace").open(encoding="utf-8", errors="surrogateescape") as text:
                     shutil.copyfileobj(text, file)
         recorded.append(Recorded(status, named, bios[named], bios.total() - bios[named], lost))
@@ -133,7 +133,7 @@ def _tracefs() -> Iterator[Path]:
 
 
 @contextmanager
-def _instance(root: Path, buffer_mib: int) -> Iterator[Path]:
+def own_instance(root: Path, buffer_mib: int) -> Iterator[Path]:
     """An instance that records `EVENTS`, and is gone afterwards."""
     missing = [event for event in EVENTS if not (root / "events" / event).is_dir()]
     if "block/block_bio_queue" in missing:
@@ -151,7 +151,7 @@ def _instance(root: Path, buffer_mib: int) -> Iterator[Path]:
         instance.rmdir()
 
 
-def _counted(trace: Path) -> tuple[Counter[str], int]:
+def counted(trace: Path) -> tuple[Counter[str], int]:
     """The bios by device, and how many events were lost; whatever else the text holds."""
     bios: Counter[str] = Counter()
     lost = 0
@@ -166,9 +166,9 @@ def _counted(trace: Path) -> tuple[Counter[str], int]:
     return bios, lost
 
 
-def _limits(device: str) -> str:
+def limits(device: str) -> str:
     """The first line: machine, queue limits and device."""
-    queue = _queue_of(device)
+    queue = queue_of(device)
     values = {name: (queue / name).read_text().strip() for name in LIMITS}
     scheduler = values["scheduler"]
     if "[" in scheduler:
@@ -178,7 +178,7 @@ def _limits(device: str) -> str:
     return f"kernel {platform.release()} {limits} cpus {os.cpu_count()} mem {memory:.0f}GiB device {device}"
 
 
-def _queue_of(device: str) -> Path:
+def queue_of(device: str) -> Path:
     """The sysfs directory of the queue of *device*, a disk or a partition."""
     place = Path("/sys/dev/block") / device.replace(",", ":")
     for path in (place, place.resolve().parent):

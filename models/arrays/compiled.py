@@ -25,7 +25,7 @@ from sim import COMPILED
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
-def _kept_in(models: Path, engine: str) -> Path:
+def kept_in(models: Path, engine: str) -> Path:
     """Where the compiled code of *models* is kept: next to them or, if we may not write there, at home.
 
     *engine* is the engine that runs: the kept code names the rules that it calls by their place in that
@@ -40,11 +40,11 @@ def _kept_in(models: Path, engine: str) -> Path:
     return parent / f"numba-{engine}-{digest.hexdigest()}"
 
 
-_KEPT_IN: Final = _kept_in(Path(__file__).parent.parent, "compiled" if COMPILED else "light")
+_KEPT_IN: Final = kept_in(Path(__file__).parent.parent, "compiled" if COMPILED else "light")
 numba.config.CACHE_DIR = str(_KEPT_IN)  # type: ignore[attr-defined]
 
 
-class _OneAtATime:
+class OneAtATime:
     """A lock among processes, held during a ``with``; the process that has it may take it again."""
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +65,7 @@ class _OneAtATime:
             self._file.close()
 
 
-_compiling = _OneAtATime(_KEPT_IN / "lock")
+compiling = OneAtATime(_KEPT_IN / "lock")
 
 
 def compiled(function: FunctionT) -> FunctionT:
@@ -79,15 +79,15 @@ def compiled(function: FunctionT) -> FunctionT:
     options: dict[str, Any] = {"cache": True, "_nrt": False, "forceinline": True}
     dispatcher: Any = numba.njit(**options)(function)
     if hasattr(dispatcher, "compile"):
-        dispatcher.compile = _under_lock(dispatcher.compile)
+        dispatcher.compile = under_lock(dispatcher.compile)
     return cast(FunctionT, dispatcher)
 
 
-def _under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """*compile_for* under the lock: the second process to come finds the code that the first has kept."""
 
     def compile_or_load(signature: Any) -> Any:
-        with _compiling:
+        with compiling:
             return compile_for(signature)
 
     return compile_or_load

@@ -113,8 +113,8 @@ class FileWriters:
         self._mount_of = calls.mount_of
         self._syncs = calls.syncs
         self._writer = calls.writer
-        self._jobs = jobs
-        self._fork_ns = fork_ns
+        self.jobs = jobs
+        self.fork_ns = fork_ns
         self._variations = [site.variation(f"process {i}") for i in range(len(jobs))]
         self.on_end = on_end
         self.family = Family(site, len(jobs))
@@ -135,7 +135,7 @@ class FileWriters:
     @property
     def share_done(self) -> float:
         """How much of all that is to be written was written."""
-        return self._written / sum(len(job.orders) * job.length for job in self._jobs)
+        return self._written / sum(len(job.orders) * job.length for job in self.jobs)
 
     def _run(self, lead_ns: int, idle_ns: int) -> Steps:
         """The parent: make the directories, start all, wait for all."""
@@ -146,20 +146,20 @@ class FileWriters:
         if idle_ns:
             yield from sleep(parent, idle_ns, PAUSE)
         started_ns = self._env.now
-        for job in self._jobs:
+        for job in self.jobs:
             yield from self._mount_of(job.directory).directory(self.family.parent, job.directory)
         yield from self._start_jobs(started_ns)
         yield from self.family.wait()
-        files, now = sum(len(job.orders) for job in self._jobs), self._env.now
+        files, now = sum(len(job.orders) for job in self.jobs), self._env.now
         self.on_iteration(Iteration(files, files * S / (now - started_ns), 0, now))
         self.on_end()
 
     def _start_jobs(self, since_ns: int) -> Steps:
         """run_threads of fio: start the jobs that may begin, and look again later."""
-        waiting = list(range(len(self._jobs)))
+        waiting = list(range(len(self.jobs)))
         while waiting:
             for number in list(waiting):
-                job = self._jobs[number]
+                job = self.jobs[number]
                 if self._env.now - since_ns < job.delay_ns:
                     continue
                 if job.after_others and self.family.running:
@@ -167,7 +167,7 @@ class FileWriters:
                 waiting.remove(number)
                 thread = self.family.children[number]
                 steps = self._process(job, thread, self._variations[number])
-                yield from self.family.fork(thread, steps, self._fork_ns)
+                yield from self.family.fork(thread, steps, self.fork_ns)
             if waiting:
                 yield from sleep(self.family.parent.task, LOOK_NS, PAUSE)
 

@@ -61,7 +61,7 @@ class FsMark:
         on_end: Callable[[], None],
     ) -> None:
         self._env = env = site.env
-        self._plan = plan
+        self.plan = plan
         self._times = times
         self._mount_of = calls.mount_of
         self._writer = calls.writer
@@ -77,7 +77,7 @@ class FsMark:
     @property
     def share_done(self) -> float:
         """How much of the run is over."""
-        return len(self.iterations) / self._plan.loops
+        return len(self.iterations) / self.plan.loops
 
     @property
     def system_ns(self) -> int:
@@ -91,7 +91,7 @@ class FsMark:
 
     def _iterate(self) -> Steps:
         """The parent: fork all, wait for all, print a line."""
-        plan, times, family = self._plan, self._times, self.family
+        plan, times, family = self.plan, self._times, self.family
         for loop in range(plan.loops):
             self._rates, self._app_ns = [], 0
             for index, child in enumerate(family.children):
@@ -108,7 +108,7 @@ class FsMark:
 
     def _process(self, index: int) -> Steps:
         """A child: create, write and close its files."""
-        plan, times, env = self._plan, self._times, self._env
+        plan, times, env = self.plan, self._times, self._env
         thread = self.family.children[index]
         task, spent = thread.task, thread.spent
         top = plan.directories[index % len(plan.directories)]
@@ -154,4 +154,4 @@ class FsMark:
     def _directory(
         self, thread: Thread, mount: MountedSuperblock, top: str, subdir: int
     ) -> Generator[Wait, None, Any]:
-        return (yield from mount.directory(thread, f"{top}/{subdir:04x}" if self._plan.subdirs else top))
+        return (yield from mount.directory(thread, f"{top}/{subdir:04x}" if self.plan.subdirs else top))

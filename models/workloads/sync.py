@@ -103,7 +103,7 @@ class SyncProcesses:
         self._spec = spec
         self._syncs = calls.syncs
         self._mounts = list(dict.fromkeys(calls.mount_of(path) for path in spec.directories))
-        self._fork_ns = round(spec.fork_time * program_scale)
+        self.fork_ns = round(spec.fork_time * program_scale)
         self.family = Family(site, spec.times)
         self.rounds = 0
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
@@ -131,7 +131,7 @@ class SyncProcesses:
         while True:
             began_ns = self._env.now
             for child in family.children:
-                yield from family.fork(child, self._process(child), self._fork_ns)
+                yield from family.fork(child, self._process(child), self.fork_ns)
             yield from family.wait()
             self.rounds += 1
             self.on_iteration(Iteration(0, 0.0, 0, self._env.now))

@@ -53,7 +53,7 @@ class Journal:
         self._start_block = start_block
         self._first_block = first_block
         self._kthread = site.thread("jbd2")
-        self._head = self._used = 0
+        self._head = self.used = 0
         self._wanted = self._asleep = False
         self._waiters: deque[Task] = deque()
         self._running: dict[int, None] = {}
@@ -75,7 +75,7 @@ class Journal:
     @property
     def is_full(self) -> bool:
         """Whether a new handle has to wait: for the next transaction, or for room in the log."""
-        return not self._fits(self._spec.map_credits) or self._used + self._most > self._spec.blocks
+        return not self._fits(self._spec.map_credits) or self.used + self._most > self._spec.blocks
 
     def _fits(self, credits_asked: int) -> bool:
         asked = self._credits + self._reserved + credits_asked
@@ -85,9 +85,9 @@ class Journal:
         """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,
         for the room.
         """
-        while not self._fits(credits_asked) or self._used + self._most > self._spec.blocks:
+        while not self._fits(credits_asked) or self.used + self._most > self._spec.blocks:
             thread.before_sleep()
-            if self._used + self._most > self._spec.blocks and self._committed:
+            if self.used + self._most > self._spec.blocks and self._committed:
                 yield from self._write_oldest(thread)
                 continue
             yield from self._wait(thread.task)
@@ -136,7 +136,7 @@ class Journal:
         """jbd2_complete_transaction: what was dirtied by now is in the log when it ends."""
         if self._running:
             commit = self._commit
-            self._want()
+            self.want()
             yield from commit.wait(thread.task)
         elif not self._committing.done:
             yield from self._committing.wait(thread.task)
@@ -149,8 +149,8 @@ class Journal:
         """
         held = sum(logged for _, _, logged in self._committed)
         require(
-            held <= self._used <= self._spec.blocks,
-            f"journal: {self._used} of {self._spec.blocks} blocks are used, {held} hold what was committed",
+            held <= self.used <= self._spec.blocks,
+            f"journal: {self.used} of {self._spec.blocks} blocks are used, {held} hold what was committed",
         )
         require(
             self._credits >= 0 and self._reserved >= 0,
@@ -159,9 +159,10 @@ class Journal:
 
     def _expire(self) -> None:
         if self._since_ns >= 0 and self._env.now - self._since_ns >= self._spec.commit_interval:
-            self._want()
+            self.want()
 
-    def _want(self) -> None:
+    def want(self) -> None:
+        """Wake jbd2: a commit, or space, is wanted."""
         self._wanted = True
         if self._asleep:
             self._asleep = False
@@ -169,7 +170,7 @@ class Journal:
 
     def _wait(self, task: Task) -> Steps:
         """Until something has changed: a transaction, or what is reserved."""
-        self._want()
+        self.want()
         self._waiters.append(task)
         task.waits_for = LOG_SPACE
         yield PARK
@@ -196,7 +197,7 @@ class Journal:
         self._committing = commit
         self._running, self._since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
         logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
-        self._used += logged
+        self.used += logged
         self._wake_waiters()
         self._kthread.spent.log += len(blocks) * self._block_ns
         yield len(blocks) * self._block_ns
@@ -204,7 +205,7 @@ class Journal:
         yield from self._write(self._kthread, [self._next_block()], sync=True, op="FW")
         self.written_bytes += logged * PAGE_BYTES
         self._committed.append((self._env.now, blocks, logged))
-        self._env.call_at(self._env.now + self._spec.expire, self._urgent, self._want)
+        self._env.call_at(self._env.now + self._spec.expire, self._urgent, self.want)
         commit.complete()
 
     def _next_block(self) -> int:
@@ -221,7 +222,7 @@ class Journal:
         old = [block for block in blocks if block not in newer]
         for first in range(0, len(old), _BATCH):
             yield from self._write(thread, old[first : first + _BATCH], sync=False)
-        self._used -= logged
+        self.used -= logged
         self._wake_waiters()
 
     def _write_in_place(self, thread: Thread) -> Steps:
@@ -230,7 +231,7 @@ class Journal:
         self._committed.clear()
         dirty = {block for _, blocks, _ in transactions for block in blocks}
         yield from self._write(thread, sorted(dirty - self._running.keys()), sync=False)
-        self._used -= sum(logged for _, _, logged in transactions)
+        self.used -= sum(logged for _, _, logged in transactions)
         self._wake_waiters()
 
     def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:

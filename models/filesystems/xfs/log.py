@@ -66,12 +66,12 @@ class XfsLog:
         self._cil_worker = site.thread("kworker/xfs-cil")
         self._aild = site.thread("xfsaild")
         self.ranks = frozenset([self._cil_worker.task.rank, self._aild.task.rank])
-        self._items: list[MetaBuffer] = []
+        self.items: list[MetaBuffer] = []
         self._bytes = 0
         self._push_wanted = False
         self._in_flight = 0
         self._written = 0
-        self._ail: dict[MetaBuffer, int] = {}  # buffer -> log bytes written when it was last logged
+        self.ail: dict[MetaBuffer, int] = {}  # buffer -> log bytes written when it was last logged
         self._ail_target = -1
         self._ail_asleep = self._cil_asleep = False
         self._forcing = False
@@ -100,7 +100,7 @@ class XfsLog:
         for buffer in buffers:
             if buffer.checkpoint != checkpoint:
                 buffer.checkpoint = checkpoint
-                self._items.append(buffer)
+                self.items.append(buffer)
         self._bytes += size_bytes
         if self._bytes >= self._room_bytes:
             self._out_of_room()
@@ -118,8 +118,8 @@ class XfsLog:
         while self.full:
             thread.before_sleep()
             self._waiters.append(thread.task)
-            self._want_push()
-            self._want_ail(self._written)
+            self.want_push()
+            self.want_ail(self._written)
             thread.task.waits_for = LOG_SPACE
             yield PARK
 
@@ -127,7 +127,7 @@ class XfsLog:
         """xfs_log_force: *task* sleeps until all that was committed by now is on disk."""
         wanted = self.checkpoint if self._bytes else self.checkpoint - 1
         if self._on_disk < wanted:
-            self._want_push()
+            self.want_push()
             self._forced.append((wanted, task))
             task.waits_for = LOG_WRITE
             yield PARK
@@ -138,40 +138,42 @@ class XfsLog:
         Raises:
             LawBroken: an item is out of order, or the log believes in room that it does not have.
         """
-        lsns, size = list(self._ail.values()), self._spec.size
+        lsns, size = list(self.ail.values()), self._spec.size
         require(lsns == sorted(lsns), "log: the AIL is in the order in which the items were logged")
         require(
             not lsns or 0 <= lsns[0] <= lsns[-1] <= self._written,
             f"log: its tail lies between its beginning and its head: {lsns[:1]}, {self._written}",
         )
         require(
-            self.full == (self._used_bytes() >= size),
-            f"log: it is full when {self._used_bytes()} of {size} bytes are used, and only then",
+            self.full == (self.used_bytes() >= size),
+            f"log: it is full when {self.used_bytes()} of {size} bytes are used, and only then",
         )
         require(self._written % SECTOR_BYTES == 0, f"log: {self._written} bytes are whole sectors")
 
     def _out_of_room(self) -> None:
         """The checkpoint is as large as it should become, or the log is full."""
-        self._want_push()
-        self.full = self._used_bytes() >= self._spec.size
+        self.want_push()
+        self.full = self.used_bytes() >= self._spec.size
 
     def _set_room(self) -> None:
         """After a change of the log's head or tail: how far the checkpoint may grow."""
-        self.full = self._used_bytes() >= self._spec.size
-        free_bytes = self._spec.size - (self._used_bytes() - self._bytes)
+        self.full = self.used_bytes() >= self._spec.size
+        free_bytes = self._spec.size - (self.used_bytes() - self._bytes)
         self._room_bytes = min(self._spec.checkpoint_bytes, free_bytes)
 
-    def _used_bytes(self) -> int:
-        tail = next(iter(self._ail.values())) if self._ail else self._written
+    def used_bytes(self) -> int:
+        """How much of the log is used: from its tail on, with what the checkpoint will write."""
+        tail = next(iter(self.ail.values())) if self.ail else self._written
         return self._written - tail + self._bytes
 
     def _sync(self) -> None:
         """xfs_log_worker: force the log, and push all that is in the AIL by now."""
-        self._want_push()
-        self._want_ail(self._written)
+        self.want_push()
+        self.want_ail(self._written)
         self._env.call_at(self._env.now + self._spec.sync_interval, self._urgent, self._sync)
 
-    def _want_push(self) -> None:
+    def want_push(self) -> None:
+        """Wake the worker that writes checkpoints."""
         self._push_wanted = True
         if self._cil_asleep:
             self._cil_asleep = False
@@ -187,8 +189,8 @@ class XfsLog:
                 self._cil_asleep = True
                 yield PARK
             self._push_wanted = False
-            items, size_bytes = self._items, self._bytes
-            self._items, self._bytes = [], 0
+            items, size_bytes = self.items, self._bytes
+            self.items, self._bytes = [], 0
             self.checkpoint += 1
             self._set_room()
             while size_bytes > 0:
@@ -237,7 +239,7 @@ class XfsLog:
 
     def _committed(self, items: list[MetaBuffer]) -> None:
         """The checkpoint is on disk: its items move to the AIL's end."""
-        ail, lsn = self._ail, self._written
+        ail, lsn = self.ail, self._written
         for item in items:
             ail.pop(item, None)
             ail[item] = lsn
@@ -246,12 +248,13 @@ class XfsLog:
             self._forcing = False
             self._env.wake(self._aild.task)
         elif self._cache.reclaiming:
-            self._want_ail(lsn)
-        free = self._spec.size - self._used_bytes()
+            self.want_ail(lsn)
+        free = self._spec.size - self.used_bytes()
         if free < self._spec.size // 4:
-            self._want_ail(self._written - self._spec.size // 2)
+            self.want_ail(self._written - self._spec.size // 2)
 
-    def _want_ail(self, target: int) -> None:
+    def want_ail(self, target: int) -> None:
+        """xfs_ail_push: items logged before *target* are to be written in place."""
         self._ail_target = max(self._ail_target, target)
         if self._ail_asleep:
             self._ail_asleep = False
@@ -272,7 +275,7 @@ class XfsLog:
                 yield from self._force_log()
                 self._ail_target = self._written
             target, self._ail_target = self._ail_target, -1
-            yield from self._write_buffers([item for item, lsn in self._ail.items() if lsn <= target])
+            yield from self._write_buffers([item for item, lsn in self.ail.items() if lsn <= target])
             while self._waiters:
                 self._env.wake(self._waiters.popleft())
             yield from sleep(self._aild.task, self._spec.ail_pause, PAUSE)
@@ -280,7 +283,7 @@ class XfsLog:
     def _force_log(self) -> Steps:
         """xfs_log_force: push the growing checkpoint and wait until it is on disk."""
         if self._bytes or self._in_flight:
-            self._want_push()
+            self.want_push()
             self._forcing = True
             self._aild.task.waits_for = LOG_WRITE
             yield PARK
@@ -293,7 +296,7 @@ class XfsLog:
         aild.spent.log += len(batch) * self._costs.buffer_ns
         yield len(batch) * self._costs.buffer_ns
         for item in batch:
-            self._ail.pop(item, None)
+            self.ail.pop(item, None)
         self._set_room()
         batch.sort(key=_by_sector)
         aild.start_plug()

@@ -164,7 +164,7 @@ def test_what_is_recorded() -> None:
 
 def test_an_instance_records_what_there_is(plain: Path) -> None:
     """So much room a processor, each event of the kernel's, and it is gone afterwards, whatever happened."""
-    with recorder._instance(plain, 3) as instance:
+    with recorder.own_instance(plain, 3) as instance:
         assert instance.parent == plain / "instances"
         assert (instance / "buffer_size_kb").read_text() == "3072"
         assert (instance / "tracing_on").read_text() == "1"
@@ -172,12 +172,12 @@ def test_an_instance_records_what_there_is(plain: Path) -> None:
         assert enabled == list(recorder.EVENTS[:-1])
         assert (instance / "events" / enabled[0] / "enable").read_text() == "1"
     assert not instance.exists()
-    with pytest.raises(RuntimeError), recorder._instance(plain, 3):
+    with pytest.raises(RuntimeError), recorder.own_instance(plain, 3):
         raise RuntimeError
     assert list((plain / "instances").iterdir()) == []
     shutil.rmtree(plain / "events" / "block" / "block_bio_queue")
     with pytest.raises(BadInput, match="has no block events; the kernel needs CONFIG_BLK_DEV_IO_TRACE"):
-        recorder._instance(plain, 3).__enter__()
+        recorder.own_instance(plain, 3).__enter__()
 
 
 TRACE = """\
@@ -195,10 +195,10 @@ def test_bios_and_losses_are_counted(tmp_path: Path) -> None:
     """By device; a capture without any is refused."""
     trace = tmp_path / "trace"
     trace.write_text(TRACE, errors="surrogateescape")
-    assert recorder._counted(trace) == ({"7,0": 2, "8,0": 1}, 7)
+    assert recorder.counted(trace) == ({"7,0": 2, "8,0": 1}, 7)
     trace.write_text("# tracer: nop\n")
     with pytest.raises(BadInput, match="made no bio; capture something that writes"):
-        recorder._counted(trace)
+        recorder.counted(trace)
 
 
 def test_the_first_line_has_the_queue_s_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,21 +206,21 @@ def test_the_first_line_has_the_queue_s_limits(tmp_path: Path, monkeypatch: pyte
     for number, name in enumerate(recorder.LIMITS):
         (tmp_path / name).write_text(f"{number}\n")
     (tmp_path / "scheduler").write_text("none [mq-deadline] kyber\n")
-    monkeypatch.setattr(recorder, "_queue_of", lambda device: tmp_path)
+    monkeypatch.setattr(recorder, "queue_of", lambda device: tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 3 << 18, "SC_PAGE_SIZE": 4_096}.__getitem__)
-    assert recorder._limits("7,0") == (
+    assert recorder.limits("7,0") == (
         f"kernel {platform.release()} scheduler mq-deadline nomerges 1 max_sectors_kb 2 max_segments 3"
         " max_segment_size 4 discard_max_bytes 5 nr_requests 6 cpus 6 mem 3GiB device 7,0"
     )
     (tmp_path / "scheduler").write_text("none\n")
-    assert " scheduler none nomerges" in recorder._limits("7,0")
+    assert " scheduler none nomerges" in recorder.limits("7,0")
 
 
 def test_a_device_that_is_not_there() -> None:
     """Its queue is that of the disk, of a partition, too."""
     with pytest.raises(BadInput, match="there is no queue of a device 999,999; name a disk that"):
-        recorder._queue_of("999,999")
+        recorder.queue_of("999,999")
 
 
 @pytest.mark.parametrize(("name", "opened"), [("a.gz", gzip.open), ("a.xz", lzma.open), ("a.trace", open)])
@@ -228,10 +228,10 @@ def test_what_is_recorded_is_written_whole(
     name: str, opened: Any, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits, command, and the trace byte by byte; the status of the command; the device of most bios."""
-    monkeypatch.setattr(recorder, "_limits", lambda device: f"limits of {device}")
+    monkeypatch.setattr(recorder, "limits", lambda device: f"limits of {device}")
     monkeypatch.setattr(os, "sync", lambda: None)
     instances: list[Path] = []
-    instance_of = recorder._instance
+    instance_of = recorder.instance
 
     @contextmanager
     def recorded(root: Path, buffer_mib: int) -> Iterator[Path]:
@@ -241,13 +241,13 @@ def test_what_is_recorded_is_written_whole(
             yield instance
             assert (instance / "tracing_on").read_text() == "0"
 
-    monkeypatch.setattr(recorder, "_instance", recorded)
+    monkeypatch.setattr(recorder, "own_instance", recorded)
     out = tmp_path / name
     found = recorder.record(out, ["sh", "-c", "exit 3"], 5)
     assert found == recorder.Recorded(3, "7,0", 2, 1, 7)
     with opened(out, "rt", errors="surrogateescape") as file:
         assert file.read() == f"# limits of 7,0\n# command: sh -c exit 3\n{TRACE}"
-    monkeypatch.setattr(recorder, "_queue_of", lambda device: None)
+    monkeypatch.setattr(recorder, "queue_of", lambda device: None)
     assert recorder.record(out, ["true"], 5, "8,0") == recorder.Recorded(0, "8,0", 1, 2, 7)
     with pytest.raises(BadInput, match="there is no command no-such-command"):
         recorder.record(out, ["no-such-command"], 5)

@@ -56,18 +56,18 @@ def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
     user, other = tmp_path / "block" / "user.py", tmp_path / "block" / "other.py"
     user.write_text("from models.arrays.compiled import compiled\n")
     other.write_text("x = 1\n")
-    first = module._kept_in(tmp_path, "light")
+    first = module.kept_in(tmp_path, "light")
     assert first.parent == tmp_path / "__pycache__"
     assert first.name.startswith("numba-light-")
     assert len(first.name) == len("numba-light-") + 16
-    assert module._kept_in(tmp_path, "compiled").name == first.name.replace("light", "compiled")
+    assert module.kept_in(tmp_path, "compiled").name == first.name.replace("light", "compiled")
     other.write_text("x = 2\n")
-    assert module._kept_in(tmp_path, "light") == first
+    assert module.kept_in(tmp_path, "light") == first
     user.write_text("from models.arrays.compiled import compiled, portable\n")
-    assert module._kept_in(tmp_path, "light") != first
+    assert module.kept_in(tmp_path, "light") != first
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
-    assert module._kept_in(tmp_path, "light").parent == Path.home() / ".cache" / "wbsim"
-    assert str(module._kept_in(MODELS, "compiled" if COMPILED else "light")) == numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    assert module.kept_in(tmp_path, "light").parent == Path.home() / ".cache" / "wbsim"
+    assert str(module.kept_in(MODELS, "compiled" if COMPILED else "light")) == numba.config.CACHE_DIR  # type: ignore[attr-defined]
 
 
 def is_held(lock: Path) -> bool:
@@ -83,7 +83,7 @@ def is_held(lock: Path) -> bool:
 def test_one_process_compiles_at_a_time(tmp_path: Path) -> None:
     """The lock is made with its folder, may be taken again by who has it, and is free after the last."""
     path = tmp_path / "new" / "lock"
-    lock = module._OneAtATime(path)
+    lock = module.OneAtATime(path)
     with lock:
         assert is_held(path)
         with lock:
@@ -98,8 +98,8 @@ def test_one_process_compiles_at_a_time(tmp_path: Path) -> None:
 def test_it_is_compiled_under_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever asks for it; and what was compiled is handed on."""
     path = tmp_path / "lock"
-    monkeypatch.setattr(module, "_compiling", module._OneAtATime(path))
-    assert module._under_lock(lambda signature: (signature, is_held(path)))("a signature") == (
+    monkeypatch.setattr(module, "compiling", module.OneAtATime(path))
+    assert module.under_lock(lambda signature: (signature, is_held(path)))("a signature") == (
         "a signature", True,
     )  # fmt: skip
     assert not is_held(path)
@@ -108,8 +108,8 @@ def test_it_is_compiled_under_the_lock(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
 def test_every_compiled_function_goes_through_the_lock() -> None:
     """So that what lies beside what is kept keeps others waiting."""
-    assert sum_of_doubled.compile.__qualname__.startswith("_under_lock")  # type: ignore[attr-defined]
-    assert module._compiling._path == Path(numba.config.CACHE_DIR) / "lock"  # type: ignore[attr-defined]
+    assert sum_of_doubled.compile.__qualname__.startswith("under_lock")  # type: ignore[attr-defined]
+    assert module.compiling._path == Path(numba.config.CACHE_DIR) / "lock"  # type: ignore[attr-defined]
 
 
 NOT_COMPILED = """\

@@ -142,14 +142,14 @@ def test_who_needs_room_writes_the_oldest_transaction_in_place() -> None:
             yield from log.journal.start_handle(thread, 30)
             began.append(log.layer.env.now)
             log.journal.stop_handle(30, [5_000, *range(first, first + 40)])
-            log.journal._want()
+            log.journal.want()
             yield 1_000_000
 
     requests = log.run(body)
     in_place = [request for request in requests if request[0] < 1_000]
     assert in_place[0] == (0, 40, "W")
     assert (5_000, 1, "W") not in requests[: requests.index(in_place[0]) + 1]
-    assert log.journal._used <= 200 + 43
+    assert log.journal.used <= 200 + 43
     assert len(began) == 10, "every handle got its room"
     logged = [(start, blocks) for start, blocks, _ in requests if 1_000 <= start < 5_000]
     assert sum(blocks for _, blocks in logged) == 10 * 43
@@ -174,7 +174,7 @@ def test_who_forces_during_a_commit_waits_for_it(wanted: bool) -> None:
     def second(thread: Thread) -> Steps:
         yield 1_000
         if wanted:
-            journal._want()
+            journal.want()
         yield from journal.force(thread)
         over.append((env.now, journal.written_bytes))
 
@@ -191,7 +191,7 @@ def test_a_transaction_is_committed_at_its_own_age() -> None:
     log = Log(commit_interval=5 * S)
     env = log.layer.env
     env.call_at(4 * S // 10, 0, lambda: log.journal.log([1]))
-    env.call_at(4 * S // 10 + 1, 0, log.journal._want)
+    env.call_at(4 * S // 10 + 1, 0, log.journal.want)
     env.call_at(14 * S // 10, 0, lambda: log.journal.log([2]))
     log.run(until_ns=20 * S)
     commits = [

@@ -43,12 +43,12 @@ def test_an_item_is_logged_once_a_checkpoint_and_anew_in_the_next() -> None:
     buffer = MetaBuffer(0, 8)
     for _ in range(3):
         of.log.commit(100, buffer)
-    assert of.log._items == [buffer]
+    assert of.log.items == [buffer]
     of.log.commit(16 * KIB, buffer)
     of.run()
-    assert (of.log._items, buffer.checkpoint) == ([], 1)
+    assert (of.log.items, buffer.checkpoint) == ([], 1)
     of.log.commit(100, buffer)
-    assert (of.log._items, buffer.checkpoint) == ([buffer], 2)
+    assert (of.log.items, buffer.checkpoint) == ([buffer], 2)
 
 
 def test_the_log_begins_anew_where_a_record_would_end_behind_it() -> None:
@@ -56,7 +56,7 @@ def test_the_log_begins_anew_where_a_record_would_end_behind_it() -> None:
     of = Log(size=41 * 512, checkpoint_bytes=4 * KIB, iclogs=1)
     for i in range(6):
         of.at(i * 10_000_000, of.log.commit, 3_584, MetaBuffer(8 * i, 8))
-        of.at(i * 10_000_000 + 1, of.log._want_push)
+        of.at(i * 10_000_000 + 1, of.log.want_push)
     starts = [start for start, _, op in of.run() if op == "FW"]
     assert starts == [5_000, 5_008, 5_016, 5_024, 5_032, 5_000]
 
@@ -86,12 +86,12 @@ def test_the_sync_interval_forces_the_log_and_writes_what_it_holds_in_order_of_p
     """
     of = Log(sync_interval=S)
     of.log.commit(100, MetaBuffer(80, 8), MetaBuffer(16, 8))
-    of.at(1_000, of.log._want_push)
+    of.at(1_000, of.log.want_push)
     of.at(S // 2, of.log.commit, 100, MetaBuffer(0, 8), MetaBuffer(24, 8))
     requests = of.run(2 * S - 1)
     assert [request for request in requests if request[2] == "FW"] == [(5_000, 2, "FW"), (5_002, 2, "FW")]
     assert [request for request in requests if request[2] == "W"] == [(116, 8, "W"), (180, 8, "W")]
-    assert [item.start_sector for item in of.log._ail] == [0, 24]
+    assert [item.start_sector for item in of.log.ail] == [0, 24]
 
 
 def test_the_sync_interval_comes_again_and_again() -> None:
@@ -113,7 +113,7 @@ def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
     100 ms. Three writers wait for it, and go on together once the oldest items are written.
     """
     of = Log(checkpoint_bytes=512 * KIB, ail_pause=100_000_000)
-    of.at(0, of.log._want_ail, 0)
+    of.at(0, of.log.want_ail, 0)
     came: list[tuple[int, str]] = []
     over: list[tuple[int, str]] = []
 
@@ -125,7 +125,7 @@ def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
         over.append((of.env.now, name))
 
     of.log.commit(1 * KIB, MetaBuffer(0, 8))
-    of.at(1, of.log._want_push)
+    of.at(1, of.log.want_push)
     of.at(10_000_000, of.log.commit, 1_023 * KIB, MetaBuffer(80, 8))
     threads = {name: of.layer.site.thread(name) for name in "abc"}
     for number, name in enumerate("cab"):
@@ -154,7 +154,7 @@ def test_relogged_items_move_to_the_end_so_that_the_tail_moves() -> None:
     for when_ns, buffer in ((0, first), (10_000_000, second), (20_000_000, first)):
         of.at(when_ns, of.log.commit, 16 * KIB, buffer)
     of.run()
-    assert list(of.log._ail) == [second, first]
+    assert list(of.log.ail) == [second, first]
     each = 4 * 4_096 + 5 * 512
-    assert list(of.log._ail.values()) == [2 * each, 3 * each]
-    assert of.log._used_bytes() == each
+    assert list(of.log.ail.values()) == [2 * each, 3 * each]
+    assert of.log.used_bytes() == each

@@ -44,7 +44,7 @@ class XfsLogs(RuleBasedStateMachine):
         self.size[log.checkpoint] += size
         self.items.setdefault(log.checkpoint, set()).update(chosen)
         log.commit(size, *(self.buffers[i] for i in sorted(chosen)))
-        assert sorted(self.buffers.index(item) for item in log._items) == sorted(self.items[log.checkpoint])
+        assert sorted(self.buffers.index(item) for item in log.items) == sorted(self.items[log.checkpoint])
 
     @rule(ns=st.sampled_from([0, 500, 5_000, 30_000, 2 * MS, 60 * MS]))
     def let_pass(self, ns: int) -> None:
@@ -55,7 +55,7 @@ class XfsLogs(RuleBasedStateMachine):
         """Memory is full, or no more: the shrinker asks for everything once it is."""
         self.of.cache.reclaiming = full
         if full:
-            self.of.log._want_ail(self.of.log.written_bytes)
+            self.of.log.want_ail(self.of.log.written_bytes)
 
     @rule()
     def force(self) -> None:
@@ -129,7 +129,7 @@ class XfsLogs(RuleBasedStateMachine):
             at += record.sectors
         assert len(records) - len(self.ended()) <= self.iclogs
         on_disk = [self.items.get(of, set()) for of in range(1, self.on_disk() + 1)]
-        assert {self.buffers.index(item) for item in log._ail} <= set().union(*on_disk)
+        assert {self.buffers.index(item) for item in log.ail} <= set().union(*on_disk)
         places = {100 + buffer.start_sector for buffer in self.buffers}
         assert {request.start_sector for request in device.requests if request.op == "W"} <= places
 
@@ -142,7 +142,7 @@ class XfsLogs(RuleBasedStateMachine):
         self.what_was_committed_is_written_in_order()
         log, device = self.of.log, self.of.layer.device
         assert self.waiting == 0
-        assert (log._bytes, log._items, log._ail, log.full) == (0, [], {}, False)
+        assert (log._bytes, log.items, log.ail, log.full) == (0, [], {}, False)
         assert log.written_bytes == 512 * sum(sum(self.records_of(number)) for number in self.size)
         written = {(r.start_sector - 100) // 1_000 for r in device.requests if r.op == "W"}
         assert written == set().union(*self.items.values())

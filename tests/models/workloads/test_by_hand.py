@@ -352,24 +352,24 @@ def test_what_fio_and_dd_start() -> None:
     )  # fmt: skip
     writers = fio(spec=spec, program_scale=1.5, start_ns=3, **stage.parts)
     assert stage.names == ["job 0", "job 1", "job 2"]
-    assert [(job.directory, len(job.orders), job.length) for job in writers._jobs] == [
+    assert [(job.directory, len(job.orders), job.length) for job in writers.jobs] == [
         ("/a", 2, 8), ("/b", 2, 8), ("/c", 2, 8),
     ]  # fmt: skip
-    orders = [job.orders[0](8).tolist() for job in writers._jobs]
+    orders = [job.orders[0](8).tolist() for job in writers.jobs]
     assert orders[1] == list(range(8)) != orders[0]
     assert sorted(orders[0]) == sorted(orders[2]) == list(range(8))
-    assert {(job.app_ns, job.call_pages, job.fsyncs) for job in writers._jobs} == {(15, 1, False)}
-    assert writers._fork_ns == 150
+    assert {(job.app_ns, job.call_pages, job.fsyncs) for job in writers.jobs} == {(15, 1, False)}
+    assert writers.fork_ns == 150
     dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7)
     copies = dd(spec=dds, program_scale=2.0, start_ns=3, **stage.parts)
-    assert [(job.directory, len(job.orders), job.length) for job in copies._jobs] == 2 * [("/d", 1, 12)]
-    assert {(job.app_ns, job.call_pages, job.calls_a_page) for job in copies._jobs} == {(80, 4, 1)}
-    assert copies._fork_ns == 14
+    assert [(job.directory, len(job.orders), job.length) for job in copies.jobs] == 2 * [("/d", 1, 12)]
+    assert {(job.app_ns, job.call_pages, job.calls_a_page) for job in copies.jobs} == {(80, 4, 1)}
+    assert copies.fork_ns == 14
     assert (dds.total_files, dds.bytes_each, spec.total_files, spec.total_bytes) == (
         2, 12 * PAGE, 6, 48 * PAGE,
     )  # fmt: skip
     apart = dds.model_copy(update={"directories": ("/a", "/b")})
-    assert [job.directory for job in dd(spec=apart, program_scale=1.0, start_ns=0, **stage.parts)._jobs] == [
+    assert [job.directory for job in dd(spec=apart, program_scale=1.0, start_ns=0, **stage.parts).jobs] == [
         "/a", "/b",
     ]  # fmt: skip
 
@@ -436,7 +436,7 @@ def test_a_file_of_several_writes_asks_after_each() -> None:
 )  # fmt: skip
 def test_the_pages_of_each_write(size: int, step: int, pages: list[int]) -> None:
     """A write that ends inside a page shares it with the next."""
-    assert run_fs_mark(Stage(), file_size=size, write_size=step)._plan.write_pages == pages
+    assert run_fs_mark(Stage(), file_size=size, write_size=step).plan.write_pages == pages
 
 
 def test_subdirectories_in_turn_or_by_the_clock() -> None:
@@ -505,7 +505,7 @@ def test_what_a_job_of_fio_is_told() -> None:
         stonewall=(False, True), end_fsync=(True, False), app_time=10, fork_time=0, start_time=0, idle_time=0,
         spin_time=89,
     )  # fmt: skip
-    first, second = fio(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)._jobs
+    first, second = fio(spec=spec, program_scale=1.0, start_ns=0, **stage.parts).jobs
     assert first._replace(orders=()) == Job(
         "/a",
         (),

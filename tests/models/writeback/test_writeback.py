@@ -44,7 +44,7 @@ def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: 
         ),
         seed=1,
     )  # fmt: skip
-    cache, plan, env = machine.cache, only(machine.programs)._plan, machine.env
+    cache, plan, env = machine.cache, only(machine.programs).plan, machine.env
     pages = 2 * plan.processes * plan.files * -(-size // 4096)
 
     def ended() -> None:
