@@ -40,7 +40,8 @@ class BlkPlug:
         requests = plug.requests
         if not requests:
             return IS_NEW
-        fate, at = walk(requests, len(requests), bio, plug.rules, bio.queue.bounds)
+        queue: Queue = bio.queue
+        fate, at = walk(requests, len(requests), bio, plug.rules, queue.bounds)
         if fate != IS_NEW:
             keep_bio(requests[at], bio, fate)
         return fate

@@ -87,7 +87,8 @@ class BlockThread(Thread):
         """See `Thread.before_sleep`."""
         if self._plug is not None:
             for batch in self._taken(self._plug):
-                batch.queue.insert(batch, self.task)
+                queue: Queue = batch.queue
+                queue.insert(batch, self.task)
 
     def submit_bio(self, bio: Bio) -> Steps | None:
         """See `Thread.submit_bio`."""
@@ -203,7 +204,8 @@ class BlockThread(Thread):
     def _issue(self, batches: Sequence[Batch]) -> Steps:
         """Give the requests, queue by queue, to their elevators."""
         for batch in batches:
-            queue, count = batch.queue, len(batch)
+            queue: Queue = batch.queue
+            count = len(batch)
             self.spent.insert += count * queue.insert_ns
             yield queue.lock.section(self.task, count * queue.insert_ns)
             queue.insert(batch, self.task)

@@ -28,6 +28,7 @@ from models.filesystems.lock_table import (
     WAIT,
     WAIT_MAX,
     WORKER,
+    Locks,
     advance,
     end_open,
     give_inode,
@@ -57,6 +58,8 @@ class LockTable:
         self.locks = new_locks(groups, workers, site.wake_ns)
         self.at_work = 0
         """How many workers are converting something."""
+        self.shared = False
+        """Whether compiled steps use these locks, too: before the first, an event need not tell them."""
         self._inodes = 0
         self.group_cause, self.inode_cause = waiting_for(group_lock), waiting_for(inode_lock)
         self.groups = [GroupLock(self, group) for group in range(groups)]
@@ -64,8 +67,19 @@ class LockTable:
             site.count_lock(group_lock, self._group_stats)
         site.count_lock(inode_lock, self._inode_stats)
 
+    def share(self) -> Locks:
+        """For a compiled step: the record, in which all that events have is, from now on."""
+        if not self.shared:
+            self.shared = True
+            for lock in self.groups:
+                lock.tell()
+        return self.locks
+
     def _group_stats(self) -> LockStats:
-        return _stats(self.locks.groups)
+        stat, _ = _stats(self.locks.groups)
+        for lock in self.groups:
+            lock.add_to(stat)
+        return stat, max(lock.held_ns for lock in self.groups)
 
     def _inode_stats(self) -> LockStats:
         return _stats(self.locks.inodes)
@@ -95,7 +109,10 @@ class GroupLock:
     stretches for which compiled steps have it gets a stretch of *hold_ns*, its expected time.
     """
 
-    __slots__ = ("_env", "_looking", "_owner", "_table", "_taken_ns", "_until", "_waiters", "group")
+    __slots__ = (
+        "_acquisitions", "_contentions", "_env", "_hold_ns", "_looking", "_owner", "_table", "_taken_ns",
+        "_until", "_wait_max_ns", "_wait_ns", "_waiters", "group",
+    )  # fmt: skip
 
     def __init__(self, table: LockTable, group: int) -> None:
         self._env = table.env
@@ -106,25 +123,49 @@ class GroupLock:
         self._taken_ns = 0
         self._waiters: deque[tuple[Task, int, int]] = deque()
         self._looking: list[Task] = []
+        self._acquisitions = self._contentions = self._wait_ns = self._wait_max_ns = self._hold_ns = 0
+
+    @property
+    def held_ns(self) -> int:
+        """For how long somebody has had the lock."""
+        return self._hold_ns + int(self._until[HOLD])
+
+    def add_to(self, stat: LockStat) -> None:
+        """Add to *stat* what events without end have had of it."""
+        stat.acquisitions += self._acquisitions
+        stat.contentions += self._contentions
+        stat.wait_ns += self._wait_ns
+        stat.wait_max_ns = max(stat.wait_max_ns, self._wait_max_ns)
+        stat.hold_ns += self._hold_ns
+
+    def tell(self) -> None:
+        """Let compiled steps know whether an event has the lock."""
+        self._until[UNTIL] = self._env.now if self._owner is None else FAR
 
     def is_free(self) -> bool:
         """Whether nobody has the lock now."""
         table, now = self._table, self._env.now
+        if not table.shared:
+            return self._owner is None
         if table.at_work:
             advance(table.locks, self.group, now)
         return self._until[UNTIL] <= now or is_free(table.locks, self.group, now)
 
     def try_down(self, task: Task, hold_ns: int) -> bool:
         """down_trylock: take the lock if it is free."""
-        table, now = self._table, self._env.now
-        if table.at_work:
-            advance(table.locks, self.group, now)
-        if self._until[UNTIL] <= now:
-            self._open(task)
-            return True
-        if self._owner is not None or not has_room(table.locks, self.group, now, hold_ns):
+        if self._owner is not None:
             return False
-        hold(table.locks, self.group, now, hold_ns)
+        table = self._table
+        if table.shared:
+            now = self._env.now
+            if table.at_work:
+                advance(table.locks, self.group, now)
+            if self._until[UNTIL] > now:
+                if not has_room(table.locks, self.group, now, hold_ns):
+                    return False
+                hold(table.locks, self.group, now, hold_ns)
+                return True
+        self._open(task)
         return True
 
     def down(self, thread: Thread, hold_ns: int) -> Steps:
@@ -142,27 +183,37 @@ class GroupLock:
     def up(self, task: Task) -> None:
         """Give up the lock, if *task* has it without end: those who asked first get it."""
         if self._owner is task:
-            self.lend()
-            self.hand_on()
+            self._give_up()
+            if self._waiters or self._looking:
+                self.hand_on()
 
     def lend(self) -> None:
         """The owner's next compiled step has the lock from now on, as stretches; then `hand_on` is due."""
+        self._give_up()
+
+    def _give_up(self) -> None:
         table, now = self._table, self._env.now
         self._owner = None
-        self._until[HOLD] += now - self._taken_ns
-        if table.at_work or self._waiters:
-            end_open(table.locks, self.group, self._taken_ns, now)
-        else:
-            self._until[UNTIL] = now
+        self._hold_ns += now - self._taken_ns
+        if table.shared:
+            if table.at_work or self._waiters:
+                end_open(table.locks, self.group, self._taken_ns, now)
+            else:
+                self._until[UNTIL] = now
 
     def hand_on(self) -> None:
         """Those that wait for the lock get it, workers and events in the order of asking."""
-        locks, env, group, now = self._table.locks, self._env, self.group, self._env.now
+        table, env, group, now = self._table, self._env, self.group, self._env.now
+        locks = table.locks
         while self._waiters:
             task, since_ns, hold_ns = self._waiters.popleft()
-            advance(locks, group, since_ns)
-            if self._until[UNTIL] <= now:  # nobody has asked before, nor has it for later
-                self._count_wait(now - since_ns)
+            if table.shared:
+                advance(locks, group, since_ns)
+            if not table.shared or self._until[UNTIL] <= now:  # nobody has asked before, nor has it for later
+                wait_ns = now - since_ns
+                self._contentions += 1
+                self._wait_ns += wait_ns
+                self._wait_max_ns = max(self._wait_max_ns, wait_ns)
                 self._open(task)
                 env.wake(task, locks.wake_ns)
                 break
@@ -182,14 +233,9 @@ class GroupLock:
         """*task* has the lock from now on."""
         self._owner = task
         self._taken_ns = self._env.now
-        self._until[UNTIL] = FAR
-        self._until[ACQUISITIONS] += 1
-
-    def _count_wait(self, wait_ns: int) -> None:
-        until = self._until
-        until[CONTENTIONS] += 1
-        until[WAIT] += wait_ns
-        until[WAIT_MAX] = max(until[WAIT_MAX], wait_ns)
+        self._acquisitions += 1
+        if self._table.shared:
+            self._until[UNTIL] = FAR
 
 
 class InodeLock:

@@ -148,7 +148,7 @@ class Ext4Placement(Placement):
         at.room, at.behind = room, _ = file.room_at(page)
         at.tell()
         ended = walk(
-            file.pages, self._locks.locks, terms, at.record, horizon_ns, self._costs.dice.array, bios
+            file.pages, self._locks.share(), terms, at.record, horizon_ns, self._costs.dice.array, bios
         )
         at.look()
         file.took(page, room - at.room, at.joins, at.ranges)

@@ -182,7 +182,7 @@ class XfsPlacement(Placement):
             self._entered = True
             for group in self.groups:
                 group.free.enter()
-        return Ground(self.groups[0].free.with_room(_ALLOCATIONS), self._locks.locks, self._taken)
+        return Ground(self.groups[0].free.with_room(_ALLOCATIONS), self._locks.share(), self._taken)
 
     def _terms(self, inode: XfsInode, file: XfsFile, at: Walk, bio_pages: int) -> Terms:
         costs, granted, home = self._costs, file.granted, inode.group

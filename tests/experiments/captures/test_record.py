@@ -231,7 +231,7 @@ def test_what_is_recorded_is_written_whole(
     monkeypatch.setattr(recorder, "limits", lambda device: f"limits of {device}")
     monkeypatch.setattr(os, "sync", lambda: None)
     instances: list[Path] = []
-    instance_of = recorder.instance
+    instance_of = recorder.own_instance
 
     @contextmanager
     def recorded(root: Path, buffer_mib: int) -> Iterator[Path]:

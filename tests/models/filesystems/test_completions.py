@@ -23,6 +23,7 @@ class Machine:
         layer = BlockLayer(wake_ns=5)
         self.env = layer.env
         self.locks = LockTable(layer.site, groups, 1, "AGF", "ILOCK")
+        self.locks.share()
         times = FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100 - group_ns, **costs)
         self.costs = MapCosts(times, 9, Dice(layer.site, "map"), group_ns=group_ns)
         self.log: list[tuple[int, str, int]] = []

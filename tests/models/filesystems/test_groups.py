@@ -22,6 +22,7 @@ class Groups:
     def __init__(self, *longest: int, wake_ns: int = 0) -> None:
         self.table = lock_table(len(longest), wake_ns=wake_ns)
         self.env = self.table.env
+        self.table.share()
         self.groups = [
             Group(number, 1_000 * number, FreeSpace(0, free), self.table.groups[number])
             for number, free in enumerate(longest)

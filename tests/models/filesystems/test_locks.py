@@ -36,6 +36,7 @@ class World:
         self.env = layer.env
         self._thread = layer.site.thread
         self.table = LockTable(layer.site, 2, 2, "AGF", "ILOCK")
+        self.table.share()
         self.inodes = [self.table.inode_lock() for _ in range(2)]
         self.groups: list[list[Stretch]] = [[], []]
         self.files: list[list[Stretch]] = [[], []]
