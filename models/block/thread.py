@@ -94,10 +94,11 @@ class BlockThread(Thread):
         """See `Thread.submit_bio`."""
         if self._on_queue:
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
-        fate = IS_NEW if self._plug is None else self._plug.attempt_merge(bio)
-        if fate == IS_NEW:
+        plug = self._plug
+        if plug is None or (fate := plug.attempt_merge(bio)) == IS_NEW:
             return self._make_request(bio)
-        self._tell(fate, bio)
+        if self._on_fate[fate]:
+            self._tell(fate, bio)
         return None
 
     def _make_request(self, bio: Bio) -> Steps:

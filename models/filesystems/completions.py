@@ -100,7 +100,9 @@ class Completions:
         if not self.unwritten:
             inode, flight, pages = ioend
             flight.end(inode.wb, pages)
-        self.queue(ioend)
+        self._works.append(ioend)
+        if self._idle:
+            self._env.wake(self._idle.pop())
 
     def end_io_of(self, bios: int) -> Callable[[IoEnd], None]:
         """The end_io of each of so many *bios* of one ioend, which ends with the last."""

@@ -243,8 +243,8 @@ class IoLessThrottle(Throttle):
                 break
             if not flushers.in_progress(wb):
                 flushers.start_background(wb)
-            exceeds = wb.dirty_and_writeback > self.share(wb, thresholds.limit)
-            wb.dirty_exceeded = dirty > thresholds.limit and exceeds
+            limit = thresholds.limit
+            wb.dirty_exceeded = dirty > limit and wb.dirty_and_writeback > self.share(wb, limit)
             control.update(now, start, thresholds)
             task_ratelimit = control.bandwidth.dirty_ratelimit * control.position_ratio(thresholds) >> FIXED
             min_pause, next_pages = control.min_pause(max_pause := control.max_pause(), task_ratelimit)
