@@ -123,7 +123,7 @@ def free_in_one_tree(machine: Machine) -> None:
 def ail_out_of_order(machine: Machine) -> None:
     log = filesystem(machine).metadata.log
     log._written += 512
-    log._ail = {MetaBuffer(8, 8): log.written_bytes, MetaBuffer(16, 8): 0}
+    log.ail = {MetaBuffer(8, 8): log.written_bytes, MetaBuffer(16, 8): 0}
     log._set_room()
 
 
@@ -132,7 +132,7 @@ def full_too_early(machine: Machine) -> None:
 
 
 def journal_forgets(machine: Machine) -> None:
-    filesystem(machine).metadata.journal._used = -1
+    filesystem(machine).metadata.journal.used = -1
 
 
 def lost_processor(machine: Machine) -> None:

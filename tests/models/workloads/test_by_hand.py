@@ -196,6 +196,7 @@ def test_processes_are_forked_one_after_another_and_wait_for_a_processor() -> No
     assert (writers.system_ns, writers.user_ns) == (110 + 220, 40 + 80)
     assert [entry[3] for entry in stage.log if entry[1] == "write"] == [2, 2]
     assert stage.ended == [second]
+    assert writers.family.parent.spent.fork == 2 * 50
 
 
 def test_a_burst_has_a_bound() -> None:

@@ -1,0 +1,58 @@
+"""A thread's plug: single bios and arrays of them, and what it gives away."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.bio import Bio
+from models.block.blk_plug import BlkPlug
+from models.block.merge import IS_BACK, IS_NEW
+from models.catalogue.kernels import PLUG_RULES
+from tests.harness import BlockLayer
+
+
+def starts(plug: BlkPlug) -> list[list[int]]:
+    """The first sectors of what it gives away, batch by batch."""
+    return [[request.start_sector for request in batch.requests()] for batch in plug.take()]
+
+
+def test_what_it_gave_away_is_gone() -> None:
+    """A bio alone, then an array, of which one page continues it: two requests, once."""
+    queue, plug, told = BlockLayer().queue, BlkPlug(PLUG_RULES["3.11"]), list[tuple[str, int]]()
+    bio = Bio(80, 8, queue=queue, end_io=lambda _: told.append(("bio", 1)))
+    assert plug.attempt_merge(bio) == IS_NEW
+    plug.add(bio)
+    pages = np.array([[11, 1], [40, 2]])
+    made, done, flushed = plug.add_runs(
+        queue, pages, 1, lambda count: told.append(("array", count)), 99, False
+    )
+    assert (made, done, flushed) == (1, 2, [])
+    (batch,) = plug.take()
+    assert (len(batch), batch.pages) == (2, 4)
+    assert plug.take() == []
+    assert not plug.must_flush(queue)
+    for request in batch.requests_that_end():
+        for one in request.bios:
+            assert one.end_io is not None
+            one.end_io(one.context)
+    assert sorted(told) == [("array", 3), ("bio", 1)]
+
+
+def test_a_bio_joins_what_came_in_an_array() -> None:
+    """The rows are objects again, and nothing is lost or there twice."""
+    queue, plug = BlockLayer().queue, BlkPlug(PLUG_RULES["3.11"])
+    plug.add_runs(queue, np.array([[10, 2], [50, 1]]), 1, lambda count: None, 99, False)
+    assert plug.attempt_merge(Bio(96, 8, queue=queue)) == IS_BACK
+    assert starts(plug) == [[80, 400]]
+    assert starts(plug) == []
+
+
+def test_each_queue_has_a_batch() -> None:
+    """Bios of two queues in turn: queue by queue, by sector."""
+    one, other, plug = BlockLayer().queue, BlockLayer().queue, BlkPlug(PLUG_RULES["3.11"])
+    for start, queue in ((800, one), (80, other), (400, one), (8, other)):
+        plug.add(Bio(start, 8, queue=queue))
+    batches = plug.take()
+    assert [batch.queue for batch in batches] in ([one, other], [other, one])
+    found = {id(batch.queue): [request.start_sector for request in batch.requests()] for batch in batches}
+    assert found == {id(one): [400, 800], id(other): [8, 80]}
