@@ -23,7 +23,7 @@ from models.filesystems.locks import LockTable
 from models.scheduler.cpu import sleep
 from models.seams import Thread
 from sim.engine import Steps
-from tests.harness import BlockLayer
+from tests.harness import BlockLayer, lock_table
 
 Stretch = tuple[int, int]
 
@@ -259,3 +259,21 @@ def test_a_writer_waits_as_its_calls_met_the_lock(holds: list[tuple[int, int]], 
     assert abs(lock.wait_ns(calls) - expected) <= 1
     world.env.now += 50
     assert lock.wait_ns(calls) == 0, "nobody has had it since"
+
+
+def test_what_an_event_has_before_the_first_step_is_told_to_it() -> None:
+    """Of three groups one is an event's from 10 on; another was, and is free again."""
+    table = lock_table(3)
+    tasks = [table.env.task(name) for name in "ab"]
+    table.env.now = 10
+    for lock, task in zip(table.groups, tasks, strict=False):
+        assert lock.try_down(task, 5)
+        assert not lock.is_free()
+        assert not lock.try_down(task, 5)
+    table.env.now = 30
+    table.groups[1].up(tasks[1])
+    locks = table.share()
+    assert [is_free(locks, group, 30) for group in range(3)] == [False, True, True]
+    table.groups[0].up(tasks[0])
+    assert is_free(locks, 0, 30)
+    assert [lock.held_ns for lock in table.groups] == [20, 20, 0]
