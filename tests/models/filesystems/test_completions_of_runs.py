@@ -23,7 +23,7 @@ def metadata(run_ended: Any, gives_way: bool = True) -> Any:
 
 def completions(env: Environment, worker: Any, unwritten: bool, metadata: Any) -> Completions:
     """The workqueue, with one worker."""
-    costs: Any = None
+    costs: Any = SimpleNamespace()
     return Completions(env, [worker], unwritten, costs, metadata)
 
 

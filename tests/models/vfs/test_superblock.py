@@ -23,7 +23,7 @@ def mounted(env: Environment) -> MountedSuperblock:
 
     made: list[int] = []
     bdi: Any = SimpleNamespace()
-    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, None))
+    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, SimpleNamespace()))
     sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
     return sb
 
