@@ -187,9 +187,15 @@ class GroupLock:
             if self._waiters or self._looking:
                 self.hand_on()
 
-    def lend(self) -> None:
-        """The owner's next compiled step has the lock from now on, as stretches; then `hand_on` is due."""
-        self._give_up()
+    def lend(self, task: Task) -> None:
+        """The next compiled step of *task*, whose turn it is, books the lock from now on; then `hand_on` is
+        due.
+
+        One that came between stretches has asked for no time of its own (*hold_ns* is 0): its step does, and
+        goes on without, if an event has the lock by then.
+        """
+        if self._owner is task:
+            self._give_up()
 
     def _give_up(self) -> None:
         table, now = self._table, self._env.now
@@ -205,6 +211,8 @@ class GroupLock:
         """Those that wait for the lock get it, workers and events in the order of asking."""
         table, env, group, now = self._table, self._env, self.group, self._env.now
         locks = table.locks
+        if self._owner is not None:
+            return  # an event has it, and hands it on in the end
         while self._waiters:
             task, since_ns, hold_ns = self._waiters.popleft()
             if table.shared:

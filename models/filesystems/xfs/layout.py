@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays.compiled import compiled
-from models.filesystems.lock_table import FAR, NO_ROW, Locks, advance, give_inode, hold, is_free, take_inode
+from models.filesystems.lock_table import (
+    FAR,
+    NO_ROW,
+    UNTIL,
+    Locks,
+    advance,
+    give_inode,
+    hold,
+    is_free,
+    take_inode,
+)
 from models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
 from models.filesystems.walk_state import Record
 from models.filesystems.xfs.free_extents import Spaces, longest, take_aligned, take_exactly, take_smallest
@@ -283,7 +293,7 @@ def _transaction(
         return False
     length = min(delayed_extent(pages, at.page)[1], MAX_EXTENT_PAGES)
     group = terms.granted if at.mapped_extents == 0 else NO_ROW
-    if group == NO_ROW:
+    if group == NO_ROW or locks.groups[group, UNTIL] == FAR:
         group = _group_to_take(ground, terms, wanted, length, start_ns)
     if group == NO_ROW:
         give_inode(locks, terms.row, began_ns, start_ns, start_ns)

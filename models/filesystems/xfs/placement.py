@@ -36,7 +36,7 @@ from models.filesystems.xfs.metadata import XfsMetadata
 from models.filesystems.xfs.spec import XfsRules, XfsSpec
 from models.page_cache.pages import delayed_extent, is_delayed
 from models.seams import Thread, WritebackControl
-from sim.engine import Environment, Steps
+from sim.engine import Environment, Steps, Task
 from sim.units import PAGE_BYTES
 
 _ALLOCATIONS: Final = 4_096
@@ -44,8 +44,8 @@ _ALLOCATIONS: Final = 4_096
 
 
 class XfsFile(PagedFile):
-    """A file's pages: the number of the group that the last ones are in; ``granted``: the group whose lock
-    its flusher has waited for, and has.
+    """A file's pages: the number of the group that the last ones are in; ``granted``: the group for whose
+    lock a task has waited, and that task.
     """
 
     __slots__ = ("at_hand", "granted")
@@ -53,7 +53,7 @@ class XfsFile(PagedFile):
     def __init__(self, group: Group, is_open: bool) -> None:
         super().__init__(group.first_block, is_open)
         self.at_hand = group.number
-        self.granted: Group | None = None
+        self.granted: tuple[Group, Task] | None = None
 
 
 class XfsPlacement(Placement):
@@ -200,21 +200,22 @@ class XfsPlacement(Placement):
             self.group_blocks,
             home.number,
             file.far_blocks // self.group_blocks - 1,
-            NO_ROW if granted is None else granted.number,
+            NO_ROW if granted is None else granted[0].number,
             self._env.now,
         )
 
     def _lend(self, file: XfsFile) -> None:
         """What its flusher has waited for, the step has at once."""
         if file.granted is not None:
+            group, task = file.granted
             file.lock.lend()
-            file.granted.agf.lend()
+            group.agf.lend(task)
 
     def _hand_on(self, file: XfsFile) -> None:
         """The step has booked the locks for as long as it needs them: others get them later."""
         if file.granted is not None:
             file.lock.hand_on()
-            file.granted.agf.hand_on()
+            file.granted[0].agf.hand_on()
             file.granted = None
 
     def unblock(self, thread: Thread, inode: XfsInode, at: Walk) -> Steps:
@@ -228,10 +229,9 @@ class XfsPlacement(Placement):
         target = target_of(file.pages, at.page, self.group_blocks)
         wanted = inode.group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
         length = min(delayed_extent(file.pages, at.page)[1], MAX_EXTENT_PAGES)
-        hold_ns = self._costs.map_ns(file.conversions) + self._commit_ns
-        group = yield from lock_group(self.groups, thread, wanted, length, hold_ns)
+        group = yield from lock_group(self.groups, thread, wanted, length, 0)  # the step knows for how long
         file.reach(group.first_block, self.group_blocks)
-        file.granted = group
+        file.granted = group, thread.task
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """As many of each group as there were allocations from it."""

@@ -56,9 +56,9 @@ def test_they_get_it_one_after_the_other_and_go_on(kernel: str, contexts: int) -
 def telling(told: list[tuple[str, int, int]], name: str, method: Any) -> Any:
     """The *method* of that name, which tells of its calls."""
 
-    def tell(lock: Any) -> None:
+    def tell(lock: Any, *task: Any) -> None:
         told.append((name, id(lock), lock._env.now))
-        method(lock)
+        method(lock, *task)
 
     return tell
 
