@@ -64,7 +64,7 @@ class FilePages:
     @property
     def far_blocks(self) -> int:
         """How many blocks from its base its block numbers reach."""
-        return int(np.iinfo(self.pages.blocks.dtype).max)
+        return (1 << 31) - 1 if self.pages.blocks.dtype == np.int32 else (1 << 63) - 1
 
     @property
     def size(self) -> int:

@@ -8,6 +8,7 @@ extent size hints, quota, reads.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -235,16 +236,15 @@ class XfsPlacement(Placement):
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """As many of each group as there were allocations from it."""
-        groups, ranges, taken = np.flatnonzero(self._taken).tolist(), at.ranges, self._taken
-        if groups:
-            file.at_hand = groups[-1]
-        if len(groups) < 2:
-            by_group = {file.at_hand: ranges}
-        else:
-            ends = (taken[groups].cumsum() * ranges // taken.sum()).tolist()
-            by_group = dict(zip(groups, np.diff(ends, prepend=0).tolist(), strict=True))
-        taken[groups] = 0
-        return by_group
+        if not at.mapped_extents:
+            return {file.at_hand: at.ranges}
+        groups = np.flatnonzero(self._taken).tolist()
+        counts = self._taken[groups].tolist()
+        self._taken[groups] = 0
+        file.at_hand = groups[-1]
+        total, ends = sum(counts), [0, *accumulate(counts)]
+        shares = [at.ranges * end // total for end in ends]
+        return {group: end - begin for group, begin, end in zip(groups, shares, shares[1:], strict=False)}
 
     def free_tables(self) -> Iterator[NDArray[np.int64]]:
         """See `Placement.free_tables`."""

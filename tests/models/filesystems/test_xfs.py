@@ -516,8 +516,9 @@ def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
     file, at = filesystem.layouts()[0], Walk(0, 9)
     placement = filesystem.placement
     placement._taken[:] = [3, 0, 1, 0]
-    at.ranges = 8
+    at.ranges, at.mapped_extents = 8, 4
     assert placement.ranges(file, at) == {0: 6, 2: 2}
+    at.mapped_extents = 0
     assert placement.ranges(file, at) == {2: 8}
 
 
