@@ -35,9 +35,9 @@ from sim.ctrl_c import between_events
 from sim.engine import URGENT, Environment
 from sim.laws import require
 from sim.param import Spec
-from sim.stock import StockEnvironment, StockMutex, StockSpinLock
+from sim.stock import StockEnvironment, StockSpinLock
 from sim.streams import Streams
-from sim.sync import HandOff, LockClass, LockStats, Mutex, SpinLock
+from sim.sync import HandOff, Line, LockClass, LockStats, Mutex, SpinLock
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
 SpecT = TypeVar("SpecT", bound=Spec)
@@ -48,11 +48,10 @@ class Primitives(NamedTuple):
 
     environment: Callable[[], Any]
     spin_lock: Callable[..., Any]
-    mutex: Callable[..., Any]
 
 
-LIGHT = Primitives(Environment, SpinLock, Mutex)
-STOCK = Primitives(StockEnvironment, StockSpinLock, StockMutex)
+LIGHT = Primitives(Environment, SpinLock)
+STOCK = Primitives(StockEnvironment, StockSpinLock)
 PRIMITIVES: Final = {"simpy": STOCK, "light": LIGHT, "compiled": LIGHT}
 """By the name of an engine (`sim.build`)."""
 
@@ -201,15 +200,19 @@ class _Builder:
     ) -> Site:
         """A site whose threads have their ranks among *ranks*."""
         env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
-        hand_off = HandOff(cpu.line_time, cpu.line_from_far if self._kernel.spinlock == "ticket" else 0)
+        ticket = self._kernel.spinlock == "ticket"
+        hand_off = HandOff(cpu.line_time, cpu.line_from_far, ticket, cpu.node_cpus)
 
         def spin_lock(name: str) -> SpinLock:
             lock: SpinLock = primitives.spin_lock(env, name, hand_off, urgent)
             self._locks.append(lock)
             return lock
 
+        def line(name: str) -> Line:
+            return Line(spin_lock(name), hand_off, cpu.line_own)
+
         def mutex(name: str) -> Mutex:
-            lock: Mutex = primitives.mutex(env, name, cpu.wake_time)
+            lock = Mutex(env, name, cpu.wake_time, cpu.line_time)
             self._locks.append(lock)
             return lock
 
@@ -230,6 +233,7 @@ class _Builder:
             thread=thread,
             process=partial(thread, seated=True),
             spin_lock=spin_lock,
+            line=line,
             mutex=mutex,
             count_lock=count_lock,
             wake_ns=cpu.wake_time,

@@ -37,20 +37,34 @@ class ProcessorSpec(Spec):
     ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the
     paths of system calls and those of writeback take; ``exit_time``: what a guest pays for leaving to
     its hypervisor, once to tell of a request and once to be told of its end (0 on bare metal);
-    ``cv``: the coefficient of variation of a path's time; ``line_time`` and ``line_from_far``: a
-    cache line from another core, uncontended, and when waiters fetch it too; ``wake_time``: from a
-    wake-up to running.
+    ``cv``: the coefficient of variation of a path's time; ``wake_time``: from a wake-up to running.  They
+    belong to so many NUMA ``nodes``, in blocks: a cache line takes ``line_own`` to be written by the
+    processor that has it, ``line_time`` to come from another one of the node, and ``line_from_far`` from
+    another node.
     """
 
     count: Count
+    nodes: Count
     writer_scale: float = Field(gt=0)
     flusher_scale: float = Field(gt=0)
     exit_time: Ns
     cv: float = Field(ge=0)
+    line_own: Ns
     line_time: Ns
     line_from_far: Ns
     wake_time: Ns
     paths: PathCosts
+
+    @model_validator(mode="after")
+    def _check(self) -> ProcessorSpec:
+        if self.nodes > self.count:
+            raise ValueError(f"{self.count} processors cannot be on {self.nodes} nodes; give fewer nodes")
+        return self
+
+    @property
+    def node_cpus(self) -> int:
+        """How many processors a node has; the last may have fewer."""
+        return -(-self.count // self.nodes)
 
 
 class DriveSpec(Spec):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from models.seams import Thread
 from models.signals import Signals
 from sim.engine import Environment
-from sim.sync import LockStats, Mutex, SpinLock
+from sim.sync import Line, LockStats, Mutex, SpinLock
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Site:
     thread: Callable[[str], Thread]
     process: Callable[[str], Thread]
     spin_lock: Callable[[str], SpinLock]
+    line: Callable[[str], Line]
     mutex: Callable[[str], Mutex]
     count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int
@@ -54,6 +55,7 @@ class Site:
 
         return replace(
             self, thread=named(self.thread), process=named(self.process), spin_lock=named(self.spin_lock),
-            mutex=named(self.mutex), count_lock=count_lock, variation=named(self.variation),
-            variations=named(self.variations), uniforms=named(self.uniforms), dice=named(self.dice),
+            line=named(self.line), mutex=named(self.mutex), count_lock=count_lock,
+            variation=named(self.variation), variations=named(self.variations),
+            uniforms=named(self.uniforms), dice=named(self.dice),
         )  # fmt: skip

@@ -115,8 +115,8 @@ class Task(Entry):
     """
 
     __slots__ = (
-        "awaits", "callers", "cpu", "idle_ns", "interrupted_ns", "lag_ns", "name", "on_exit", "owed_ns",
-        "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns",
+        "awaits", "callers", "cpu", "idle_ns", "interrupted_ns", "lag_ns", "name", "on_exit", "on_sleep",
+        "owed_ns", "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns",
         "slept_ns", "spin_ns", "spun_ns", "steps", "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
     )  # fmt: skip
 
@@ -130,6 +130,7 @@ class Task(Entry):
         self.interrupted_ns = 0  # taken by interrupts
         self.owed_ns = 0  # of that: what the task has not yet added to its work
         self.on_exit: Callable[[], object] | None = None
+        self.on_sleep: Callable[[], object] | None = None  # when it gives its processor up
         self.wakeup: Any = None
         self.scheduler: Scheduler | None = None
         self.weight = NICE_0_LOAD

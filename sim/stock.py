@@ -6,7 +6,6 @@ results bit for bit.  Every wait is an event here, and every lock a `Resource`, 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Container, Generator, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -17,9 +16,9 @@ from typing import Any
 import simpy
 
 from sim.beside import Beside
-from sim.engine import ABSENT, PARK, URGENT, GiveUp, Park, Steps, Task
+from sim.engine import ABSENT, PARK, SPIN, URGENT, GiveUp, Park, Steps, Task
 from sim.entry import FAR_NS
-from sim.sync import HandOff, LockStat, spins, waiting_for
+from sim.sync import HandOff, LockStat, spins
 
 
 class StockEnvironment:
@@ -157,6 +156,8 @@ class StockEnvironment:
                 yield from self.parked(task)
             elif wait.__class__ is GeneratorType:
                 yield from self._serve(task, wait)
+            elif wait is SPIN:
+                yield from self.parked(task)
             else:
                 yield from wait.serve()  # type: ignore[union-attr]
 
@@ -183,23 +184,32 @@ class StockSpinLock:
         self._resource = env.resource()
         self._hand_off_ns = 0
         self._free_at_ns = 0
+        self._cpu = -1
+        self._spinning: list[Task] = []
         self._release: int | None = None
         self.name = name
         self.stat = LockStat()
+
+    @property
+    def free(self) -> bool:
+        """See `SpinLock.free`."""
+        return not self._resource.count
 
     def section(self, task: Task, hold_ns: int, then_ns: int = 0) -> _Section:
         """See `SpinLock.section`."""
         request = self._resource.request()
         free = request.triggered
         since_ns = self._env.now
-        self.stat.acquisitions += 1
-        self.stat.hold_ns += hold_ns
+        self.stat.held(hold_ns)
 
         env, number = self._env, 0
         if free:
+            self._got(task, False)
             self._free_at_ns = since_ns + hold_ns
             number = env.expect(self._free_at_ns + then_ns, task.rank)
-        elif self._release is None:  # the light lock's release is an event while somebody waits
+        else:
+            self._spinning.append(task)
+        if not free and self._release is None:  # the light lock's release is an event while somebody waits
             self._release = env.expect(self._free_at_ns, self._urgent)
 
         def serve() -> Iterator[Any]:
@@ -208,6 +218,7 @@ class StockSpinLock:
             if not free:
                 assert self._release is not None
                 env.passed(self._release)
+                self._got(task, True)
                 self._free_at_ns = env.now + self._hand_off_ns + hold_ns
                 number = env.expect(self._free_at_ns + then_ns, task.rank)
                 self._release = env.expect(self._free_at_ns, self._urgent) if self._resource.queue else None
@@ -217,59 +228,27 @@ class StockSpinLock:
                 self.stat.waited(spun_ns)
                 self.stat.hand_off_ns += self._hand_off_ns
             yield env.timeout(hold_ns, self._urgent)
-            self._hand_off_ns = self._hand_off.after(len(self._resource.queue))
+            self._hand_off_ns = self._next_hand_off_ns(task)
             self._resource.release(request)
             yield env.timeout(then_ns, task.rank)
             env.passed(number)
 
         return _Section(serve)
 
+    def _got(self, task: Task, contended: bool) -> None:
+        """*task* has the lock now."""
+        if task.cpu != self._cpu:
+            self.stat.bounces += 1
+            self.stat.con_bounces += contended
+            self._cpu = task.cpu
+        if contended:
+            self._spinning.pop(0)
 
-class StockMutex:
-    """`sim.sync.Mutex` as a `Resource`."""
-
-    def __init__(self, env: StockEnvironment, name: str, wake_ns: int) -> None:
-        self._env = env
-        self.wake_ns = wake_ns
-        self._resource = env.resource()
-        self._granted: list[simpy.resources.resource.Request] = []
-        self._waiters: deque[Task] = deque()
-        self.name = name
-        self.stat = LockStat()
-
-    @property
-    def free(self) -> bool:
-        """See `Mutex.free`."""
-        return not self._resource.count
-
-    def try_acquire(self, task: Task) -> bool:
-        """See `Mutex.try_acquire`."""
-        if self._resource.count:
-            return False
-        self._granted.append(self._resource.request())
-        self.stat.acquisitions += 1
-        return True
-
-    def wait(self, task: Task) -> _Section:
-        """See `Mutex.wait`."""
-        request = self._resource.request()
-        since_ns = self._env.now
-        self._waiters.append(task)
-        task.waits_for = waiting_for(self.name)
-
-        def serve() -> Iterator[Any]:
-            if task.scheduler is not None:
-                task.scheduler.sleeps(task)
-            yield request
-            self._granted.append(request)
-            self.stat.acquisitions += 1
-            self.stat.waited(self._env.now - since_ns)
-            yield from self._env.parked(task)
-
-        return _Section(serve)
-
-    def release(self) -> None:
-        """See `Mutex.release`."""
-        if self._waiters:
-            self._env.wake(self._waiters.popleft(), self.wake_ns)
-        self._resource.release(self._granted.pop())
+    def _next_hand_off_ns(self, owner: Task) -> int:
+        """How long the lock takes from its *owner* to the first that waits."""
+        of, spinning = self._hand_off, self._spinning
+        if not spinning:
+            return 0
+        nodes = [of.node(task.cpu) for task in spinning]
+        node = of.node(owner.cpu)
+        return of.after(node, nodes[0], len(nodes), nodes.count(node))

@@ -16,25 +16,46 @@ from sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
 
 @dataclass(frozen=True)
 class HandOff:
-    """How long a released lock takes to reach its next owner.
+    """How long a cache line takes from one processor to the next, and with it a released lock.
 
-    With *k* tasks spinning at the release it is ``line_ns + per_waiter_ns * k // 2``.  A ticket
-    lock's waiters all fetch the head word again and the next owner is on average in the middle
-    of them (Boyd-Wickizer et al., OLS 2012); a queued lock's next owner spins on a line of
-    its own, so ``per_waiter_ns`` is 0.
+    It takes ``line_ns`` within a node of *node_cpus* processors and ``far_ns`` between two nodes.  The
+    waiters of a ``ticket`` lock all fetch the head word again, one after another, and its next owner is on
+    average in the middle of them (Boyd-Wickizer et al., OLS 2012).  A queued lock's next owner spins on a
+    line of its own.
     """
 
     line_ns: int
-    per_waiter_ns: int
+    far_ns: int
+    ticket: bool = False
+    node_cpus: int = 1 << 30
 
-    def after(self, waiters: int) -> int:
-        """The hand-off time (ns) with *waiters* tasks spinning, the next owner among them."""
-        return self.line_ns + self.per_waiter_ns * waiters // 2
+    def node(self, cpu: int) -> int:
+        """The node of processor *cpu*; that of a task without one (-1) is the first."""
+        return cpu // self.node_cpus if cpu > 0 else 0
+
+    def line(self, node: int, other: int) -> int:
+        """How long a line takes from one node to the *other* (ns)."""
+        return self.line_ns if node == other else self.far_ns
+
+    def after(self, node: int, to: int, waiters: int, near: int) -> int:
+        """The hand-off time (ns) to a task on node *to*.
+
+        *waiters* tasks spin at the release, that one among them; *near* of them are on *node*, where the lock
+        was.
+        """
+        line_ns = self.line_ns if node == to else self.far_ns
+        if not self.ticket:
+            return line_ns
+        return line_ns + (near * self.line_ns + (waiters - near) * self.far_ns) // 2
 
 
 @dataclass
 class LockStat:
-    """The counters of /proc/lock_stat, and ``hand_off_ns``, from one owner to the next; times in ns."""
+    """The counters of /proc/lock_stat, and ``hand_off_ns``, from one owner to the next; times in ns.
+
+    ``bounces``: acquisitions by a processor that was not the last owner's; ``con_bounces``: those of them for
+    which a task waited.
+    """
 
     acquisitions: int = 0
     contentions: int = 0
@@ -42,6 +63,11 @@ class LockStat:
     wait_max_ns: int = 0
     hold_ns: int = 0
     hand_off_ns: int = 0
+    bounces: int = 0
+    con_bounces: int = 0
+    wait_min_ns: int = 0
+    hold_max_ns: int = 0
+    hold_min_ns: int = 0
 
     @property
     def used_ns(self) -> int:
@@ -50,9 +76,19 @@ class LockStat:
 
     def waited(self, wait_ns: int) -> None:
         """Count one contended acquisition."""
+        self.wait_min_ns = min(self.wait_min_ns, wait_ns) if self.contentions else wait_ns
         self.contentions += 1
         self.wait_ns += wait_ns
         self.wait_max_ns = max(self.wait_max_ns, wait_ns)
+
+    def held(self, hold_ns: int) -> None:
+        """Count one acquisition, for *hold_ns*."""
+        if hold_ns > self.hold_max_ns:
+            self.hold_max_ns = hold_ns
+        if hold_ns < self.hold_min_ns or not self.acquisitions:
+            self.hold_min_ns = hold_ns
+        self.acquisitions += 1
+        self.hold_ns += hold_ns
 
 
 LockStats = tuple[LockStat, int]
@@ -96,16 +132,25 @@ class SpinLock:
     Its releases, where they are events, are of rank *urgent*.
     """
 
-    __slots__ = ("_env", "_free_at_ns", "_hand_off", "_urgent", "_waiters", "name", "stat")
+    __slots__ = (
+        "_cpu", "_env", "_free_at_ns", "_hand_off", "_spinning", "_urgent", "_waiters", "name", "stat"
+    )  # fmt: skip
 
     def __init__(self, env: Environment, name: str, hand_off: HandOff, urgent: int = URGENT) -> None:
         self._env = env
         self._hand_off = hand_off
         self._urgent = urgent
         self._free_at_ns = 0
+        self._cpu = -1  # the last owner's
         self._waiters: deque[tuple[Task, int, int, int]] = deque()
+        self._spinning: dict[int, int] = {}  # how many of them, by node
         self.name = name
         self.stat = LockStat()
+
+    @property
+    def free(self) -> bool:
+        """Whether nobody has the lock."""
+        return self._env.now >= self._free_at_ns and not self._waiters
 
     def section(self, task: Task, hold_ns: int, then_ns: int = 0) -> int | Park:
         """Wait for the lock, hold it *hold_ns*, release it, go on for *then_ns*: to be yielded.
@@ -114,42 +159,99 @@ class SpinLock:
         """
         now = self._env.now
         stat = self.stat
-        stat.acquisitions += 1
-        stat.hold_ns += hold_ns
+        stat.held(hold_ns)
         if now >= self._free_at_ns:
+            if task.cpu != self._cpu:
+                stat.bounces += 1
+                self._cpu = task.cpu
             self._free_at_ns = now + hold_ns
             return hold_ns + then_ns
         if not self._waiters:
             self._env.call_at(self._free_at_ns, self._urgent, self._release)
         self._waiters.append((task, now, hold_ns, then_ns))
+        node = self._hand_off.node(task.cpu)
+        self._spinning[node] = self._spinning.get(node, 0) + 1
         return SPIN
 
     def _release(self) -> None:
-        waiters = self._waiters
-        hand_off_ns = self._hand_off.after(len(waiters))
-        task, since_ns, hold_ns, then_ns = waiters.popleft()
+        waiters, hand_off = self._waiters, self._hand_off
+        task, since_ns, hold_ns, then_ns = waiters[0]
+        node, to = hand_off.node(self._cpu), hand_off.node(task.cpu)
+        hand_off_ns = hand_off.after(node, to, len(waiters), self._spinning.get(node, 0))
+        waiters.popleft()
+        self._spinning[to] -= 1
         now = self._env.now
         spun_ns = now + hand_off_ns - since_ns
         spins(task, self.name, spun_ns)
         self.stat.waited(spun_ns)
         self.stat.hand_off_ns += hand_off_ns
+        if task.cpu != self._cpu:
+            self.stat.bounces += 1
+            self.stat.con_bounces += 1
+            self._cpu = task.cpu
         self._free_at_ns = now + hand_off_ns + hold_ns
         self._env.resume(task, hand_off_ns + hold_ns + then_ns)
         if waiters:
             self._env.call_at(self._free_at_ns, self._urgent, self._release)
 
 
+class Line:
+    """A cache line that all processors write: a lock's word, a counter, the head of a log.
+
+    Whoever writes it has to have it first, and spins until then: *lock* counts that, and hands itself on in
+    no time, since a transfer is part of each write.  A processor that had the line last writes to it in
+    *own_ns*.
+    """
+
+    __slots__ = ("_hand_off", "_last_cpu", "_lock", "_own_ns")
+
+    def __init__(self, lock: SpinLock, hand_off: HandOff, own_ns: int) -> None:
+        self._lock = lock
+        self._hand_off = hand_off
+        self._own_ns = own_ns
+        self._last_cpu = -1
+
+    def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
+        """Write to it so many times, and go on for *then_ns*: to be yielded.
+
+        While others write, the line is gone each time; else only the first time.
+        """
+        last, cpu, of = self._last_cpu, task.cpu, self._hand_off
+        transfer_ns = self._own_ns if cpu == last else of.line(of.node(last), of.node(cpu))
+        self._last_cpu = cpu
+        alone = self._lock.free
+        hold_ns = transfer_ns + (writes - 1) * self._own_ns if alone else writes * transfer_ns
+        return self._lock.section(task, hold_ns, then_ns)
+
+
 class Mutex:
-    """A sleeping lock: ``if not m.try_acquire(t): yield m.wait(t)`` ... ``m.release()``."""
+    """struct mutex: ``if not m.try_acquire(t): yield m.wait(t)`` ... ``m.release()``.
 
-    __slots__ = ("_env", "_owner", "_waited", "_waiters", "name", "stat", "wake_ns")
+    A task that waits spins as long as the owner runs, and sleeps from when the owner does.  Spinning tasks
+    come first, then sleeping ones, each in the order of asking.  Left out: that a spinning task sleeps when
+    another one wants its processor.
+    """
 
-    def __init__(self, env: Environment, name: str, wake_ns: int) -> None:
+    __slots__ = (
+        "_env",
+        "_hand_off_ns",
+        "_owner",
+        "_sleeping",
+        "_spinning",
+        "_waited",
+        "name",
+        "stat",
+        "wake_ns",
+    )
+
+    def __init__(self, env: Environment, name: str, wake_ns: int, hand_off_ns: int = 0) -> None:
         self._env = env
         self.wake_ns = wake_ns
+        self._hand_off_ns = hand_off_ns
         self._waited = waiting_for(name)
         self._owner: Task | None = None
-        self._waiters: deque[tuple[Task, int]] = deque()
+        self._spinning: deque[tuple[Task, int]] = deque()
+        self._sleeping: deque[tuple[Task, int]] = deque()
         self.name = name
         self.stat = LockStat()
 
@@ -167,23 +269,49 @@ class Mutex:
         return True
 
     def wait(self, task: Task) -> Park:
-        """Sleep until the lock is ours; to be yielded after a failed `try_acquire`."""
-        assert self._owner is not None, f"{self.name}: wait() without a failed try_acquire()"
-        self._waiters.append((task, self._env.now))
+        """Wait until the lock is ours; to be yielded after a failed `try_acquire`."""
+        owner = self._owner
+        assert owner is not None, f"{self.name}: wait() without a failed try_acquire()"
+        if owner.running:
+            self._spinning.append((task, self._env.now))
+            owner.on_sleep = self._owner_sleeps
+            return SPIN
+        self._sleeping.append((task, self._env.now))
         task.waits_for = self._waited
         return PARK
 
+    def _owner_sleeps(self) -> None:
+        """Those that spin go to sleep, too."""
+        spinning = list(self._spinning)
+        self._spinning.clear()
+        for task, since_ns in spinning:
+            spins(task, self.name, self._env.now - since_ns)
+            self._sleeping.append((task, since_ns))
+            task.waits_for = self._waited
+            assert task.scheduler is not None, "the owner has a scheduler, and so have those who wait for it"
+            task.scheduler.sleeps(task)
+
     def release(self) -> None:
-        """Give the lock to the longest waiter, who wakes ``wake_ns`` later as its owner."""
-        assert self._owner is not None, f"{self.name}: released but not held"
-        if not self._waiters:
-            self._owner = None
+        """Give the lock to the next: one that spins has it at once, one that sleeps wakes as its owner."""
+        owner = self._owner
+        assert owner is not None, f"{self.name}: released but not held"
+        owner.on_sleep = self._owner = None
+        if not self._spinning and not self._sleeping:
             return
-        task, since_ns = self._waiters.popleft()
+        spun = bool(self._spinning)
+        task, since_ns = (self._spinning if spun else self._sleeping).popleft()
         self._owner = task
         self.stat.acquisitions += 1
-        self.stat.waited(self._env.now - since_ns)
-        self._env.wake(task, self.wake_ns)
+        waited_ns = self._env.now - since_ns
+        if spun:
+            waited_ns += self._hand_off_ns
+            spins(task, self.name, waited_ns)
+            self._env.resume(task, self._hand_off_ns)
+        else:
+            self._env.wake(task, self.wake_ns)
+        if self._spinning:
+            task.on_sleep = self._owner_sleeps
+        self.stat.waited(waited_ns)
 
 
 class Completion:

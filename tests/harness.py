@@ -35,7 +35,7 @@ from models.workloads.fs_mark import FsMarkSpec, parse_command
 from models.writeback.wb import WritebackContext
 from sim.engine import URGENT, Environment, Steps
 from sim.streams import Streams
-from sim.sync import HandOff, Mutex, SpinLock
+from sim.sync import HandOff, Line, Mutex, SpinLock
 from sim.units import KIB, MIB
 from tests.models.filesystems.lock_times import table
 
@@ -248,6 +248,7 @@ class BlockLayer:
             thread=self._thread,
             process=self._thread,
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
+            line=lambda name: Line(SpinLock(self.env, name, HandOff(0, 0)), HandOff(100, 100), 20),
             mutex=lambda name: Mutex(self.env, name, wake_ns),
             count_lock=lambda name, stat: None,
             wake_ns=wake_ns,

@@ -14,6 +14,10 @@ from sim.units import GIB, KIB, MIB, US
 _EXTENTS: Final = "docs/measurements.md D"
 _CALIBRATE_P13: Final = "wbsim calibrate P13"
 _CALIBRATE_N10: Final = "wbsim calibrate N10"
+_LINE_OWN: Final = assumed(20, "mechanisms.md 7.2, 7.5: an atomic operation on a line of one's own", 10, 40)
+_LINE_FROM_FAR: Final = assumed(
+    200, "mechanisms.md 7.2, 7.5: a line from another socket, 0.10-0.25 us; not fitted", 100, 300
+)
 _NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "no discard is made")
 
 P13_MACHINE: Final = MachineSpec.model_validate(
@@ -29,15 +33,12 @@ P13_MACHINE: Final = MachineSpec.model_validate(
                 11_000, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
             ),
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
+            "nodes": assumed(1, "the report names none", 1, 4),
+            "line_own": _LINE_OWN,
             "line_time": assumed(
                 100, "mechanisms.md 7.2: between 40-60 ns in and 130-200 ns across sockets", 40, 200
             ),
-            "line_from_far": assumed(
-                110,
-                "mechanisms.md 7.3 (about 0.1 us) and 5.2 [D], which reads it out of V13's figures",
-                50,
-                200,
-            ),
+            "line_from_far": _LINE_FROM_FAR,
             "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
             "paths": REFERENCE_PATHS,
         },
@@ -105,8 +106,10 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
             "flusher_scale": specified(1, "the reference machine itself"),
             "exit_time": specified(0, "a loop device on tmpfs: no request leaves the guest"),
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
+            "nodes": measured(1, "/sys/devices/system/node"),
+            "line_own": _LINE_OWN,
             "line_time": assumed(60, "mechanisms.md 7.2: one socket", 40, 100),
-            "line_from_far": specified(0, "queued spinlocks wait each on a line of its own"),
+            "line_from_far": _LINE_FROM_FAR,
             "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
             "paths": {
                 **REFERENCE_PATHS,
@@ -300,6 +303,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
             "count": specified(128, "mechanisms.md 6.5 [S]: 128 CPUs"),
+            "nodes": assumed(2, "two sockets; the report names none", 1, 8),
             "writer_scale": _W25_SCALE,  # one processor: how many times faster than the desk's in all it does
             "flusher_scale": _W25_SCALE,
             "paths": {

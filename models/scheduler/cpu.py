@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Final
 
 from models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
-from sim.engine import IDLE, NICE_0_LOAD, PARK, Environment, Park, Scheduler, Steps, Task
+from sim.engine import IDLE, NICE_0_LOAD, PARK, URGENT, Environment, Park, Scheduler, Steps, Task
 from sim.entry import FAR_NS
 from sim.laws import require
 
@@ -241,6 +241,9 @@ class Processors(Scheduler):
             queue.floor_ns = task.virtual_ns
         if not task.seated:
             self._seatless -= 1
+        if task.on_sleep is not None:
+            stops, task.on_sleep = task.on_sleep, None
+            self._env.call_at(now, URGENT, stops)
 
     def _give_up_seat(self, task: Task) -> None:
         self._seats[task.seat] = None

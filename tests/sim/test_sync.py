@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
 from statistics import fmean, stdev
@@ -11,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.engine import Environment, Steps, Task
+from sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
 from sim.probe import Gauge
-from sim.sync import HandOff, LockStat, Mutex, SpinLock
+from sim.sync import HandOff, Line, LockStat, Mutex, SpinLock
 
-QUEUED, TICKET = HandOff(100, 0), HandOff(100, 110)
+QUEUED, TICKET = HandOff(100, 250, False, 2), HandOff(100, 250, True, 2)
 
 
 @given(
@@ -48,11 +49,22 @@ def test_mutual_exclusion_fifo_and_work_conservation(
     assert lock.stat.hold_ns == sum(hold_ns for _, hold_ns in arrivals)
 
 
-@pytest.mark.parametrize(("waiters", "ticket_ns"), [(1, 155), (2, 210), (15, 925)])
-def test_a_ticket_lock_s_hand_off_grows_and_a_queued_one_s_does_not(waiters: int, ticket_ns: int) -> None:
-    """line + per_waiter * k / 2 against a constant."""
-    assert TICKET.after(waiters) == ticket_ns
-    assert QUEUED.after(waiters) == 100
+@pytest.mark.parametrize(
+    ("to", "waiters", "near", "queued_ns", "ticket_ns"),
+    [(0, 1, 1, 100, 150), (0, 2, 2, 100, 200), (1, 1, 0, 250, 375), (1, 15, 4, 250, 250 + 1_575)],
+)
+def test_a_ticket_lock_s_hand_off_grows_and_a_queued_one_s_does_not(
+    to: int, waiters: int, near: int, queued_ns: int, ticket_ns: int
+) -> None:
+    """A line to the next owner, by its node; with tickets, half of what the lines of all waiters take."""
+    assert TICKET.after(0, to, waiters, near) == ticket_ns
+    assert QUEUED.after(0, to, waiters, near) == queued_ns
+
+
+def test_processors_belong_to_nodes_in_blocks() -> None:
+    """Two to a node; a task that has had none is on the first."""
+    assert [TICKET.node(cpu) for cpu in (-1, 0, 1, 2, 3, 4)] == [0, 0, 0, 1, 1, 2]
+    assert {HandOff(1, 2).node(cpu) for cpu in range(500)} == {0}
 
 
 def test_little_s_law_holds_exactly() -> None:
@@ -111,16 +123,19 @@ def markov_rate(n: int, think_ns: float, section_ns: float, hand_off: HandOff) -
     for k in range(1, n + 1):
         arrival = (n - k + 1) / think_ns
         waiting = k - 1
-        service = 1 / (
-            section_ns + (hand_off.line_ns + hand_off.per_waiter_ns * waiting / 2 if waiting else 0)
-        )
+        hand_off_ns = hand_off.line_ns * (1 + hand_off.ticket * waiting / 2) if waiting else 0
+        service = 1 / (section_ns + hand_off_ns)
         weights.append(weights[-1] * arrival / service)
     probability = np.array(weights) / sum(weights)
     return float(sum(p * (n - k) / think_ns for k, p in enumerate(probability)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 8, 16])
-@pytest.mark.parametrize("hand_off", [HandOff(0, 0), HandOff(50, 110)], ids=["free", "ticket"])
+@pytest.mark.parametrize(
+    "hand_off",
+    [HandOff(0, 0), HandOff(100, 0), HandOff(110, 0, ticket=True)],
+    ids=["free", "queued", "ticket"],
+)
 def test_throughput_meets_the_ticket_lock_chain(n: int, hand_off: HandOff) -> None:
     """The machine repairman with hand-offs, to within 4 standard errors and the chain's own 6 %.
 
@@ -128,13 +143,13 @@ def test_throughput_meets_the_ticket_lock_chain(n: int, hand_off: HandOff) -> No
     """
     rates = [speed_up(n, 4_000, 300, hand_off, seed) for seed in range(5)]
     exact = markov_rate(n, 4_000, 300, hand_off)
-    allowed = 4 * stdev(rates) / sqrt(len(rates)) + (0.06 * exact if hand_off.per_waiter_ns else 0)
+    allowed = 4 * stdev(rates) / sqrt(len(rates)) + (0.06 * exact if hand_off.line_ns else 0)
     assert abs(fmean(rates) - exact) <= allowed
 
 
 def test_collapse_is_the_ticket_lock_s_alone() -> None:
     """Past the knee, more cores make a ticket lock slower and leave a queued one where it was."""
-    ticket = [speed_up(n, 2_000, 300, HandOff(100, 110), 1) for n in (8, 48)]
+    ticket = [speed_up(n, 2_000, 300, HandOff(100, 0, ticket=True), 1) for n in (8, 48)]
     queued = [speed_up(n, 2_000, 300, HandOff(100, 0), 1) for n in (8, 48)]
     assert ticket[1] < 0.5 * ticket[0]
     assert queued[1] > 0.95 * queued[0]
@@ -176,12 +191,190 @@ def test_a_lock_s_counters_by_hand() -> None:
         ends.append(env.now)
 
     assert lock.stat == LockStat(0, 0, 0, 0, 0)
+    for task, cpu in zip(tasks, (0, 3, 3), strict=True):
+        task.cpu = cpu
     for number, (start_ns, hold_ns) in enumerate(((0, 100), (30, 20), (60, 10))):
         env.start(tasks[number], body(number, start_ns, hold_ns))
     env.run()
     assert ends == [101, 126, 141]
     assert lock.stat == LockStat(
-        acquisitions=3, contentions=2, wait_ns=75 + 70, wait_max_ns=75, hold_ns=130, hand_off_ns=10
-    )
+        acquisitions=3, contentions=2, wait_ns=75 + 70, wait_max_ns=75, hold_ns=130, hand_off_ns=10,
+        bounces=2, con_bounces=1, wait_min_ns=70, hold_max_ns=100, hold_min_ns=10,
+    )  # fmt: skip
     assert [task.spin_ns for task in tasks] == [0, 75, 70]
     assert [task.spun_ns for task in tasks] == [{}, {"lock": 75}, {"lock": 70}]
+
+
+class Running(Scheduler):
+    """Everybody has a processor, but for those that sleep."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        super().__init__()
+        for task in tasks:
+            task.scheduler = self
+
+    def wants(self, task: Task) -> bool:
+        """Always."""
+        task.running = True
+        return True
+
+    def sleeps(self, task: Task) -> None:
+        """It runs no longer."""
+        task.running = False
+        if task.on_sleep is not None:
+            task.on_sleep()
+
+    leave = sleeps
+
+    def work(self, task: Task, ns: int) -> Steps:
+        """Nobody is preempted."""
+        yield ns
+
+    def need_resched(self, task: Task) -> bool:
+        """Nobody gives way."""
+        return False
+
+    def give_way(self, task: Task) -> Park | None:
+        """Nobody does."""
+        return None
+
+
+def owners(tasks: int, owner_sleeps_ns: int | None) -> tuple[list[tuple[str, int]], list[Task], Mutex]:
+    """Each of the *tasks* holds a mutex for 1 us, from 0, 10, 20 ns ... on; the first perhaps sleeps
+    meanwhile; who had it when.
+    """
+    env = Environment()
+    mutex = Mutex(env, "m", wake_ns=70, hand_off_ns=5)
+    log: list[tuple[str, int]] = []
+    made = [env.task(str(number)) for number in range(tasks)]
+    Running(made)
+
+    def body(task: Task, at_ns: int) -> Steps:
+        yield at_ns
+        if not mutex.try_acquire(task):
+            yield mutex.wait(task)
+        log.append((task.name, env.now))
+        if task is made[0] and owner_sleeps_ns is not None:
+            yield owner_sleeps_ns
+            env.call_at(1_000, task.rank, lambda: env.wake(task))
+            yield PARK
+        else:
+            yield 1_000
+        mutex.release()
+
+    for number, task in enumerate(made):
+        env.start(task, body(task, 10 * number))
+    env.run()
+    return log, made, mutex
+
+
+def test_who_waits_for_a_mutex_spins_while_its_owner_runs() -> None:
+    """In order of asking, and each has it a line's time after the release."""
+    log, tasks, mutex = owners(3, None)
+    assert log == [("0", 0), ("1", 1_005), ("2", 2_010)]
+    assert [task.spin_ns for task in tasks] == [0, 995, 1_990]
+    assert (mutex.stat.acquisitions, mutex.stat.contentions, mutex.stat.wait_ns) == (3, 2, 995 + 1_990)
+
+
+def test_who_waits_for_a_mutex_sleeps_once_its_owner_does() -> None:
+    """Those that spin go to sleep with the owner; who comes later does not begin to spin."""
+    log, tasks, _ = owners(4, 15)
+    assert log == [("0", 0), ("1", 1_070), ("2", 2_140), ("3", 3_210)]
+    assert [task.spin_ns for task in tasks] == [0, 5, 0, 0]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 900), st.integers(1, 300), st.integers(0, 300)), min_size=1, max_size=9
+    ),
+)
+def test_a_mutex_loses_nobody_whoever_sleeps_when(of: list[tuple[int, int, int]]) -> None:
+    """Arrivals, holds and sleeps within them: one owner at a time, everybody has it once."""
+    env = Environment()
+    mutex = Mutex(env, "m", wake_ns=7, hand_off_ns=3)
+    tasks = [env.task(str(number)) for number in range(len(of))]
+    Running(tasks)
+    held: list[tuple[int, int]] = []
+
+    def body(task: Task, at_ns: int, hold_ns: int, sleep_ns: int) -> Steps:
+        yield at_ns
+        if not mutex.try_acquire(task):
+            yield mutex.wait(task)
+        began = env.now
+        yield hold_ns
+        if sleep_ns:
+            env.call_at(env.now + sleep_ns, task.rank, lambda: env.wake(task))
+            yield PARK
+        mutex.release()
+        held.append((began, env.now))
+
+    for task, each in zip(tasks, of, strict=True):
+        env.start(task, body(task, *each))
+    env.run()
+    assert len(held) == len(of)
+    assert mutex.free
+    assert all(before[1] <= after[0] for before, after in pairwise(held))
+    assert mutex.stat.acquisitions == len(of)
+    assert sum(task.spin_ns for task in tasks) <= mutex.stat.wait_ns
+
+
+def line_rate(n: int, think_ns: int, writes: int, of: HandOff) -> float:
+    """Visits per ns of *n* processors that write to a line so often each time."""
+    env = Environment()
+    line = Line(SpinLock(env, "line", HandOff(0, 0)), of, 20)
+    draw = np.random.default_rng(n)
+    done = 0
+
+    def body(task: Task) -> Steps:
+        nonlocal done
+        while done < 20_000:
+            yield int(draw.exponential(think_ns))
+            yield line.write(task, writes)
+            done += 1
+
+    for cpu in range(n):
+        task = env.task("t")
+        task.cpu = cpu
+        env.start(task, body(task))
+    env.run()
+    return done / env.now
+
+
+def closed_rate(n: int, think_ns: float, service_ns: float) -> float:
+    """Mean value analysis of one queue with exponential service: visits per ns."""
+    queued = rate = 0.0
+    for k in range(1, n + 1):
+        response = service_ns * (1 + queued)
+        rate = k / (think_ns + response)
+        queued = rate * response
+    return rate
+
+
+@pytest.mark.parametrize(("n", "writes"), [(4, 1), (16, 1), (8, 4), (16, 4), (64, 4)])
+def test_processors_on_one_line_meet_the_closed_queue(n: int, writes: int) -> None:
+    """Constant service lies between exponential service and no queueing at all; 200 ns for each write that
+    others interleave, and for the first of those that nobody does.
+    """
+    rate = line_rate(n, 4_000, writes, HandOff(200, 200))
+    slowest, fastest = closed_rate(n, 4_000, writes * 200), 200 + (writes - 1) * 20
+    assert 0.99 * slowest <= rate <= 1.01 * min(n / (4_000 + fastest), 1 / fastest)
+    if n * writes >= 64:
+        assert rate == pytest.approx(1 / (writes * 200), rel=0.03), "it is busy all of the time"
+
+
+def test_a_line_of_one_s_own_is_kept() -> None:
+    """The first write fetches it, from the same node or another; all others of this processor do not."""
+    env = Environment()
+    line = Line(SpinLock(env, "line", HandOff(0, 0)), HandOff(60, 200, False, 2), 20)
+    took: list[int] = []
+
+    def body(task: Task) -> Steps:
+        for cpu, writes in ((0, 1), (0, 3), (1, 1), (2, 2), (2, 1)):
+            task.cpu, before = cpu, env.now
+            yield line.write(task, writes)
+            took.append(env.now - before)
+
+    task = env.task("t")
+    env.start(task, body(task))
+    env.run()
+    assert took == [60, 60, 60, 220, 20]
