@@ -27,7 +27,8 @@ PARTS: Final = (
 DEFAULT_GIVE_UP: Final = "100000 s"
 ONLY_MOUNT: Final = "mnt"
 """The name of a filesystem that was given none."""
-_OF_A_MOUNT: Final = ("disk", "at", "each")
+_ALREADY_THERE: Final = ("files", "cached_inodes")
+_OF_A_MOUNT: Final = ("disk", "at", "each", *_ALREADY_THERE)
 _OF_A_DISK: Final = ("queue", "device")
 
 
@@ -165,13 +166,15 @@ def _mounts(
         if each is None and "disk" not in where and len(disks) == 1:
             where["disk"] = disks[0]
         at = str(where.get("at", "/"))
+        there: dict[str, Any] = {key: where[key] for key in _ALREADY_THERE if key in where}
         for n, disk in enumerate(groups[each] if each is not None else [where.get("disk")]):
             if disk is None:
                 of.wrong(("mounts", name, "disk"), f"is missing; use one of {', '.join(disks)}")
                 continue
             one = name if each is None else f"{name}{n}"
             of.writes(("mounts", one, "filesystem"), ("mounts", name))
-            mounts[one] = {"disk": disk, "at": at.replace("{n}", str(n)), "filesystem": based or {}}
+            place = {"disk": disk, "at": at.replace("{n}", str(n))}
+            mounts[one] = {**place, **there, "filesystem": based or {}}
     return mounts
 
 

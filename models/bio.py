@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 DISCARD: Final = "D"
 """The op of a discard, which has a limit of its own."""
 
@@ -88,3 +91,26 @@ class Request(Write):
 
     def __repr__(self) -> str:
         return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"
+
+
+class BlockDevice(Protocol):
+    """Takes requests in its own time; ``batches`` is the device itself, if it is a `BatchDevice`, too."""
+
+    batches: BatchDevice | None
+
+    def uses(self) -> dict[str, float]:
+        """How long each of its parts was used so far (ns), by name: a link, a head, flash."""
+
+    def submit(self, request: Write, done: Callable[[], None]) -> None:
+        """Start *request*; call *done* when it completes."""
+
+
+class BatchDevice(Protocol):
+    """A device that serves writes in the order in which they come, so that many can be given at once."""
+
+    rank: int  # of its completions
+
+    def submit_batch(
+        self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
+    ) -> None:
+        """Start writes of the sectors from *starts* to *ends*, in order; call *done* when the last ends."""

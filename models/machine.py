@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import simpy
 
+from models.bio import BlockDevice
 from models.block.queue import Queue
 from models.block.spec import BlockCosts
 from models.block.thread import BlockThread
@@ -16,13 +17,15 @@ from models.devices.spec import DeviceSpec
 from models.page_cache.accounting import PageCache
 from models.scenario import ProgramSpec, Scenario
 from models.scheduler.cpu import Processors
-from models.seams import BlockDevice, Flushers, Thread, Throttle
+from models.seams import Flushers, Thread, Throttle
 from models.signals import Signals
 from models.site import Site
 from models.spent import OTHER, life_of
 from models.variants import component_of
 from models.vfs.calls import SystemCalls
+from models.vfs.inode_locks import BUCKET_BYTES, inode_locks, shared_locks
 from models.vfs.inodes import SuperblockInodes
+from models.vfs.reclaim import Kswapds
 from models.vfs.superblock import MountedSuperblock
 from models.vfs.sync import Syncs
 from models.vfs.write import BufferedWriter
@@ -119,6 +122,7 @@ class Machine:
             queue.check()
         for sb in self.mounts.values():
             sb.filesystem.check()
+            sb.inodes.check()
         flying, counted = sum(sb.under_writeback for sb in self.mounts.values()), self.cache.writeback
         require(flying == counted, f"pages under writeback belong to a superblock: {counted}, {flying} do")
         for bdi in dict.fromkeys(sb.bdi for sb in self.mounts.values()):
@@ -171,14 +175,14 @@ class _Builder:
             streams.uniforms("interrupts"),
         )
         self._inode_lock: SpinLock | None = None
-        if self._kernel.sb_list_lock == "inode_lock":
+        if self._kernel.inodes.sb_list == "inode_lock":
             self._inode_lock = self._make_site(URGENT, set()).spin_lock("inode_lock")
         self._site = self._make_site(URGENT, set())
-        self._sb_list_lock: SpinLock | None = self._inode_lock
-        if self._kernel.sb_list_lock == "inode_sb_list_lock":
-            self._sb_list_lock = self._site.spin_lock("inode_sb_list_lock")
+        self._shared_locks = shared_locks(self._site, self._kernel.inodes)
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
         self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
+        inodes = [sb.inodes for sb in self._superblocks.values()]
+        Kswapds(self._site, self._cpu.nodes, self._cache, inodes)
         self._throttle = self._make_throttle()
         self._flushers = self._make_flushers()
         self._calls = self._system_calls()
@@ -208,8 +212,13 @@ class _Builder:
             self._locks.append(lock)
             return lock
 
+        def lines(lock: SpinLock) -> Line:
+            return Line(lock, hand_off, cpu.line_own)
+
         def line(name: str) -> Line:
-            return Line(spin_lock(name), hand_off, cpu.line_own)
+            queue: SpinLock = primitives.spin_lock(env, name, HandOff(0, 0), urgent)
+            self._locks.append(queue)
+            return lines(queue)
 
         def mutex(name: str) -> Mutex:
             lock = Mutex(env, name, cpu.wake_time, cpu.line_time)
@@ -234,6 +243,7 @@ class _Builder:
             process=partial(thread, seated=True),
             spin_lock=spin_lock,
             line=line,
+            lines=lines,
             mutex=mutex,
             count_lock=count_lock,
             wake_ns=cpu.wake_time,
@@ -277,10 +287,18 @@ class _Builder:
         kind, costs = mount.filesystem.kind, cpu.paths.filesystems[mount.filesystem.kind]
         bdi = self._bdis[mount.disk]
         bdi.groups = max(bdi.groups, mount.filesystem.writeback_groups)
-        lock = self._sb_list_lock or bdi.site.of(name).spin_lock("s_inode_list_lock")
-        vfs_costs = scaled(cpu.paths.write, cpu.writer_scale)
-        inodes = SuperblockInodes(bdi, lock, vfs_costs.sb_list_ns, self._cache)
-        sb = MountedSuperblock(self._env, name, bdi, first_block, inodes)
+        rules = self._kernel.inodes
+        inodes = SuperblockInodes(
+            bdi=bdi,
+            locks=inode_locks(bdi.site.of(name), rules, self._shared_locks, cpu.nodes, cpu.node_cpus),
+            rules=rules,
+            costs=scaled(cpu.paths.inodes, cpu.writer_scale),
+            cache=self._cache,
+            hashed=mount.filesystem.hashed_inodes,
+            buckets=max(1, self._scenario.machine.memory.memory // BUCKET_BYTES),
+        )
+        inodes.read(mount.cached_inodes)
+        sb = MountedSuperblock(self._env, name, bdi, first_block, inodes, mount.files)
         sb.filesystem = component_of("filesystems", mount.filesystem)(
             site=bdi.site.of(name),
             sb=sb,

@@ -15,7 +15,7 @@ from models.flushers.spec import AnyFlusher
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.scheduler.spec import SchedulerSpec
 from models.throttling.spec import AnyThrottling
-from models.vfs.spec import WriteCosts
+from models.vfs.spec import InodeCosts, InodeRules, WriteCosts
 from models.workloads.spec import AnyWorkload
 from models.writeback.spec import WritebackCosts, WritebackRules
 from sim.param import Bytes, Count, Named, Ns, Spec
@@ -26,6 +26,7 @@ class PathCosts(Spec):
     """Processor time of every code path, as measured on a reference machine; of filesystems, by kind."""
 
     write: WriteCosts
+    inodes: InodeCosts
     filesystems: CostsOfFilesystems
     writeback: WritebackCosts
     block: BlockCosts
@@ -87,9 +88,7 @@ class KernelSpec(Spec):
     """What a kernel version decides, machine and configuration apart; of filesystems, by kind.
 
     ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags); ``wbt``:
-    whether there is writeback throttling (CONFIG_BLK_WBT_MQ); ``sb_list_lock``: the lock of the list of a
-    superblock's inodes: inode_lock, which is that of the lists of dirty inodes, too, one for all superblocks,
-    or one for each.
+    whether there is writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
     name: str
@@ -97,7 +96,7 @@ class KernelSpec(Spec):
     sched: SchedulerSpec
     requests: Literal["request_list", "tags"]
     wbt: bool
-    sb_list_lock: Literal["inode_lock", "inode_sb_list_lock", "s_inode_list_lock"]
+    inodes: InodeRules
     plug: PlugRules
     writeback: WritebackRules
     flusher: AnyFlusher
@@ -118,10 +117,15 @@ class KernelSpec(Spec):
 class MountSpec(Spec):
     """A filesystem on a disk of the machine, mounted ``at`` a path; several on one disk lie behind each
     other.
+
+    ``files``: how many empty files it has from the beginning, dealt to whoever reads or removes them;
+    ``cached_inodes``: how many clean inodes are cached.
     """
 
     disk: str
     at: str
+    files: int = Field(0, ge=0)
+    cached_inodes: int = Field(0, ge=0)
     filesystem: AnyFilesystem
 
     def holds(self, path: str) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from models.bio import Bio, Write
+from models.bio import Bio
 from models.spent import I_SYNC, Spent
 from sim.engine import PARK, Environment, Steps, Task, Wait
 from sim.sync import Completion, SpinLock
@@ -114,8 +114,11 @@ class Superblock(Protocol):
     name: str
     filesystem: Filesystem
 
+    def has_pages(self) -> None:
+        """One more of its inodes has pages."""
+
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """wait_sb_inodes: *thread* sleeps until all that is under writeback now is clean."""
+        """*thread* sleeps until all that is under writeback now is clean."""
 
 
 class Bandwidth(Protocol):
@@ -292,6 +295,15 @@ class Filesystem(Protocol):
         no extra event. All but *lead_ns* is charged to the thread.
         """
 
+    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """A name of an inode that is not cached is looked up, after *lead_ns*, scaled by *factor*."""
+
+    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """The same for an inode that is read without its name, and dropped at once."""
+
+    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """The same for unlink(2) of an empty file whose inode is not cached."""
+
     def append(self, inode: Any, pages: int) -> int:
         """Write the next *pages* behind the end of the file, whole; returns how many of them were clean."""
 
@@ -374,26 +386,3 @@ class Thread(Protocol):
 
         Each row of *bios* is a first block and a number of pages.
         """
-
-
-class BlockDevice(Protocol):
-    """Takes requests in its own time; ``batches`` is the device itself, if it is a `BatchDevice`, too."""
-
-    batches: BatchDevice | None
-
-    def uses(self) -> dict[str, float]:
-        """How long each of its parts was used so far (ns), by name: a link, a head, flash."""
-
-    def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """Start *request*; call *done* when it completes."""
-
-
-class BatchDevice(Protocol):
-    """A device that serves writes in the order in which they come, so that many can be given at once."""
-
-    rank: int  # of its completions
-
-    def submit_batch(
-        self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
-    ) -> None:
-        """Start writes of the sectors from *starts* to *ends*, in order; call *done* when the last ends."""

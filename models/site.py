@@ -19,9 +19,10 @@ from sim.sync import Line, LockStats, Mutex, SpinLock
 class Site:
     """Where parts get threads, locks, dice; ``urgent``: the rank of timers and of what ends at an instant.
 
-    ``ranks``: those of all that was made here; ``inode_lock``: the lock of all lists of inodes, in eras that
-    have it; ``wake_ns``: how long a task that waits is in waking up; ``count_lock`` has the machine count a
-    class of locks of that name, whose counters it asks for.
+    ``line`` is one that all processors write, ``lines`` are those under a lock. ``ranks``: those of all
+    that was made here; ``inode_lock``: the lock of all lists of inodes, in eras that have it; ``wake_ns``:
+    how long a task that waits is in waking up; ``count_lock`` has the machine count a class of locks of
+    that name, whose counters it asks for.
     """
 
     env: Environment
@@ -32,6 +33,7 @@ class Site:
     process: Callable[[str], Thread]
     spin_lock: Callable[[str], SpinLock]
     line: Callable[[str], Line]
+    lines: Callable[[SpinLock], Line]
     mutex: Callable[[str], Mutex]
     count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int

@@ -17,6 +17,10 @@ PATHS: Final = {
     "create": "creat(2) and mkdir(2)",
     "write": "write(2): the call, the copy, the page cache",
     "close": "close(2)",
+    "lookup": "reading inodes into the cache, and names",
+    "unlink": "unlink(2)",
+    "sync": "sync(2): looking at cached inodes",
+    "reclaim": "evicting inodes",
     "lists": "moving inodes between the lists of a context, under its lock",
     "inode": "__writeback_single_inode",
     "pages": "tagging pages, and adding them to bios",
@@ -53,12 +57,13 @@ class Spent:
 
     __slots__ = (
         "allocate", "close", "commit", "complete", "create", "device", "dispatch", "fork", "inode", "insert",
-        "lists", "log", "pages", "program", "request", "user", "write",
+        "lists", "log", "lookup", "pages", "program", "reclaim", "request", "sync", "unlink", "user", "write",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.user = self.program = self.fork = 0
         self.create = self.write = self.close = 0
+        self.lookup = self.unlink = self.sync = self.reclaim = 0
         self.lists = self.inode = self.pages = self.allocate = self.commit = 0
         self.request = self.insert = self.dispatch = self.complete = 0
         self.log = self.device = 0

@@ -196,32 +196,38 @@ class SpinLock:
 
 
 class Line:
-    """A cache line that all processors write: a lock's word, a counter, the head of a log.
+    """Cache lines that all processors write, under *lock*: a list's heads, a counter, the head of a log.
 
-    Whoever writes it has to have it first, and spins until then: *lock* counts that, and hands itself on in
-    no time, since a transfer is part of each write.  A processor that had the line last writes to it in
-    *own_ns*.
+    Whoever writes them has to have them first: they come from the processor that wrote last, or are its own,
+    which takes *own_ns*.  Without a lock in the kernel, *lock* stands for the line's own queue.
     """
 
-    __slots__ = ("_hand_off", "_last_cpu", "_lock", "_own_ns")
+    __slots__ = ("_hand_off", "_last_cpu", "_own_ns", "lock")
 
     def __init__(self, lock: SpinLock, hand_off: HandOff, own_ns: int) -> None:
-        self._lock = lock
+        self.lock = lock
         self._hand_off = hand_off
         self._own_ns = own_ns
         self._last_cpu = -1
 
+    def _fetch_ns(self, cpu: int) -> int:
+        """What a line takes to *cpu*, which writes it next."""
+        last, of = self._last_cpu, self._hand_off
+        self._last_cpu = cpu
+        return self._own_ns if cpu == last else of.line(of.node(last), of.node(cpu))
+
+    def section(self, task: Task, lines: int, hold_ns: int, then_ns: int = 0) -> int | Park:
+        """Work for *hold_ns* under the lock, write *lines* there, and go on for *then_ns*: to be yielded."""
+        return self.lock.section(task, hold_ns + lines * self._fetch_ns(task.cpu), then_ns)
+
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
-        """Write to it so many times, and go on for *then_ns*: to be yielded.
+        """Write to one line so many times, and go on for *then_ns*: to be yielded.
 
         While others write, the line is gone each time; else only the first time.
         """
-        last, cpu, of = self._last_cpu, task.cpu, self._hand_off
-        transfer_ns = self._own_ns if cpu == last else of.line(of.node(last), of.node(cpu))
-        self._last_cpu = cpu
-        alone = self._lock.free
-        hold_ns = transfer_ns + (writes - 1) * self._own_ns if alone else writes * transfer_ns
-        return self._lock.section(task, hold_ns, then_ns)
+        fetch_ns = self._fetch_ns(task.cpu)
+        hold_ns = fetch_ns + (writes - 1) * self._own_ns if self.lock.free else writes * fetch_ns
+        return self.lock.section(task, hold_ns, then_ns)
 
 
 class Mutex:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from models.bio import Request
+from models.bio import BlockDevice, Request
 from models.block.batch import Batch
 from models.block.elevator import Elevator
 from models.block.merge import bounds_of
@@ -20,7 +20,6 @@ from models.block.pool import POOLS, Pool
 from models.block.spec import BlockCosts, PlugRules, QueueSpec
 from models.block.wbt import WritebackThrottling
 from models.scheduler.cpu import ANY_CPU, Processors
-from models.seams import BlockDevice
 from models.site import Site
 from sim.engine import Task
 from sim.laws import require

@@ -16,6 +16,8 @@ _JOURNAL: Final = "docs/measurements.md F"
 _MKFS: Final = "mkfs.xfs 3.2 defaults for 500 TB with metadata CRCs [R]"
 _LOG_ITEM: Final = "struct xfs_inode_log_format and xfs_icdinode of 3.11 with op headers [R]"
 
+_ITEMS: Final = "fs/xfs transactions of 3.11 [R]; mechanisms.md 5.2 has 6-8 items for a create"
+
 P13_XFS: Final = XfsSpec.model_validate(
     {
         "kind": specified("xfs", "report P13"),
@@ -33,6 +35,10 @@ P13_XFS: Final = XfsSpec.model_validate(
         "dirent_log_bytes": specified(
             76, "the name's 128 B regions, logged once per checkpoint, and its leaf entry"
         ),
+        "create_items": specified(7, f"{_ITEMS}: two inodes, AGI and its btree, directory, buffers"),
+        "extent_items": specified(4, f"{_ITEMS}: inode, AGF and its two btrees"),
+        "remove_items": specified(6, f"{_ITEMS}: two inodes, directory, AGI, unlinked bucket"),
+        "inactivate_items": specified(4, f"{_ITEMS}: inode, its buffer, AGI, inode btree"),
         "log": {
             "size": specified(2038 * MIB, f"{_MKFS}: the largest log"),
             "iclog_bytes": assumed(
@@ -63,6 +69,10 @@ _METADATA: Final[dict[str, Any]] = {
         "inode_log_bytes",
         "extent_log_bytes",
         "dirent_log_bytes",
+        "create_items",
+        "extent_items",
+        "remove_items",
+        "inactivate_items",
     )
 }
 
@@ -94,6 +104,14 @@ N10_XFS: Final = XfsSpec.model_validate(
                 "an eighth of the log, as from 2.6.35 on; before, each transaction was written [R]",
             ),
         },
+    }
+)
+V13_XFS: Final = XfsSpec.model_validate(
+    {
+        **P13_XFS.inputs(),
+        "kind": specified("xfs", "report V13"),
+        "size": specified(100 * 10**12, "report V13: 100TB sparse filesystem image"),
+        "agcount": specified(100, f"{_MKFS}: groups of 1 TB"),
     }
 )
 W25_XFS_BM1743: Final = XfsSpec.model_validate(
@@ -159,6 +177,24 @@ LOOP_EXT4: Final = Ext4Spec.model_validate(
         },
     }
 )
+V13_EXT4: Final = Ext4Spec.model_validate(
+    {
+        **LOOP_EXT4.inputs(),
+        "kind": specified("ext4", "report V13"),
+        "size": assumed(
+            16 * GIB << 10, "the largest without the 64bit feature", 1 * GIB << 10, 64 * GIB << 10
+        ),
+        "journal": {
+            **LOOP_EXT4.journal.inputs(),
+            "size": assumed(
+                120 * MIB,
+                "mkfs.ext4 of 2013: 128 MiB [R]; here it has to fit into a group",
+                64 * MIB,
+                1 * GIB,
+            ),
+        },
+    }
+)
 DESK_XFS: Final = XfsSpec.model_validate(
     {**LOOP_XFS.inputs(), "size": measured(8 * GIB, "docs/measurements.md H: mkfs.xfs -d agcount=4")}
 )
@@ -173,6 +209,8 @@ DESK_EXT4: Final = Ext4Spec.model_validate(
 )
 FILESYSTEMS: Final[dict[str, FilesystemSpec]] = {
     "p13-xfs": P13_XFS,
+    "v13-xfs": V13_XFS,
+    "v13-ext4": V13_EXT4,
     "n10-xfs": N10_XFS,
     "w25-xfs": W25_XFS,
     "w25-xfs-bm1743": W25_XFS_BM1743,

@@ -108,6 +108,22 @@ _EEVDF: Final = {
 }
 
 
+def _inodes(
+    sb_list: str, source: str, *, walks: str = "cached", mutex: bool = False, unhash: str = "all",
+    lookup: str = "locked", lru: str = "per_node", lru_checks: bool = True,
+) -> dict[str, Given]:  # fmt: skip
+    """How inodes are kept; *source* says when their list had that lock."""
+    return {
+        "sb_list": specified(sb_list, f"mechanisms.md 5.1: {source}"),
+        "sync_walks": specified(walks, "mechanisms.md 5.1 [V 3.11, 4.3, 4.9, 6.12]: s_inodes_wb from 4.8 on"),
+        "sync_mutex": specified(mutex, "mechanisms.md 5.1 [V 4.3]: s_sync_lock"),
+        "unhash": specified(unhash, "mechanisms.md 5.2: hlist_fake in 4.3, not in 3.11 [V 3.11, 4.3]"),
+        "lru": specified(lru, "mechanisms.md 5.2 [V 2.6.39, 3.1, 3.11, 3.16]: per node from 3.12 on"),
+        "lru_checks": specified(lru_checks, "report V13, its last two patches; from 3.12 on [R]"),
+        "hash_lookup": specified(lookup, "mechanisms.md 5.2: locked to 6.1, RCU in 6.12 [V 3.11, 6.1, 6.12]"),
+    }
+
+
 def _kernel(
     name: str,
     *,
@@ -137,7 +153,12 @@ def _kernel(
             "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
             "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
         },
-        "sb_list_lock": specified("inode_sb_list_lock", "mechanisms.md 5.1 [V 2.6.39, 3.11]: 2.6.39 to 4.2"),
+        "inodes": _inodes(
+            "inode_sb_list_lock",
+            "2.6.39 to 4.2 [V 2.6.39, 3.11]",
+            lru="global" if name == "2.6.39" else "superblock",
+            lru_checks=False,
+        ),
         "flusher": {"kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]")},
         "throttling": {
             "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
@@ -179,7 +200,7 @@ def _2_6_34(name: str) -> dict[str, Any]:
     """Writers write back, 1024 pages a pass, and the queue plugs, not the thread."""
     source = "[V 2.6.34]"
     given = _ticket(name, plug="2.6.39", plug_scope="none", source=f"mechanisms.md 2.6 {source}")
-    given["sb_list_lock"] = specified("inode_lock", "mechanisms.md 5.1, 4.1 [V 2.6.29, 2.6.37]: to 2.6.38")
+    given["inodes"] = _inodes("inode_lock", "to 2.6.38 [V 2.6.29, 2.6.37]", lru="global", lru_checks=False)
     given["writeback"] |= {
         "used_up": specified("redirty_tail", f"mechanisms.md 2.1 {source}"),
         "leaves": specified(False, "fs/fs-writeback.c to 2.6.37, before commit aa373cf5 [R]"),
@@ -209,7 +230,29 @@ def _3_1() -> dict[str, Any]:
 def _work(name: str, plug: str, source: str, **others: Any) -> dict[str, Any]:
     """From 4.3 on the plug is the work item's, and each superblock has a list lock of its own."""
     given = _kernel(name, plug=plug, plug_scope="work", source=f"mechanisms.md 2.6 {source}", **others)
-    return {**given, "sb_list_lock": specified("s_inode_list_lock", "mechanisms.md 5.1 [V 4.3]")}
+    inodes = _inodes(
+        "s_inode_list_lock", "from 4.3 on [V 4.3]", mutex=True, unhash="hashed",
+        walks="cached" if name == "4.3" else "under_writeback",
+        lookup="rcu" if name in ("6.14", "6.17", "6.18") else "locked",
+    )  # fmt: skip
+    return {**given, "inodes": inodes}
+
+
+_PATCHED: Final = "report V13: the series"
+
+
+def _v13(name: str, *, patched: bool) -> dict[str, Any]:
+    """Mmotm of July 2013 (3.11-rc and the list_lru series), and the same with all of V13's patches."""
+    given = _ticket(name, plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]")
+    given["inodes"] |= {"lru": specified("per_node", "report V13: mmotm has the list_lru series of 3.12")}
+    if patched:
+        given["writeback"] |= {
+            "plug_scope": specified("slice", "report V13: plug at a high level, the patch of P13")
+        }
+        given["inodes"] = _inodes(
+            "per_node", _PATCHED, walks="under_writeback", mutex=True, unhash="hashed", lookup="rcu"
+        )
+    return given
 
 
 _OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured")
@@ -222,6 +265,8 @@ KERNELS: Final = {
         _3_1(),
         _ticket("3.11", plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]"),
         _ticket("3.11-p13", plug="3.11", plug_scope="slice", source="report P13: the patch"),
+        _v13("3.11-mmotm", patched=False),
+        _v13("3.11-v13", patched=True),
         _work("4.3", "4.3", "[V 4.3]"),
         _work("4.9", "4.9", "[V 4.3]"),
         _work("5.4", "5.4", "[V 4.3, 6.1]", wbt=True),

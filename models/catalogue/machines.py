@@ -355,8 +355,54 @@ W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
 )
 """The same server with the drive of 16 KiB units."""
 
+_V13_SCALE: Final = assumed(3.3, "to be calibrated", 1, 4)
+_V13_PATHS: Final = DESK_MACHINE.processors.paths.inputs()
+_INODES: Final = "docs/measurements.md L"
+V13_MACHINE: Final = MachineSpec.model_validate(
+    {
+        **P13_MACHINE.inputs(),
+        "name": "v13-vm",
+        "processors": {
+            **P13_MACHINE.processors.inputs(),
+            "count": specified(16, "report V13: 16-way"),
+            "nodes": specified(4, "report V13: a 4-node numa machine"),
+            "writer_scale": _V13_SCALE,
+            "flusher_scale": _V13_SCALE,
+            "exit_time": assumed(11 * US, "as on the same author's machine in P13", 0, 50 * US),
+            "paths": {
+                **_V13_PATHS,
+                "filesystems": {
+                    "xfs": {
+                        **_V13_PATHS["filesystems"]["xfs"],
+                        "writer": {
+                            **_V13_PATHS["filesystems"]["xfs"]["writer"],
+                            "create_ns": measured(17_000, f"{_INODES}: creat"),
+                        },
+                    },
+                    "ext4": {
+                        **_V13_PATHS["filesystems"]["ext4"],
+                        "writer": {
+                            **_V13_PATHS["filesystems"]["ext4"]["writer"],
+                            "create_ns": measured(19_500, f"{_INODES}: creat"),
+                        },
+                    },
+                },
+            },
+        },
+    }
+)
+"""Report V13: the machine of P13 a few weeks later, with NUMA nodes."""
+
 MACHINES: Final = {
     machine.name: machine
-    for machine in (P13_MACHINE, N10_MACHINE, W25_MACHINE, W25_BM1743_MACHINE, LOOP_MACHINE, DESK_MACHINE)
+    for machine in (
+        P13_MACHINE,
+        V13_MACHINE,
+        N10_MACHINE,
+        W25_MACHINE,
+        W25_BM1743_MACHINE,
+        LOOP_MACHINE,
+        DESK_MACHINE,
+    )
 }
 """The machines that a configuration can name."""

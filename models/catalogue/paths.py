@@ -10,6 +10,7 @@ from models.variants import variants
 from sim.param import assumed, measured
 
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
+_INODES: Final = "docs/measurements.md L: a million inodes on Linux 6.18"
 _FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 _SPLIT: Final = (
     f"{_FS_MARK}: a write of one page takes 6 us [5-9]; 8 here, so that all paths sum to the 44 us of system"
@@ -22,7 +23,19 @@ REFERENCE_PATHS: Final[dict[str, Any]] = {
         "page_ns": assumed(2_000, _SPLIT, 500, 4_000),
         "close_ns": measured(5_000, f"{_FS_MARK}: close"),
         "mark_ns": assumed(100, "a list insertion: two or three cache lines from other cores", 50, 300),
-        "sb_list_ns": assumed(100, "a list insertion: two or three cache lines from other cores", 50, 300),
+    },
+    "inodes": {
+        "add_ns": measured(16, f"{_INODES}: inode_sb_list_add with nobody else at the list"),
+        "del_ns": assumed(20, f"{_INODES}: too short to be seen", 10, 50),
+        "visit_ns": measured(174, f"{_INODES}: a walk over a million clean inodes"),
+        "unhash_ns": assumed(20, f"{_INODES}: too short to be seen", 10, 50),
+        "lru_ns": assumed(20, "a list insertion", 10, 50),
+        "chain_ns": assumed(60, "an atomic operation and a cold line", 20, 200),
+        "chain_again_ns": assumed(15, "an atomic operation on a warm line", 5, 50),
+        "reference_ns": assumed(400, f"{_INODES}: less than 900 with the page dropped", 200, 900),
+        "evict_ns": measured(600, f"{_INODES}: evict and destroy_inode"),
+        "dentry_ns": measured(1_000, f"{_INODES}: drop_caches, its dentries"),
+        "reclaim_ns": measured(1_000, f"{_INODES}: drop_caches, the rest"),
     },
     "filesystems": {
         kind: dict(variant.spec.reference_costs) for kind, variant in variants("filesystems").items()

@@ -14,10 +14,9 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Final
 
-from models.bio import Write
+from models.bio import BatchDevice, BlockDevice, Write
 from models.devices.cached_runs import CachedRuns
 from models.devices.spec import DiskSpec
-from models.seams import BatchDevice, BlockDevice
 from sim.engine import Environment
 from sim.units import MIB, SECTOR_BYTES, S
 

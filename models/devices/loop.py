@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from models.bio import Write
+from models.bio import BatchDevice, BlockDevice, Write
 from models.devices.spec import LoopSpec
 from models.scheduler.cpu import cond_resched
-from models.seams import BatchDevice, BlockDevice, Thread
+from models.seams import Thread
 from sim.engine import PARK, Environment, Steps
 from sim.units import PAGE_SECTORS
 

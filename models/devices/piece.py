@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from models.bio import Write
-from models.seams import BlockDevice
+from models.bio import BlockDevice, Write
 
 
 class Piece(Write):

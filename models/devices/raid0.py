@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from models.bio import Write
+from models.bio import BatchDevice, BlockDevice, Write
 from models.devices.piece import Piece, behind
 from models.devices.spec import Raid0Spec
-from models.seams import BatchDevice, BlockDevice
 from sim.engine import Environment
 from sim.units import SECTOR_BYTES
 

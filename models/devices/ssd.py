@@ -16,9 +16,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bio import Write
+from models.bio import BatchDevice, BlockDevice, Write
 from models.devices.spec import SsdSpec
-from models.seams import BatchDevice, BlockDevice
 from sim.engine import Environment
 from sim.units import SECTOR_BYTES, S
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from models.bio import Write
+from models.bio import BatchDevice, BlockDevice, Write
 from models.devices.cached_runs import CachedRuns
 from models.devices.piece import Piece, behind
 from models.devices.spec import WriteCacheSpec
-from models.seams import BatchDevice, BlockDevice
 from sim.engine import Environment
 from sim.units import SECTOR_BYTES, S
 

@@ -69,6 +69,18 @@ class DelallocFilesystem(Filesystem):
         """See `Filesystem.create`."""
         return self.names.create(thread, directory, lead_ns, factor, then_ns)
 
+    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.look_up`."""
+        return self.names.look_up(thread, lead_ns, factor)
+
+    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.bulkstat`."""
+        return self.names.bulkstat(thread, lead_ns, factor)
+
+    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.unlink`."""
+        return self.names.unlink(thread, lead_ns, factor)
+
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""
         return self.files.append(inode, pages)

@@ -32,6 +32,15 @@ class Names(Protocol):
     ) -> Generator[Wait, None, Any]:
         """See `Filesystem.create`."""
 
+    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.look_up`."""
+
+    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.bulkstat`."""
+
+    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.unlink`."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Metadata(Protocol):

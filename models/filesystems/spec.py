@@ -48,6 +48,10 @@ class FilesystemSpec(Spec):
     Costs: ClassVar[type[Spec]] = FilesystemCosts
     Rules: ClassVar[type[Spec]] = NoNumbers
     reference_costs: ClassVar[dict[str, Any]] = {"writer": {}, "flusher": {}}
+    has_bulkstat: ClassVar[bool] = False
+    """Whether inodes can be read in bulk, without their names."""
+    hashed_inodes: ClassVar[bool] = True
+    """Whether its inodes are on the chains of the inode hash."""
     map_tool: ClassVar[str] = "filefrag"
     """What people print the extents of its files with."""
     kind: str

@@ -7,7 +7,9 @@ swap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from models.page_cache.spec import DirtyLimits, MemorySpec
 from models.seams import Wb
@@ -27,6 +29,17 @@ class Thresholds:
         return (self.background + self.limit) // 2
 
 
+_GAP: Final = 4_096
+"""kswapd begins when memory is full, and goes on until this part of it is free.
+
+Of 16 GiB: min_free_kbytes is 16 MiB, and a quarter of that lies between two watermarks.
+"""
+
+
+def _nobody() -> None:
+    """Nobody evicts."""
+
+
 class PageCache:
     """Memory, the thresholds, and the global counters (pages), which are the sums over all contexts ``wbs``
     (`models.seams.Wb`).
@@ -37,9 +50,10 @@ class PageCache:
         "_fixed",
         "_memory_bytes",
         "_ratio",
-        "_room",
         "_slab_bytes",
         "cached_inodes",
+        "on_full",
+        "paged_inodes",
         "total_pages",
         "wbs",
     )
@@ -57,13 +71,14 @@ class PageCache:
             self._fixed = Thresholds(
                 -(-limits.dirty_background_bytes // PAGE_BYTES), -(-limits.dirty_bytes // PAGE_BYTES)
             )
-        self.cached_inodes = 0
+        self.cached_inodes = self.paged_inodes = 0
+        self.on_full: Callable[[], None] = _nobody
+        """Called for each inode that is one too many."""
         self.wbs: list[Wb] = []
 
     def take(self, size: int) -> None:
         """A program takes *size* bytes of anonymous memory, or gives as many back where it is below 0."""
         self._memory_bytes -= size
-        self._room = self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
 
     @property
     def dirty(self) -> int:
@@ -98,16 +113,38 @@ class PageCache:
 
     @property
     def reclaiming(self) -> bool:
-        """Whether memory is full of inodes and their pages, so that kswapd shrinks both."""
-        return self.cached_inodes > self._room
+        """Whether memory is full of inodes and their pages, or just was, so that kswapd shrinks both."""
+        return self._used_bytes() > self._memory_bytes - self._memory_bytes // _GAP
+
+    @property
+    def must_reclaim(self) -> bool:
+        """Whether memory is so full that who wants some has to evict inodes first (direct reclaim)."""
+        return self._used_bytes() > self._memory_bytes + self._memory_bytes // _GAP
+
+    @property
+    def room(self) -> int:
+        """How many inodes fit, if as many of them have a page as of those that are cached."""
+        used_bytes = self._used_bytes()
+        if not used_bytes:
+            return self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
+        return self._memory_bytes * self.cached_inodes // used_bytes
+
+    def _used_bytes(self) -> int:
+        return self.cached_inodes * self._slab_bytes + self.paged_inodes * PAGE_BYTES
+
+    def add_inodes(self, inodes: int) -> None:
+        """So many more are cached."""
+        self.cached_inodes += inodes
+        if self._used_bytes() > self._memory_bytes:
+            self.on_full()
 
     def dirtyable_pages(self) -> int:
         """Memory that could hold dirty pages: all but the kernel's, the programs' and the inode caches'.
 
-        Each cached inode brings one page at least; when both no longer fit, reclaim takes
-        both at the rate at which they came, so their proportion stays.
+        When inodes and their pages no longer fit, reclaim takes both at the rate at which they came, so their
+        proportion stays.
         """
-        slab_bytes = min(self.cached_inodes, self._room) * self._slab_bytes
+        slab_bytes = min(self.cached_inodes, self.room) * self._slab_bytes
         return (self._memory_bytes - slab_bytes) // PAGE_BYTES
 
     def thresholds(self) -> Thresholds:

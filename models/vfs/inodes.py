@@ -1,38 +1,249 @@
-"""The inodes of one superblock: how they come into being for the virtual filesystem.
+"""The inodes of one superblock, as the virtual filesystem keeps them: their list, their hash, their number.
 
-Stands for new_inode and inode_sb_list_add (fs/inode.c), inode_attach_wb, and the count of cached inodes.
-What a filesystem knows of an inode it makes itself, around these.
+Stands for fs/inode.c (new_inode, inode_sb_list_add, iget_locked, evict), for wait_sb_inodes, inode_attach_wb,
+and for prune_dcache_sb and prune_icache_sb (mechanisms.md 5.1, 5.2).  Clean inodes are counts: which one is
+evicted makes no difference.  What a filesystem knows of an inode, it keeps itself.  Left out: the LRU's lock
+in creat(2), the inodes of block devices.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from models.page_cache.accounting import PageCache
-from models.seams import Wb
+from models.scheduler.cpu import cond_resched
+from models.seams import Thread, Wb
+from models.vfs.inode_locks import InodeLocks
+from models.vfs.spec import InodeCosts, InodeRules
 from models.writeback.wb import BackingDevice
-from sim.engine import Task, Wait
-from sim.sync import SpinLock
+from sim.engine import Steps, Task, Wait
+from sim.laws import require
+from sim.sync import Line
+
+BATCH: Final = 128  # SHRINK_BATCH
+_LUMP: Final = 32
+"""The most inodes that are evicted in one step while nobody else wants their locks."""
+# Lines that another processor wrote last (mechanisms.md 5.2): the neighbour of a new inode is the one that
+# was added last; one that goes has two.
+_ADD: Final = 1
+_DEL: Final = 2
 
 
 class SuperblockInodes:
-    """s_inodes, the list of a superblock's cached inodes on *bdi*, under *lock*.
+    """The cached inodes on *bdi*: so many are ``cached``, and ``paged`` of these have pages.
 
-    To add one takes *add_ns* with the lock held.  ``add_ns`` is to be left out of what a filesystem's own
-    work takes.
+    ``hashed``: whether the filesystem's inodes are on the chains of the hash, of which there are *buckets*.
     """
 
-    __slots__ = ("_bdi", "_cache", "_lock", "add_ns")
+    __slots__ = (
+        "_bdi",
+        "_buckets",
+        "_cache",
+        "_contentions",
+        "_costs",
+        "_locked_lookup",
+        "_locks",
+        "_lru_visits",
+        "_lump",
+        "_rules",
+        "add_ns",
+        "cached",
+        "evict_ns",
+        "hashed",
+        "paged",
+    )  # fmt: skip
 
-    def __init__(self, bdi: BackingDevice, lock: SpinLock, add_ns: int, cache: PageCache) -> None:
+    def __init__(
+        self, *, bdi: BackingDevice, locks: InodeLocks, rules: InodeRules, costs: InodeCosts,
+        cache: PageCache, hashed: bool, buckets: int,
+    ) -> None:  # fmt: skip
         self._bdi = bdi
-        self._lock = lock
+        self._locks = locks
+        self._rules = rules
+        self._costs = costs
         self._cache = cache
-        self.add_ns = add_ns
+        self._buckets = buckets
+        self._locked_lookup = rules.hash_lookup == "locked"
+        self._lump = 1
+        self._contentions = 0
+        self._lru_visits = 2 if rules.lru_checks else 3  # dentry, inode; and the inode again, in evict
+        self.hashed = hashed
+        self.cached = self.paged = 0
+        self.add_ns = costs.add_ns
+        """What `sb_list_add` takes with nobody else at the lock."""
+        self.evict_ns = costs.evict_ns
+        """What the eviction of one takes beside the locks."""
+
+    # -- one inode
 
     def sb_list_add(self, task: Task, then_ns: int = 0) -> Wait:
         """inode_sb_list_add by *task*, which goes on for *then_ns*: to be yielded."""
-        return self._lock.section(task, self.add_ns, then_ns)
+        return self._of_node(self._locks.sb_lists, task).section(task, _ADD, self.add_ns, then_ns)
+
+    def sb_list_del(self, task: Task, then_ns: int = 0) -> Wait:
+        """inode_sb_list_del: the same."""
+        return self._of_node(self._locks.sb_lists, task).section(task, _DEL, self._costs.del_ns, then_ns)
+
+    def lru_add(self, task: Task, then_ns: int = 0) -> Wait:
+        """d_lru_add, when the last user of a name is gone: the same."""
+        return self._of_node(self._locks.lrus, task).section(task, _ADD, self._costs.lru_ns, then_ns)
+
+    def lru_del(self, task: Task, then_ns: int = 0) -> Wait:
+        """inode_lru_list_del of an inode that is not on the list: the same; no lock where that is looked at
+        first.
+        """
+        return then_ns if self._rules.lru_checks else self.lru_add(task, then_ns)
+
+    def unhash(self, task: Task, then_ns: int = 0) -> Wait:
+        """remove_inode_hash: the same, and no lock for an inode that is not hashed, where that is known."""
+        if self.hashed or self._rules.unhash == "all":
+            lines = _DEL if self.hashed else 0
+            return self._locks.hash.section(task, lines, self._costs.unhash_ns, then_ns)
+        return then_ns
+
+    def look_up(self, task: Task) -> Wait:
+        """find_inode_fast, the first look of iget_locked, which finds nothing: to be yielded."""
+        walk_ns = self._chain() * self._costs.chain_ns // 1_000
+        return self._locks.hash.section(task, 0, walk_ns) if self._locked_lookup else walk_ns
+
+    def insert(self, task: Task, then_ns: int = 0) -> Wait:
+        """The second look of iget_locked or insert_inode_locked, and __hlist_add: to be yielded.
+
+        NOTE: iget_locked takes the superblock's list lock within this one; here it comes behind it, so that
+        only its hold and not its wait is in this one's.
+        """
+        walk_ns = self._chain() * self._costs.chain_again_ns // 1_000
+        return self._locks.hash.section(
+            task, 2 * _ADD, walk_ns + self._costs.unhash_ns + self.add_ns, then_ns
+        )
 
     def new(self, task: Task, group: int, number: int) -> Wb:
         """*task* has made inode *number* in that *group*: it is cached; returns its writeback context."""
-        self._cache.cached_inodes += 1
+        self.cached += 1
+        self._cache.add_inodes(1)
         return self._bdi.wb_of(group, number, task.cpu)
+
+    def read(self, inodes: int = 1) -> None:
+        """So many *inodes* were read from the disk: they are cached."""
+        self.cached += inodes
+        self._cache.add_inodes(inodes)
+
+    def drop(self) -> None:
+        """An inode that was cached is evicted, since its last name is gone."""
+        self._forget(1)
+
+    def _forget(self, inodes: int) -> None:
+        """So many are cached no longer: of those with pages, their share."""
+        paged = -(-self.paged * inodes // self.cached)
+        self.paged -= paged
+        self.cached -= inodes
+        self._cache.paged_inodes -= paged
+        self._cache.cached_inodes -= inodes
+
+    def _of_node(self, locks: list[Line], task: Task) -> Line:
+        return locks[0] if len(locks) == 1 else locks[max(task.cpu, 0) // self._locks.node_cpus]
+
+    def _chain(self) -> int:
+        """How many inodes a chain of the hash has: thousandths."""
+        return self.cached * 1_000 // self._buckets
+
+    def has_pages(self) -> None:
+        """An inode has its first pages.
+
+        NOTE: nobody knows which inodes lost theirs; so one that is written to again after writeback counts
+        again, and there are never more of them than inodes.
+        """
+        if self.paged < self.cached:
+            self.paged += 1
+            self._cache.paged_inodes += 1
+
+    @property
+    def room_left(self) -> int:
+        """How many more fit before kswapd begins."""
+        return max(0, self._cache.room - self._cache.cached_inodes)
+
+    @property
+    def reclaiming(self) -> bool:
+        """Whether memory is full of inodes."""
+        return self._cache.reclaiming
+
+    @property
+    def must_reclaim(self) -> bool:
+        """Whether who makes an inode has to evict others first (direct reclaim)."""
+        return self._cache.must_reclaim
+
+    # -- many
+
+    def evict(self, thread: Thread, inodes: int) -> Steps:
+        """prune_dcache_sb and prune_icache_sb: *thread* evicts so many, or as many as there are.
+
+        NOTE: while nobody else wants the locks, several are evicted in one step, twice as many each time;
+        once somebody had to wait, they go one by one again.
+        """
+        task, costs = thread.task, self._costs
+        left = min(inodes, self.cached)
+        while left > 0:
+            lump = min(self._next_lump(task), left)
+            left -= lump
+            self._forget(lump)
+            work_ns = lump * (costs.dentry_ns + costs.evict_ns + costs.reclaim_ns)
+            thread.spent.reclaim += work_ns + lump * costs.del_ns
+            yield work_ns
+            visits = lump * self._lru_visits
+            yield self._of_node(self._locks.lrus, task).section(task, visits, visits * costs.lru_ns)
+            yield self._of_node(self._locks.sb_lists, task).section(task, _DEL * lump, lump * costs.del_ns)
+            if self.hashed or self._rules.unhash == "all":
+                thread.spent.reclaim += lump * costs.unhash_ns
+                yield self._locks.hash.section(task, _DEL * lump * self.hashed, lump * costs.unhash_ns)
+            if (ready := cond_resched(task)) is not None:
+                yield ready
+
+    def _next_lump(self, task: Task) -> int:
+        sb_list = self._of_node(self._locks.sb_lists, task)
+        contentions = sb_list.lock.stat.contentions + self._locks.hash.lock.stat.contentions
+        self._lump = min(2 * self._lump, _LUMP) if contentions == self._contentions else 1
+        self._contentions = contentions
+        return self._lump
+
+    def lock_sync(self, task: Task) -> Steps:
+        """Take s_sync_lock, in eras that have it."""
+        mutex = self._locks.sync
+        if mutex is not None and not mutex.try_acquire(task):
+            yield mutex.wait(task)
+
+    def unlock_sync(self) -> None:
+        """The walk is over, and so is the wait for what is under writeback."""
+        if self._locks.sync is not None:
+            self._locks.sync.release()
+
+    def walk(self, thread: Thread) -> Steps:
+        """The walk of sync(2) over all cached inodes, in eras that make it (wait_sb_inodes).
+
+        Those without pages are passed with the lock held.  For one with pages the lock is dropped, and taken
+        again.
+        """
+        if self._rules.sync_walks != "cached":
+            return
+        task, costs, lists = thread.task, self._costs, self._locks.sb_lists
+        for number, lock in enumerate(lists):
+            paged = _share(self.paged, number, len(lists))
+            clean_ns = (_share(self.cached, number, len(lists)) - paged) * costs.visit_ns
+            thread.spent.sync += clean_ns
+            yield lock.section(task, 0, clean_ns)
+            for _ in range(paged):
+                thread.spent.sync += costs.visit_ns + costs.reference_ns
+                yield lock.section(task, 0, costs.visit_ns, costs.reference_ns)
+                if (ready := cond_resched(task)) is not None:
+                    yield ready
+
+    def check(self) -> None:
+        """Raises `LawBroken` where there are more inodes with pages than inodes."""
+        require(
+            0 <= self.paged <= self.cached,
+            f"{self._bdi.name}: of {self.cached} cached inodes, {self.paged} have pages",
+        )
+
+
+def _share(count: int, number: int, shares: int) -> int:
+    """Which part of *count* things is that of this *number*."""
+    return count * (number + 1) // shares - count * number // shares

@@ -45,13 +45,16 @@ class Flight:
 
 
 class MountedSuperblock(Superblock):
-    """See `models.seams.Superblock`; *first_block* is where its part of the disk begins, *inodes* are its."""
+    """See `models.seams.Superblock`; *first_block* is where its part of the disk begins, *inodes* are
+    its; it has so many empty *files* from the beginning.
+    """
 
     filesystem: Filesystem
 
     def __init__(
-        self, env: Environment, name: str, bdi: BackingDevice, first_block: int, inodes: SuperblockInodes
-    ) -> None:
+        self, env: Environment, name: str, bdi: BackingDevice, first_block: int, inodes: SuperblockInodes,
+        files: int = 0,
+    ) -> None:  # fmt: skip
         self._env = env
         self._directories: dict[str, Any] = {}
         self._in_making: dict[str, Completion] = {}
@@ -60,6 +63,7 @@ class MountedSuperblock(Superblock):
         self.bdi = bdi
         self.first_block = first_block
         self.inodes = inodes
+        self.files = files
         self.flight = Flight(env)
 
     @property
@@ -78,8 +82,19 @@ class MountedSuperblock(Superblock):
             made.complete()
         return self._directories[path]
 
+    def wait_sb_inodes(self, thread: Thread) -> Steps:
+        """wait_sb_inodes: the walk over its inodes, and until all that is under writeback now is clean."""
+        yield from self.inodes.lock_sync(thread.task)
+        yield from self.inodes.walk(thread)
+        yield from self.wait_for_writeback(thread)
+        self.inodes.unlock_sync()
+
+    def has_pages(self) -> None:
+        """See `Superblock.has_pages`."""
+        self.inodes.has_pages()
+
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """wait_sb_inodes: until all that is under writeback now is clean."""
+        """*thread* sleeps until all that is under writeback now is clean."""
         flight, self.flight = self.flight, Flight(self._env)
         flight.close()
         self._landing = [early for early in [*self._landing, flight] if not early.landed.done]

@@ -66,7 +66,7 @@ class Syncs:
         """sync_inodes_sb."""
         for wb in sb.bdi.wbs:
             yield from self._have_done(thread, wb, Work("sync", sb=sb))
-        yield from sb.wait_for_writeback(thread)
+        yield from sb.wait_sb_inodes(thread)
 
     def _have_done(self, thread: Thread, wb: Wb, work: Work) -> Steps:
         """Have *work* done on *wb*, and wait for that."""

@@ -56,6 +56,7 @@ class BufferedWriter:
         spent.close += then_ns
         if clean:
             wb.add(inode, self._env.now)
+            inode.sb.has_pages()
             spent.write += self._mark_ns
             return wb.lock.section(self._task, self._mark_ns, then_ns)
         return then_ns

@@ -19,7 +19,7 @@ from models.spent import PAUSE
 from models.vfs.calls import SystemCalls
 from models.vfs.write import BufferedWriter
 from models.workloads.family import Family
-from models.workloads.spec import Iteration
+from models.workloads.spec import Iteration, Reckoned
 from sim.engine import Steps
 from sim.units import MS, S
 
@@ -117,6 +117,7 @@ class FileWriters:
         self.fork_ns = fork_ns
         self._variations = [site.variation(f"process {i}") for i in range(len(jobs))]
         self.on_end = on_end
+        self.reckoned = Reckoned()
         self.family = Family(site, len(jobs))
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self._written = 0

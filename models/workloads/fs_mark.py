@@ -33,7 +33,8 @@ class FsMarkSpec(WorkloadSpec):
     themselves; with ``per_subdir`` they go round robin, else by the clock.  ``app_user_time`` and
     ``app_system_time``: the program's own work per file (its name, the clock, a mkdir that finds the
     directory there); ``fork_time``: per process started; ``start_time``: from a process's first
-    instruction to its loop; ``report_time``: between the last exit and the next fork.
+    instruction to its loop; ``report_time``: between the last exit and the next fork; ``until_steady``: see
+    `models.workloads.pace`.
     """
 
     programs: ClassVar = ("fs_mark", "fsmark")
@@ -65,6 +66,7 @@ class FsMarkSpec(WorkloadSpec):
     fork_time: Ns
     start_time: Ns
     report_time: Ns
+    until_steady: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> FsMarkSpec:
@@ -73,6 +75,8 @@ class FsMarkSpec(WorkloadSpec):
                 f"{self.processes} processes are not a multiple of {len(self.directories)} directories;"
                 " fs_mark gives each directory the same number"
             )
+        if self.until_steady and self.file_size:
+            raise ValueError("until_steady: only a pace of making empty files can be steady; give -s 0")
         if self.processes > MAX_PROCESSES:
             raise ValueError(f"{self.processes} processes; fs_mark runs {MAX_PROCESSES} at most")
         return self
@@ -167,7 +171,7 @@ def fs_mark(
     """A running fs_mark."""
     plan = Plan(
         spec.processes, spec.loops, spec.files, _write_pages(spec), spec.directories, spec.subdirs,
-        spec.per_subdir,
+        spec.per_subdir, spec.until_steady,
     )  # fmt: skip
     times = (
         spec.app_user_time, spec.app_system_time, spec.fork_time, spec.start_time, spec.report_time,

@@ -12,7 +12,8 @@ from models.site import Site
 from models.vfs.calls import SystemCalls
 from models.vfs.superblock import MountedSuperblock
 from models.workloads.family import Family
-from models.workloads.spec import Iteration
+from models.workloads.pace import Pace
+from models.workloads.spec import Iteration, Reckoned
 from sim.engine import Steps, Wait
 from sim.units import S
 
@@ -21,7 +22,8 @@ ROTATE_NS: Final = 180 * S  # secs_per_directory
 
 class Plan(NamedTuple):
     """What is made: *loops* times, each of so many *processes* makes so many *files*, whose calls of write(2)
-    dirty *write_pages*; *subdirs* and *per_subdir* are fs_mark's -D and -N.
+    dirty *write_pages*; *subdirs* and *per_subdir* are fs_mark's -D and -N; *until_steady*: see
+    `models.workloads.pace`.
     """
 
     processes: int
@@ -31,6 +33,7 @@ class Plan(NamedTuple):
     directories: Sequence[str]
     subdirs: int
     per_subdir: int
+    until_steady: bool = False
 
 
 class Times(NamedTuple):
@@ -70,13 +73,26 @@ class FsMark:
         self._rates: list[float] = []
         self._app_ns = 0
         self.family = Family(site, plan.processes)
+        self.pace: Pace | None = None
+        if plan.until_steady:
+            mounts = dict.fromkeys(calls.mount_of(path) for path in plan.directories)
+            inodes = [mount.inodes for mount in mounts]
+            total = plan.processes * plan.loops * plan.files
+            self.pace = Pace(env, total, lambda: self.family.system_ns, inodes)
         self.iterations: list[Iteration] = []
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         env.start(self.family.parent.task, self._iterate(), start_ns)
 
     @property
+    def reckoned(self) -> Reckoned:
+        """See `Reckoned`."""
+        return Reckoned() if self.pace is None else self.pace.reckoned
+
+    @property
     def share_done(self) -> float:
         """How much of the run is over."""
+        if self.pace is not None and self.pace.over:
+            return 1.0
         return len(self.iterations) / self.plan.loops
 
     @property
@@ -97,14 +113,21 @@ class FsMark:
             for index, child in enumerate(family.children):
                 yield from family.fork(child, self._process(index), times.fork_ns, times.start_ns)
             yield from family.wait()
-            count = (loop + 1) * plan.processes * plan.files
+            count = self._made(loop)
             iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
             self.iterations.append(iteration)
             self.on_iteration(iteration)
+            if self.pace is not None and self.pace.over:
+                break
             if loop + 1 < plan.loops:
                 family.parent.spent.fork += times.report_ns
                 yield times.report_ns
         self.on_end()
+
+    def _made(self, loop: int) -> int:
+        """How many files there are after that *loop*; with those that are reckoned, after the last."""
+        loops = self.plan.loops if self.pace is not None and self.pace.over else loop + 1
+        return loops * self.plan.processes * self.plan.files
 
     def _process(self, index: int) -> Steps:
         """A child: create, write and close its files."""
@@ -122,6 +145,7 @@ class FsMark:
         if plan.per_subdir:
             subdir = 0
         directory = yield from self._directory(thread, mount, top, subdir)
+        pace = self.pace
         copy_ns = writer.copy_ns(first) if first else 0  # an empty file is not written to
         close_ns, per_subdir = writer.close_ns, plan.per_subdir
         for number in range(plan.files):
@@ -146,6 +170,8 @@ class FsMark:
                 if writer.due(inode.wb):
                     yield from writer.balance(inode.wb)
             fs.close(inode)
+            if pace is not None and pace.count():
+                break
             if (ready := cond_resched(task)) is not None:
                 yield ready
         self._app_ns += plan.files * lead_ns

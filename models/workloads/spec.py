@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 from pydantic import BeforeValidator
 
@@ -37,11 +37,22 @@ class Iteration:
     end_ns: int
 
 
+class Reckoned(NamedTuple):
+    """What a program left out because its pace was steady: so many files, and the time (ns) and system time
+    that they would have taken.
+    """
+
+    files: int = 0
+    ns: int = 0
+    system_ns: int = 0
+
+
 class Workload(Protocol):
     """A running program; it begins by itself."""
 
     on_iteration: Callable[[Iteration], None]
     on_end: Callable[[], None]
+    reckoned: Reckoned
 
     @property
     def system_ns(self) -> int:
@@ -61,12 +72,14 @@ class WorkloadSpec(Spec):
 
     ``programs``: what its command may be called; ``costs``: what it takes itself on the reference machine,
     which the command does not say; ``keeps_files``: whether its files are looked at afterwards, so that a
-    sync(2) follows; ``endless``: whether it goes on until all other programs have ended.
+    sync(2) follows; ``reads_files``: whether it needs files that are there before; ``endless``: whether it
+    goes on until all other programs have ended.
     """
 
     programs: ClassVar[tuple[str, ...]] = ()
     costs: ClassVar[dict[str, Any]] = {}
     keeps_files: ClassVar[bool] = True
+    reads_files: ClassVar[bool] = False
     kind: str
     directories: Directories
 

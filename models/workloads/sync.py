@@ -17,7 +17,7 @@ from models.spent import PAUSE
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from models.workloads.family import Family
-from models.workloads.spec import Directories, Iteration, WorkloadSpec
+from models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
 from sim.engine import Steps
 from sim.param import Count, Ns, assumed
 from sim.units import MS, US
@@ -108,6 +108,7 @@ class SyncProcesses:
         self.rounds = 0
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.on_end = on_end
+        self.reckoned = Reckoned()
         site.env.start(self.family.parent.task, self._run(), start_ns)
 
     @property

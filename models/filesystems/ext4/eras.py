@@ -36,7 +36,8 @@ _2_6_34: Final = _ext4(bump=True, page_bios=True, unwritten=False, by_order=Fals
 _GOALS: Final = _ext4(goals="per_processor", large_folios=True)
 EXT4_ERAS: Final = {
     "2.6.34": _2_6_34, "2.6.34-n10": _2_6_34, "2.6.39": _BUMPED, "3.1": _BUMPED,
-    "3.11": _OLD, "3.11-p13": _OLD, "4.3": _OLD, "4.9": _OLD, "5.4": _OLD,
+    "3.11": _OLD, "3.11-p13": _OLD, "3.11-mmotm": _OLD, "3.11-v13": _OLD,
+    "4.3": _OLD, "4.9": _OLD, "5.4": _OLD,
     "5.10": _ext4(by_order=False, packs_closed=False), "5.17": _ext4(packs_closed=False), "6.1": _ext4(),
     "6.14": _ext4(), "6.17": _GOALS, "6.18": _GOALS,
 }  # fmt: skip

@@ -1,6 +1,7 @@
-"""Names in an ext4: making files and directories.
+"""Names in an ext4: making files and directories, looking them up, removing them.
 
-Stands for ext4_create, __ext4_new_inode, find_group_orlov and ext4_add_entry (fs/ext4/ialloc.c, namei.c).
+Stands for ext4_create, __ext4_new_inode, find_group_orlov, ext4_add_entry; ext4_iget; ext4_unlink,
+ext4_orphan_add and ext4_evict_inode (fs/ext4/ialloc.c, namei.c).
 Left out: directories below another one, what a name's hash says about its leaf.
 """
 
@@ -14,8 +15,9 @@ from models.filesystems.ext4.mballoc import Mballoc
 from models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
 from models.seams import Thread
 from models.site import Site
+from models.vfs.inodes import BATCH
 from models.vfs.superblock import MountedSuperblock
-from sim.engine import Wait
+from sim.engine import Steps, Wait
 
 
 class Ext4Names:
@@ -34,7 +36,9 @@ class Ext4Names:
         self._sb = sb
         self._journal = journal
         self._mballoc = mballoc
+        self._costs = costs
         self._mkdir_ns, self._create_ns = costs.mkdir_ns, costs.create_ns
+        self._orphans = site.mutex("s_orphan_lock")
         self._credits = spec.journal.create_credits
         self._names_per_leaf = spec.journal.names_per_leaf
         self._geometry = geometry = spec.geometry
@@ -59,8 +63,11 @@ class Ext4Names:
         yield from journal.start_handle(thread, self._credits)
         thread.spent.create += create_ns
         thread.spent.write += then_ns
+        if inodes.must_reclaim:
+            yield from inodes.evict(thread, BATCH)
         yield lead_ns + create_ns - inodes.add_ns
-        yield inodes.sb_list_add(thread.task, then_ns)
+        yield inodes.sb_list_add(thread.task)
+        yield inodes.insert(thread.task, then_ns)
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
         number = flex.new_inode()
@@ -76,6 +83,46 @@ class Ext4Names:
             (geometry.inode_block(inode.number), leaf, bitmap, geometry.descriptor_block(group), 0),
         )
         return inode
+
+    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.look_up`: ext4_lookup, and iget_locked of an inode that is not cached."""
+        inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
+        if inodes.must_reclaim:
+            yield from inodes.evict(thread, BATCH)
+        thread.spent.lookup += iget_ns + inodes.add_ns
+        yield lead_ns
+        yield inodes.look_up(task)
+        yield inodes.insert(task)
+        yield inodes.sb_list_add(task, iget_ns)
+        yield inodes.lru_add(task)
+        inodes.read()
+
+    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.bulkstat`; it has none (`FilesystemSpec.has_bulkstat`)."""
+        raise NotImplementedError
+
+    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.unlink`: the inode is read, put on the list of orphans, and taken off when it is
+        evicted.
+
+        Left out: what the journal logs of it.
+        """
+        inodes, task, costs = self._sb.inodes, thread.task, self._costs
+        yield from self.look_up(thread, lead_ns, factor)
+        work_ns = int(costs.unlink_ns * factor) - 2 * costs.orphan_ns
+        thread.spent.unlink += work_ns + 2 * costs.orphan_ns
+        for part_ns in (work_ns // 2, work_ns - work_ns // 2):
+            yield from self._journal.start_handle(thread, self._credits)
+            yield part_ns
+            if not self._orphans.try_acquire(task):
+                yield self._orphans.wait(task)
+            yield costs.orphan_ns
+            self._orphans.release()
+            self._journal.stop_handle(self._credits, ())
+        inodes.drop()
+        thread.spent.reclaim += inodes.evict_ns
+        yield inodes.sb_list_del(task)
+        yield inodes.unhash(task, inodes.evict_ns)
 
     def _orlov_flex(self) -> Flex:
         """find_group_orlov for a directory of the root: the flex group with the fewest directories.

@@ -14,6 +14,7 @@ from sim.units import PAGE_BYTES
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
 _EXT4: Final = "docs/measurements.md F"
+_INODES: Final = "docs/measurements.md L: inodes on Linux 6.18"
 
 
 class Ext4Rules(Spec):
@@ -61,9 +62,16 @@ class JournalSpec(Spec):
 
 
 class Ext4WriterCosts(Spec):
-    """What writers pay: ``create_ns`` per creat(2), and ``mkdir_ns``."""
+    """What system calls pay, without the locks of inodes (`models.vfs.inodes`).
+
+    ``create_ns`` per creat(2), and ``mkdir_ns``; ``iget_ns`` for an inode that is read into the cache;
+    ``unlink_ns`` of an unlink(2), of which ``orphan_ns`` pass under s_orphan_lock, twice.
+    """
 
     create_ns: Ns
+    iget_ns: Ns
+    unlink_ns: Ns
+    orphan_ns: Ns
     mkdir_ns: Ns
 
 
@@ -91,6 +99,9 @@ class Ext4Spec(FilesystemSpec):
         "writer": {
             "create_ns": measured(13_000, f"{_EXT4}: creat, 13 us [8-15]"),
             "mkdir_ns": assumed(60_000, "two creat's worth", 30_000, 120_000),
+            "iget_ns": measured(6_300, f"{_INODES}: lstat of a cold inode, less that of a warm one"),
+            "unlink_ns": measured(10_500, f"{_INODES}: unlink of a cached inode, less its eviction"),
+            "orphan_ns": measured(1_000, f"{_INODES}: ext4_orphan_add and ext4_orphan_del, their mean"),
         },
         "flusher": {
             "map_ns": measured(4_800, f"{_EXT4}: 5.2 us an extent, less its first page"),

@@ -20,7 +20,7 @@ from models.scheduler.cpu import sleep
 from models.seams import Thread
 from models.site import Site
 from models.spent import DEVICE, LOG_SPACE, LOG_WRITE, PAUSE
-from sim.engine import PARK, Steps, Task
+from sim.engine import PARK, Steps, Task, Wait
 from sim.laws import require
 from sim.units import SECTOR_BYTES
 
@@ -50,6 +50,7 @@ class XfsLog:
         queue: Queue,
         spec: LogSpec,
         costs: LogCosts,
+        cil: str,
         start_sector: int,
         first_sector: int,
         cache: PageCache,
@@ -80,7 +81,7 @@ class XfsLog:
         self._waiters: deque[Task] = deque()
         self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
         self.full = False  # whether a new transaction has to wait for log space
-        self.lock = site.spin_lock("xc_cil_lock")
+        self._lock = site.spin_lock("xc_cil_lock") if cil == "spinlock" else None
         self.checkpoint = 1  # the one that grows
 
     def start(self) -> None:
@@ -105,12 +106,23 @@ class XfsLog:
         if self._bytes >= self._room_bytes:
             self._out_of_room()
 
+    def commit_ns(self, items: int) -> int:
+        """What xfs_log_commit_cil takes for so many *items*."""
+        costs = self._costs
+        return costs.commit_ns if self._lock is None else costs.commit_ns + items * costs.item_ns
+
+    def cil_section(self, task: Task, commit_ns: int, then_ns: int) -> Wait:
+        """*task* adds a transaction's items to the CIL, and goes on for *then_ns*: to be yielded."""
+        lock = self._lock
+        return commit_ns + then_ns if lock is None else lock.section(task, commit_ns, then_ns)
+
     def commit_many(self, transactions: int, size_bytes: int, commit_ns: int, buffer: MetaBuffer) -> None:
         """So many *transactions* that found nobody at the lock, each for *commit_ns*, logged *size_bytes* in
         all.
         """
-        self.lock.stat.acquisitions += transactions
-        self.lock.stat.hold_ns += transactions * commit_ns
+        if self._lock is not None:
+            self._lock.stat.acquisitions += transactions
+            self._lock.stat.hold_ns += transactions * commit_ns
         self.commit(size_bytes, buffer)
 
     def wait_for_space(self, thread: Thread) -> Steps:

@@ -24,7 +24,7 @@ class XfsMetadata(Metadata):
         self.log = log
         self.gives_way = True
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
-        self._commit_ns = flusher_costs.log.commit_ns
+        self._commit_ns = log.commit_ns(spec.extent_items)
         self._ioend_ns = flusher_costs.ioend_ns
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
@@ -60,7 +60,7 @@ class XfsMetadata(Metadata):
         ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
         worker.spent.commit += self._commit_ns
         worker.spent.complete += ends_ns
-        return self.log.lock.section(worker.task, self._commit_ns, ends_ns)
+        return self.log.cil_section(worker.task, self._commit_ns, ends_ns)
 
     def run_ended(self, inode: XfsInode) -> None:
         """See `Metadata.run_ended`: xfs_setfilesize."""

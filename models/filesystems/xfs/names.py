@@ -1,6 +1,7 @@
-"""Names in an XFS: making files and directories.
+"""Names in an XFS: making files and directories, looking them up, removing them.
 
-Stands for xfs_create, xfs_dialloc, xfs_ialloc_ag_alloc and xfs_dir_createname.  New directories take the
+Stands for xfs_create, xfs_dialloc, xfs_ialloc_ag_alloc and xfs_dir_createname; xfs_iget, xfs_bulkstat;
+xfs_remove and xfs_inactive.  New directories take the
 groups in rotation, files the group of their directory.  Left out: alignment of inode chunks, directories that
 spill into another group.
 """
@@ -14,13 +15,14 @@ from models.filesystems.xfs.inodes import Directory, XfsInode
 from models.filesystems.xfs.log import MetaBuffer, XfsLog
 from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
 from models.seams import Thread
+from models.vfs.inodes import BATCH
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Steps, Wait
 from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
 
 
 class XfsNames:
-    """The directories and inodes of one XFS; each new name costs *commit_ns* under the log's lock."""
+    """The directories and inodes of one XFS."""
 
     def __init__(
         self,
@@ -28,7 +30,6 @@ class XfsNames:
         sb: MountedSuperblock,
         spec: XfsSpec,
         costs: XfsWriterCosts,
-        commit_ns: int,
         groups: list[Group],
         log: XfsLog,
     ) -> None:
@@ -41,7 +42,10 @@ class XfsNames:
         self._names_per_block = PAGE_BYTES // spec.dirent_bytes
         self._rotor = 0
         # Copies of what `create` reads: a spec's own attributes are slow to read.
-        self._commit_ns = commit_ns
+        self._commit_ns = log.commit_ns(spec.create_items)
+        self._remove_commit_ns = log.commit_ns(spec.remove_items)
+        self._inactivate_commit_ns = log.commit_ns(spec.inactivate_items)
+        self._remove_bytes = 2 * spec.inode_log_bytes + spec.dirent_log_bytes
         self._create_ns = costs.create_ns
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
 
@@ -61,6 +65,8 @@ class XfsNames:
         commit_ns, inodes = self._commit_ns, self._sb.inodes
         create_ns = int(self._create_ns * factor)
         group = directory.group
+        if inodes.must_reclaim:
+            yield from inodes.evict(thread, BATCH)
         if group.inodes_left == 0 or directory.names_left == 0:
             yield from self._grow(thread, directory)
         if log.full:
@@ -76,10 +82,57 @@ class XfsNames:
         yield inodes.sb_list_add(task)
         spent.commit += commit_ns
         spent.write += then_ns
-        yield log.lock.section(task, commit_ns, then_ns)
+        yield log.cil_section(task, commit_ns, then_ns)
         log.commit(self._create_bytes, cluster, block)
         wb = inodes.new(task, group.number, cluster.start_sector + group.cluster_left)
         return XfsInode(self._sb, wb, cluster, log.checkpoint)
+
+    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.look_up`: xfs_lookup, and xfs_iget of an inode that is not cached."""
+        inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
+        if inodes.must_reclaim:
+            yield from inodes.evict(thread, BATCH)
+        thread.spent.lookup += iget_ns + inodes.add_ns
+        yield lead_ns + iget_ns
+        yield inodes.sb_list_add(task)
+        yield inodes.lru_add(task)
+        inodes.read()
+
+    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.bulkstat`: xfs_iget with XFS_IGET_DONTCACHE, so that iput evicts the inode."""
+        inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.bulkstat_ns * factor)
+        thread.spent.lookup += iget_ns + inodes.add_ns
+        yield lead_ns + iget_ns
+        yield inodes.sb_list_add(task)
+        yield inodes.lru_del(task)
+        yield from self._evict(thread)
+
+    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """See `Filesystem.unlink`: xfs_remove and xfs_inactive, each a transaction; the inode is read first.
+
+        Left out: the worker that inactivates from 5.14 on; chunks and directory blocks that become free.
+        """
+        inodes, log, task, costs = self._sb.inodes, self._log, thread.task, self._costs
+        remove_ns = int((costs.iget_ns + costs.remove_ns) * factor)
+        inactivate_ns = int(costs.inactivate_ns * factor)
+        if log.full:
+            yield from log.wait_for_space(thread)
+        thread.spent.unlink += remove_ns + inactivate_ns + inodes.add_ns
+        yield lead_ns + remove_ns
+        yield inodes.sb_list_add(task)
+        thread.spent.commit += self._remove_commit_ns + self._inactivate_commit_ns
+        yield log.cil_section(task, self._remove_commit_ns, inactivate_ns)
+        log.commit(self._remove_bytes)
+        yield log.cil_section(task, self._inactivate_commit_ns, 0)
+        log.commit(self._create_bytes)
+        yield from self._evict(thread)
+
+    def _evict(self, thread: Thread) -> Steps:
+        """evict, and xfs_inode_mark_reclaimable."""
+        inodes, task = self._sb.inodes, thread.task
+        thread.spent.reclaim += inodes.evict_ns
+        yield inodes.sb_list_del(task)
+        yield inodes.unhash(task, inodes.evict_ns)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""

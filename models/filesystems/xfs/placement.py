@@ -137,7 +137,7 @@ class XfsPlacement(Placement):
         assert taken is not None, "the group that was locked has room"
         spent.commit += self._commit_ns
         spent.pages += pages_ns
-        yield log.lock.section(task, self._commit_ns, pages_ns)
+        yield log.cil_section(task, self._commit_ns, pages_ns)
         group.agf.up(task)
         self._metadata.log_extent(inode)
         for bio in runs.bios(inode, group.first_block + taken[0], pages):

@@ -14,6 +14,7 @@ from sim.units import GIB, PAGE_BYTES
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
 MAX_GROUP_BYTES: Final = GIB << 10  # XFS_AG_MAX_BYTES
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
+_INODES: Final = "docs/measurements.md L: a million inodes on Linux 6.18"
 _FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 
 
@@ -28,7 +29,8 @@ class XfsRules(Spec):
     of the write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the
     file goes on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which
     are converted once they were written (5.10 and later); ``large_folios``: a folio is as large as the
-    write(2) that made it (5.18 and later).
+    write(2) that made it (5.18 and later); ``cil``: a commit adds its items to the CIL under xc_cil_lock, one
+    for the filesystem (to 5.19), or to a list of its processor's (6.0 and later).
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
@@ -38,6 +40,7 @@ class XfsRules(Spec):
     wraps: bool
     unwritten: bool
     large_folios: bool
+    cil: Literal["spinlock", "per_cpu"]
 
 
 class LogSpec(Spec):
@@ -69,21 +72,29 @@ class LogSpec(Spec):
 
 
 class LogCosts(Spec):
-    """Processor time: ``commit_ns`` under xc_cil_lock; of the CIL worker per log record; of xfsaild per
-    buffer.
+    """Processor time: ``commit_ns`` of a commit and, where it takes xc_cil_lock, ``item_ns`` more for each of
+    its items, both under that; of the CIL worker per log record; of xfsaild per buffer.
     """
 
     commit_ns: Ns
+    item_ns: Ns
     record_ns: Ns
     buffer_ns: Ns
 
 
 class XfsWriterCosts(Spec):
-    """What writers pay: ``create_ns`` per creat(2), without the superblock's list (`models.vfs.inodes`);
-    ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF; ``mkdir_ns``.
+    """What system calls pay, without the locks of inodes (`models.vfs.inodes`) and the CIL's.
+
+    ``create_ns`` per creat(2); ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF;
+    ``mkdir_ns``; ``iget_ns`` for an inode that is read into the cache, ``bulkstat_ns`` for one that bulkstat
+    reads and drops; ``remove_ns`` and ``inactivate_ns`` of an unlink(2), for the name and for the inode.
     """
 
     create_ns: Ns
+    iget_ns: Ns
+    bulkstat_ns: Ns
+    remove_ns: Ns
+    inactivate_ns: Ns
     chunk_ns: Ns
     dir_block_ns: Ns
     mkdir_ns: Ns
@@ -112,12 +123,16 @@ class XfsSpec(FilesystemSpec):
     is reverse mapping; ``stripe_unit``: mkfs's su, and ``allocsize``: the mount option, where they are given;
     ``cluster_bytes``: the buffer in which inodes are written; ``dirent_bytes``: a directory's growth per name
     on disk; ``inode_log_bytes``: the log item of an inode, headers included; ``extent_log_bytes``: what the
-    block mapping adds; ``dirent_log_bytes``: what a new name logs in the directory's data and leaf blocks.
+    block mapping adds; ``dirent_log_bytes``: what a new name logs in the directory's data and leaf blocks;
+    ``create_items``, ``extent_items``, ``remove_items`` and ``inactivate_items``: log items of the
+    transaction that makes an inode, maps an extent, removes a name, frees an inode.
     """
 
     Costs: ClassVar = XfsCosts
     Rules: ClassVar = XfsRules
     map_tool: ClassVar = "xfs_bmap"
+    has_bulkstat: ClassVar = True
+    hashed_inodes: ClassVar = False
     reference_costs: ClassVar[dict[str, Any]] = {
         "writer": {
             "create_ns": measured(29_000, f"{_FS_MARK}: creat"),
@@ -128,6 +143,10 @@ class XfsSpec(FilesystemSpec):
                 10_000, "one block allocation; a data extent takes 9.6 us", 5_000, 20_000
             ),
             "mkdir_ns": assumed(60_000, "two creat's worth", 30_000, 120_000),
+            "iget_ns": measured(6_200, f"{_INODES}: lstat of a cold inode, less that of a warm one"),
+            "bulkstat_ns": measured(3_300, f"{_INODES}: bulkstat, less its eviction"),
+            "remove_ns": measured(10_300, f"{_INODES}: unlink of a cached inode, less its eviction"),
+            "inactivate_ns": measured(6_200, f"{_INODES}: xfs_inodegc_worker"),
         },
         "flusher": {
             "map_ns": measured(9_600, f"{_PROFILE}: block allocation transaction"),
@@ -136,6 +155,9 @@ class XfsSpec(FilesystemSpec):
             "rmap_ns": assumed(28_000, "as on the desk, docs/measurements.md J", 5_000, 40_000),
             "log": {
                 "commit_ns": assumed(150, "xc_cil_lock: move the items and sum their space", 100, 500),
+                "item_ns": assumed(
+                    250, "mechanisms.md 5.2 [G]: pinning, and freeing what a relogged item had", 0, 400
+                ),
                 "record_ns": assumed(8_000, "copying 32 KiB of items and writing the record", 3_000, 20_000),
                 "buffer_ns": assumed(10_000, "flushing 32 inodes into their cluster buffer", 5_000, 30_000),
             },
@@ -153,6 +175,10 @@ class XfsSpec(FilesystemSpec):
     inode_log_bytes: Bytes
     extent_log_bytes: Bytes
     dirent_log_bytes: Bytes
+    create_items: Count
+    extent_items: Count
+    remove_items: Count
+    inactivate_items: Count
     log: LogSpec
 
     @classmethod

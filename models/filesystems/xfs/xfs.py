@@ -48,11 +48,11 @@ def xfs(
     kworkers = _kworkers(site, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
     costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0)
-    log = _log(site, sb, spec, flusher_costs, cache, groups[spec.agcount // 2])
+    log = _log(site, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs)
     log.start()
     completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
-    horizon, commit_ns = Horizon(site.env, sb.bdi), flusher_costs.log.commit_ns
+    horizon = Horizon(site.env, sb.bdi)
     horizon.apart |= log.ranks
     if rules.unwritten:
         horizon.apart |= {thread.task.rank for thread in kworkers}
@@ -61,11 +61,9 @@ def xfs(
         completions=completions, horizon=horizon, locks=locks,
         placement=XfsPlacement(
             env=site.env, spec=spec, rules=rules, groups=groups, locks=locks, costs=costs,
-            metadata=metadata, commit_ns=commit_ns,
+            metadata=metadata, commit_ns=log.commit_ns(spec.extent_items),
         ),
-        names=XfsNames(
-            sb=sb, spec=spec, costs=writer_costs, commit_ns=commit_ns, groups=groups, log=log
-        ),
+        names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
     )  # fmt: skip
 
 
@@ -85,13 +83,14 @@ def _groups(spec: XfsSpec, agfs: list[GroupLock]) -> list[Group]:
 
 
 def _log(
-    site: Site, sb: MountedSuperblock, spec: XfsSpec, costs: XfsFlusherCosts, cache: PageCache, middle: Group
-) -> XfsLog:
+    site: Site, sb: MountedSuperblock, spec: XfsSpec, rules: XfsRules, costs: XfsFlusherCosts,
+    cache: PageCache, middle: Group,
+) -> XfsLog:  # fmt: skip
     """The log, in the *middle* group, where mkfs puts it."""
     start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
     queue: Queue = sb.bdi.queue
     return XfsLog(
-        site=site, queue=queue, spec=spec.log, costs=costs.log,
+        site=site, queue=queue, spec=spec.log, costs=costs.log, cil=rules.cil,
         start_sector=(sb.first_block + start_block) * PAGE_SECTORS,
         first_sector=sb.first_block * PAGE_SECTORS, cache=cache,
     )  # fmt: skip

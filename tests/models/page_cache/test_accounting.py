@@ -43,11 +43,11 @@ def test_thresholds_are_percent_of_what_inode_caches_leave() -> None:
     assert of.total_pages == 1_000
     assert of.thresholds() == Thresholds(background=100, limit=200)
     assert of.thresholds().freerun == 150
-    of.cached_inodes = 200
+    of.cached_inodes = of.paged_inodes = 200
     assert of.dirtyable_pages() == (4_096_000 - 380_800) // 4_096 == 907
     assert of.thresholds() == Thresholds(background=90, limit=181)
     for inodes, reclaiming in ((682, False), (683, True), (9_999, True)):
-        of.cached_inodes = inodes
+        of.cached_inodes = of.paged_inodes = inodes
         assert of.dirtyable_pages() == (4_096_000 - 682 * 1_904) // 4_096
         assert of.reclaiming == reclaiming
 
@@ -120,9 +120,9 @@ def test_what_a_program_takes_cannot_be_dirty() -> None:
     cache.take(GIB)
     assert cache.thresholds() == Thresholds(3 * pages // 40, 3 * pages // 20)
     assert cache.total_pages == pages
-    cache.cached_inodes = 3 * pages // 8
+    cache.cached_inodes = cache.paged_inodes = 3 * pages // 8 - pages // 10_000
     assert not cache.reclaiming
-    cache.cached_inodes += 1
+    cache.cached_inodes += pages // 10_000
     assert cache.reclaiming
     cache.take(-GIB)
     assert not cache.reclaiming

@@ -1,0 +1,44 @@
+"""kswapd: evicts inodes and their pages when memory is full of them.
+
+Stands for balance_pgdat and shrink_slab, one thread for each NUMA node.  Left out: zones, the LRU lists of
+pages, swap; what is dirty is left to the flushers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.page_cache.accounting import PageCache
+from models.seams import Thread
+from models.site import Site
+from models.vfs.inodes import BATCH, SuperblockInodes
+from sim.engine import PARK, Steps
+
+
+class Kswapds:
+    """So many threads as *nodes*; they sleep until *cache* is full, and evict until there is room."""
+
+    def __init__(self, site: Site, nodes: int, cache: PageCache, of: Sequence[SuperblockInodes]) -> None:
+        self._env = site.env
+        self._cache = cache
+        self._of = of
+        self._idle: list[Thread] = []
+        for node in range(nodes):
+            thread = site.thread(f"kswapd{node}")
+            site.env.start(thread.task, self._run(thread))
+        cache.on_full = self.wake
+
+    def wake(self) -> None:
+        """wakeup_kswapd."""
+        idle, self._idle = self._idle, []
+        for thread in idle:
+            self._env.wake(thread.task)
+
+    def _run(self, thread: Thread) -> Steps:
+        while True:
+            while self._cache.reclaiming and any(inodes.cached for inodes in self._of):
+                for inodes in self._of:
+                    if inodes.cached:
+                        yield from inodes.evict(thread, BATCH)
+            self._idle.append(thread)
+            yield PARK

@@ -1,0 +1,70 @@
+"""xfs_io -c bulkstat PATH: every inode of an XFS is read in order of its number, cold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
+
+from models.seams import Filesystem, Thread
+from models.site import Site
+from models.vfs.calls import SystemCalls
+from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.trees import TreeProcesses, TreeSpec
+from sim.engine import Steps
+from sim.param import assumed
+from sim.units import MS, US
+
+
+class BulkstatSpec(TreeSpec):
+    """XFS_IOC_BULKSTAT, with a process for some of the groups each."""
+
+    programs: ClassVar = ("xfs_io",)
+    costs: ClassVar = {
+        "app_user_time": assumed(100, "copying a struct from the buffer", 30, 300),
+        "app_system_time": assumed(100, "this inode's part of a call that returns many", 30, 300),
+        "fork_time": assumed(1 * MS, "a shell forks and starts it in the background", 500 * US, 5 * MS),
+    }
+    kind: Literal["bulkstat"] = "bulkstat"
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """See `WorkloadSpec.fields_of`."""
+        return parse_command(one_line(lines, "xfs_io"))
+
+
+def parse_command(line: str) -> dict[str, Any]:
+    """The fields of a `BulkstatSpec` that a command line gives.
+
+    Raises:
+        CommandError: it cannot be read, or gives another command than bulkstat.
+    """
+    parser = CommandParser()
+    parser.add_argument("-c", dest="command", required=True)
+    parser.add_argument("paths", nargs=1)
+    given = parser.parse_args(words_of(line)[1:])
+    if given.command.split()[:1] != ["bulkstat"]:
+        raise CommandError(f"{line!r}: of xfs_io only -c bulkstat is modelled")
+    return {"kind": "bulkstat", "directories": given.paths}
+
+
+def bulkstat(
+    *,
+    site: Site,
+    spec: BulkstatSpec,
+    program_scale: float,
+    start_ns: int,
+    calls: SystemCalls,
+    on_end: Callable[[], None],
+) -> TreeProcesses:
+    """A running xfs_io, or several."""
+    return TreeProcesses(
+        site=site, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
+        operation=_operation,
+    )  # fmt: skip
+
+
+def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    return filesystem.bulkstat(thread, lead_ns, factor)
+
+
+SPEC, COMPONENT = BulkstatSpec, bulkstat

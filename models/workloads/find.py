@@ -1,0 +1,72 @@
+"""find PATH -ctime 1: every inode below a directory is read, cold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
+
+from models.seams import Filesystem, Thread
+from models.site import Site
+from models.vfs.calls import SystemCalls
+from models.workloads.command_line import CommandError, one_line, words_of
+from models.workloads.trees import TreeProcesses, TreeSpec
+from sim.engine import Steps
+from sim.param import assumed, measured
+from sim.units import MS, US
+
+
+class FindSpec(TreeSpec):
+    """find(1) with a test that needs the inode."""
+
+    programs: ClassVar = ("find",)
+    costs: ClassVar = {
+        "app_user_time": measured(600, "docs/measurements.md L: find, its user time"),
+        "app_system_time": measured(1_900, "docs/measurements.md L: lstat and getdents of cached inodes"),
+        "fork_time": assumed(1 * MS, "a shell forks and starts it in the background", 500 * US, 5 * MS),
+    }
+    kind: Literal["find"] = "find"
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """See `WorkloadSpec.fields_of`."""
+        return parse_command(one_line(lines, "find"))
+
+
+def parse_command(line: str) -> dict[str, Any]:
+    """The fields of a `FindSpec` that a command line gives.
+
+    Raises:
+        CommandError: it cannot be read, or needs no inode.
+    """
+    words = words_of(line)[1:]
+    paths = []
+    while words and not words[0].startswith("-"):
+        paths.append(words.pop(0))
+    if not paths:
+        raise CommandError(f"{line!r}: give a path to begin with: find PATH -ctime 1")
+    if len(words) != 2 or words[0] not in ("-ctime", "-mtime", "-atime", "-size"):
+        raise CommandError(f"{line!r}: only one test that needs the inode is modelled, such as -ctime 1")
+    return {"kind": "find", "directories": paths}
+
+
+def find(
+    *,
+    site: Site,
+    spec: FindSpec,
+    program_scale: float,
+    start_ns: int,
+    calls: SystemCalls,
+    on_end: Callable[[], None],
+) -> TreeProcesses:
+    """A running find, or several."""
+    return TreeProcesses(
+        site=site, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
+        operation=_operation,
+    )  # fmt: skip
+
+
+def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    return filesystem.look_up(thread, lead_ns, factor)
+
+
+SPEC, COMPONENT = FindSpec, find

@@ -1,0 +1,84 @@
+"""When a program that does the same to each of many files goes at a steady pace, so that the rest is known.
+
+Its work is cut into windows.  The pace is steady when the two halves of them took the same within `WITHIN`,
+and the standard error of the later half's mean is not larger.  Then the program ends, and what it has not
+done is reckoned to go on at the later half's pace.  Before memory is full of inodes nobody has to evict any:
+that is a pace of its own, which is reckoned to go on until memory is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Final
+
+from models.vfs.inodes import SuperblockInodes
+from models.workloads.spec import Reckoned
+from sim.engine import Environment
+
+WINDOW: Final = 8_192
+FEWEST: Final = 16
+WITHIN: Final = 0.005
+
+
+class Pace:
+    """That of a program with *total* files on the superblocks of *inodes*; *system_ns* is its system time.
+
+    ``reckoned``: what was left out.
+    """
+
+    def __init__(
+        self, env: Environment, total: int, system_ns: Callable[[], int], inodes: Sequence[SuperblockInodes]
+    ) -> None:
+        self._env = env
+        self._left = total
+        self._system_ns = system_ns
+        self._inodes = inodes
+        self._in_window = 0
+        self._windows: list[tuple[int, int, int]] = []  # when each ended; system time and inodes by then
+        self.over = False
+        self.reckoned = Reckoned()
+
+    def count(self) -> bool:
+        """A file is done; returns whether the program is to end."""
+        self._left -= 1
+        self._in_window += 1
+        if self._in_window == WINDOW:
+            self._in_window = 0
+            self._windows.append((self._env.now, self._system_ns(), self._cached()))
+            if len(self._windows) > FEWEST and self._is_steady():
+                self._skip()
+        return self.over
+
+    def _cached(self) -> int:
+        return sum(inodes.cached for inodes in self._inodes)
+
+    def _is_steady(self) -> bool:
+        """Whether the two halves of all windows so far took the same, and the later one's mean is certain."""
+        ends = [end_ns for end_ns, _, _ in self._windows]
+        took = [after - before for before, after in pairwise(ends)]
+        half = len(took) // 2
+        first, second = took[-2 * half : -half], took[-half:]
+        mean = fmean(second)
+        return abs(fmean(first) - mean) <= WITHIN * mean and stdev(second) <= WITHIN * mean * sqrt(half)
+
+    def _skip(self) -> None:
+        """What is left goes on at the pace of the last span: all of it or, until memory is full, a part."""
+        half = (len(self._windows) - 1) // 2
+        began, ended = self._windows[-half - 1], self._windows[-1]
+        files, filled = half * WINDOW, ended[2] - began[2]
+        skipped, inodes = self._left, self._inodes[0]
+        if filled > 0 and not inodes.reclaiming:
+            skipped = min(skipped, max(0, inodes.room_left * files // filled))
+            inodes.read(skipped * filled // files)
+        self._left -= skipped
+        before = self.reckoned
+        self.reckoned = Reckoned(
+            before.files + skipped,
+            before.ns + skipped * (ended[0] - began[0]) // files,
+            before.system_ns + skipped * (ended[1] - began[1]) // files,
+        )
+        self.over = not self._left
+        self._windows.clear()

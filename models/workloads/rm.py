@@ -1,0 +1,80 @@
+"""rm -rf PATH: every file below a directory is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
+
+from models.seams import Filesystem, Thread
+from models.site import Site
+from models.vfs.calls import SystemCalls
+from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.trees import TreeProcesses, TreeSpec
+from sim.engine import Steps
+from sim.param import assumed, measured
+from sim.units import MS, US
+
+
+class RmSpec(TreeSpec):
+    """rm(1) of directories."""
+
+    programs: ClassVar = ("rm",)
+    costs: ClassVar = {
+        "app_user_time": assumed(500, "docs/measurements.md L: ext4's rm has 1 us, find 0.6", 200, 1_000),
+        "app_system_time": measured(200, "docs/measurements.md L: getdents"),
+        "fork_time": assumed(1 * MS, "a shell forks and starts it in the background", 500 * US, 5 * MS),
+    }
+    kind: Literal["rm"] = "rm"
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+        """See `WorkloadSpec.fields_of`."""
+        return parse_command(one_line(lines, "rm"))
+
+
+def parse_command(line: str) -> dict[str, Any]:
+    """The fields of a `RmSpec` that a command line gives.
+
+    Raises:
+        CommandError: it cannot be read, or removes no directories.
+    """
+    parser = CommandParser()
+    parser.add_argument("-r", "-R", "--recursive", dest="recursive", action="store_true")
+    parser.add_argument("-f", "--force", dest="force", action="store_true")
+    parser.add_argument("paths", nargs="+")
+    given = parser.parse_args(_apart(words_of(line)[1:]))
+    if not given.recursive:
+        raise CommandError(f"{line!r}: removing single files is not modelled; write rm -rf PATH")
+    return {"kind": "rm", "directories": given.paths}
+
+
+def _apart(words: Sequence[str]) -> list[str]:
+    """Options that share a dash, one by one."""
+    apart = []
+    for word in words:
+        short = word.startswith("-") and not word.startswith("--")
+        apart += [f"-{letter}" for letter in word[1:]] if short else [word]
+    return apart
+
+
+def rm(
+    *,
+    site: Site,
+    spec: RmSpec,
+    program_scale: float,
+    start_ns: int,
+    calls: SystemCalls,
+    on_end: Callable[[], None],
+) -> TreeProcesses:
+    """A running rm, or several."""
+    return TreeProcesses(
+        site=site, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
+        operation=_operation,
+    )  # fmt: skip
+
+
+def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    return filesystem.unlink(thread, lead_ns, factor)
+
+
+SPEC, COMPONENT = RmSpec, rm

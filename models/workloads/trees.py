@@ -1,0 +1,142 @@
+"""What programs have in common that do the same to every file below some directories.
+
+The files are those that their mounts have from the beginning (`models.scenario.MountSpec`): empty ones, whose
+inodes are not cached.  Each process takes as many as the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from models.scheduler.cpu import cond_resched
+from models.seams import Filesystem, Thread
+from models.site import Site
+from models.vfs.calls import SystemCalls
+from models.vfs.superblock import MountedSuperblock
+from models.workloads.family import Family
+from models.workloads.pace import Pace
+from models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
+from sim.engine import Steps
+from sim.param import Count, Ns
+from sim.units import S
+
+
+class TreeSpec(WorkloadSpec):
+    """``times`` processes at once share the files of the mounts of ``directories``.
+
+    For each of them the program takes ``app_user_time`` itself and ``app_system_time`` in system calls other
+    than the one that it is there for; ``fork_time``: what the shell takes to start a process.  With
+    ``until_steady`` it ends once its pace is steady, and the rest is reckoned (`models.workloads.pace`).
+    """
+
+    keeps_files: ClassVar[bool] = False
+    reads_files: ClassVar[bool] = True
+    directories: Directories
+    times: Count = 1
+    until_steady: bool = False
+    app_user_time: Ns
+    app_system_time: Ns
+    fork_time: Ns
+
+    @property
+    def total_files(self) -> int:
+        """None that it makes."""
+        return 0
+
+    @property
+    def bytes_each(self) -> int:
+        """None."""
+        return 0
+
+    def makes(self) -> Iterator[tuple[str, int, int]]:
+        """See `WorkloadSpec.makes`: it only looks at its paths."""
+        for directory in self.directories:
+            yield directory, 0, 0
+
+
+class TreeProcesses:
+    """The running processes, which do *operation* to each file."""
+
+    def __init__(
+        self,
+        *,
+        site: Site,
+        spec: TreeSpec,
+        program_scale: float,
+        start_ns: int,
+        calls: SystemCalls,
+        on_end: Callable[[], None],
+        operation: Callable[[Filesystem, Thread, int, float], Steps],
+    ) -> None:
+        self._env = site.env
+        self._times = spec.times
+        self._operation = operation
+        self._mounts = list(dict.fromkeys(calls.mount_of(path) for path in spec.directories))
+        self._user_ns = round(spec.app_user_time * program_scale)
+        self._program_ns = round(spec.app_system_time * program_scale)
+        self._fork_ns = round(spec.fork_time * program_scale)
+        self._variations = [site.variation(f"process {i}") for i in range(spec.times)]
+        self.family = Family(site, spec.times)
+        self.files = sum(mount.files for mount in self._mounts)
+        self.pace: Pace | None = None
+        if spec.until_steady:
+            inodes = [mount.inodes for mount in self._mounts]
+            self.pace = Pace(self._env, self.files, lambda: self.family.system_ns, inodes)
+        self.done = 0
+        self.on_iteration: Callable[[Iteration], None] = lambda _: None
+        self.on_end = on_end
+        site.env.start(self.family.parent.task, self._run(), start_ns)
+
+    @property
+    def system_ns(self) -> int:
+        """System time of all processes: work and spinning, as time(1) sees it."""
+        return self.family.system_ns
+
+    @property
+    def user_ns(self) -> int:
+        """User time of all processes."""
+        return self.family.user_ns
+
+    @property
+    def reckoned(self) -> Reckoned:
+        """See `Reckoned`."""
+        return Reckoned() if self.pace is None else self.pace.reckoned
+
+    @property
+    def share_done(self) -> float:
+        """How much of it is over."""
+        return self.done / self.files
+
+    def _run(self) -> Steps:
+        family, began_ns = self.family, self._env.now
+        for number, child in enumerate(family.children):
+            yield from family.fork(child, self._process(number, child), self._fork_ns)
+        yield from family.wait()
+        self.done, now = self.files, self._env.now
+        self.on_iteration(Iteration(self.files, self.files * S / (now - began_ns), 0, now))
+        self.on_end()
+
+    def _process(self, number: int, thread: Thread) -> Steps:
+        for mount in self._mounts:
+            share = mount.files * (number + 1) // self._times - mount.files * number // self._times
+            yield self._walk(thread, mount, share, self._variations[number])
+
+    def _walk(
+        self, thread: Thread, mount: MountedSuperblock, files: int, variation: Callable[[], float]
+    ) -> Steps:
+        task, spent, filesystem, pace = thread.task, thread.spent, mount.filesystem, self.pace
+        user_ns, program_ns, operation = self._user_ns, self._program_ns, self._operation
+        for _ in range(files):
+            if pace is not None and pace.over:
+                return
+            factor = variation()
+            owed_ns, task.owed_ns = task.owed_ns, 0
+            spent.user += user_ns
+            spent.program += program_ns
+            yield from operation(filesystem, thread, user_ns + program_ns + owed_ns, factor)
+            self.done += 1
+            if pace is not None:
+                pace.count()
+            if (ready := cond_resched(task)) is not None:
+                yield ready
