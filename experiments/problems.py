@@ -146,6 +146,7 @@ _RENAMED: Final = {
     "quota_pages": "nr_to_write",
     "quota": "nr_to_write_counts",
     "scheduler": "sched",
+    "sb_list_lock": "inodes",
 }
 """Keys of earlier versions, and what they are called now."""
 

@@ -8,6 +8,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+READ: Final = "R"
+"""The op of a read."""
 DISCARD: Final = "D"
 """The op of a discard, which has a limit of its own."""
 

@@ -40,10 +40,11 @@ from sim.laws import require
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockSpinLock
 from sim.streams import Streams
-from sim.sync import HandOff, Line, LockClass, LockStats, Mutex, SpinLock
+from sim.sync import HandOff, Line, LockClass, Mutex, SpinLock
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
 SpecT = TypeVar("SpecT", bound=Spec)
+AnyLock = TypeVar("AnyLock", SpinLock, Mutex, LockClass)
 
 
 class Primitives(NamedTuple):
@@ -204,29 +205,6 @@ class _Builder:
     ) -> Site:
         """A site whose threads have their ranks among *ranks*."""
         env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
-        ticket = self._kernel.spinlock == "ticket"
-        hand_off = HandOff(cpu.line_time, cpu.line_from_far, ticket, cpu.node_cpus)
-
-        def spin_lock(name: str) -> SpinLock:
-            lock: SpinLock = primitives.spin_lock(env, name, hand_off, urgent)
-            self._locks.append(lock)
-            return lock
-
-        def lines(lock: SpinLock) -> Line:
-            return Line(lock, hand_off, cpu.line_own)
-
-        def line(name: str) -> Line:
-            queue: SpinLock = primitives.spin_lock(env, name, HandOff(0, 0), urgent)
-            self._locks.append(queue)
-            return lines(queue)
-
-        def mutex(name: str) -> Mutex:
-            lock = Mutex(env, name, cpu.wake_time, cpu.line_time)
-            self._locks.append(lock)
-            return lock
-
-        def count_lock(name: str, stats: Callable[[], LockStats]) -> None:
-            self._locks.append(LockClass(name, stats))
 
         def thread(name: str, seated: bool = False) -> BlockThread:
             task = env.task(name)
@@ -241,11 +219,6 @@ class _Builder:
             signals=signals,
             thread=thread,
             process=partial(thread, seated=True),
-            spin_lock=spin_lock,
-            line=line,
-            lines=lines,
-            mutex=mutex,
-            count_lock=count_lock,
             wake_ns=cpu.wake_time,
             inode_lock=self._inode_lock,
             ranks=ranks,
@@ -253,7 +226,28 @@ class _Builder:
             variations=lambda name: streams.service_time_arrays(name, cpu.cv),
             uniforms=streams.uniforms,
             dice=streams.generator,
+            **self._lock_makers(primitives, urgent),
         )
+
+    def _lock_makers(self, primitives: Primitives, urgent: int) -> dict[str, Callable[..., Any]]:
+        """What a `Site` makes locks with, all of which the machine knows."""
+        env, cpu = self._env, self._cpu
+        hand_off = HandOff(cpu.line_time, cpu.line_from_far, self._kernel.spinlock == "ticket", cpu.node_cpus)
+
+        def known(lock: AnyLock) -> AnyLock:
+            self._locks.append(lock)
+            return lock
+
+        def lines(lock: SpinLock) -> Line:
+            return Line(lock, hand_off, cpu.line_own)
+
+        return {
+            "spin_lock": lambda name: known(primitives.spin_lock(env, name, hand_off, urgent)),
+            "line": lambda name: lines(known(primitives.spin_lock(env, name, HandOff(0, 0), urgent))),
+            "lines": lines,
+            "mutex": lambda name: known(Mutex(env, name, cpu.wake_time, cpu.line_time)),
+            "count_lock": lambda name, stats: known(LockClass(name, stats)),
+        }
 
     def _disk(self, number: int, name: str) -> BackingDevice:
         """A disk's device, its queue and its bdi."""

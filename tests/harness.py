@@ -30,7 +30,9 @@ from models.scheduler.runqueue import SchedulerRules
 from models.seams import Thread
 from models.signals import Signals
 from models.site import Site
+from models.vfs.inode_locks import InodeLocks
 from models.vfs.inodes import SuperblockInodes
+from models.vfs.spec import InodeCosts
 from models.workloads.fs_mark import FsMarkSpec, parse_command
 from models.writeback.wb import WritebackContext
 from sim.engine import URGENT, Environment, Steps
@@ -249,6 +251,7 @@ class BlockLayer:
             process=self._thread,
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
             line=lambda name: Line(SpinLock(self.env, name, HandOff(0, 0)), HandOff(100, 100), 20),
+            lines=lambda lock: Line(lock, HandOff(100, 100), 20),
             mutex=lambda name: Mutex(self.env, name, wake_ns),
             count_lock=lambda name, stat: None,
             wake_ns=wake_ns,
@@ -298,9 +301,23 @@ class BlockLayer:
         return [request.sectors for request in self.device.requests]
 
 
-def inodes_of(env: Environment, bdi: Any, cache: Any, add_ns: int = 0) -> SuperblockInodes:
-    """Those of one superblock, with a lock of its own."""
-    return SuperblockInodes(bdi, SpinLock(env, "s_inode_list_lock", HandOff(0, 0)), add_ns, cache)
+def inodes_of(
+    env: Environment, bdi: Any, cache: Any, add_ns: int = 0, changes: Mapping[str, Any] | None = None
+) -> SuperblockInodes:
+    """Those of one superblock of 3.11, with *changes* of its rules, which take no time but to be added; lines
+    take none, either.
+    """
+    rules = KERNELS["3.11"].inodes.model_copy(update=dict(changes or {}))
+    costs = InodeCosts.model_validate(dict.fromkeys(InodeCosts.model_fields, 0) | {"add_ns": add_ns})
+    lists, lrus, hashes = (
+        Line(SpinLock(env, name, HandOff(0, 0)), HandOff(0, 0), 0)
+        for name in ("s_inode_list_lock", "s_inode_lru_lock", "inode_hash_lock")
+    )
+    sync = Mutex(env, "s_sync_lock", 0) if rules.sync_mutex else None
+    locks = InodeLocks([lists], [lrus], hashes, sync, 1)
+    return SuperblockInodes(
+        bdi=bdi, locks=locks, rules=rules, costs=costs, cache=cache, hashed=True, buckets=1
+    )  # fmt: skip
 
 
 def group_spaces(*free: tuple[int, int]) -> list[FreeSpace]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from models.bio import BlockDevice, Request
+from models.bio import READ, BlockDevice, Request
 from models.block.batch import Batch
 from models.block.elevator import Elevator
 from models.block.merge import bounds_of
@@ -30,7 +30,7 @@ from sim.units import PAGE_BYTES
 class DiskStats:
     """The write half of /proc/diskstats, with exact times: ``wait_ns`` is summed over the requests.
 
-    Every bio that was submitted is one of ``ios`` or of ``merges`` once it is done.
+    Every write that was submitted is one of ``ios`` or of ``merges`` once it is done; ``reads`` are apart.
     """
 
     ios: int = 0
@@ -38,6 +38,8 @@ class DiskStats:
     sectors: int = 0
     in_flight: int = 0
     wait_ns: int = 0
+    reads: int = 0
+    read_sectors: int = 0
 
 
 class Queue:
@@ -200,9 +202,13 @@ class Queue:
     def _complete(self, request: Request) -> None:
         stat = self.stat
         stat.in_flight -= 1
-        stat.ios += 1
-        stat.merges += request.merges
-        stat.sectors += request.end_sector - request.start_sector
+        if request.op == READ:
+            stat.reads += 1
+            stat.read_sectors += request.end_sector - request.start_sector
+        else:
+            stat.ios += 1
+            stat.merges += request.merges
+            stat.sectors += request.end_sector - request.start_sector
         stat.wait_ns += self._env.now - request.submitted_ns
         self._processors.interrupt(self.complete_ns, request.cpu)
         if self.signals.block_rq_complete.observers:

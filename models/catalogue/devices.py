@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from models.block.spec import MAX_DISCARD_BYTES
 from sim.param import assumed, calibrated, specified
 from sim.units import GIB, KIB, MIB, MS, US
+
+NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "no discard is made")
 
 SATA_SSD_2013: Final[dict[str, Any]] = {
     "kind": specified("ssd", "report P13: 2xSSD"),
@@ -18,6 +21,7 @@ SATA_SSD_2013: Final[dict[str, Any]] = {
     "program_time": assumed(
         1_100 * US, "MLC of 2013: 64 x 8 KiB in 1.1 ms is 477 MB/s", 900 * US, 1_600 * US
     ),
+    "read_time": assumed(100 * US, "MLC of 2013: 60-75 us a page, and the controller", 70 * US, 200 * US),
     "protected": assumed(
         True, "flushes were cheap enough to go unnoticed; hardware caches, says the report", False, True
     ),
@@ -61,6 +65,7 @@ PM9A3: Final[dict[str, Any]] = {
     "program_time": assumed(
         2_100 * US, "128 x 64 KiB in 2.1 ms is the data sheet's 4 GB/s", 1_500 * US, 4 * MS
     ),
+    "read_time": assumed(80 * US, "TLC: data sheets' 80-100 us", 60 * US, 120 * US),
     "protected": specified(True, "data centre drive with power-loss protection"),
 }
 

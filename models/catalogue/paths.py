@@ -17,6 +17,12 @@ _SPLIT: Final = (
     " time; its split into call and page is a guess"
 )
 
+LINE_OWN: Final = assumed(20, "mechanisms.md 7.2, 7.5: an atomic operation on a line of one's own", 10, 40)
+LINE_FROM_FAR: Final = assumed(
+    200, "mechanisms.md 7.2, 7.5: a line from another socket, 0.10-0.25 us; not fitted", 100, 300
+)
+"""Hardware's own cost of a cache line (ns)."""
+
 REFERENCE_PATHS: Final[dict[str, Any]] = {
     "write": {
         "call_ns": assumed(6_000, _SPLIT, 3_000, 8_000),

@@ -35,10 +35,11 @@ AnyDevice = Annotated[DeviceSpec, variant_field("devices")]
 class SsdSpec(DeviceSpec):
     """A flash drive.
 
-    ``size``: what it holds, unless that does not matter; ``command_time`` occupies the link, ``latency`` does
-    not; ``units`` are the planes that program at once (channels x dies x planes), each ``flash_page`` bytes
-    in ``program_time``; ``indirection_unit``: what one entry of the map covers, if a write can be smaller;
-    ``protected``: the cache survives a power cut, so a flush needs no programming.
+    ``size``: what it holds, unless that does not matter; ``command_time`` occupies the link, ``latency``
+    does not; ``units`` are the planes that program at once (channels x dies x planes), each ``flash_page``
+    bytes in ``program_time``; ``read_time``: from a command to its data; ``indirection_unit``: what one
+    entry of the map covers, if a write can be smaller; ``protected``: the cache survives a power cut, so a
+    flush needs no programming.
     """
 
     kind: Literal["ssd"] = "ssd"
@@ -49,6 +50,7 @@ class SsdSpec(DeviceSpec):
     units: Count
     flash_page: Bytes
     program_time: Ns
+    read_time: Ns
     protected: bool
     indirection_unit: Bytes | None = None
     size: Bytes | None = None

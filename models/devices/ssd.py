@@ -4,7 +4,8 @@ A write completes when its data is in the cache.  The cache fills flash pages in
 wherever the data belongs (a log-structured translation layer), and programs them on its channels in turn.
 Where the map knows only whole indirection units, a write that covers a part of one has all of it programmed,
 once if the next write goes on in it.  The read that fills the rest is taken to hide behind the programming.
-Left out: reads by the host, garbage collection (the drive is fresh), joining of writes that do not follow
+A read takes its time on the link, and otherwise waits for nobody.  Left out: that reads wait for
+programming, garbage collection (the drive is fresh), joining of writes that do not follow
 each other.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bio import BatchDevice, BlockDevice, Write
+from models.bio import READ, BatchDevice, BlockDevice, Write
 from models.devices.spec import SsdSpec
 from sim.engine import Environment
 from sim.units import SECTOR_BYTES, S
@@ -34,7 +35,7 @@ class Ssd(BlockDevice, BatchDevice):
         self._latency_ns = spec.latency
         self._flash_page = spec.flash_page
         self._cache_pages = spec.cache // spec.flash_page
-        self._program_ns = spec.program_time
+        self._program_ns, self._read_ns = spec.program_time, spec.read_time
         self._loses_cache = not spec.protected
         self._link_free_ns = self._linked_ns = self._programmed = 0
         self._units_free_ns: deque[int] = deque([0] * spec.units)
@@ -55,6 +56,9 @@ class Ssd(BlockDevice, BatchDevice):
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         size = programmed = (request.end_sector - request.start_sector) * SECTOR_BYTES
+        if request.op == READ:
+            self._env.call_at(self._take(1, size, 0) + self._read_ns, self.rank, done)
+            return
         if self._unit_sectors:
             programmed = self._whole_units(np.array([request.start_sector]), np.array([request.end_sector]))
         cached = self._take(1, size, programmed)

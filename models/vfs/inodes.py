@@ -106,16 +106,14 @@ class SuperblockInodes:
         walk_ns = self._chain() * self._costs.chain_ns // 1_000
         return self._locks.hash.section(task, 0, walk_ns) if self._locked_lookup else walk_ns
 
-    def insert(self, task: Task, then_ns: int = 0) -> Wait:
+    def add_to_hash(self, task: Task, then_ns: int = 0) -> Wait:
         """The second look of iget_locked or insert_inode_locked, and __hlist_add: to be yielded.
 
         NOTE: iget_locked takes the superblock's list lock within this one; here it comes behind it, so that
         only its hold and not its wait is in this one's.
         """
         walk_ns = self._chain() * self._costs.chain_again_ns // 1_000
-        return self._locks.hash.section(
-            task, 2 * _ADD, walk_ns + self._costs.unhash_ns + self.add_ns, then_ns
-        )
+        return self._locks.hash.section(task, _ADD, walk_ns + self._costs.unhash_ns, then_ns)
 
     def new(self, task: Task, group: int, number: int) -> Wb:
         """*task* has made inode *number* in that *group*: it is cached; returns its writeback context."""

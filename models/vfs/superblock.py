@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from models.bio import READ, Bio
 from models.seams import Filesystem, Superblock, Thread, Wb
 from models.spent import DEVICE
 from models.vfs.inodes import SuperblockInodes
 from models.writeback.wb import BackingDevice
 from sim.engine import Environment, Steps, Wait
 from sim.sync import Completion
+from sim.units import PAGE_SECTORS
 
 
 class Flight:
@@ -88,6 +90,18 @@ class MountedSuperblock(Superblock):
         yield from self.inodes.walk(thread)
         yield from self.wait_for_writeback(thread)
         self.inodes.unlock_sync()
+
+    def read(self, thread: Thread, sector: int, sectors: int) -> Steps:
+        """*thread* reads so many sectors of metadata, and waits for them."""
+        landed = Completion(self._env, DEVICE)
+        bio = Bio(
+            self.first_block * PAGE_SECTORS + sector, sectors, op=READ, queue=self.bdi.queue, sync=True,
+            meta=True, end_io=lambda _: landed.complete(),
+        )  # fmt: skip
+        if (rest := thread.submit_bio(bio)) is not None:
+            yield from rest
+        thread.before_sleep()
+        yield from landed.wait(thread.task)
 
     def has_pages(self) -> None:
         """See `Superblock.has_pages`."""

@@ -38,7 +38,7 @@ RUN = Outcome(
     user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0, write_bandwidth=2_048_000.0,
     merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(), flushed_files=9_000,
     flushed_bytes=36_864_000, flusher_spin_time=0.125,
-    programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000)},
+    programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
     disks={"vda": DiskResult(1_000, 3_000, 16_000)},
     mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={}, uses={},
     samples=(
@@ -77,7 +77,7 @@ def test_the_parts_of_a_run() -> None:
     assert parts_tables(RUN) == []
     many = replace(
         RUN,
-        programs={**RUN.programs, "dd": ProgramResult(2.0, 0.25, 0.125, 1, 8_000_000)},
+        programs={**RUN.programs, "dd": ProgramResult(2.0, 0.25, 0.125, 1, 8_000_000, 0)},
         disks={**RUN.disks, "vdb": DiskResult(0, 0, 0), "vdc": DiskResult(500, 0, 4_000)},
         mounts={**RUN.mounts, "data": MountResult(0, 4_194_304, (3, 1))},
     )

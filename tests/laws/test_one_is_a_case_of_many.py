@@ -82,7 +82,7 @@ machine.disks.two = {{ like = "sata-disk" }}
 machine.processors.exit_time = "0 s"
 machine.processors.paths.block.complete_ns = "0 ns" # an interrupt hits anybody
 kernel.like = "{kernel}"
-kernel.sb_list_lock = "s_inode_list_lock" # one for all superblocks to 4.2
+kernel.inodes.sb_list = "s_inode_list_lock" # one for all superblocks to 4.2
 kernel.writeback.interval = "70 ms"
 kernel.writeback.expire = "50 ms"
 [scenario.mounts]

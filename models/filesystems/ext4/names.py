@@ -8,6 +8,7 @@ Left out: directories below another one, what a name's hash says about its leaf.
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Final
 
 from models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4Inode, Flex, group_of
 from models.filesystems.ext4.journal import Journal
@@ -17,7 +18,12 @@ from models.seams import Thread
 from models.site import Site
 from models.vfs.inodes import BATCH
 from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Wait
+from sim.engine import Steps, Task, Wait
+from sim.units import PAGE_BYTES, PAGE_SECTORS
+
+_READAHEAD_BLOCKS: Final = 32
+"""inode_readahead_blks."""
+_READAHEAD_INODES: Final = _READAHEAD_BLOCKS * PAGE_BYTES // 256
 
 
 class Ext4Names:
@@ -37,6 +43,8 @@ class Ext4Names:
         self._journal = journal
         self._mballoc = mballoc
         self._costs = costs
+        self._reads = 0
+        self._read_ahead: dict[Task, int] = {}
         self._mkdir_ns, self._create_ns = costs.mkdir_ns, costs.create_ns
         self._orphans = site.mutex("s_orphan_lock")
         self._credits = spec.journal.create_credits
@@ -67,7 +75,7 @@ class Ext4Names:
             yield from inodes.evict(thread, BATCH)
         yield lead_ns + create_ns - inodes.add_ns
         yield inodes.sb_list_add(thread.task)
-        yield inodes.insert(thread.task, then_ns)
+        yield inodes.add_to_hash(thread.task, then_ns)
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
         number = flex.new_inode()
@@ -85,14 +93,24 @@ class Ext4Names:
         return inode
 
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.look_up`: ext4_lookup, and iget_locked of an inode that is not cached."""
+        """See `Filesystem.look_up`: ext4_lookup, and iget_locked of an inode that is not cached.
+
+        NOTE: as in XFS, a thread reads inodes in the order in which they lie, here as many blocks of the
+        table as are read ahead.
+        """
         inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
+        left = self._read_ahead.get(task, 0)
+        self._read_ahead[task] = (left or _READAHEAD_INODES) - 1
+        if not left:
+            self._reads += 1
+            sectors = _READAHEAD_BLOCKS * PAGE_SECTORS
+            yield from self._sb.read(thread, self._reads * sectors, sectors)
         thread.spent.lookup += iget_ns + inodes.add_ns
         yield lead_ns
         yield inodes.look_up(task)
-        yield inodes.insert(task)
+        yield inodes.add_to_hash(task)
         yield inodes.sb_list_add(task, iget_ns)
         yield inodes.lru_add(task)
         inodes.read()

@@ -17,7 +17,7 @@ from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
 from models.seams import Thread
 from models.vfs.inodes import BATCH
 from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Wait
+from sim.engine import Steps, Task, Wait
 from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
 
 
@@ -40,7 +40,10 @@ class XfsNames:
         self._chunk_blocks = CHUNK_INODES * spec.inode_bytes // PAGE_BYTES
         self._clusters = max(1, CHUNK_INODES * spec.inode_bytes // spec.cluster_bytes)
         self._names_per_block = PAGE_BYTES // spec.dirent_bytes
-        self._rotor = 0
+        self._rotor = self._reads = 0
+        self._in_cluster: dict[Task, int] = {}
+        self._cluster_inodes = spec.cluster_bytes // spec.inode_bytes
+        self._cluster_sectors = spec.cluster_bytes // SECTOR_BYTES
         # Copies of what `create` reads: a spec's own attributes are slow to read.
         self._commit_ns = log.commit_ns(spec.create_items)
         self._remove_commit_ns = log.commit_ns(spec.remove_items)
@@ -88,10 +91,16 @@ class XfsNames:
         return XfsInode(self._sb, wb, cluster, log.checkpoint)
 
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.look_up`: xfs_lookup, and xfs_iget of an inode that is not cached."""
+        """See `Filesystem.look_up`: xfs_lookup, and xfs_iget of an inode that is not cached.
+
+        NOTE: each thread goes through inodes in the order in which they lie, so it reads a cluster of them
+        now and then, wherever that is.  Left out: directory blocks, which are read ahead.
+        """
         inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
+        if self._reads_cluster(task):
+            yield from self._sb.read(thread, self._next_read(), self._cluster_sectors)
         thread.spent.lookup += iget_ns + inodes.add_ns
         yield lead_ns + iget_ns
         yield inodes.sb_list_add(task)
@@ -118,6 +127,8 @@ class XfsNames:
         if log.full:
             yield from log.wait_for_space(thread)
         thread.spent.unlink += remove_ns + inactivate_ns + inodes.add_ns
+        if self._reads_cluster(task):
+            yield from self._sb.read(thread, self._next_read(), self._cluster_sectors)
         yield lead_ns + remove_ns
         yield inodes.sb_list_add(task)
         thread.spent.commit += self._remove_commit_ns + self._inactivate_commit_ns
@@ -126,6 +137,18 @@ class XfsNames:
         yield log.cil_section(task, self._inactivate_commit_ns, 0)
         log.commit(self._create_bytes)
         yield from self._evict(thread)
+
+    def _reads_cluster(self, task: Task) -> bool:
+        """Whether the next inode of *task* lies in a cluster that it has not read."""
+        left = self._in_cluster.get(task, 0)
+        self._in_cluster[task] = (left or self._cluster_inodes) - 1
+        return left == 0
+
+    def _next_read(self) -> int:
+        """The sector of a cluster, one behind the other in each group."""
+        self._reads += 1
+        row, group = divmod(self._reads, len(self._groups))
+        return self._groups[group].first_block * PAGE_SECTORS + row * self._cluster_sectors
 
     def _evict(self, thread: Thread) -> Steps:
         """evict, and xfs_inode_mark_reclaimable."""

@@ -28,7 +28,7 @@ def ssd(env: Environment, **changes: Any) -> Ssd:
     """Link 1 GB/s, 10 us a command, 20 us latency; a cache of two flash pages of 4 KiB, two planes, 1 ms."""
     fields = {
         "link": 10**9, "command_time": 10 * US, "latency": 20 * US, "cache": 8 * KIB, "units": 2,
-        "flash_page": 4 * KIB, "program_time": MS, "protected": True,
+        "flash_page": 4 * KIB, "program_time": MS, "read_time": 50_000, "protected": True,
     }  # fmt: skip
     return Ssd(env=env, spec=SsdSpec.model_validate({**fields, **changes}), name="ssd")
 

@@ -21,7 +21,7 @@ def ssd_spec(**changes: Any) -> SsdSpec:
     """A drive with round numbers: 1 GB/s link, 10 us a command, 4 units of 4 KiB in 1 ms."""
     fields = {
         "link": 10**9, "command_time": 10 * US, "latency": 20 * US, "cache": 64 * KIB, "units": 4,
-        "flash_page": 4 * KIB, "program_time": MS, "protected": True,
+        "flash_page": 4 * KIB, "program_time": MS, "read_time": 50_000, "protected": True,
     }  # fmt: skip
     return SsdSpec(**{**fields, **changes})
 
@@ -111,6 +111,7 @@ def test_an_indirection_unit_is_programmed_whole(
             "flash_page": 16 * KIB,
             "units": 1,
             "program_time": MS,
+            "read_time": 50_000,
             "indirection_unit": 16 * KIB,
             "link": 10**15,
             "command_time": 0,

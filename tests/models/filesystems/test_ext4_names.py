@@ -11,7 +11,8 @@ from models.filesystems.ext4.mballoc import Geometry
 from models.filesystems.ext4.names import Ext4Names
 from models.spent import Spent
 from sim.engine import Environment, Steps, Task
-from tests.harness import inodes_of
+from sim.sync import Mutex
+from tests.harness import inodes_of, page_cache
 
 GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
 """Two flex groups of 16 groups of 8 192 inodes."""
@@ -33,10 +34,11 @@ class Names:
             read_bitmaps=self.read.append,
         )
         self.journal: Any = SimpleNamespace(start_handle=self._start, stop_handle=self._stop)
-        self.cache: Any = SimpleNamespace(cached_inodes=0)
+        self.cache = page_cache()
         site: Any = SimpleNamespace(
             dice=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
             uniforms=lambda name: lambda: 0.99,
+            mutex=lambda name: Mutex(self.env, name, 0),
         )
         bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
         sb: Any = SimpleNamespace(inodes=inodes_of(self.env, bdi, self.cache, 10))

@@ -13,7 +13,7 @@ from models.spent import Spent
 from sim.engine import Steps, Task
 from sim.sync import HandOff, SpinLock
 from sim.units import KIB
-from tests.harness import inodes_of, lock_table
+from tests.harness import inodes_of, lock_table, page_cache
 
 
 class Names:
@@ -26,9 +26,10 @@ class Names:
         self.made: list[XfsInode] = []
         self.groups = [Group(i, 1_000 * i, FreeSpace(16, 984), self.table.groups[i]) for i in range(2)]
         self.log: Any = SimpleNamespace(
-            full=False, checkpoint=7, lock=SpinLock(env, "cil", HandOff(0, 0)), commit=self._commit
-        )
-        self.cache: Any = SimpleNamespace(cached_inodes=0)
+            full=False, checkpoint=7, commit=self._commit, commit_ns=lambda items: 10 * items,
+            cil_section=SpinLock(env, "cil", HandOff(0, 0)).section,
+        )  # fmt: skip
+        self.cache = page_cache()
         bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
         sb: Any = SimpleNamespace(inodes=inodes_of(env, bdi, self.cache, 10))
         spec: Any = SimpleNamespace(
@@ -37,12 +38,13 @@ class Names:
             dirent_bytes=32,
             inode_log_bytes=300,
             dirent_log_bytes=200,
+            create_items=10,
+            remove_items=8,
+            inactivate_items=5,
         )
         costs: Any = SimpleNamespace(create_ns=1_000, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000)
         self.spent = Spent()
-        self.names = XfsNames(
-            sb=sb, spec=spec, costs=costs, commit_ns=100, groups=self.groups, log=self.log
-        )  # fmt: skip
+        self.names = XfsNames(sb=sb, spec=spec, costs=costs, groups=self.groups, log=self.log)
 
     def _commit(self, size_bytes: int, *buffers: Any) -> None:
         self.logged.append((self.env.now, size_bytes, [buffer.start_sector for buffer in buffers]))

@@ -39,7 +39,7 @@ class Lists(RuleBasedStateMachine):
         )
         throttle: Any = SimpleNamespace(dirtier=PausedDirtier)
         thread: Any = SimpleNamespace(task=env.task("writer"), spent=Spent())
-        costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0, sb_list_ns=0)
+        costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
         self.writer = BufferedWriter(env=env, thread=thread, costs=costs, throttle=throttle)
         self.wbs = [
             WritebackContext(str(i), SpinLock(env, "list_lock", HandOff(0, 0)), self.cache)

@@ -10,7 +10,7 @@ from models.seams import Thread
 from models.spent import Spent
 from models.vfs.superblock import MountedSuperblock
 from sim.engine import Environment, Steps, Task, Wait
-from tests.harness import context, inodes_of
+from tests.harness import context, inodes_of, page_cache
 
 
 def mounted(env: Environment) -> MountedSuperblock:
@@ -23,7 +23,7 @@ def mounted(env: Environment) -> MountedSuperblock:
 
     made: list[int] = []
     bdi: Any = SimpleNamespace()
-    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, SimpleNamespace()))
+    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()))
     sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
     return sb
 

@@ -64,7 +64,7 @@ class Stage:
         self.log.append((self.env.now, "did", work.reason, wb.name))
 
     def _superblock(self, name: str, *wbs: Wb) -> Any:
-        def wait_for_writeback(thread: Any) -> Steps:
+        def wait_sb_inodes(thread: Any) -> Steps:
             yield 5
             self.log.append((self.env.now, "waited", name))
 
@@ -73,7 +73,7 @@ class Stage:
             self.log.append((self.env.now, "sync_fs", name))
 
         return SimpleNamespace(
-            name=name, bdi=Bdi(wbs=wbs), wait_for_writeback=wait_for_writeback,
+            name=name, bdi=Bdi(wbs=wbs), wait_sb_inodes=wait_sb_inodes,
             filesystem=SimpleNamespace(sync_fs=sync_fs),
         )  # fmt: skip
 

@@ -20,6 +20,7 @@ class Writer:
         self.env = Environment()
         self.env.now = 1_000
         self.asked: list[Any] = []
+        self.paged: list[int] = []
         self.wb = context(self.env)
         self.dirtier = PausedDirtier()
         throttle: Any = SimpleNamespace(
@@ -29,12 +30,13 @@ class Writer:
         self.task = self.env.task("writer")
         self.spent = Spent()
         self.thread: Any = SimpleNamespace(task=self.task, spent=self.spent)
-        costs = WriteCosts(call_ns=100, page_ns=10, close_ns=30, mark_ns=7, sb_list_ns=0)
+        costs = WriteCosts(call_ns=100, page_ns=10, close_ns=30, mark_ns=7)
         self.writer = BufferedWriter(env=self.env, thread=self.thread, costs=costs, throttle=throttle)
 
     def inode(self, dirty_pages: int = 0, i_sync: object = None) -> Any:
         """One of the context, with so many pages dirty already."""
-        return SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, i_sync=i_sync, dirtied_when=0)
+        sb = SimpleNamespace(has_pages=lambda: self.paged.append(self.env.now))
+        return SimpleNamespace(wb=self.wb, sb=sb, dirty_pages=dirty_pages, i_sync=i_sync, dirtied_when=0)
 
 
 def test_a_clean_inode_is_listed_once_under_the_lock() -> None:

@@ -1,0 +1,174 @@
+"""The machines that our own measurements were made on, small guests with loop devices."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from models.catalogue.devices import NO_DISCARD
+from models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
+from models.scenario import MachineSpec
+from sim.param import Given, assumed, measured, specified
+from sim.units import GIB, KIB, MIB, US
+
+_EXTENTS: Final = "docs/measurements.md D"
+
+
+def with_map_time(costs: dict[str, Any], map_ns: Given) -> dict[str, Any]:
+    """The *costs* of all filesystems, with another time of XFS's for an allocation."""
+    xfs = costs["xfs"]
+    return {**costs, "xfs": {**xfs, "flusher": {**xfs["flusher"], "map_ns": map_ns}}}
+
+
+_LOOP_MAP: Final = measured(
+    21_450, f"{_EXTENTS}: 24 us a page and 31 a run, less the other paths and half a conversion"
+)
+
+LOOP_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "loop-vm",
+        "processors": {
+            "count": measured(2, "nproc"),
+            "writer_scale": specified(1, "the reference machine itself"),
+            "flusher_scale": specified(1, "the reference machine itself"),
+            "exit_time": specified(0, "a loop device on tmpfs: no request leaves the guest"),
+            "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
+            "nodes": measured(1, "/sys/devices/system/node"),
+            "line_own": LINE_OWN,
+            "line_time": assumed(60, "mechanisms.md 7.2: one socket", 40, 100),
+            "line_from_far": LINE_FROM_FAR,
+            "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "paths": {
+                **REFERENCE_PATHS,
+                "write": {
+                    **REFERENCE_PATHS["write"],
+                    "call_ns": measured(4_250, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
+                    "page_ns": measured(1_600, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
+                },
+                "filesystems": with_map_time(REFERENCE_PATHS["filesystems"], _LOOP_MAP),
+            },
+        },
+        "memory": {
+            "memory": measured(24 * GIB, "/proc/meminfo"),
+            "kernel_reserve": assumed(400 * MIB, "text, page structs, reserves", 256 * MIB, 1024 * MIB),
+            "inode_slab_bytes": assumed(1_700, "xfs_inode, dentry and buffers", 1_300, 2_200),
+        },
+        "disks": {
+            "loop0": {
+                "queue": {
+                    "limits": {
+                        "max_sectors_bytes": measured(1280 * KIB, "/sys/block/loop0/queue"),
+                        "max_segments": measured(128, "/sys/block/loop0/queue"),
+                        "max_segment_bytes": measured(64 * KIB, "/sys/block/loop0/queue"),
+                        "nomerges": measured(0, "/sys/block/loop0/queue"),
+                        "max_discard_bytes": NO_DISCARD,
+                    },
+                    "elevator": {
+                        "scheduler": assumed("noop", "stands for none", "noop", "deadline"),
+                        "fifo_batch": specified(16, "mechanisms.md 1.4 [V 6.12]"),
+                    },
+                    "nr_requests": measured(128, "/sys/block/loop0/queue with none"),
+                    "driver_depth": specified(128, "drivers/block/loop.c: LOOP_DEFAULT_HW_Q_DEPTH"),
+                    "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
+                    "interrupts": specified("any", "a loop device has none"),
+                    "write_cache": measured("write back", "/sys/block/loop0/queue/write_cache"),
+                },
+                "device": {"kind": specified("null", "tmpfs: the copy is in the flusher's measured time")},
+            },
+        },
+    }
+)
+"""The machine of the measurements: a small guest, with a loop device on tmpfs."""
+
+_DESK: Final = "docs/measurements.md H"
+_SUBMISSION: Final = (
+    "a loop device's submission was not measured apart: docs/measurements.md B, loop and virtio"
+)
+_REFERENCE: Final = REFERENCE_PATHS["filesystems"]
+DESK_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "desk-vm",
+        "processors": {
+            **LOOP_MACHINE.processors.inputs(),
+            "paths": {
+                **REFERENCE_PATHS,
+                "write": {
+                    **REFERENCE_PATHS["write"],
+                    "call_ns": measured(2_900, f"{_DESK}: dd with calls of 4 KiB to 1 MiB"),
+                    "page_ns": measured(330, f"{_DESK}: dd with calls of 4 KiB to 1 MiB"),
+                    "close_ns": assumed(
+                        1_500,
+                        f"{_DESK}: between ext4's close and what fs_mark's total leaves on XFS",
+                        900,
+                        2_200,
+                    ),
+                },
+                "filesystems": {
+                    "xfs": {
+                        "writer": {
+                            **_REFERENCE["xfs"]["writer"],
+                            "create_ns": measured(19_500, f"{_DESK}: creat"),
+                        },
+                        "flusher": {
+                            **_REFERENCE["xfs"]["flusher"],
+                            "map_ns": measured(
+                                10_200, f"{_DESK}: a small file's 11.4 us, less its page and list"
+                            ),
+                            "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
+                            "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
+                            "ioend_ns": measured(3_600, f"{_DESK}: conversion of a small file"),
+                            "tree_map_ns": measured(29_000, f"{_DESK}: a page of a random file"),
+                            "tree_ioend_ns": measured(12_000, f"{_DESK}: a page of a random file"),
+                            "end_folio_ns": measured(350, f"{_DESK}: conversion of a sequential file"),
+                            "rmap_ns": measured(
+                                28_000, "docs/measurements.md J: what rmapbt=1 adds to a transaction"
+                            ),
+                            "log": {
+                                **_REFERENCE["xfs"]["flusher"]["log"],
+                                "record_ns": measured(
+                                    50_000, f"{_DESK}: pushing and writing the log, a record"
+                                ),
+                            },
+                        },
+                    },
+                    "ext4": {
+                        "writer": {
+                            **_REFERENCE["ext4"]["writer"],
+                            "create_ns": measured(15_500, f"{_DESK}: creat"),
+                        },
+                        "flusher": {
+                            **_REFERENCE["ext4"]["flusher"],
+                            "map_ns": measured(
+                                8_400, f"{_DESK}: a small file's 9.6 us, less its page and list"
+                            ),
+                            "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
+                            "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
+                            "ioend_ns": measured(3_300, f"{_DESK}: conversion of a small file"),
+                            "end_folio_ns": measured(500, f"{_DESK}: conversion of a sequential file"),
+                        },
+                    },
+                },
+                "block": {
+                    **REFERENCE_PATHS["block"],
+                    "insert_ns": assumed(100, _SUBMISSION, 10, 440),
+                    "request_ns": assumed(500, _SUBMISSION, 100, 1_130),
+                    "dispatch_ns": assumed(300, _SUBMISSION, 30, 790),
+                    "complete_ns": specified(0, "a loop device has no interrupts"),
+                },
+            },
+        },
+        "memory": LOOP_MACHINE.memory.inputs(),
+        "disks": {
+            "loop0": {
+                "queue": LOOP_MACHINE.disks["loop0"].queue.inputs(),
+                "device": {
+                    "kind": specified("loop", "drivers/block/loop.c"),
+                    "command_time": measured(2_500, f"{_DESK}: a direct write of 4 KiB, less its page"),
+                    "page_time": measured(1_350, f"{_DESK}: what the worker takes for a page of a file"),
+                },
+            },
+        },
+    }
+)
+"""The machine that every number of can be measured: a guest with two processors and a loop device, whose
+worker copies into tmpfs.
+"""
