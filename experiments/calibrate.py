@@ -12,6 +12,10 @@ All other patched rows are predictions.
 Two constants of N10's machine are fitted, each to the throughput of one row: ``writer_scale`` and the
 device's ``link``. No row of extents is used.
 
+Four constants of V13's are fitted, each to one row of the kernel before the patches: the ``scale`` of its
+processors to the creation of files, ``item_ns`` of the CIL's lock to their removal, both of XFS; ``visit_ns``
+of a cached inode to 101 syncs at once; ``chain_ns`` of the inode hash to ext4's lookup.
+
 One constant of W25's machine is fitted, which is its ``writer_scale`` and its ``flusher_scale``, to the
 throughput of one flusher with both workloads on the PM9A3.
 """
@@ -32,7 +36,10 @@ from models.scenario import PathCosts
 from sim.param import Origin, Spec
 
 START: Final[Mapping[str, float]] = {"writer_scale": 2.0, "flusher_scale": 2.0, "exit_time": 5_000}
-STEPS: Final = {"writer_scale": 0.01, "flusher_scale": 0.01, "exit_time": 100, "link": 1_000_000}
+STEPS: Final = {
+    "writer_scale": 0.01, "flusher_scale": 0.01, "exit_time": 100, "link": 1_000_000,
+    "scale": 0.01, "item_ns": 1, "visit_ns": 1, "chain_ns": 1,
+}  # fmt: skip
 """What the constants are rounded to: finer than the fit can tell."""
 CLOSE_ENOUGH: Final = 0.01
 """The fit ends when no target is to move by more than this; the tolerance of the claims is 0.05."""
@@ -105,6 +112,43 @@ def calibrate_n10(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
         key: exp(error) - 1 for key, error in errors.items() if key in ("N10-one-bw", "N10-two-same-bw")
     }
     return Fit(constants, committed, fitted, number)
+
+
+_V13: Final = {
+    "scale": ("V13-xfs-create-u", ("writer_scale={}", "flusher_scale={}")),
+    "item_ns": ("V13-xfs-unlink-u", ('paths.filesystems.xfs.flusher.log.item_ns="{} ns"',)),
+    "visit_ns": ("V13-cleansync-total-u", ('paths.inodes.visit_ns="{} ns"',)),
+    "chain_ns": ("V13-ext4-lookup-u", ('paths.inodes.chain_ns="{} ns"',)),
+}
+"""Each constant's row, and where it stands in ``machine.processors``."""
+
+
+def calibrate_v13(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit:
+    """Fit V13's, each to its row; what one moves of another's row, the next round mends."""
+    constants: dict[str, float] = {"scale": 2.0, "item_ns": 150, "visit_ns": 100, "chain_ns": 50}
+    for number in range(1, MAX_ROUNDS + 1):
+        constants = {name: _rounded(name, value) for name, value in constants.items()}
+        overrides = [
+            f"machine.processors.{key.format(constants[name])}"
+            for name, (_, keys) in _V13.items()
+            for key in keys
+        ]
+        rows = {row for row, _ in _V13.values()}
+        cases = [case for case in load(config_path("inodes.toml"), overrides).cases if rows & set(case.rows)]
+        errors = _log_errors(cases, run_all([(case, 0) for case in cases], seed, progress))
+        change = {name: -errors[row] for name, (row, _) in _V13.items()}
+        wanted = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
+        tell(f"round {number}: {_shown(constants)}; to change by {_shown(wanted)}")
+        if max(map(abs, change.values())) < CLOSE_ENOUGH:
+            break
+        constants = {name: value * exp(change[name]) for name, value in constants.items()}
+    cpu = MACHINES["v13-vm"].processors
+    xfs: Any = cpu.paths.filesystems["xfs"]
+    committed = {
+        "scale": cpu.writer_scale, "item_ns": xfs.flusher.log.item_ns,
+        "visit_ns": cpu.paths.inodes.visit_ns, "chain_ns": cpu.paths.inodes.chain_ns,
+    }  # fmt: skip
+    return Fit(constants, committed, {row: exp(errors[row]) - 1 for row, _ in _V13.values()}, number)
 
 
 def calibrate_w25(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit:
@@ -208,5 +252,5 @@ def _shown(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
-CALIBRATIONS: Final = {"P13": calibrate_p13, "N10": calibrate_n10, "W25": calibrate_w25}
+CALIBRATIONS: Final = {"P13": calibrate_p13, "V13": calibrate_v13, "N10": calibrate_n10, "W25": calibrate_w25}
 """The fits, by report."""

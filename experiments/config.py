@@ -101,8 +101,9 @@ class Experiment:
         return cases[0]
 
 
-def load(file: FilePath, overrides: Sequence[str] = ()) -> Experiment:
-    """The experiment in *file*, with *overrides* of the form ``key.path=value``.
+def load(file: FilePath, overrides: Sequence[str] = (), only: str | None = None) -> Experiment:
+    """The experiment in *file*, with *overrides* of the form ``key.path=value``; of its variants, *only* that
+    one, if it is given.
 
     Raises:
         BadInput: all that is wrong with it.
@@ -113,11 +114,12 @@ def load(file: FilePath, overrides: Sequence[str] = ()) -> Experiment:
         raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
     except UnicodeDecodeError:
         raise bad(str(file), "is not text; give the path of an experiment's .toml file") from None
-    return parse(text, str(file), overrides)
+    return parse(text, str(file), overrides, only)
 
 
-def parse(text: str, name: str, overrides: Sequence[str] = ()) -> Experiment:
-    """The experiment in *text*, which is called *name* in messages, and whose job files lie beside that.
+def parse(text: str, name: str, overrides: Sequence[str] = (), only: str | None = None) -> Experiment:
+    """The experiment in *text*, which is called *name* in messages, and whose job files lie beside that; see
+    `load`.
 
     Raises:
         BadInput: all that is wrong with it.
@@ -126,7 +128,7 @@ def parse(text: str, name: str, overrides: Sequence[str] = ()) -> Experiment:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise bad(name, f"not TOML: {error}") from None
-    return _Reader(document, Places(name, text), overrides, FilePath(name).parent).experiment()
+    return _Reader(document, Places(name, text), overrides, FilePath(name).parent).experiment(only)
 
 
 class _Reader:
@@ -144,7 +146,7 @@ class _Reader:
         for override in overrides:
             self._read_override(override)
 
-    def experiment(self) -> Experiment:
+    def experiment(self, only: str | None) -> Experiment:
         document = self._document
         self._refuse_unknown(document, _TOP, ())
         title = document.get("title", "")
@@ -159,6 +161,7 @@ class _Reader:
         cases = [
             case
             for variant in variants
+            if only in (None, variant)
             for case in self._cases(
                 variant, common, self._table(("variants", variant), variants[variant]), sweep
             )

@@ -64,7 +64,7 @@ def _reproduce_options(commands: Any) -> None:
 def _calibrate_options(commands: Any) -> None:
     calibrate = commands.add_parser("calibrate", help="refit the calibrated constants and compare")
     calibrate.set_defaults(command="calibrate")
-    calibrate.add_argument("report", choices=["P13", "N10", "W25"])
+    calibrate.add_argument("report", choices=["P13", "V13", "N10", "W25"])
     calibrate.add_argument("--seed", type=_natural, default=1)
 
 

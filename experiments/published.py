@@ -64,6 +64,16 @@ METRICS: Final = {
     ("system_cpu_time", "s"): Metric(
         lambda o: o.system_cpu_time, lambda a, b: (b.system_ns - a.system_ns) / S, grows=True
     ),
+    **{
+        (f"{operation}_wall_time", "s"): Metric(lambda o: o.wall_time, grows=True)
+        for operation in ("create", "bulkstat", "lookup", "unlink")
+    },
+    ("fs_mark_wall_time", "s"): Metric(lambda o: o.programs["load"].wall_time, grows=True),
+    ("sync_wall_time", "s"): Metric(lambda o: o.programs["sync"].wall_time, grows=True),
+    ("sync_system_cpu_time", "s"): Metric(lambda o: o.programs["sync"].system_cpu_time, grows=True),
+    ("inode_hash_remove_share_of_spin_contention", "percent"): Metric(
+        lambda o: 100 * o.locks["inode_hash_lock"]["wait_ns"] / sum(of["wait_ns"] for of in o.locks.values())
+    ),
     ("create_rate", "files/s"): Metric(lambda o: o.create_rate, lambda a, b: b.files_per_sec),
     ("write_iops", "1/s"): Metric(lambda o: o.write_iops, lambda a, b: _per_s(b.ios - a.ios, a, b)),
     ("write_bandwidth", "MB/s"): Metric(

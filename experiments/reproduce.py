@@ -17,7 +17,12 @@ from experiments.published import METRICS, Published, figure, published_rows
 from experiments.runner import Outcome, run_all
 from sim.param import Origin, Spec
 
-CONFIGS: Final = {"P13": "plug.toml", "N10": "streams.toml", "W25": "fragmentation.toml"}
+CONFIGS: Final = {
+    "P13": "plug.toml",
+    "V13": "inodes.toml",
+    "N10": "streams.toml",
+    "W25": "fragmentation.toml",
+}
 """The reports that can be reproduced, and their experiments."""
 INTERVAL: Final = (
     "t-interval over the replications; of a single run with iterations, batch means of 10 batches of them"
@@ -115,7 +120,8 @@ def _experiment(report: str, quick: bool) -> Experiment:
     whole = load(path)
     if not quick:
         return whole
-    cases = tuple(load(path, case.quick).cases[i] for i, case in enumerate(whole.cases))
+    quick_of = {case.variant: case.quick for case in whole.cases}
+    cases = tuple(case for variant, of in quick_of.items() for case in load(path, of, variant).cases)
     return replace(whole, cases=cases, replications=1)
 
 

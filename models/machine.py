@@ -291,7 +291,7 @@ class _Builder:
             hashed=mount.filesystem.hashed_inodes,
             buckets=max(1, self._scenario.machine.memory.memory // BUCKET_BYTES),
         )
-        inodes.read(mount.cached_inodes)
+        inodes.add_cached(mount.cached_inodes)
         sb = MountedSuperblock(self._env, name, bdi, first_block, inodes, mount.files)
         sb.filesystem = component_of("filesystems", mount.filesystem)(
             site=bdi.site.of(name),

@@ -21,6 +21,7 @@ PATHS: Final = {
     "unlink": "unlink(2)",
     "sync": "sync(2): looking at cached inodes",
     "reclaim": "evicting inodes",
+    "inodes": "the lists and the hash of inodes, under their locks",
     "lists": "moving inodes between the lists of a context, under its lock",
     "inode": "__writeback_single_inode",
     "pages": "tagging pages, and adding them to bios",
@@ -56,14 +57,15 @@ class Spent:
     """Processor time by path (ns)."""
 
     __slots__ = (
-        "allocate", "close", "commit", "complete", "create", "device", "dispatch", "fork", "inode", "insert",
-        "lists", "log", "lookup", "pages", "program", "reclaim", "request", "sync", "unlink", "user", "write",
+        "allocate", "close", "commit", "complete", "create", "device", "dispatch", "fork", "inode",
+        "inodes", "insert", "lists", "log", "lookup", "pages", "program", "reclaim", "request", "sync",
+        "unlink", "user", "write",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.user = self.program = self.fork = 0
         self.create = self.write = self.close = 0
-        self.lookup = self.unlink = self.sync = self.reclaim = 0
+        self.lookup = self.unlink = self.sync = self.reclaim = self.inodes = 0
         self.lists = self.inode = self.pages = self.allocate = self.commit = 0
         self.request = self.insert = self.dispatch = self.complete = 0
         self.log = self.device = 0

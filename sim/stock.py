@@ -208,6 +208,7 @@ class StockSpinLock:
             self._free_at_ns = since_ns + hold_ns
             number = env.expect(self._free_at_ns + then_ns, task.rank)
         else:
+            self.stat.contentions += 1
             self._spinning.append(task)
         if not free and self._release is None:  # the light lock's release is an event while somebody waits
             self._release = env.expect(self._free_at_ns, self._urgent)

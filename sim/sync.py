@@ -75,9 +75,9 @@ class LockStat:
         return self.hold_ns + self.hand_off_ns
 
     def waited(self, wait_ns: int) -> None:
-        """Count one contended acquisition."""
-        self.wait_min_ns = min(self.wait_min_ns, wait_ns) if self.contentions else wait_ns
-        self.contentions += 1
+        """Count what one contended acquisition waited."""
+        if wait_ns < self.wait_min_ns or not self.wait_ns:
+            self.wait_min_ns = wait_ns
         self.wait_ns += wait_ns
         self.wait_max_ns = max(self.wait_max_ns, wait_ns)
 
@@ -168,6 +168,7 @@ class SpinLock:
             return hold_ns + then_ns
         if not self._waiters:
             self._env.call_at(self._free_at_ns, self._urgent, self._release)
+        stat.contentions += 1
         self._waiters.append((task, now, hold_ns, then_ns))
         node = self._hand_off.node(task.cpu)
         self._spinning[node] = self._spinning.get(node, 0) + 1
@@ -210,22 +211,18 @@ class Line:
         self._own_ns = own_ns
         self._last_cpu = -1
 
-    def _fetch_ns(self, cpu: int) -> int:
-        """What a line takes to *cpu*, which writes it next."""
-        last, of = self._last_cpu, self._hand_off
+    def fetch_ns(self, task: Task) -> int:
+        """What a line takes to the processor of *task*, which writes it next."""
+        last, cpu, of = self._last_cpu, task.cpu, self._hand_off
         self._last_cpu = cpu
         return self._own_ns if cpu == last else of.line(of.node(last), of.node(cpu))
-
-    def section(self, task: Task, lines: int, hold_ns: int, then_ns: int = 0) -> int | Park:
-        """Work for *hold_ns* under the lock, write *lines* there, and go on for *then_ns*: to be yielded."""
-        return self.lock.section(task, hold_ns + lines * self._fetch_ns(task.cpu), then_ns)
 
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
         """Write to one line so many times, and go on for *then_ns*: to be yielded.
 
         While others write, the line is gone each time; else only the first time.
         """
-        fetch_ns = self._fetch_ns(task.cpu)
+        fetch_ns = self.fetch_ns(task)
         hold_ns = fetch_ns + (writes - 1) * self._own_ns if self.lock.free else writes * fetch_ns
         return self.lock.section(task, hold_ns, then_ns)
 
@@ -278,6 +275,7 @@ class Mutex:
         """Wait until the lock is ours; to be yielded after a failed `try_acquire`."""
         owner = self._owner
         assert owner is not None, f"{self.name}: wait() without a failed try_acquire()"
+        self.stat.contentions += 1
         if owner.running:
             self._spinning.append((task, self._env.now))
             owner.on_sleep = self._owner_sleeps

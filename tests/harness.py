@@ -314,7 +314,7 @@ def inodes_of(
         for name in ("s_inode_list_lock", "s_inode_lru_lock", "inode_hash_lock")
     )
     sync = Mutex(env, "s_sync_lock", 0) if rules.sync_mutex else None
-    locks = InodeLocks([lists], [lrus], hashes, sync, 1)
+    locks = InodeLocks([lists], [lrus], [hashes], sync, 1)
     return SuperblockInodes(
         bdi=bdi, locks=locks, rules=rules, costs=costs, cache=cache, hashed=True, buckets=1
     )  # fmt: skip

@@ -189,9 +189,14 @@ W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
 )
 """The same server with the drive of 16 KiB units."""
 
-_V13_SCALE: Final = assumed(3.3, "to be calibrated", 1, 4)
+_CALIBRATE_V13: Final = "wbsim calibrate V13"
+_V13_SCALE: Final = calibrated(2.67, _CALIBRATE_V13, ("V13-xfs-create-u",))
 _V13_PATHS: Final = DESK_MACHINE.processors.paths.inputs()
+_V13_XFS: Final = _V13_PATHS["filesystems"]["xfs"]
+_V13_EXT4: Final = _V13_PATHS["filesystems"]["ext4"]
 _INODES: Final = "docs/measurements.md L"
+
+
 V13_MACHINE: Final = MachineSpec.model_validate(
     {
         **P13_MACHINE.inputs(),
@@ -200,23 +205,34 @@ V13_MACHINE: Final = MachineSpec.model_validate(
             **P13_MACHINE.processors.inputs(),
             "count": specified(16, "report V13: 16-way"),
             "nodes": specified(4, "report V13: a 4-node numa machine"),
-            "writer_scale": _V13_SCALE,
+            "writer_scale": _V13_SCALE,  # one factor for its age
             "flusher_scale": _V13_SCALE,
             "exit_time": assumed(11 * US, "as on the same author's machine in P13", 0, 50 * US),
             "paths": {
                 **_V13_PATHS,
+                "inodes": {
+                    **_V13_PATHS["inodes"],
+                    "visit_ns": calibrated(65, _CALIBRATE_V13, ("V13-cleansync-total-u",)),
+                    "chain_ns": calibrated(85, _CALIBRATE_V13, ("V13-ext4-lookup-u",)),
+                },
                 "filesystems": {
                     "xfs": {
-                        **_V13_PATHS["filesystems"]["xfs"],
                         "writer": {
-                            **_V13_PATHS["filesystems"]["xfs"]["writer"],
+                            **_V13_XFS["writer"],
                             "create_ns": measured(17_000, f"{_INODES}: creat"),
+                        },
+                        "flusher": {
+                            **_V13_XFS["flusher"],
+                            "log": {
+                                **_V13_XFS["flusher"]["log"],
+                                "item_ns": calibrated(209, _CALIBRATE_V13, ("V13-xfs-unlink-u",)),
+                            },
                         },
                     },
                     "ext4": {
-                        **_V13_PATHS["filesystems"]["ext4"],
+                        **_V13_EXT4,
                         "writer": {
-                            **_V13_PATHS["filesystems"]["ext4"]["writer"],
+                            **_V13_EXT4["writer"],
                             "create_ns": measured(19_500, f"{_INODES}: creat"),
                         },
                     },

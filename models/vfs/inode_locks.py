@@ -23,13 +23,13 @@ class SharedLocks(NamedTuple):
 
 class InodeLocks(NamedTuple):
     """Where the inodes of one superblock are kept: under one of ``sb_lists`` for each node, or the only one;
-    in the ``hash`` of all superblocks; on one of the ``lrus``, like the lists; ``sync`` is s_sync_lock, if
-    there is one.  A node has *node_cpus* processors.
+    in the only one of ``hashes``, of all superblocks; on one of the ``lrus``, like the lists; ``sync`` is
+    s_sync_lock, if there is one.  A node has *node_cpus* processors.
     """
 
     sb_lists: list[Line]
     lrus: list[Line]
-    hash: Line
+    hashes: list[Line]
     sync: Mutex | None
     node_cpus: int
 
@@ -54,4 +54,4 @@ def inode_locks(site: Site, rules: InodeRules, shared: SharedLocks, nodes: int, 
     sb_lists = [shared.sb_list] if shared.sb_list else locks("s_inode_list", rules.sb_list == "per_node")
     lrus = [shared.lru] if shared.lru else locks("s_inode_lru", rules.lru == "per_node")
     sync = site.mutex("s_sync_lock") if rules.sync_mutex else None
-    return InodeLocks(sb_lists, lrus, shared.hash, sync, node_cpus)
+    return InodeLocks(sb_lists, lrus, [shared.hash], sync, node_cpus)

@@ -8,6 +8,7 @@ in creat(2), the inodes of block devices.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from models.page_cache.accounting import PageCache
@@ -76,44 +77,54 @@ class SuperblockInodes:
 
     # -- one inode
 
-    def sb_list_add(self, task: Task, then_ns: int = 0) -> Wait:
-        """inode_sb_list_add by *task*, which goes on for *then_ns*: to be yielded."""
-        return self._of_node(self._locks.sb_lists, task).section(task, _ADD, self.add_ns, then_ns)
+    def sb_list_add(self, thread: Thread, then_ns: int = 0) -> Wait:
+        """inode_sb_list_add by *thread*, which goes on for *then_ns*: to be yielded."""
+        return self._locked(self._locks.sb_lists, thread, _ADD, self.add_ns, then_ns)
 
-    def sb_list_del(self, task: Task, then_ns: int = 0) -> Wait:
+    def sb_list_del(self, thread: Thread, then_ns: int = 0) -> Wait:
         """inode_sb_list_del: the same."""
-        return self._of_node(self._locks.sb_lists, task).section(task, _DEL, self._costs.del_ns, then_ns)
+        return self._locked(self._locks.sb_lists, thread, _DEL, self._costs.del_ns, then_ns)
 
-    def lru_add(self, task: Task, then_ns: int = 0) -> Wait:
+    def lru_add(self, thread: Thread, then_ns: int = 0) -> Wait:
         """d_lru_add, when the last user of a name is gone: the same."""
-        return self._of_node(self._locks.lrus, task).section(task, _ADD, self._costs.lru_ns, then_ns)
+        return self._locked(self._locks.lrus, thread, _ADD, self._costs.lru_ns, then_ns)
 
-    def lru_del(self, task: Task, then_ns: int = 0) -> Wait:
+    def lru_del(self, thread: Thread, then_ns: int = 0) -> Wait:
         """inode_lru_list_del of an inode that is not on the list: the same; no lock where that is looked at
         first.
         """
-        return then_ns if self._rules.lru_checks else self.lru_add(task, then_ns)
+        return then_ns if self._rules.lru_checks else self.lru_add(thread, then_ns)
 
-    def unhash(self, task: Task, then_ns: int = 0) -> Wait:
+    def unhash(self, thread: Thread, then_ns: int = 0) -> Wait:
         """remove_inode_hash: the same, and no lock for an inode that is not hashed, where that is known."""
         if self.hashed or self._rules.unhash == "all":
             lines = _DEL if self.hashed else 0
-            return self._locks.hash.section(task, lines, self._costs.unhash_ns, then_ns)
+            return self._locked(self._locks.hashes, thread, lines, self._costs.unhash_ns, then_ns)
         return then_ns
 
-    def look_up(self, task: Task) -> Wait:
+    def look_up(self, thread: Thread) -> Wait:
         """find_inode_fast, the first look of iget_locked, which finds nothing: to be yielded."""
         walk_ns = self._chain() * self._costs.chain_ns // 1_000
-        return self._locks.hash.section(task, 0, walk_ns) if self._locked_lookup else walk_ns
+        if self._locked_lookup:
+            return self._locked(self._locks.hashes, thread, 0, walk_ns, 0)
+        thread.spent.inodes += walk_ns
+        return walk_ns
 
-    def add_to_hash(self, task: Task, then_ns: int = 0) -> Wait:
+    def add_to_hash(self, thread: Thread, then_ns: int = 0) -> Wait:
         """The second look of iget_locked or insert_inode_locked, and __hlist_add: to be yielded.
 
         NOTE: iget_locked takes the superblock's list lock within this one; here it comes behind it, so that
         only its hold and not its wait is in this one's.
         """
         walk_ns = self._chain() * self._costs.chain_again_ns // 1_000
-        return self._locks.hash.section(task, _ADD, walk_ns + self._costs.unhash_ns, then_ns)
+        return self._locked(self._locks.hashes, thread, _ADD, walk_ns + self._costs.unhash_ns, then_ns)
+
+    def _locked(self, locks: Sequence[Line], thread: Thread, lines: int, work_ns: int, then_ns: int) -> Wait:
+        """*thread* works under its node's lock, and fetches so many *lines*."""
+        line, task = self._of_node(locks, thread.task), thread.task
+        hold_ns = work_ns + lines * line.fetch_ns(task) if lines else work_ns
+        thread.spent.inodes += hold_ns
+        return line.lock.section(task, hold_ns, then_ns)
 
     def new(self, task: Task, group: int, number: int) -> Wb:
         """*task* has made inode *number* in that *group*: it is cached; returns its writeback context."""
@@ -121,7 +132,7 @@ class SuperblockInodes:
         self._cache.add_inodes(1)
         return self._bdi.wb_of(group, number, task.cpu)
 
-    def read(self, inodes: int = 1) -> None:
+    def add_cached(self, inodes: int = 1) -> None:
         """So many *inodes* were read from the disk: they are cached."""
         self.cached += inodes
         self._cache.add_inodes(inodes)
@@ -138,7 +149,7 @@ class SuperblockInodes:
         self._cache.paged_inodes -= paged
         self._cache.cached_inodes -= inodes
 
-    def _of_node(self, locks: list[Line], task: Task) -> Line:
+    def _of_node(self, locks: Sequence[Line], task: Task) -> Line:
         return locks[0] if len(locks) == 1 else locks[max(task.cpu, 0) // self._locks.node_cpus]
 
     def _chain(self) -> int:
@@ -178,27 +189,27 @@ class SuperblockInodes:
         NOTE: while nobody else wants the locks, several are evicted in one step, twice as many each time;
         once somebody had to wait, they go one by one again.
         """
-        task, costs = thread.task, self._costs
+        task, costs, locks = thread.task, self._costs, self._locks
         left = min(inodes, self.cached)
         while left > 0:
             lump = min(self._next_lump(task), left)
             left -= lump
             self._forget(lump)
             work_ns = lump * (costs.dentry_ns + costs.evict_ns + costs.reclaim_ns)
-            thread.spent.reclaim += work_ns + lump * costs.del_ns
+            thread.spent.reclaim += work_ns
             yield work_ns
             visits = lump * self._lru_visits
-            yield self._of_node(self._locks.lrus, task).section(task, visits, visits * costs.lru_ns)
-            yield self._of_node(self._locks.sb_lists, task).section(task, _DEL * lump, lump * costs.del_ns)
+            yield self._locked(locks.lrus, thread, visits, visits * costs.lru_ns, 0)
+            yield self._locked(locks.sb_lists, thread, lump * _DEL, lump * costs.del_ns, 0)
             if self.hashed or self._rules.unhash == "all":
-                thread.spent.reclaim += lump * costs.unhash_ns
-                yield self._locks.hash.section(task, _DEL * lump * self.hashed, lump * costs.unhash_ns)
+                lines = lump * _DEL if self.hashed else 0
+                yield self._locked(locks.hashes, thread, lines, lump * costs.unhash_ns, 0)
             if (ready := cond_resched(task)) is not None:
                 yield ready
 
     def _next_lump(self, task: Task) -> int:
         sb_list = self._of_node(self._locks.sb_lists, task)
-        contentions = sb_list.lock.stat.contentions + self._locks.hash.lock.stat.contentions
+        contentions = sb_list.lock.stat.contentions + self._locks.hashes[0].lock.stat.contentions
         self._lump = min(2 * self._lump, _LUMP) if contentions == self._contentions else 1
         self._contentions = contentions
         return self._lump
@@ -223,14 +234,14 @@ class SuperblockInodes:
         if self._rules.sync_walks != "cached":
             return
         task, costs, lists = thread.task, self._costs, self._locks.sb_lists
-        for number, lock in enumerate(lists):
+        for number, line in enumerate(lists):
             paged = _share(self.paged, number, len(lists))
             clean_ns = (_share(self.cached, number, len(lists)) - paged) * costs.visit_ns
             thread.spent.sync += clean_ns
-            yield lock.section(task, 0, clean_ns)
+            yield line.lock.section(task, clean_ns)
             for _ in range(paged):
                 thread.spent.sync += costs.visit_ns + costs.reference_ns
-                yield lock.section(task, 0, costs.visit_ns, costs.reference_ns)
+                yield line.lock.section(task, costs.visit_ns, costs.reference_ns)
                 if (ready := cond_resched(task)) is not None:
                     yield ready
 

@@ -22,15 +22,15 @@ class Kswapds:
         self._env = site.env
         self._cache = cache
         self._of = of
+        self._new = [site.thread(f"kswapd{node}") for node in range(nodes)]
         self._idle: list[Thread] = []
-        for node in range(nodes):
-            thread = site.thread(f"kswapd{node}")
-            site.env.start(thread.task, self._run(thread))
         cache.on_full = self.wake
 
     def wake(self) -> None:
-        """wakeup_kswapd."""
-        idle, self._idle = self._idle, []
+        """wakeup_kswapd; the first time, they begin."""
+        new, idle, self._new, self._idle = self._new, self._idle, [], []
+        for thread in new:
+            self._env.start(thread.task, self._run(thread))
         for thread in idle:
             self._env.wake(thread.task)
 

@@ -72,7 +72,7 @@ class Pace:
         skipped, inodes = self._left, self._inodes[0]
         if filled > 0 and not inodes.reclaiming:
             skipped = min(skipped, max(0, inodes.room_left * files // filled))
-            inodes.read(skipped * filled // files)
+            inodes.add_cached(skipped * filled // files)
         self._left -= skipped
         before = self.reckoned
         self.reckoned = Reckoned(

@@ -86,6 +86,9 @@ def test_what_is_said_goes_over_what_it_is_like() -> None:
     assert (inputs["give_up"], inputs["sync_after"]) == ("9 s", False)
 
 
+_PROGRAMS = "dd, find, fio, fs_mark, rm, sync or xfs_io"
+
+
 @pytest.mark.parametrize(("command", "syncs"), [(FIO, True), (FS_MARK, False)])
 def test_a_sync_follows_where_files_are_looked_at(command: str, syncs: bool) -> None:
     """Not after fs_mark."""
@@ -173,11 +176,11 @@ def test_programs_by_name_or_in_a_list() -> None:
          [("workload", "is for one program without a name; there are programs, so give it to one of them")]),
         ({"workload": "x"}, [("workload", "is 'x'; a table was expected")]),
         ({"workload": {}},
-         [("workload.command", "is missing; give a command line of dd, fio, fs_mark or sync")]),
+         [("workload.command", f"is missing; give a command line of {_PROGRAMS}")]),
         ({"workload": {"command": []}}, [("workload.command", "is missing; give a command line of ")]),
         ({"workload": {"command": [3]}}, [("workload.command", "is missing; give a command line of ")]),
         ({"workload": {"command": "bonnie -d x"}},
-         [("workload.command", "'bonnie -d x' is not a command line of dd, fio, fs_mark or sync")]),
+         [("workload.command", f"'bonnie -d x' is not a command line of {_PROGRAMS}")]),
         ({"workload": {"command": ""}}, [("workload.command", "'' is not a command line of ")]),
         ({"workload": None, "programs": {"a": {"command": FIO}, "b": {"command": "fs_mark -S1 -d x"}}},
          [("programs.b.command", "-S 1: syncing is not modelled yet; use -S0")]),

@@ -65,7 +65,7 @@ SPEC, COMPONENT = ToySpec, Toy
 TOY_WORKLOAD = '''
 """touchall N DIR: N files of a page."""
 from typing import ClassVar, Literal
-from models.workloads.spec import Iteration, WorkloadSpec
+from models.workloads.spec import Iteration, Reckoned, WorkloadSpec
 from sim.param import assumed
 
 class ToySpec(WorkloadSpec):
@@ -84,6 +84,7 @@ class ToySpec(WorkloadSpec):
 class Toy:
     system_ns = user_ns = 0
     share_done = 0.0
+    reckoned = Reckoned()
     def __init__(self, *, site, spec, program_scale, start_ns, calls, on_end):
         self.env, self.spec, self.on_end = site.env, spec, on_end
         self.mount = calls.mount_of(spec.directories[0])

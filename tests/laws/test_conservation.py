@@ -19,7 +19,7 @@ from sim.laws import LawBroken
 from tests.harness import FIO, loop_config, only
 
 PAGED = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --name=a"
-SMALL = "fs_mark -S0 -n 300 -s 8192 -L 2 -D 9 -d a -d b"
+SMALL = "fs_mark -S0 -n 400 -s 8192 -L 2 -D 9 -d a -d b"
 
 
 def run(command: str, filesystem: str = "loop-xfs") -> Machine:

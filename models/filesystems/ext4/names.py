@@ -69,13 +69,13 @@ class Ext4Names:
         journal, geometry, flex, inodes = self._journal, self._geometry, directory.flex, self._sb.inodes
         create_ns = int(self._create_ns * factor)
         yield from journal.start_handle(thread, self._credits)
-        thread.spent.create += create_ns
+        thread.spent.create += create_ns - inodes.add_ns
         thread.spent.write += then_ns
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
         yield lead_ns + create_ns - inodes.add_ns
-        yield inodes.sb_list_add(thread.task)
-        yield inodes.add_to_hash(thread.task, then_ns)
+        yield inodes.sb_list_add(thread)
+        yield inodes.add_to_hash(thread, then_ns)
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
         number = flex.new_inode()
@@ -107,13 +107,13 @@ class Ext4Names:
             self._reads += 1
             sectors = _READAHEAD_BLOCKS * PAGE_SECTORS
             yield from self._sb.read(thread, self._reads * sectors, sectors)
-        thread.spent.lookup += iget_ns + inodes.add_ns
+        thread.spent.lookup += iget_ns
         yield lead_ns
-        yield inodes.look_up(task)
-        yield inodes.add_to_hash(task)
-        yield inodes.sb_list_add(task, iget_ns)
-        yield inodes.lru_add(task)
-        inodes.read()
+        yield inodes.look_up(thread)
+        yield inodes.add_to_hash(thread)
+        yield inodes.sb_list_add(thread, iget_ns)
+        yield inodes.lru_add(thread)
+        inodes.add_cached()
 
     def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
         """See `Filesystem.bulkstat`; it has none (`FilesystemSpec.has_bulkstat`)."""
@@ -139,8 +139,8 @@ class Ext4Names:
             self._journal.stop_handle(self._credits, ())
         inodes.drop()
         thread.spent.reclaim += inodes.evict_ns
-        yield inodes.sb_list_del(task)
-        yield inodes.unhash(task, inodes.evict_ns)
+        yield inodes.sb_list_del(thread)
+        yield inodes.unhash(thread, inodes.evict_ns)
 
     def _orlov_flex(self) -> Flex:
         """find_group_orlov for a directory of the root: the flex group with the fewest directories.

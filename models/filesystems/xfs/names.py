@@ -80,9 +80,9 @@ class XfsNames:
             self._next_cluster(group)
         group.cluster_left -= 1
         cluster, block = group.cluster, directory.block
-        spent.create += create_ns + inodes.add_ns
+        spent.create += create_ns
         yield lead_ns + create_ns
-        yield inodes.sb_list_add(task)
+        yield inodes.sb_list_add(thread)
         spent.commit += commit_ns
         spent.write += then_ns
         yield log.cil_section(task, commit_ns, then_ns)
@@ -101,19 +101,19 @@ class XfsNames:
             yield from inodes.evict(thread, BATCH)
         if self._reads_cluster(task):
             yield from self._sb.read(thread, self._next_read(), self._cluster_sectors)
-        thread.spent.lookup += iget_ns + inodes.add_ns
+        thread.spent.lookup += iget_ns
         yield lead_ns + iget_ns
-        yield inodes.sb_list_add(task)
-        yield inodes.lru_add(task)
-        inodes.read()
+        yield inodes.sb_list_add(thread)
+        yield inodes.lru_add(thread)
+        inodes.add_cached()
 
     def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
         """See `Filesystem.bulkstat`: xfs_iget with XFS_IGET_DONTCACHE, so that iput evicts the inode."""
-        inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.bulkstat_ns * factor)
-        thread.spent.lookup += iget_ns + inodes.add_ns
+        inodes, iget_ns = self._sb.inodes, int(self._costs.bulkstat_ns * factor)
+        thread.spent.lookup += iget_ns
         yield lead_ns + iget_ns
-        yield inodes.sb_list_add(task)
-        yield inodes.lru_del(task)
+        yield inodes.sb_list_add(thread)
+        yield inodes.lru_del(thread)
         yield from self._evict(thread)
 
     def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
@@ -126,11 +126,11 @@ class XfsNames:
         inactivate_ns = int(costs.inactivate_ns * factor)
         if log.full:
             yield from log.wait_for_space(thread)
-        thread.spent.unlink += remove_ns + inactivate_ns + inodes.add_ns
+        thread.spent.unlink += remove_ns + inactivate_ns
         if self._reads_cluster(task):
             yield from self._sb.read(thread, self._next_read(), self._cluster_sectors)
         yield lead_ns + remove_ns
-        yield inodes.sb_list_add(task)
+        yield inodes.sb_list_add(thread)
         thread.spent.commit += self._remove_commit_ns + self._inactivate_commit_ns
         yield log.cil_section(task, self._remove_commit_ns, inactivate_ns)
         log.commit(self._remove_bytes)
@@ -152,10 +152,10 @@ class XfsNames:
 
     def _evict(self, thread: Thread) -> Steps:
         """evict, and xfs_inode_mark_reclaimable."""
-        inodes, task = self._sb.inodes, thread.task
+        inodes = self._sb.inodes
         thread.spent.reclaim += inodes.evict_ns
-        yield inodes.sb_list_del(task)
-        yield inodes.unhash(task, inodes.evict_ns)
+        yield inodes.sb_list_del(thread)
+        yield inodes.unhash(thread, inodes.evict_ns)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""

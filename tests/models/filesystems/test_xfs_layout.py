@@ -43,6 +43,7 @@ def test_the_rules_of_an_era_and_of_allocsize() -> None:
         wraps=False,
         unwritten=False,
         large_folios=False,
+        cil="spinlock",
     )
     assert prealloc(rules, None) == Prealloc(16, 1, True, 1, True)
     assert prealloc(rules, None, 4) == Prealloc(16, 1, True, 4, True)

@@ -38,7 +38,7 @@ def in_groups(groups: int, files: int, rw: str = "randwrite", filesize: str = "1
 
 def test_one_processor_is_shared_by_all_contexts() -> None:
     """The device is never waited for: nothing is gained."""
-    one = "machine.processors.count = 1"
+    one = "machine.processors.count = 1\nmachine.processors.nodes = 1"
     alone, _ = ended_s('{ kind = "per_bdi" }', in_groups(4, 2), more=one)
     several, _ = ended_s(BY_GROUP, in_groups(4, 2), more=one)
     assert several > 0.97 * alone

@@ -97,7 +97,7 @@ def test_inode_caches_shrink_what_may_be_dirty() -> None:
     empty = cache.dirtyable_pages()
     assert empty == (memory.memory - memory.kernel_reserve) // PAGE_BYTES
     assert cache.thresholds() == Thresholds(empty // 10, empty // 5)
-    cache.cached_inodes = 10**8
+    cache.cached_inodes = cache.paged_inodes = 10**8
     assert cache.reclaiming
     share = PAGE_BYTES / (PAGE_BYTES + memory.inode_slab_bytes)
     assert cache.dirtyable_pages() == pytest.approx(empty * share, rel=1e-3)

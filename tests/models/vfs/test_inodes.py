@@ -9,6 +9,7 @@ import pytest
 
 from experiments.config import parse
 from models.machine import Machine, build
+from models.spent import Spent
 from sim.engine import Environment, Steps
 from tests.harness import inodes_of, page_cache
 
@@ -70,7 +71,8 @@ def test_an_inode_is_added_under_the_lock_and_counted_in_its_context() -> None:
     places: Any = []
 
     def body(task: Any) -> Steps:
-        yield inodes.sb_list_add(task, 3)
+        thread: Any = SimpleNamespace(task=task, spent=Spent())
+        yield inodes.sb_list_add(thread, 3)
         ended.append((env.now, task.spin_ns))
         places.append(inodes.new(task, 4, 70))
 

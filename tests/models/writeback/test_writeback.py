@@ -219,7 +219,10 @@ def test_slower_processors_stretch_an_unthrottled_run(factor: int) -> None:
     """Metamorphic: with every path *factor* times longer, and no throttling, so is the run."""
 
     def wall_ns(scale: float) -> int:
-        changes = {"machine.processors.writer_scale": scale, "machine.processors.cv": 0}
+        lines = dict.fromkeys(("line_own", "line_time", "line_from_far"), 0)  # which are no path's
+        changes = {"machine.processors.cv": 0}
+        changes |= {f"machine.processors.{of}_scale": scale for of in ("writer", "flusher")}
+        changes |= {f"machine.processors.{name}": ns for name, ns in lines.items()}
         end_ns: int = iterations(run_small(processes=2, files=50, memory_mib=64, changes=changes))[-1].end_ns
         return end_ns
 
