@@ -205,6 +205,21 @@ class Scenario(Spec):
         self._check_files()
         return self
 
+    def _check_reads(self, program: str, workload: AnyWorkload) -> None:
+        """The mounts of *workload* have what it goes through."""
+        for directory in workload.directories:
+            try:
+                name = self.mount_of(directory)
+            except ValueError as error:
+                raise ValueError(f"programs.{program}: {error}") from None
+            mount = self.mounts[name]
+            if not mount.files:
+                raise ValueError(f"mounts.{name}: there are no files for programs.{program}; give it files")
+            if workload.needs_bulkstat and not mount.filesystem.has_bulkstat:
+                raise ValueError(
+                    f"programs.{program}: {mount.filesystem.kind} has no bulkstat; use an XFS, or find"
+                )
+
     def _check_disks(self) -> None:
         for disk, drive in self.machine.disks.items():
             needed = sum(mount.filesystem.size for mount in self.mounts.values() if mount.disk == disk)
@@ -217,6 +232,8 @@ class Scenario(Spec):
     def _check_files(self) -> None:
         needed = dict.fromkeys(self.mounts, 0)
         for program, spec in self.programs.items():
+            if spec.workload.reads_files:
+                self._check_reads(program, spec.workload)
             for directory, files, size in spec.workload.makes():
                 try:
                     name = self.mount_of(directory)

@@ -137,10 +137,6 @@ class SuperblockInodes:
         self.cached += inodes
         self._cache.add_inodes(inodes)
 
-    def drop(self) -> None:
-        """An inode that was cached is evicted, since its last name is gone."""
-        self._forget(1)
-
     def _forget(self, inodes: int) -> None:
         """So many are cached no longer: of those with pages, their share."""
         paged = -(-self.paged * inodes // self.cached)

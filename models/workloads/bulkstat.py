@@ -19,6 +19,7 @@ class BulkstatSpec(TreeSpec):
     """XFS_IOC_BULKSTAT, with a process for some of the groups each."""
 
     programs: ClassVar = ("xfs_io",)
+    needs_bulkstat: ClassVar = True
     costs: ClassVar = {
         "app_user_time": assumed(100, "copying a struct from the buffer", 30, 300),
         "app_system_time": assumed(100, "this inode's part of a call that returns many", 30, 300),

@@ -72,14 +72,15 @@ class WorkloadSpec(Spec):
 
     ``programs``: what its command may be called; ``costs``: what it takes itself on the reference machine,
     which the command does not say; ``keeps_files``: whether its files are looked at afterwards, so that a
-    sync(2) follows; ``reads_files``: whether it needs files that are there before; ``endless``: whether it
-    goes on until all other programs have ended.
+    sync(2) follows; ``reads_files``: whether it needs files that are there before, and ``needs_bulkstat``: a
+    filesystem that reads inodes in bulk; ``endless``: whether it goes on until all other programs have ended.
     """
 
     programs: ClassVar[tuple[str, ...]] = ()
     costs: ClassVar[dict[str, Any]] = {}
     keeps_files: ClassVar[bool] = True
     reads_files: ClassVar[bool] = False
+    needs_bulkstat: ClassVar[bool] = False
     kind: str
     directories: Directories
 

@@ -93,14 +93,21 @@ class Ext4Names:
         return inode
 
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.look_up`: ext4_lookup, and iget_locked of an inode that is not cached.
+        """See `Filesystem.look_up`."""
+        inodes = self._sb.inodes
+        if inodes.must_reclaim:
+            yield from inodes.evict(thread, BATCH)
+        yield from self._iget(thread, lead_ns, factor)
+        yield inodes.lru_add(thread)
+        inodes.add_cached()
+
+    def _iget(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+        """ext4_lookup, and iget_locked of an inode that is not cached; *thread* has it in use.
 
         NOTE: as in XFS, a thread reads inodes in the order in which they lie, here as many blocks of the
         table as are read ahead.
         """
         inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
-        if inodes.must_reclaim:
-            yield from inodes.evict(thread, BATCH)
         left = self._read_ahead.get(task, 0)
         self._read_ahead[task] = (left or _READAHEAD_INODES) - 1
         if not left:
@@ -112,8 +119,6 @@ class Ext4Names:
         yield inodes.look_up(thread)
         yield inodes.add_to_hash(thread)
         yield inodes.sb_list_add(thread, iget_ns)
-        yield inodes.lru_add(thread)
-        inodes.add_cached()
 
     def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
         """See `Filesystem.bulkstat`; it has none (`FilesystemSpec.has_bulkstat`)."""
@@ -126,7 +131,7 @@ class Ext4Names:
         Left out: what the journal logs of it.
         """
         inodes, task, costs = self._sb.inodes, thread.task, self._costs
-        yield from self.look_up(thread, lead_ns, factor)
+        yield from self._iget(thread, lead_ns, factor)
         work_ns = int(costs.unlink_ns * factor) - 2 * costs.orphan_ns
         thread.spent.unlink += work_ns + 2 * costs.orphan_ns
         for part_ns in (work_ns // 2, work_ns - work_ns // 2):
@@ -137,7 +142,6 @@ class Ext4Names:
             yield costs.orphan_ns
             self._orphans.release()
             self._journal.stop_handle(self._credits, ())
-        inodes.drop()
         thread.spent.reclaim += inodes.evict_ns
         yield inodes.sb_list_del(thread)
         yield inodes.unhash(thread, inodes.evict_ns)
