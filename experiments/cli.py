@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Namespace) -> int:
     from experiments.config import from_command, load
+    from experiments.lock_tables import TABLES
     from experiments.problems import bad
     from experiments.report import outcome_table, parts_tables, print_fs_mark
     from experiments.runner import run_all, write_outcomes
@@ -87,7 +88,8 @@ def _run(arguments: Namespace) -> int:
         print(experiment.title)
     print(outcome_table(outcomes, experiment.axis))
     for outcome in outcomes:
-        for text in parts_tables(outcome):
+        locks = [TABLES[arguments.locks](outcome.locks)] if arguments.locks else []
+        for text in [*parts_tables(outcome), *locks]:
             print(f"\n{text}" if len(outcomes) == 1 else f"\n{outcome.variant}: {text}")
     return 0
 

@@ -45,6 +45,10 @@ def _run_options(commands: Any) -> None:
     run.add_argument(
         "--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting"
     )
+    run.add_argument(
+        "--locks", choices=["lock_stat", "perf"],
+        help="print the locks, too, as /proc/lock_stat or perf lock contention do",
+    )  # fmt: skip
     _common(run)
 
 

@@ -147,6 +147,7 @@ _RENAMED: Final = {
     "quota": "nr_to_write_counts",
     "scheduler": "sched",
     "sb_list_lock": "inodes",
+    "sb_list_ns": "inodes",
 }
 """Keys of earlier versions, and what they are called now."""
 

@@ -59,12 +59,17 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int, bool]]:
 
     def run_all(jobs: Any, seed: int, progress: bool) -> list[Outcome]:
         for case, replication in jobs:
-            (program,) = case.scenario.programs.values()
+            program, *_ = case.scenario.programs.values()
             asked.append((case.variant, replication, program.workload.total_files, progress))
+        mark = RUN.programs["mark"]
         return [
-            replace(RUN, variant=case.variant, write_iops=100.0 * seed + replication, extents=(2,))
+            replace(
+                RUN, variant=case.variant, write_iops=100.0 * seed + replication, extents=(2,),
+                programs=dict.fromkeys(case.scenario.programs, mark),
+                locks={"inode_hash_lock": {"wait_ns": 1}, "other": {"wait_ns": 3}},
+            )
             for case, replication in jobs
-        ]
+        ]  # fmt: skip
 
     monkeypatch.setattr(experiments.reproduce, "run_all", run_all)
     return asked
@@ -113,12 +118,14 @@ def test_replications_are_the_configuration_s(jobs: list[Any]) -> None:
 
 def test_reports_are_named_once_and_all_by_default(jobs: list[Any]) -> None:
     """What is not modelled has its rows, and no run; what does not exist is refused."""
-    assert len(reproduce(["V13", "V13"], quick=True, replications=1, seed=1, progress=False).rows) == sum(
-        row.report == "V13" for row in published_rows()
+    assert len(reproduce(["J09", "J09"], quick=True, replications=1, seed=1, progress=False).rows) == sum(
+        row.report == "J09" for row in published_rows()
     )
     assert jobs == []
     every = reproduce([], quick=True, replications=1, seed=1, progress=False)
-    assert {row.id.split("-")[0] for row in every.rows} == {"P13", "N10", "W25"}
+    assert {row.id.split("-")[0] for row in every.rows} == {"P13", "V13", "N10", "W25"}
+    (share,) = (row for row in every.rows if row.id == "V13-hash-share")
+    assert (share.simulated, share.relative_error) == (25, None), "it is published as a range"
     with pytest.raises(BadInput) as caught:
         reproduce(["P13", "p13"], quick=True, replications=1, seed=1, progress=False)
     assert str(caught.value) == "reproduce: there is no report 'p13'; use one of P13, V13, N10, W25, J09"
