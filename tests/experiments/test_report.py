@@ -161,7 +161,10 @@ def test_fs_mark_s_table(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-LAID_OUT = replace(RUN, extents=(3, 1))
+LAID_OUT = replace(
+    RUN, extents=(3, 1), locks={"inode_hash_lock": {"wait_ns": 30}, "x": {"wait_ns": 90}},
+    programs={"load": ProgramResult(7.0, 2.0, 0.5, 3, 0, 0), "sync": ProgramResult(5.0, 1.5, 0.5, 0, 0, 0)},
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -178,6 +181,14 @@ LAID_OUT = replace(RUN, extents=(3, 1))
         ("extents_per_file", "1", 2.0, None),
         ("mean_extent", "512B sectors", 24_000.0, None),
         ("mean_extent", "MB", 49_152_000 / 2**20 / 4, None),
+        ("create_wall_time", "s", 4.0, None),
+        ("bulkstat_wall_time", "s", 4.0, None),
+        ("lookup_wall_time", "s", 4.0, None),
+        ("unlink_wall_time", "s", 4.0, None),
+        ("fs_mark_wall_time", "s", 7.0, None),
+        ("sync_wall_time", "s", 5.0, None),
+        ("sync_system_cpu_time", "s", 1.5, None),
+        ("inode_hash_remove_share_of_spin_contention", "percent", 25.0, None),
     ],
 )
 def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: float | None) -> None:
@@ -187,7 +198,7 @@ def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: fl
     assert (of.iteration is None) == (iteration is None)
     if of.iteration is not None and iteration is not None:
         assert of.iteration(*RUN.samples) == pytest.approx(iteration)
-    assert len(METRICS) == 11
+    assert len(METRICS) == 19
 
 
 def test_an_interval_of_replications_or_of_iterations() -> None:
