@@ -85,6 +85,12 @@ def extents(directory: Path) -> dict[str, str]:
     return {"n10-w25": table[: table.index("\n\n")]}
 
 
+def inodes(directory: Path) -> dict[str, str]:
+    """The table of V13."""
+    table = _table(printed("reproduce", "V13"), "figure ")
+    return {"v13": table[: table.index("\n\n")]}
+
+
 def threads(directory: Path) -> dict[str, str]:
     """What the plug saves with more and more streams."""
     of = _outcomes(directory, "plug_threads.toml")
@@ -147,4 +153,5 @@ MAKERS = (
     Maker(advised, ("advise",)),
     Maker(extents_streams, ("extents.csv",)),
     Maker(extents, ("n10-w25",)),
+    Maker(inodes, ("v13",)),
 )  # fmt: skip
