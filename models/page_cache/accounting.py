@@ -114,6 +114,11 @@ class PageCache:
     @property
     def reclaiming(self) -> bool:
         """Whether memory is full of inodes and their pages, or just was, so that kswapd shrinks both."""
+        return self._used_bytes() > self._memory_bytes - 2 * (self._memory_bytes // _GAP)
+
+    @property
+    def is_low(self) -> bool:
+        """Whether kswapd, which has begun, is to go on."""
         return self._used_bytes() > self._memory_bytes - self._memory_bytes // _GAP
 
     @property

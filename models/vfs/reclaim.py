@@ -36,7 +36,7 @@ class Kswapds:
 
     def _run(self, thread: Thread) -> Steps:
         while True:
-            while self._cache.reclaiming and any(inodes.cached for inodes in self._of):
+            while self._cache.is_low and any(inodes.cached for inodes in self._of):
                 for inodes in self._of:
                     if inodes.cached:
                         yield from inodes.evict(thread, BATCH)
