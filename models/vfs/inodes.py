@@ -186,9 +186,9 @@ class SuperblockInodes:
         once somebody had to wait, they go one by one again.
         """
         task, costs, locks = thread.task, self._costs, self._locks
-        left = min(inodes, self.cached)
-        while left > 0:
-            lump = min(self._next_lump(task), left)
+        left = inodes
+        while left > 0 and self.cached:
+            lump = min(self._next_lump(task), left, self.cached)  # others evict at the same time
             left -= lump
             self._forget(lump)
             work_ns = lump * (costs.dentry_ns + costs.evict_ns + costs.reclaim_ns)

@@ -120,9 +120,10 @@ def test_what_a_program_takes_cannot_be_dirty() -> None:
     cache.take(GIB)
     assert cache.thresholds() == Thresholds(3 * pages // 40, 3 * pages // 20)
     assert cache.total_pages == pages
-    cache.cached_inodes = cache.paged_inodes = 3 * pages // 8 - pages // 10_000
+    cache.cached_inodes = cache.paged_inodes = 3 * pages // 8 - pages // 1_000
     assert not cache.reclaiming
-    cache.cached_inodes += pages // 10_000
+    cache.cached_inodes += pages // 1_000
+    cache.paged_inodes += pages // 1_000
     assert cache.reclaiming
     cache.take(-GIB)
     assert not cache.reclaiming
