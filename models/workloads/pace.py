@@ -1,9 +1,10 @@
 """When a program that does the same to each of many files goes at a steady pace, so that the rest is known.
 
-Its work is cut into windows.  The pace is steady when the two halves of them took the same within `WITHIN`,
-and the standard error of the later half's mean is not larger.  Then the program ends, and what it has not
-done is reckoned to go on at the later half's pace.  Before memory is full of inodes nobody has to evict any:
-that is a pace of its own, which is reckoned to go on until memory is full.
+Its work is cut into windows, which become longer as it goes on. The pace is steady when the two halves of
+them took the same within `WITHIN`, and the standard error of the later half's mean is not larger. Then the
+program ends, and what it has not done is reckoned to go on at the later half's pace. Before memory is full
+of inodes nobody has to evict any: that is a pace of its own, which is reckoned to go on until memory is
+full.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sim.engine import Environment
 
 WINDOW: Final = 8_192
 FEWEST: Final = 16
+MOST: Final = 64
 WITHIN: Final = 0.005
 
 
@@ -37,6 +39,7 @@ class Pace:
         self._system_ns = system_ns
         self._inodes = inodes
         self._in_window = 0
+        self._length = WINDOW
         self._windows: list[tuple[int, int, int]] = []  # when each ended; system time and inodes by then
         self.over = False
         self.reckoned = Reckoned()
@@ -45,11 +48,13 @@ class Pace:
         """A file is done; returns whether the program is to end."""
         self._left -= 1
         self._in_window += 1
-        if self._in_window == WINDOW:
+        if self._in_window == self._length:
             self._in_window = 0
             self._windows.append((self._env.now, self._system_ns(), self._cached()))
             if len(self._windows) > FEWEST and self._is_steady():
                 self._skip()
+            elif len(self._windows) > MOST:  # what comes in bursts is steady in longer windows
+                self._windows, self._length = self._windows[::2], 2 * self._length
         return self.over
 
     def _cached(self) -> int:
@@ -68,7 +73,7 @@ class Pace:
         """What is left goes on at the pace of the last span: all of it or, until memory is full, a part."""
         half = (len(self._windows) - 1) // 2
         began, ended = self._windows[-half - 1], self._windows[-1]
-        files, filled = half * WINDOW, ended[2] - began[2]
+        files, filled = half * self._length, ended[2] - began[2]
         skipped, inodes = self._left, self._inodes[0]
         if filled > 0 and not inodes.reclaiming:
             skipped = min(skipped, max(0, inodes.room_left * files // filled))
@@ -82,3 +87,4 @@ class Pace:
         )
         self.over = not self._left
         self._windows.clear()
+        self._length = WINDOW
