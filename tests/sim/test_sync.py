@@ -268,6 +268,7 @@ def owners(tasks: int, owner_sleeps_ns: int | None) -> tuple[list[tuple[str, int
     return log, made, mutex
 
 
+@pytest.mark.source
 def test_who_waits_for_a_mutex_spins_while_its_owner_runs() -> None:
     """In order of asking, and each has it a line's time after the release."""
     log, tasks, mutex = owners(3, None)
@@ -276,6 +277,7 @@ def test_who_waits_for_a_mutex_spins_while_its_owner_runs() -> None:
     assert (mutex.stat.acquisitions, mutex.stat.contentions, mutex.stat.wait_ns) == (3, 2, 995 + 1_990)
 
 
+@pytest.mark.source
 def test_who_waits_for_a_mutex_sleeps_once_its_owner_does() -> None:
     """Those that spin go to sleep with the owner; who comes later does not begin to spin."""
     log, tasks, _ = owners(4, 15)
@@ -283,6 +285,7 @@ def test_who_waits_for_a_mutex_sleeps_once_its_owner_does() -> None:
     assert [task.spin_ns for task in tasks] == [0, 5, 0, 0]
 
 
+@pytest.mark.source
 @given(
     st.lists(
         st.tuples(st.integers(0, 900), st.integers(1, 300), st.integers(0, 300)), min_size=1, max_size=9
