@@ -220,6 +220,8 @@ class _Builder:
             thread=thread,
             process=partial(thread, seated=True),
             wake_ns=cpu.wake_time,
+            relay_ns=self._relay_ns,
+            line_ns=(cpu.line_own, cpu.line_from_far if cpu.nodes > 1 else cpu.line_time),
             inode_lock=self._inode_lock,
             ranks=ranks,
             variation=lambda name: streams.service_times(name, cpu.cv),
@@ -228,6 +230,14 @@ class _Builder:
             dice=streams.generator,
             **self._lock_makers(primitives, urgent),
         )
+
+    def _relay_ns(self) -> int:
+        """See `Site`.  While a reader wakes up that owns the rwsem, a writer spins for a while, if
+        there is a processor for that.
+        """
+        cpu = self._cpu
+        spins = cpu.wake_time <= self._kernel.rwsem_spin and self._processors.idle > 0
+        return cpu.line_time if spins else cpu.wake_time
 
     def _lock_makers(self, primitives: Primitives, urgent: int) -> dict[str, Callable[..., Any]]:
         """What a `Site` makes locks with, all of which the machine knows."""

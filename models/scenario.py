@@ -87,12 +87,14 @@ class MachineSpec(Spec):
 class KernelSpec(Spec):
     """What a kernel version decides, machine and configuration apart; of filesystems, by kind.
 
+    ``rwsem_spin``: how long a task that wants to write spins while readers have an rwsem;
     ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags); ``wbt``:
     whether there is writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
     name: str
     spinlock: Literal["ticket", "queued"]
+    rwsem_spin: Ns
     sched: SchedulerSpec
     requests: Literal["request_list", "tags"]
     wbt: bool

@@ -21,8 +21,10 @@ class Site:
 
     ``line`` is one that all processors write, ``lines`` are those under a lock. ``ranks``: those of all
     that was made here; ``inode_lock``: the lock of all lists of inodes, in eras that have it; ``wake_ns``:
-    how long a task that waits is in waking up; ``count_lock`` has the machine count a class of locks of
-    that name, whose counters it asks for.
+    how long a task that waits is in waking up; ``relay_ns``: how long after an rwsem is
+    given up a writer that waits has it, by spinning if it may; ``line_ns``: to write a line of one's own, and
+    one that others write, too; ``count_lock`` has the machine count a class of locks of that name, whose
+    counters it asks for.
     """
 
     env: Environment
@@ -37,6 +39,8 @@ class Site:
     mutex: Callable[[str], Mutex]
     count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int
+    relay_ns: Callable[[], int]
+    line_ns: tuple[int, int]
     inode_lock: SpinLock | None
     ranks: set[int]
     variation: Callable[[str], Callable[[], float]]

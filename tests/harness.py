@@ -255,6 +255,8 @@ class BlockLayer:
             mutex=lambda name: Mutex(self.env, name, wake_ns),
             count_lock=lambda name, stat: None,
             wake_ns=wake_ns,
+            relay_ns=lambda: wake_ns,
+            line_ns=(20, 100),
             inode_lock=None,
             ranks=set(),
             variation=lambda name: lambda: 1.0,

@@ -131,6 +131,7 @@ def _kernel(
     plug_scope: str,
     source: str,
     spinlock: str = "queued",
+    rwsem_spin: int = 0,
     requests: str = "tags",
     wbt: bool = False,
     sched: Mapping[str, Given] = _CFS,
@@ -139,6 +140,9 @@ def _kernel(
     return {
         "name": name,
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
+        "rwsem_spin": specified(
+            rwsem_spin, "kernel/locking/rwsem.c: rwsem_rspin_threshold for one reader, from 5.3 on [R]"
+        ),
         "sched": sched,
         "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
         "wbt": specified(wbt, "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"),
@@ -255,6 +259,7 @@ def _v13(name: str, *, patched: bool) -> dict[str, Any]:
     return given
 
 
+_SINCE_5_3: Final[dict[str, Any]] = {"wbt": True, "rwsem_spin": 10_500}
 _OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured")
 KERNELS: Final = {
     given["name"]: KernelSpec.model_validate(given)
@@ -269,13 +274,13 @@ KERNELS: Final = {
         _v13("3.11-v13", patched=True),
         _work("4.3", "4.3", "[V 4.3]"),
         _work("4.9", "4.9", "[V 4.3]"),
-        _work("5.4", "5.4", "[V 4.3, 6.1]", wbt=True),
-        _work("5.10", "5.10", "[V 4.3, 6.1]", wbt=True),
-        _work("5.17", "5.17", "[V 6.1]", wbt=True),
-        _work("6.1", "6.1", "[V 6.1]", wbt=True),
-        _work("6.14", "6.14", "[V 6.12]", wbt=True, sched=_EEVDF),
-        _work("6.17", "6.17", "[V 6.12]", wbt=True, sched=_EEVDF),
-        _work("6.18", "6.17", "[V 6.12]", wbt=True, sched={**_EEVDF, "hz": _OF_6_18}),
+        _work("5.4", "5.4", "[V 4.3, 6.1]", **_SINCE_5_3),
+        _work("5.10", "5.10", "[V 4.3, 6.1]", **_SINCE_5_3),
+        _work("5.17", "5.17", "[V 6.1]", **_SINCE_5_3),
+        _work("6.1", "6.1", "[V 6.1]", **_SINCE_5_3),
+        _work("6.14", "6.14", "[V 6.12]", **_SINCE_5_3, sched=_EEVDF),
+        _work("6.17", "6.17", "[V 6.12]", **_SINCE_5_3, sched=_EEVDF),
+        _work("6.18", "6.17", "[V 6.12]", **_SINCE_5_3, sched={**_EEVDF, "hz": _OF_6_18}),
     )
 }
 """The kernels that can be run."""

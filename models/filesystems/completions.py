@@ -144,7 +144,8 @@ class Completions:
         conversions.landed, conversions.ranges = [], {}
         costs, inode, lock = self._costs, conversions.inode, conversions.lock
         folios, conversions.folios = conversions.folios, 0
-        ends_ns, range_ns = folios * costs.end_folio_ns, costs.range_ns(conversions)
+        ends_ns, began_ns = folios * costs.end_folio_ns, self._env.now
+        range_ns = costs.range_ns(conversions) + costs.lines_ns(conversions)
         thread.spent.complete += ends_ns
         yield ends_ns
         for group, ranges in by_group.items():
@@ -155,4 +156,6 @@ class Completions:
                 yield from lock.finish(thread, number)
         for land, pages in landed:
             land(pages)
-        self._metadata.converted(inode, sum(by_group.values()))
+        converted = sum(by_group.values())
+        costs.used_lines(conversions, converted, self._env.now - began_ns)
+        self._metadata.converted(inode, converted)

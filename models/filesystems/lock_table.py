@@ -46,7 +46,9 @@ _KEPT: Final = 512
 
 class Locks(NamedTuple):
     """All locks of one filesystem, with a row for each: ``workers``, ``inodes`` and ``groups`` with the
-    columns above; ``stretches`` of each group, in order; ``wake_ns``: the time that a wake-up takes.
+    columns above; ``stretches`` of each group, in order; ``wake_ns``: the time that a wake-up takes;
+    ``relay_ns``: how long after an inode's lock was given up the worker that waits for it has it: less than
+    ``wake_ns`` if it spins meanwhile.
     """
 
     workers: NDArray[np.int64]
@@ -54,13 +56,15 @@ class Locks(NamedTuple):
     groups: NDArray[np.int64]
     stretches: NDArray[np.int64]
     wake_ns: int
+    relay_ns: int
 
 
 def new_locks(groups: int, workers: int, wake_ns: int) -> Locks:
-    """Locks that are free: of *groups* groups, *workers* workers and no inodes."""
+    """Locks that are free: of *groups* groups, *workers* workers, which sleep while they wait, no inodes."""
     return Locks(
         np.zeros((workers, 7), np.int64), np.zeros((0, LOCK_COLUMNS), np.int64),
-        np.zeros((groups, LOCK_COLUMNS), np.int64), np.zeros((groups, _KEPT, 2), np.int64), wake_ns,
+        np.zeros((groups, LOCK_COLUMNS), np.int64), np.zeros((groups, _KEPT, 2), np.int64),
+        wake_ns, wake_ns,
     )  # fmt: skip
 
 
@@ -194,7 +198,7 @@ def _work_off(locks: Locks, row: int, asks_ns: int) -> None:
     inode, ends_ns = locks.inodes[worker[INODE]], asks_ns
     if worker[BOTH] > 0:
         ends_ns = hold(locks, worker[GROUP], asks_ns, worker[BOTH])
-    _count(inode, worker[BEGINS] - locks.wake_ns - worker[ASKED], ends_ns - worker[BEGINS])
+    _count(inode, worker[BEGINS] - locks.relay_ns - worker[ASKED], ends_ns - worker[BEGINS])
     worker[ASKED] = FAR
     inode[UNTIL] = worker[BEGINS] = ends_ns
     worker[LEFT] -= 1
@@ -209,7 +213,7 @@ def take_inode(locks: Locks, row: int, at_ns: int) -> int:
 
     Returns when it gets the lock; `FAR`, and nothing changes, where that is known to events only.
     """
-    inode, workers = locks.inodes[row], locks.workers
+    inode, workers, wakes_ns = locks.inodes[row], locks.workers, locks.wake_ns
     if inode[UNTIL] == FAR:
         return FAR
     own = inode[WORKER]
@@ -224,8 +228,15 @@ def take_inode(locks: Locks, row: int, at_ns: int) -> int:
             advance(locks, worker[GROUP], worker[BEGINS] + worker[ALONE])
             if worker[LEFT] > 0 and worker[BEGINS] < at_ns:
                 return FAR  # an event has the group's lock
+            if locks.relay_ns < wakes_ns and worker[LEFT] > 0:
+                # NOTE: the flusher only reads at first, for which it sleeps.  While it wakes up, it has the
+                # lock already, and the worker spins: it is before the flusher when that wants to write.
+                worker[ASKED] = worker[BEGINS]
+                worker[BEGINS] += wakes_ns + locks.relay_ns
+                advance(locks, worker[GROUP], worker[BEGINS] + worker[ALONE])
+                wakes_ns = locks.relay_ns
         park(locks, row, at_ns)
-    return int(at_ns if inode[UNTIL] <= at_ns else inode[UNTIL] + locks.wake_ns)
+    return int(at_ns if inode[UNTIL] <= at_ns else inode[UNTIL] + wakes_ns)
 
 
 @compiled
@@ -249,4 +260,4 @@ def give_inode(locks: Locks, row: int, asked_ns: int, from_ns: int, until_ns: in
     inode[UNTIL] = until_ns
     own = inode[WORKER]
     if own != NO_ROW and locks.workers[own, LEFT] > 0:
-        locks.workers[own, BEGINS] = until_ns + locks.wake_ns
+        locks.workers[own, BEGINS] = until_ns + locks.relay_ns

@@ -43,7 +43,7 @@ from models.scheduler.cpu import sleep
 from models.seams import Thread
 from models.site import Site
 from sim.engine import PARK, Park, Steps, Task
-from sim.sync import LockStat, LockStats, waiting_for
+from sim.sync import LockStat, LockStats, spins, waiting_for
 
 
 class LockTable:
@@ -56,11 +56,13 @@ class LockTable:
     def __init__(self, site: Site, groups: int, workers: int, group_lock: str, inode_lock: str) -> None:
         self.env = site.env
         self.locks = new_locks(groups, workers, site.wake_ns)
+        self._relay_ns = site.relay_ns
         self.at_work = 0
         """How many workers are converting something."""
         self.shared = False
         """Whether compiled steps use these locks, too: before the first, an event need not tell them."""
         self._inodes = 0
+        self.inode_lock_name = inode_lock
         self.group_cause, self.inode_cause = waiting_for(group_lock), waiting_for(inode_lock)
         self.groups = [GroupLock(self, group) for group in range(groups)]
         if group_lock:
@@ -73,6 +75,9 @@ class LockTable:
             self.shared = True
             for lock in self.groups:
                 lock.tell()
+        relay_ns = self._relay_ns()
+        if relay_ns != self.locks.relay_ns:
+            self.locks = self.locks._replace(relay_ns=relay_ns)
         return self.locks
 
     def _group_stats(self) -> LockStats:
@@ -320,13 +325,13 @@ class InodeLock:
         advance(locks, group, now)
         until_ns, begins_ns, asked_ns = int(locks.inodes[self.row, UNTIL]), now, FAR
         if until_ns > now:
-            begins_ns, asked_ns = min(until_ns + locks.wake_ns, FAR), now
+            begins_ns, asked_ns = min(until_ns + locks.relay_ns, FAR), now
         locks.workers[worker] = self.row, group, begins_ns, ranges, alone_ns, both_ns, asked_ns
         locks.inodes[self.row, WORKER] = worker
         table.at_work += 1
 
     def finish(self, thread: Thread, worker: int) -> Steps:
-        """The *thread* of that worker sleeps for as long as the locks delay it."""
+        """The *thread* of that worker spins or sleeps for as long as the locks delay it."""
         table, env, task = self._table, self._env, thread.task
         group, _, _, alone_ns, both_ns = table.locks.workers[worker, GROUP:ASKED].tolist()
         cause = table.group_cause if both_ns else table.inode_cause
@@ -341,7 +346,11 @@ class InodeLock:
             elif left and begins_ns + alone_ns <= now:
                 yield table.groups[group].look_again(task)
             elif (ends_ns := begins_ns + left * (alone_ns + both_ns)) > now:
-                yield from sleep(task, ends_ns - now, cause)
+                if locks.relay_ns < locks.wake_ns:
+                    spins(task, table.inode_lock_name, ends_ns - now)
+                    yield ends_ns - now
+                else:
+                    yield from sleep(task, ends_ns - now, cause)
             else:
                 break
         table.locks.inodes[self.row, WORKER] = NO_ROW

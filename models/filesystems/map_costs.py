@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from models.filesystems.dice import Dice
+from models.filesystems.shared_lines import SharedLines
 from models.filesystems.spec import FlusherCosts
 from models.filesystems.unwritten import Conversions
 
@@ -10,12 +11,21 @@ from models.filesystems.unwritten import Conversions
 class MapCosts:
     """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*;
     each takes ``group_ns`` more under the lock of its group, of which a conversion tells.  ``dice`` vary the
-    time of allocations, which is ``extent_map_ns`` while the inode holds all extents.
+    time of allocations, which is ``extent_map_ns`` while the inode holds all extents.  On the *lines*,
+    each is an operation more.
     """
 
-    def __init__(self, costs: FlusherCosts, extents: int, dice: Dice, group_ns: int = 0) -> None:
+    def __init__(
+        self,
+        costs: FlusherCosts,
+        extents: int,
+        dice: Dice,
+        group_ns: int = 0,
+        lines: SharedLines | None = None,
+    ) -> None:
         self.group_ns = group_ns
         self.dice = dice
+        self._lines = lines
         self._page_ns, self._folio_ns = costs.page_ns, costs.folio_ns or 0
         self._extents = extents
         self.extent_map_ns, self._range_ns = costs.map_ns, costs.ioend_ns
@@ -43,3 +53,12 @@ class MapCosts:
         """Of a conversion."""
         range_ns = self._range_ns if conversions.extents <= self._extents else self._tree_range_ns
         return range_ns + self.group_ns
+
+    def lines_ns(self, user: object) -> int:
+        """What those who allocate or convert meanwhile add to each operation of *user*."""
+        return 0 if self._lines is None else self._lines.operation_ns(user)
+
+    def used_lines(self, user: object, operations: int, elapsed_ns: int) -> None:
+        """*user* does so many *operations* within *elapsed_ns* from now on, or has just done as many."""
+        if self._lines is not None:
+            self._lines.used(user, operations, elapsed_ns)

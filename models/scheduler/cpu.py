@@ -156,6 +156,11 @@ class Processors(Scheduler):
         return task.ran_ns + (self._env.now - task.since_ns if task.running else 0)
 
     @property
+    def idle(self) -> int:
+        """How many processors have nobody to run."""
+        return self._idle
+
+    @property
     def idle_ns(self) -> int:
         """How long processors had nobody to run, so far; summed over all."""
         return self._idle_ns + self._idle * (self._env.now - self._counted_ns)

@@ -161,6 +161,7 @@ class XfsPlacement(Placement):
         at.tell()
         ended = walk(file.pages, ground, terms, at.record, horizon_ns, self._costs.dice.array, bios)
         at.look()
+        self._costs.used_lines(file, at.mapped_extents, at.elapsed_ns)
         self._hand_on(file)
         return int(ended)
 
@@ -190,7 +191,7 @@ class XfsPlacement(Placement):
         file.reach(home.first_block, self.group_blocks)
         return Terms(
             file.lock.row,
-            costs.map_ns(file.conversions),
+            costs.map_ns(file.conversions) + costs.lines_ns(file),
             costs.group_ns,
             self._commit_ns,
             costs.page_ns(inode.folio_pages),

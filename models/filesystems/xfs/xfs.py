@@ -14,6 +14,7 @@ from models.filesystems.dice import Dice
 from models.filesystems.horizon import Horizon
 from models.filesystems.locks import GroupLock, LockTable
 from models.filesystems.map_costs import MapCosts
+from models.filesystems.shared_lines import SharedLines
 from models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from models.filesystems.xfs.groups import Group
 from models.filesystems.xfs.log import XfsLog
@@ -30,6 +31,11 @@ from sim.units import PAGE_BYTES, PAGE_SECTORS
 _INODE_CORE_BYTES: Final = 176
 """struct xfs_dinode with metadata CRCs."""
 _EXTENT_BYTES: Final = 16
+_TRANSFERS: Final = {True: (4, 3, 4, 4), False: (3, 2, 2, 2)}
+"""How often an operation has l_reserve_head, l_write_head, xc_ctx_lock and the checkpoint's order_id come
+from another processor, if others write them all the time; with reverse mapping it rolls its transaction once
+(mechanisms.md 7.5 [V 6.12]).
+"""
 
 
 def xfs(
@@ -47,7 +53,10 @@ def xfs(
     groups = _groups(spec, locks.groups)
     kworkers = _kworkers(site, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
-    costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0)
+    lines = None
+    if rules.cil == "per_cpu":
+        lines = SharedLines(site.env, _TRANSFERS[spec.rmapbt], *site.line_ns, site.processors)
+    costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0, lines)
     log = _log(site, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs)
     log.start()

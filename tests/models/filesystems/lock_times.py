@@ -19,11 +19,12 @@ from models.filesystems.lock_table import (
 )
 
 
-def table(groups: int = 1, workers: int = 1, wake_ns: int = 5) -> Locks:
-    """Free locks of so many groups, and of an inode for each worker."""
+def table(groups: int = 1, workers: int = 1, wake_ns: int = 5, relay_ns: int | None = None) -> Locks:
+    """Free locks of so many groups, and of an inode for each worker, which spins if *relay_ns* is given."""
     inodes = np.zeros((workers, 8), np.int64)
     inodes[:, WORKER] = NO_ROW
-    return new_locks(groups, workers, wake_ns)._replace(inodes=inodes)
+    locks = new_locks(groups, workers, wake_ns)._replace(inodes=inodes)
+    return locks if relay_ns is None else locks._replace(relay_ns=relay_ns)
 
 
 def begin(locks: Locks, row: int, group: int, at_ns: int, ranges: int, alone_ns: int, both_ns: int) -> None:

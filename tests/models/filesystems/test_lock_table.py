@@ -119,6 +119,38 @@ def test_a_flusher_that_is_back_before_the_worker_is_awake_has_the_file_again() 
     assert ends(locks, 0, at=1_000) == [133 + 5 + 30]
 
 
+def test_a_worker_that_spins_has_the_file_before_the_flusher_is_back() -> None:
+    """From 0 to 40; at 42 it has it, and the flusher sleeps from 43 on. It is through at 72: the flusher
+    wakes until 77 and only reads, and at 79 the worker writes again; the flusher spins, and has the file at
+    111. With nothing more to convert, the flusher has it once it is awake.
+    """
+    locks = table(relay_ns=2)
+    begin(locks, 0, 0, 0, 3, 30, 0)
+    assert keep(locks, 0, 0, 40) == 0
+    assert keep(locks, 0, 43, 40) == 72 + 5 + 2 + 30 + 2
+    assert keep(locks, 0, 154, 40) == 153 + 30 + 5
+    assert ends(locks, 0, at=1_000) == [183]
+    assert locks.inodes[0, [ACQUISITIONS, CONTENTIONS]].tolist() == [6, 5]
+
+
+def test_a_worker_that_spins_is_too_late_for_what_is_asked_at_once() -> None:
+    """The flusher is back after 1, the line comes after 2."""
+    locks = table(relay_ns=2)
+    begin(locks, 0, 0, 0, 1, 30, 0)
+    assert [keep(locks, 0, now, 40) for now in (0, 41, 82)] == [0, 41, 82]
+    assert ends(locks, 0, at=1_000) == [122 + 2 + 30]
+
+
+def test_a_spinning_worker_that_waits_for_a_group_is_waited_for() -> None:
+    """Its second transaction asks at 10 for a group that is held until 100: the flusher, which would be awake
+    at 25, waits for its end.
+    """
+    locks = table(relay_ns=2)
+    begin(locks, 0, 0, 0, 2, 10, 10)
+    hold(locks, 0, 37, 63)
+    assert keep(locks, 0, 5, 9) == 100 + 5 + 10 + 2
+
+
 def test_a_worker_is_overtaken_for_four_milliseconds_at_most() -> None:
     """A flusher has the inode's lock for a millisecond at a time, and is back before the worker is awake."""
     locks = table()

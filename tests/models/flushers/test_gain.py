@@ -58,7 +58,7 @@ def test_contexts_help_up_to_the_number_of_groups_with_inodes() -> None:
     is left is flushers that have nothing to write.
     """
     flusher = '{{ kind = "parallel", by = "allocation_group", contexts = {} }}'
-    ended = {n: ended_s(flusher.format(n), in_groups(3, 8)) for n in (1, 2, 3, 6)}
+    ended = {n: ended_s(flusher.format(n), in_groups(3, 8, filesize="24m")) for n in (1, 2, 3, 6)}
     times = {n: time for n, (time, _) in ended.items()}
     assert times[2] < 0.85 * times[1]
     assert times[3] < 0.85 * times[2]

@@ -1,0 +1,103 @@
+"""Flusher and worker want the same inode's lock: who spins, and what that and the log's lines do to a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.config import parse
+from models.catalogue.kernels import KERNELS
+from models.machine import Machine, build
+from tests.harness import FIO, only
+
+ONE = f"{FIO} --rw=randwrite --nrfiles=1 --filesize=64m --name=j --directory=/mnt"
+
+
+def machine(*more: str, kernel: str = "6.17", command: str = ONE) -> Machine:
+    """A machine like W25's, on which 16 MiB of pages may be dirty."""
+    text = "\n".join([
+        'title = "one file"', "[scenario]", 'machine.like = "w25-server"', f'kernel.like = "{kernel}"',
+        'filesystem.like = "w25-xfs"', "sync_after = true",
+        'kernel.dirty = { dirty_bytes = "16 MiB", dirty_background_bytes = "8 MiB" }',
+        f'workload.command = "{command}"', *more,
+    ])  # fmt: skip
+    return build(parse(text, "x.toml").cases[0].scenario, 1)
+
+
+def spun_ns(of: Machine) -> int:
+    """How long workers spun for inodes' locks."""
+    workers = [thread.task for thread in of.threads if "xfs-conv" in thread.task.name]
+    return sum(task.spun_ns.get("ILOCK", 0) for task in workers)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "more", "spins"),
+    [
+        ("6.17", "", True),
+        ("5.10", "", True),
+        ("6.17", 'kernel.rwsem_spin = "0 s"', False),
+        ("6.17", 'machine.processors.wake_time = "10500 ns"', True),
+        ("6.17", 'machine.processors.wake_time = "10501 ns"', False),
+        ("6.17", "machine.processors.count = 1\nmachine.processors.nodes = 1", False),
+    ],
+)
+def test_a_worker_spins_if_a_reader_is_awake_soon_enough(kernel: str, more: str, spins: bool) -> None:
+    """By the kernel, by what a wake-up takes, and by whether there is a processor for it; it burns that."""
+    of = machine(more, kernel=kernel)
+    of.run()
+    assert (spun_ns(of) > 0) == spins
+
+
+def test_readers_are_spun_for_from_5_3_on() -> None:
+    """kernel/locking/rwsem.c."""
+    spin_ns = {name: kernel.rwsem_spin for name, kernel in KERNELS.items()}
+    assert {name for name in spin_ns if spin_ns[name]} == {
+        "5.4",
+        "5.10",
+        "5.17",
+        "6.1",
+        "6.14",
+        "6.17",
+        "6.18",
+    }
+    assert set(spin_ns.values()) == {0, 10_500}
+
+
+def test_a_worker_that_spins_keeps_up() -> None:
+    """Half as many pages at most are under writeback; what lies dirty for longer, lies together.
+
+    The flusher is slower: it has to wait for each conversion.
+    """
+    most, extents = {}, {}
+    for spin in ("10500 ns", "0 ns"):
+        of = machine(f'kernel.rwsem_spin = "{spin}"')
+        seen: list[int] = []
+        rank = of.env.next_rank()
+
+        def look(of: Machine = of, seen: list[int] = seen, rank: int = rank) -> None:
+            seen.append(of.cache.writeback)
+            if of.env.live_tasks:
+                of.env.call_at(of.env.now + 1_000_000, rank, look)
+
+        of.env.call_at(1, rank, look)
+        of.run()
+        most[spin] = sum(seen) / len(seen)
+        extents[spin] = sum(only(of.mounts).filesystem.extents_per_file())
+    assert most["10500 ns"] < 0.5 * most["0 ns"]
+    assert extents["10500 ns"] < 0.95 * extents["0 ns"]
+
+
+def test_the_log_s_lines_slow_down_those_who_are_several() -> None:
+    """Their time ten times as long: one flusher and its worker lose a fifth, eight a tenth more."""
+    jobs = " ".join(f"--name=j{i} --directory=/mnt/{i}" for i in range(8))
+    times: dict[tuple[bool, int], float] = {}
+    for several in (False, True):
+        for line_ns in (100, 1_000):
+            of = machine(
+                f'machine.processors.line_from_far = "{line_ns} ns"',
+                'kernel.flusher = { kind = "parallel", by = "allocation_group" }' if several else "",
+                command=f"{FIO} --rw=randwrite --nrfiles=1 --filesize=16m {jobs}",
+            )
+            of.run()
+            times[several, line_ns] = of.env.now
+    lost = {several: times[several, 1_000] / times[several, 100] for several in (False, True)}
+    assert lost[True] > 1.1 * lost[False] > 1.1 * 1.2
