@@ -50,6 +50,10 @@ def plot_directory(directory: Path) -> list[Path]:
     pictures = {"iterations.png": over_time(document["title"], iterations)} if by_run.max() > 1 else {}
     if document["axis"] and outcomes["extents_per_file"].any():
         pictures[f"{document['axis']}.png"] = extents_against(document["axis"], document["title"], outcomes)
+    elif document["axis"] and not outcomes["file_bytes"].any():
+        pictures = {
+            f"{document['axis']}.png": operations_against(document["axis"], document["title"], outcomes)
+        }
     elif document["axis"]:
         held = next(iter(document["scenarios"].values()))["kernel"]["plug"]["max_requests"]
         pictures = {f"{document['axis']}.png": against(document["axis"], document["title"], outcomes, held)}
@@ -89,6 +93,30 @@ def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> 
             textcoords="offset points", fontsize=8, color="0.35",
         )  # fmt: skip
     iops.legend(frameon=False)
+    return figure
+
+
+def operations_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
+    """Operations on empty files a second, and the processors that they burn, against the swept number: in
+    the kernel in all, and while they wait for locks; one line per variant.
+
+    *outcomes* has the columns of `experiments.runner.Outcome`.
+    """
+    outcomes = outcomes.assign(rate=outcomes["files"] / outcomes["wall_time"])
+    waits_s = outcomes["locks"].map(lambda locks: sum(lock["wait_ns"] for lock in locks.values()) / 1e9)
+    reckoned = outcomes["programs"].map(lambda of: sum(program["reckoned_files"] for program in of.values()))
+    outcomes["waiting"] = waits_s / (outcomes["files"] - reckoned) * outcomes["rate"]
+    figure, (rate, burnt, waiting) = _panels(3, title)
+    for of, style in _lines(outcomes):
+        rate.plot(of["point"], of["rate"] / 1e3, **style)
+        burnt.plot(of["point"], of["system_cpu_time"] / of["wall_time"], **style)
+        waiting.plot(of["point"], of["waiting"], **style)
+    rate.set(ylabel="thousand operations / s", ylim=(0, None))
+    burnt.set(ylabel="processors in the kernel", ylim=(0, None))
+    waiting.set(ylabel="waiting for locks", ylim=(0, None), xlabel=axis)
+    for panel in (rate, burnt, waiting):
+        _label_points(panel, outcomes["point"])
+    rate.legend(frameon=False)
     return figure
 
 

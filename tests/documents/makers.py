@@ -151,6 +151,29 @@ def extents_streams(directory: Path) -> dict[str, str]:
     return {"extents.csv": data.to_csv(index=False, float_format="%.6g")}
 
 
+def patches(directory: Path) -> dict[str, str]:
+    """V13's patches, each alone and one after another: what each operation takes, and burns."""
+    of = _outcomes(directory, "patches.toml")
+    columns = of["variant"], of["point"], of["wall_time"], of["system_cpu_time"]
+    cells = {
+        (variant, operation): f"{wall_s:#.4g} ({cpu_s / wall_s:.1f})"
+        for variant, operation, wall_s, cpu_s in zip(*columns, strict=True)
+    }
+    operations = list(dict.fromkeys(of["point"]))
+    rows = [
+        (name, *(cells[name, operation] for operation in operations)) for name in dict.fromkeys(of["variant"])
+    ]
+    return {"patches": table(("s (processors in the kernel)", *operations), rows)}
+
+
+def processors(directory: Path) -> dict[str, str]:
+    """Bulkstat's inodes a second against processors, and what they burn."""
+    of = _outcomes(directory, "inode_processors.toml")
+    _draw("processors", directory, "processors.png")
+    data = of[["variant", "point", "files", "wall_time", "system_cpu_time"]]
+    return {"processors.csv": data.to_csv(index=False, float_format="%.6g")}
+
+
 def _draw(name: str, directory: Path, picture: str) -> None:
     """Draw a result, and call its *picture* by *name*."""
     printed("plot", str(directory))
@@ -170,4 +193,6 @@ MAKERS = (
     Maker(extents_streams, ("extents.csv",)),
     Maker(extents, ("n10-w25",)),
     Maker(inodes, ("v13",)),
+    Maker(patches, ("patches",)),
+    Maker(processors, ("processors.csv",)),
 )  # fmt: skip

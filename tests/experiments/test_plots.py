@@ -9,7 +9,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.plots import COLOURS, MARKERS, against, extents_against, over_time, plot_directory
+from experiments.plots import (
+    COLOURS,
+    MARKERS,
+    against,
+    extents_against,
+    operations_against,
+    over_time,
+    plot_directory,
+)
 from experiments.problems import BadInput
 
 
@@ -78,6 +86,27 @@ def iterations(*rows: tuple[str, str, int, int, float, int, int]) -> pd.DataFram
     columns = ("variant", "program", "replication", "end_ns", "files_per_sec", "ios", "sectors")
     table = pd.DataFrame(rows, columns=columns)
     return table.assign(end_ns=table["end_ns"] * 10**9)
+
+
+def test_a_sweep_s_picture_of_empty_files() -> None:
+    """Thousands of operations a second; processors in the kernel; how many of them wait for locks: of the
+    first 200 s for 1 000 operations, where 2 000 are made in 2 s, and 3 000 more are reckoned to be.
+    """
+    locks = [{"a": {"wait_ns": 150 * 10**9}, "b": {"wait_ns": 50 * 10**9}}, {}, {}, {}]
+    programs = [
+        {"p": {"reckoned_files": 500}, "q": {"reckoned_files": 500}},
+        *[{"p": {"reckoned_files": 0}}] * 3,
+    ]
+    outcomes = OUTCOMES.assign(locks=locks, programs=programs, system_cpu_time=[8.0, 3.0, 4.0, 5.0])
+    rate, burnt, waiting = operations_against("processors", "A title", outcomes).axes
+    assert [names(panel) for panel in (rate, burnt, waiting)] == [
+        ("", "thousand operations / s"), ("", "processors in the kernel"),
+        ("processors", "waiting for locks"),
+    ]  # fmt: skip
+    assert lines(rate) == {"new": [(1, 2), (4, 1)], "old": [(1, 1), (4, 3)]}
+    assert lines(burnt) == {"new": [(1, 2), (4, 4)], "old": [(1, 3), (4, 5)]}
+    assert lines(waiting) == {"new": [(1, 0), (4, 200)], "old": [(1, 0), (4, 0)]}
+    assert [text.get_text() for text in rate.get_legend().get_texts()] == ["new", "old"]
 
 
 def test_a_run_over_time() -> None:
@@ -242,6 +271,10 @@ def test_which_pictures_a_result_has(tmp_path: Path) -> None:
     assert drawn("a", None, none, 2) == ["iterations.png"]
     assert drawn("b", "n", none, 2) == ["n.png"]
     assert drawn("c", "n", points(1, 2), 1) == ["n.png"]
+    empty = points(1, 2).assign(
+        extents=[[], []], file_bytes=0, locks=[{}, {}], programs=[{}, {}], system_cpu_time=1.0
+    )
+    assert drawn("f", "n", empty, 1) == ["n.png"]
     assert drawn("d", "n", points(1, 2), 3) == ["iterations.png", "n.png"]
     with pytest.raises(BadInput, match="has neither a sweep nor iterations to draw; the disk is drawn by"):
         drawn("e", None, none, 1)
