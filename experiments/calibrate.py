@@ -16,8 +16,9 @@ Four constants of V13's are fitted, each to one row of the kernel before the pat
 processors to the creation of files, ``item_ns`` of the CIL's lock to their removal, both of XFS; ``visit_ns``
 of a cached inode to 101 syncs at once; ``chain_ns`` of the inode hash to ext4's lookup.
 
-One constant of W25's machine is fitted, which is its ``writer_scale`` and its ``flusher_scale``, to the
-throughput of one flusher with both workloads on the PM9A3.
+Two constants of W25's machine are fitted: the one that is its ``writer_scale`` and its ``flusher_scale``, to
+the throughput of one flusher with both workloads on the PM9A3; ``line_from_far`` to that of several with the
+first of them.
 """
 
 from __future__ import annotations
@@ -152,22 +153,29 @@ def calibrate_v13(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit
 
 
 def calibrate_w25(seed: int, progress: bool, tell: Callable[[str], None]) -> Fit:
-    """Fit W25's: the scale of all work to two throughputs, so that their relative errors are opposite."""
-    scale, targets = 0.4, ("W25-A-pm-u", "W25-B-pm-u")
+    """Fit W25's: the scale of all work to the throughputs of one flusher, so that their relative errors are
+    opposite, and the time of a line that all write to that of several.
+    """
+    scale, line_ns = 0.16, 450.0
+    targets, contended = ("W25-A-pm-u", "W25-B-pm-u"), "W25-A-pm-p"
     for number in range(1, MAX_ROUNDS + 1):
-        scale = round(scale, 3)
+        scale, line_ns = round(scale, 3), round(line_ns)
         overrides = [f"machine.processors.{name}={scale}" for name in ("writer_scale", "flusher_scale")]
+        overrides.append(f'machine.processors.line_from_far="{line_ns} ns"')
         experiment = load(config_path("fragmentation.toml"), overrides)
-        cases = [case for case in experiment.cases if set(targets) & set(case.rows)]
+        cases = [case for case in experiment.cases if {*targets, contended} & set(case.rows)]
         errors = _log_errors(cases, run_all([(case, 0) for case in cases], seed, progress))
         change = sum(errors[row] for row in targets) / len(targets)
-        tell(f"round {number}: scale {scale}; to change by {100 * change:+.1f} %")
-        if abs(change) < CLOSE_ENOUGH:
+        line_change = 2 * errors[contended]  # half of an operation's time is on the lines
+        wanted = f"{100 * change:+.1f} %, {100 * line_change:+.1f} %"
+        tell(f"round {number}: scale {scale}, line {line_ns} ns; to change by {wanted}")
+        if max(abs(change), abs(line_change)) < CLOSE_ENOUGH:
             break
-        scale *= exp(change)
+        scale, line_ns = scale * exp(change), line_ns * exp(line_change)
     committed = _calibrated(MACHINES["w25-server"].processors)
-    remain = {row: exp(errors[row]) - 1 for row in targets}
-    return Fit(dict.fromkeys(committed, scale), committed, remain, number)
+    remain = {row: exp(errors[row]) - 1 for row in (*targets, contended)}
+    fitted = dict.fromkeys(committed, scale) | {"line_from_far": line_ns}
+    return Fit(fitted, committed, remain, number)
 
 
 def _calibrated(cpu: Spec) -> dict[str, float]:

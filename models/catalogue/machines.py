@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from models.block.spec import MAX_DISCARD_BYTES
 from models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
@@ -14,18 +14,22 @@ from sim.units import GIB, KIB, MIB, US
 
 _CALIBRATE_P13: Final = "wbsim calibrate P13"
 _CALIBRATE_N10: Final = "wbsim calibrate N10"
+_CALIBRATE_V13: Final = "wbsim calibrate V13"
+_CIL_ITEM: Final = calibrated(209, _CALIBRATE_V13, ("V13-xfs-unlink-u",))
+"""What xc_cil_lock is held for an item, on the reference machine (ns): of P13's and V13's kernel."""
+_XFS: Final[dict[str, Any]] = REFERENCE_PATHS["filesystems"]["xfs"]
 
 P13_MACHINE: Final = MachineSpec.model_validate(
     {
         "name": "p13-vm",
         "processors": {
             "count": specified(16, "report P13: 16p"),
-            "writer_scale": calibrated(2.14, _CALIBRATE_P13, ("P13-sys-u",)),
+            "writer_scale": calibrated(2.06, _CALIBRATE_P13, ("P13-sys-u",)),
             "flusher_scale": calibrated(
-                1.57, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
+                1.46, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
             ),
             "exit_time": calibrated(
-                11_000, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
+                11_100, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
             ),
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
             "nodes": assumed(1, "the report names none", 1, 4),
@@ -35,7 +39,19 @@ P13_MACHINE: Final = MachineSpec.model_validate(
             ),
             "line_from_far": LINE_FROM_FAR,
             "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
-            "paths": REFERENCE_PATHS,
+            "paths": {
+                **REFERENCE_PATHS,
+                "filesystems": {
+                    **REFERENCE_PATHS["filesystems"],
+                    "xfs": {
+                        **_XFS,
+                        "flusher": {
+                            **_XFS["flusher"],
+                            "log": {**_XFS["flusher"]["log"], "item_ns": _CIL_ITEM},
+                        },
+                    },
+                },
+            },
         },
         "memory": {
             "memory": specified(16 * GIB, "report P13: 16GB RAM"),
@@ -129,7 +145,8 @@ N10_MACHINE: Final = MachineSpec.model_validate(
 processor, two are by the way to the array, which itself gives 1.5 GB/s.
 """
 
-_W25_SCALE: Final = calibrated(0.388, "wbsim calibrate W25", ("W25-A-pm-u", "W25-B-pm-u"))
+_CALIBRATE_W25: Final = "wbsim calibrate W25"
+_W25_SCALE: Final = calibrated(0.156, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u"))
 
 W25_MACHINE: Final = MachineSpec.model_validate(
     {
@@ -138,6 +155,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
             **LOOP_MACHINE.processors.inputs(),
             "count": specified(128, "mechanisms.md 6.5 [S]: 128 CPUs"),
             "nodes": assumed(2, "two sockets; the report names none", 1, 8),
+            "line_from_far": calibrated(455, _CALIBRATE_W25, ("W25-A-pm-p",)),
             "writer_scale": _W25_SCALE,  # one processor: how many times faster than the desk's in all it does
             "flusher_scale": _W25_SCALE,
             "paths": {
@@ -189,7 +207,6 @@ W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
 )
 """The same server with the drive of 16 KiB units."""
 
-_CALIBRATE_V13: Final = "wbsim calibrate V13"
 _V13_SCALE: Final = calibrated(2.67, _CALIBRATE_V13, ("V13-xfs-create-u",))
 _V13_PATHS: Final = DESK_MACHINE.processors.paths.inputs()
 _V13_XFS: Final = _V13_PATHS["filesystems"]["xfs"]
@@ -225,7 +242,7 @@ V13_MACHINE: Final = MachineSpec.model_validate(
                             **_V13_XFS["flusher"],
                             "log": {
                                 **_V13_XFS["flusher"]["log"],
-                                "item_ns": calibrated(209, _CALIBRATE_V13, ("V13-xfs-unlink-u",)),
+                                "item_ns": _CIL_ITEM,
                             },
                         },
                     },

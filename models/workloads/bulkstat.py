@@ -9,10 +9,10 @@ from models.seams import Filesystem, Thread
 from models.site import Site
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.spec import SHELL_FORK
 from models.workloads.trees import TreeProcesses, TreeSpec
 from sim.engine import Steps
 from sim.param import assumed
-from sim.units import MS, US
 
 
 class BulkstatSpec(TreeSpec):
@@ -23,7 +23,7 @@ class BulkstatSpec(TreeSpec):
     costs: ClassVar = {
         "app_user_time": assumed(100, "copying a struct from the buffer", 30, 300),
         "app_system_time": assumed(100, "this inode's part of a call that returns many", 30, 300),
-        "fork_time": assumed(1 * MS, "a shell forks and starts it in the background", 500 * US, 5 * MS),
+        "fork_time": SHELL_FORK,
     }
     kind: Literal["bulkstat"] = "bulkstat"
 

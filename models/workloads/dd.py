@@ -15,9 +15,9 @@ from models.site import Site
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, words_of
 from models.workloads.file_writers import FileWriters, Job, sequential
-from models.workloads.spec import WorkloadSpec
+from models.workloads.spec import SHELL_FORK, WorkloadSpec
 from sim.param import Bytes, Count, Ns, assumed
-from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US
+from sim.units import GIB, KIB, MIB, PAGE_BYTES
 
 
 class DdSpec(WorkloadSpec):
@@ -31,7 +31,7 @@ class DdSpec(WorkloadSpec):
     programs: ClassVar = ("dd",)
     costs: ClassVar = {
         "zero_page_time": assumed(500, "clearing 4 KiB that are not in the cache: 8 GB/s", 250, 1_000),
-        "fork_time": assumed(1 * MS, "a shell forks and starts dd in the background", 500 * US, 5 * MS),
+        "fork_time": SHELL_FORK,
     }
     kind: Literal["dd"] = "dd"
     streams: Count

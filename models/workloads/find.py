@@ -9,10 +9,10 @@ from models.seams import Filesystem, Thread
 from models.site import Site
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, one_line, words_of
+from models.workloads.spec import SHELL_FORK
 from models.workloads.trees import TreeProcesses, TreeSpec
 from sim.engine import Steps
-from sim.param import assumed, measured
-from sim.units import MS, US
+from sim.param import measured
 
 
 class FindSpec(TreeSpec):
@@ -22,7 +22,7 @@ class FindSpec(TreeSpec):
     costs: ClassVar = {
         "app_user_time": measured(600, "docs/measurements.md L: find, its user time"),
         "app_system_time": measured(1_900, "docs/measurements.md L: lstat and getdents of cached inodes"),
-        "fork_time": assumed(1 * MS, "a shell forks and starts it in the background", 500 * US, 5 * MS),
+        "fork_time": SHELL_FORK,
     }
     kind: Literal["find"] = "find"
 

@@ -9,10 +9,10 @@ from models.seams import Filesystem, Thread
 from models.site import Site
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from models.workloads.spec import SHELL_FORK
 from models.workloads.trees import TreeProcesses, TreeSpec
 from sim.engine import Steps
 from sim.param import assumed, measured
-from sim.units import MS, US
 
 
 class RmSpec(TreeSpec):
@@ -22,7 +22,7 @@ class RmSpec(TreeSpec):
     costs: ClassVar = {
         "app_user_time": assumed(500, "docs/measurements.md L: ext4's rm has 1 us, find 0.6", 200, 1_000),
         "app_system_time": measured(200, "docs/measurements.md L: getdents"),
-        "fork_time": assumed(1 * MS, "a shell forks and starts it in the background", 500 * US, 5 * MS),
+        "fork_time": SHELL_FORK,
     }
     kind: Literal["rm"] = "rm"
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BeforeValidator
 
 from models.variants import variant_field
-from sim.param import Spec
+from sim.param import Spec, measured
+from sim.units import US
+
+SHELL_FORK: Final = measured(480 * US, "docs/measurements.md L: a shell starts a program in the background")
+"""``fork_time`` of programs that a shell starts (ns)."""
 
 
 def _numbered(value: object) -> object:

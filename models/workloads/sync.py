@@ -17,10 +17,9 @@ from models.spent import PAUSE
 from models.vfs.calls import SystemCalls
 from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from models.workloads.family import Family
-from models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
+from models.workloads.spec import SHELL_FORK, Directories, Iteration, Reckoned, WorkloadSpec
 from sim.engine import Steps
-from sim.param import Count, Ns, assumed
-from sim.units import MS, US
+from sim.param import Count, Ns
 
 
 class SyncSpec(WorkloadSpec):
@@ -33,9 +32,7 @@ class SyncSpec(WorkloadSpec):
 
     programs: ClassVar = ("sync",)
     keeps_files: ClassVar = False
-    costs: ClassVar = {
-        "fork_time": assumed(1 * MS, "a shell forks and starts sync in the background", 500 * US, 5 * MS)
-    }
+    costs: ClassVar = {"fork_time": SHELL_FORK}
     kind: Literal["sync"] = "sync"
     directories: Directories = ()
     times: Count = 1

@@ -106,9 +106,9 @@ def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(said) == fit.rounds
 
 
-def test_w25_s_constant_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_w25_s_scale_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """One workload alone asks for a scale of 0.2, the other for 0.3125: the fit is 0.25, off by a quarter
-    either way; nothing else is run.
+    either way; several flushers are half as fast with twice that and lines of 250 ns. Nothing else is run.
     """
     variants = set()
 
@@ -116,8 +116,11 @@ def test_w25_s_constant_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch)
         outcomes = []
         for case, _ in jobs:
             variants.add(case.variant)
+            cpu = case.scenario.machine.processors
             wanted, asks = (368.0, 0.2) if "W25-A-pm-u" in case.rows else (315.0, 0.3125)
-            rate = wanted * asks / case.scenario.machine.processors.flusher_scale
+            rate = wanted * asks / cpu.flusher_scale
+            if "W25-A-pm-p" in case.rows:
+                rate = 1634.0 * 0.5 / (cpu.flusher_scale + cpu.line_from_far / 1_000)
             outcomes.append(
                 replace(
                     RUN, variant=case.variant, wall_time=1.0, file_bytes=round(rate * 2**20), extents=(1,)
@@ -128,10 +131,14 @@ def test_w25_s_constant_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(calibrate, "run_all", run_all)
     said: list[str] = []
     fit = calibrate_w25(1, False, said.append)
-    assert fit.fitted == dict.fromkeys(("writer_scale", "flusher_scale"), pytest.approx(0.25, rel=0.011))
+    assert fit.fitted == {
+        "writer_scale": pytest.approx(0.25, rel=0.011), "flusher_scale": pytest.approx(0.25, rel=0.011),
+        "line_from_far": pytest.approx(250, rel=0.02),
+    }  # fmt: skip
+    assert abs(fit.errors["W25-A-pm-p"]) < 0.01
     assert fit.errors["W25-A-pm-u"] == pytest.approx(-0.2, abs=0.01)
     assert fit.errors["W25-B-pm-u"] == pytest.approx(0.25, abs=0.015)
-    assert len(variants) == 2
+    assert len(variants) == 3
     assert 1 < len(said) == fit.rounds < calibrate.MAX_ROUNDS
 
 
