@@ -14,6 +14,7 @@ from models.block.queue import Queue
 from models.block.spec import BlockCosts
 from models.block.thread import BlockThread
 from models.devices.spec import DeviceSpec
+from models.lock_makers import LockMakers
 from models.page_cache.accounting import PageCache
 from models.scenario import ProgramSpec, Scenario
 from models.scheduler.cpu import Processors
@@ -40,11 +41,10 @@ from sim.laws import require
 from sim.param import Spec
 from sim.stock import StockEnvironment, StockSpinLock
 from sim.streams import Streams
-from sim.sync import HandOff, Line, LockClass, Mutex, SpinLock
+from sim.sync import LockClass, Mutex, SpinLock
 from sim.units import PAGE_BYTES, PAGE_SECTORS
 
 SpecT = TypeVar("SpecT", bound=Spec)
-AnyLock = TypeVar("AnyLock", SpinLock, Mutex, LockClass)
 
 
 class Primitives(NamedTuple):
@@ -165,15 +165,17 @@ class _Builder:
         self._kernel = scenario.kernel
         self._cpu = scenario.machine.processors
         self._env = primitives.environment()
-        self._locks: list[SpinLock | Mutex | LockClass] = []
         self._threads: list[BlockThread] = []
-        self._make_site = partial(self._site_of, streams, primitives, signals)
+        self._make_site = partial(self._site_of, streams, signals)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
         self._processors = Processors(
             self._env,
             self._cpu.count,
             self._kernel.sched.rules(self._cpu.count),
             streams.uniforms("interrupts"),
+        )
+        self._lock_makers = LockMakers(
+            self._env, self._cpu, self._kernel, self._processors, primitives.spin_lock
         )
         self._inode_lock: SpinLock | None = None
         if self._kernel.inodes.sb_list == "inode_lock":
@@ -190,8 +192,8 @@ class _Builder:
         self._running = sum(not program.workload.endless for program in scenario.programs.values())
         self.machine = Machine(
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
-            threads=self._threads, thread=self._site.thread,
-            give_up_ns=scenario.give_up, locks=self._locks, throttle=self._throttle, flushers=self._flushers,
+            threads=self._threads, thread=self._site.thread, give_up_ns=scenario.give_up,
+            locks=self._lock_makers.locks, throttle=self._throttle, flushers=self._flushers,
             syncs=self._calls.syncs,
             queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
         )  # fmt: skip
@@ -200,9 +202,7 @@ class _Builder:
         for bdi in self._bdis.values():
             bdi.elsewhere = frozenset().union(*(of.ranks for of in self._bdis.values() if of is not bdi))
 
-    def _site_of(
-        self, streams: Streams, primitives: Primitives, signals: Signals, urgent: int, ranks: set[int]
-    ) -> Site:
+    def _site_of(self, streams: Streams, signals: Signals, urgent: int, ranks: set[int]) -> Site:
         """A site whose threads have their ranks among *ranks*."""
         env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
 
@@ -219,45 +219,14 @@ class _Builder:
             signals=signals,
             thread=thread,
             process=partial(thread, seated=True),
-            wake_ns=cpu.wake_time,
-            relay_ns=self._relay_ns,
-            line_ns=(cpu.line_own, cpu.line_from_far if cpu.nodes > 1 else cpu.line_time),
             inode_lock=self._inode_lock,
             ranks=ranks,
             variation=lambda name: streams.service_times(name, cpu.cv),
             variations=lambda name: streams.service_time_arrays(name, cpu.cv),
             uniforms=streams.uniforms,
             dice=streams.generator,
-            **self._lock_makers(primitives, urgent),
+            **self._lock_makers.of(urgent),
         )
-
-    def _relay_ns(self) -> int:
-        """See `Site`.  While a reader wakes up that owns the rwsem, a writer spins for a while, if
-        there is a processor for that.
-        """
-        cpu = self._cpu
-        spins = cpu.wake_time <= self._kernel.rwsem_spin and self._processors.idle > 0
-        return cpu.line_time if spins else cpu.wake_time
-
-    def _lock_makers(self, primitives: Primitives, urgent: int) -> dict[str, Callable[..., Any]]:
-        """What a `Site` makes locks with, all of which the machine knows."""
-        env, cpu = self._env, self._cpu
-        hand_off = HandOff(cpu.line_time, cpu.line_from_far, self._kernel.spinlock == "ticket", cpu.node_cpus)
-
-        def known(lock: AnyLock) -> AnyLock:
-            self._locks.append(lock)
-            return lock
-
-        def lines(lock: SpinLock) -> Line:
-            return Line(lock, hand_off, cpu.line_own)
-
-        return {
-            "spin_lock": lambda name: known(primitives.spin_lock(env, name, hand_off, urgent)),
-            "line": lambda name: lines(known(primitives.spin_lock(env, name, HandOff(0, 0), urgent))),
-            "lines": lines,
-            "mutex": lambda name: known(Mutex(env, name, cpu.wake_time, cpu.line_time)),
-            "count_lock": lambda name, stats: known(LockClass(name, stats)),
-        }
 
     def _disk(self, number: int, name: str) -> BackingDevice:
         """A disk's device, its queue and its bdi."""

@@ -108,6 +108,9 @@ _EEVDF: Final = {
 }
 
 
+_RWSEM: Final = "kernel/locking/rwsem.c: rwsem_rspin_threshold for one reader, from 5.3 on [R]"
+
+
 def _inodes(
     sb_list: str, source: str, *, walks: str = "cached", mutex: bool = False, unhash: str = "all",
     lookup: str = "locked", lru: str = "per_node", lru_checks: bool = True,
@@ -131,7 +134,6 @@ def _kernel(
     plug_scope: str,
     source: str,
     spinlock: str = "queued",
-    rwsem_spin: int = 0,
     requests: str = "tags",
     wbt: bool = False,
     sched: Mapping[str, Given] = _CFS,
@@ -140,9 +142,7 @@ def _kernel(
     return {
         "name": name,
         "spinlock": specified(spinlock, "mechanisms.md 7.1"),
-        "rwsem_spin": specified(
-            rwsem_spin, "kernel/locking/rwsem.c: rwsem_rspin_threshold for one reader, from 5.3 on [R]"
-        ),
+        "rwsem_spin": specified(0, _RWSEM),
         "sched": sched,
         "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
         "wbt": specified(wbt, "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"),
@@ -239,7 +239,8 @@ def _work(name: str, plug: str, source: str, **others: Any) -> dict[str, Any]:
         walks="cached" if name == "4.3" else "under_writeback",
         lookup="rcu" if name in ("6.14", "6.17", "6.18") else "locked",
     )  # fmt: skip
-    return {**given, "inodes": inodes}
+    spin_ns = 0 if name in ("4.3", "4.9") else 10_500
+    return {**given, "inodes": inodes, "rwsem_spin": specified(spin_ns, _RWSEM)}
 
 
 _PATCHED: Final = "report V13: the series"
@@ -259,7 +260,6 @@ def _v13(name: str, *, patched: bool) -> dict[str, Any]:
     return given
 
 
-_SINCE_5_3: Final[dict[str, Any]] = {"wbt": True, "rwsem_spin": 10_500}
 _OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured")
 KERNELS: Final = {
     given["name"]: KernelSpec.model_validate(given)
@@ -274,13 +274,13 @@ KERNELS: Final = {
         _v13("3.11-v13", patched=True),
         _work("4.3", "4.3", "[V 4.3]"),
         _work("4.9", "4.9", "[V 4.3]"),
-        _work("5.4", "5.4", "[V 4.3, 6.1]", **_SINCE_5_3),
-        _work("5.10", "5.10", "[V 4.3, 6.1]", **_SINCE_5_3),
-        _work("5.17", "5.17", "[V 6.1]", **_SINCE_5_3),
-        _work("6.1", "6.1", "[V 6.1]", **_SINCE_5_3),
-        _work("6.14", "6.14", "[V 6.12]", **_SINCE_5_3, sched=_EEVDF),
-        _work("6.17", "6.17", "[V 6.12]", **_SINCE_5_3, sched=_EEVDF),
-        _work("6.18", "6.17", "[V 6.12]", **_SINCE_5_3, sched={**_EEVDF, "hz": _OF_6_18}),
+        _work("5.4", "5.4", "[V 4.3, 6.1]", wbt=True),
+        _work("5.10", "5.10", "[V 4.3, 6.1]", wbt=True),
+        _work("5.17", "5.17", "[V 6.1]", wbt=True),
+        _work("6.1", "6.1", "[V 6.1]", wbt=True),
+        _work("6.14", "6.14", "[V 6.12]", wbt=True, sched=_EEVDF),
+        _work("6.17", "6.17", "[V 6.12]", wbt=True, sched=_EEVDF),
+        _work("6.18", "6.17", "[V 6.12]", wbt=True, sched={**_EEVDF, "hz": _OF_6_18}),
     )
 }
 """The kernels that can be run."""

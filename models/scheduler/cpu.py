@@ -29,7 +29,9 @@ ANY_CPU: Final = -1
 
 
 class Processors(Scheduler):
-    """*count* identical processors under *rules*; *dice* are uniform in [0, 1)."""
+    """*count* identical processors under *rules*, of which ``idle`` have nothing to run; *dice* are uniform in
+    [0, 1).
+    """
 
     def __init__(
         self, env: Environment, count: int, rules: SchedulerRules, dice: Callable[[], float]
@@ -51,7 +53,7 @@ class Processors(Scheduler):
         self._interruptible: dict[Task, None] = {}  # whose `work` is not over
         self._looks_ns = FAR_NS
         self._balances = False
-        self._idle = count
+        self.idle = count
         self._idle_ns = self._counted_ns = 0
         self._used_ns = 0
         self._running_since_ns = 0  # the sum over those that run
@@ -79,7 +81,7 @@ class Processors(Scheduler):
         else:
             task.slept_ns[task.waits_for] = task.slept_ns.get(task.waits_for, 0) + slept_ns
             task.waits_for = IDLE
-        if self._idle:
+        if self.idle:
             cpu = task.cpu
             if cpu < 0 or self._runs[cpu] is not None:
                 cpu = self._runs.index(None)
@@ -156,19 +158,14 @@ class Processors(Scheduler):
         return task.ran_ns + (self._env.now - task.since_ns if task.running else 0)
 
     @property
-    def idle(self) -> int:
-        """How many processors have nobody to run."""
-        return self._idle
-
-    @property
     def idle_ns(self) -> int:
         """How long processors had nobody to run, so far; summed over all."""
-        return self._idle_ns + self._idle * (self._env.now - self._counted_ns)
+        return self._idle_ns + self.idle * (self._env.now - self._counted_ns)
 
     @property
     def used_ns(self) -> int:
         """How long tasks had processors, so far; summed over all tasks."""
-        return self._used_ns + (self._count - self._idle) * self._env.now - self._running_since_ns
+        return self._used_ns + (self._count - self.idle) * self._env.now - self._running_since_ns
 
     def check(self) -> None:
         """Each processor is idle or runs one task, all of the time; and nobody waits for an idle one.
@@ -179,8 +176,8 @@ class Processors(Scheduler):
         seated = [task for task in self._seats if task is not None]
         running = self._seatless + sum(task.running for task in seated)
         require(
-            running + self._idle == self._count,
-            f"processors: each of {self._count} is idle or runs a task: {self._idle} are, {running} do",
+            running + self.idle == self._count,
+            f"processors: each of {self._count} is idle or runs a task: {self.idle} are, {running} do",
         )
         require(
             len(set(seated)) == len(seated) and len(self._free) + len(seated) == self._count,
@@ -194,7 +191,7 @@ class Processors(Scheduler):
             self._waiting == sum(map(len, self._queues)),
             f"processors: who waits is in a queue: {self._waiting} do, {[len(of) for of in self._queues]}",
         )
-        require(not (self._idle and self._waiting), "processors: nobody waits beside an idle one")
+        require(not (self.idle and self._waiting), "processors: nobody waits beside an idle one")
         there_is = self._count * self._env.now
         require(
             self.used_ns + self.idle_ns == there_is,
@@ -204,9 +201,9 @@ class Processors(Scheduler):
     def _put(self, task: Task, cpu: int) -> None:
         """*task* gets that idle processor."""
         now = self._env.now
-        self._idle_ns += self._idle * (now - self._counted_ns)
+        self._idle_ns += self.idle * (now - self._counted_ns)
         self._counted_ns = now
-        self._idle -= 1
+        self.idle -= 1
         self._running_since_ns += now
         self._runs[cpu] = task
         task.cpu = cpu
@@ -231,9 +228,9 @@ class Processors(Scheduler):
         alone = self._waiting == 0 or len(queue) == 0
         if self._keeps_lag:
             task.lag_ns = 0 if alone else queue.lag_of(task, now)
-        self._idle_ns += self._idle * (now - self._counted_ns)
+        self._idle_ns += self.idle * (now - self._counted_ns)
         self._counted_ns = now
-        self._idle += 1
+        self.idle += 1
         self._running_since_ns -= task.since_ns
         ran_ns = now - task.since_ns
         self._used_ns += ran_ns
