@@ -29,7 +29,7 @@ ANY_CPU: Final = -1
 
 
 class Processors(Scheduler):
-    """*count* identical processors under *rules*, of which ``idle`` have nothing to run; *dice* are uniform in
+    """*count* identical processors under *rules*, of which ``idle`` run nothing; *dice* are uniform in
     [0, 1).
     """
 
