@@ -71,8 +71,8 @@ def test_patched_rows_are_within_15_percent(full: Reproduction) -> None:
 def test_w25_s_rows() -> None:
     """144 GiB in 144 files, 120 GiB in 6, every page: extents of one flusher and of one for each group within
     12 %; throughputs that a constant was fitted to, within 16 %; what several flushers gain, within
-    three tenths of what the report says, and least on the drive with an indirection unit of 16 KiB (README: by how much
-    the rest is off).
+    three tenths of what the report says, and least on the drive with an indirection unit of 16 KiB (README:
+    by how much the rest is off).
     """
     result = reproduce(["W25"], quick=False, replications=1, seed=1, progress=False)
     rows = {row.id.removeprefix("W25-"): row for row in result.rows}
