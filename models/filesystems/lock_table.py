@@ -231,10 +231,11 @@ def take_inode(locks: Locks, row: int, at_ns: int) -> int:
             if locks.relay_ns < wakes_ns and worker[LEFT] > 0:
                 # NOTE: the flusher only reads at first, for which it sleeps.  While it wakes up, it has the
                 # lock already, and the worker spins: it is before the flusher when that wants to write.
-                worker[ASKED] = worker[BEGINS]
+                left, worker[ASKED] = worker[LEFT], worker[BEGINS]
                 worker[BEGINS] += wakes_ns + locks.relay_ns
                 advance(locks, worker[GROUP], worker[BEGINS] + worker[ALONE])
-                wakes_ns = locks.relay_ns
+                if worker[LEFT] < left:
+                    wakes_ns = locks.relay_ns
         park(locks, row, at_ns)
     return int(at_ns if inode[UNTIL] <= at_ns else inode[UNTIL] + wakes_ns)
 

@@ -151,6 +151,19 @@ def test_a_spinning_worker_that_waits_for_a_group_is_waited_for() -> None:
     assert keep(locks, 0, 5, 9) == 100 + 5 + 10 + 2
 
 
+def test_a_spinning_worker_whose_group_an_event_has_comes_later() -> None:
+    """It is through with its first transaction at 20; an event has the group from then on without end: the
+    flusher is awake at 25, and has the file; the worker after that, at 36.
+    """
+    locks = table(relay_ns=2)
+    begin(locks, 0, 0, 0, 2, 10, 10)
+    advance(locks, 0, 19)
+    locks.groups[0, UNTIL] = FAR
+    assert keep(locks, 0, 15, 9) == 20 + 5
+    end_open(locks, 0, 20, 40)
+    assert ends(locks, 0, at=1_000) == [36 + 10 + 10]
+
+
 def test_a_worker_is_overtaken_for_four_milliseconds_at_most() -> None:
     """A flusher has the inode's lock for a millisecond at a time, and is back before the worker is awake."""
     locks = table()
