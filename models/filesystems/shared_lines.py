@@ -63,14 +63,14 @@ class SharedLines:
             for line, share in enumerate(there.shares):
                 before[line] += share
         if not rate:
-            own.times_ns = [0.0] * len(transfers)
+            own.times_ns, own.comes_ns = [0.0] * len(transfers), 0.0
             return 0
         # A line was last written by one of the others as often as they write in all that is written.
         own.comes_ns = comes_ns = self._own_ns + self._comes_ns * rate / (rate + own.rate)
         # Of a transfer that is under way, half is over.
         own.times_ns = [
-            times * comes_ns * (1.0 + there - min(times * written, 1.0) / 2)
-            for times, there in zip(transfers, before, strict=True)
+            times * comes_ns * (1.0 + queue - min(times * written, 1.0) / 2)
+            for times, queue in zip(transfers, before, strict=True)
         ]
         return int(sum(own.times_ns)) - sum(transfers) * self._own_ns
 

@@ -113,6 +113,26 @@ def test_a_newcomer_finds_every_line_gone() -> None:
     assert of.operation_ns("a") > again_ns  # b's shares of its time are before it, a's were none
 
 
+def test_who_was_left_alone_is_on_no_line() -> None:
+    """A line came from another one before; while nobody else writes, it does not, and a newcomer is as fast
+    as ever.
+    """
+    env = Environment()
+    of = SharedLines(env, (4, 3), OWN_NS, 210, processors=8)
+    fresh_ns = []
+    for others in ([], ["b"]):
+        for user in others:
+            of.operation_ns(user)
+            of.used(user, 1_000, 1_000_000)
+        of.operation_ns("a")
+        for user in others:
+            of.used(user, 0, 0)
+        of.operation_ns("a")
+        of.used("a", 1_000, 1_000_000)
+        fresh_ns.append(of.operation_ns(f"newcomer to {len(others)}"))
+    assert fresh_ns[0] == fresh_ns[1] == int(7 * 200 * 7 / 8)
+
+
 def test_on_one_processor_nothing_comes_from_another() -> None:
     """Two who take turns there."""
     env = Environment()
