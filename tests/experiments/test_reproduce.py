@@ -89,7 +89,7 @@ def test_every_replication_of_every_variant_is_run_and_read(jobs: list[Any]) -> 
     }  # fmt: skip
     assert set(roles.values()) == {"predicted", "calibrated"}
     assert (result.seed, result.quick, len(result.outcomes)) == (3, False, 4)
-    assert result.constants["calibrated"] == 3
+    assert result.constants["calibrated"] == 4
 
 
 def test_a_quick_one_is_smaller_and_run_once(jobs: list[Any]) -> None:
@@ -147,7 +147,7 @@ def test_the_document_has_rounded_costs(jobs: list[Any]) -> None:
 def test_each_constant_is_counted_once(jobs: list[Any]) -> None:
     """Two variants of one experiment share their numbers; two experiments have each their own."""
     one = reproduce(["P13"], quick=False, replications=1, seed=1, progress=False).experiments
-    assert _constants(one)["calibrated"] == 3
+    assert _constants(one)["calibrated"] == 4
     twice = _constants([*one, *one])
     assert twice == {origin: 2 * count for origin, count in _constants(one).items()}
     assert set(twice) == {"specified", "measured", "calibrated", "assumed"}
