@@ -228,14 +228,14 @@ def take_inode(locks: Locks, row: int, at_ns: int) -> int:
             advance(locks, worker[GROUP], worker[BEGINS] + worker[ALONE])
             if worker[LEFT] > 0 and worker[BEGINS] < at_ns:
                 return FAR  # an event has the group's lock
-            if locks.relay_ns < wakes_ns and worker[LEFT] > 0:
-                # NOTE: the flusher only reads at first, for which it sleeps.  While it wakes up, it has the
-                # lock already, and the worker spins: it is before the flusher when that wants to write.
-                left, worker[ASKED] = worker[LEFT], worker[BEGINS]
-                worker[BEGINS] += wakes_ns + locks.relay_ns
-                advance(locks, worker[GROUP], worker[BEGINS] + worker[ALONE])
-                if worker[LEFT] < left:
-                    wakes_ns = locks.relay_ns
+        if locks.relay_ns < wakes_ns and worker[LEFT] > 0 and at_ns < inode[UNTIL] == worker[BEGINS]:
+            # NOTE: the flusher only reads at first, for which it sleeps.  While it wakes up, it has the lock
+            # already, and the worker spins: it is before the flusher when that wants to write.
+            left, worker[ASKED] = worker[LEFT], worker[BEGINS]
+            worker[BEGINS] += wakes_ns + locks.relay_ns
+            advance(locks, worker[GROUP], worker[BEGINS] + worker[ALONE])
+            if worker[LEFT] < left:
+                wakes_ns = locks.relay_ns
         park(locks, row, at_ns)
     return int(at_ns if inode[UNTIL] <= at_ns else inode[UNTIL] + wakes_ns)
 

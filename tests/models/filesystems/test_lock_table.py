@@ -151,6 +151,17 @@ def test_a_spinning_worker_that_waits_for_a_group_is_waited_for() -> None:
     assert keep(locks, 0, 5, 9) == 100 + 5 + 10 + 2
 
 
+def test_how_much_of_it_was_worked_off_is_nothing_to_the_flusher() -> None:
+    """The worker's first transaction is until 20, whoever has looked since: a flusher that asks
+    at 5 or at 15 is awake at 25, and has the file after the second, at 27 + 20 + 2.
+    """
+    for asks_ns, looked_ns in ((5, 0), (15, 0), (15, 12)):
+        locks = table(relay_ns=2)
+        begin(locks, 0, 0, 0, 3, 10, 10)
+        advance(locks, 0, looked_ns)
+        assert keep(locks, 0, asks_ns, 9) == 20 + 5 + 2 + 20 + 2
+
+
 def test_a_spinning_worker_whose_group_an_event_has_comes_later() -> None:
     """It is through with its first transaction at 20; an event has the group from then on without end: the
     flusher is awake at 25, and has the file; the worker after that, at 36.

@@ -113,6 +113,19 @@ def test_a_newcomer_finds_every_line_gone() -> None:
     assert of.operation_ns("a") > again_ns  # b's shares of its time are before it, a's were none
 
 
+def test_who_comes_waits_for_half_of_a_transfer() -> None:
+    """Each does an operation a microsecond. b had all of its lines from a, at 185 each: 0.74 and 0.555 of its
+    time, all of it writing. a has half of them from b, at 97.5, and waits for what is left of b's.
+    """
+    env = Environment()
+    of = SharedLines(env, (4, 3), OWN_NS, 210, processors=8)
+    for user in "ab":
+        of.operation_ns(user)
+        of.used(user, 1_000, 1_000_000)
+    on_lines_ns = 4 * 97.5 * (1 + 0.74 - 0.37) + 3 * 97.5 * (1 + 0.555 - 0.2775)
+    assert of.operation_ns("a") == int(on_lines_ns) - 7 * OWN_NS
+
+
 def test_who_was_left_alone_is_on_no_line() -> None:
     """A line came from another one before; while nobody else writes, it does not, and a newcomer is as fast
     as ever.
