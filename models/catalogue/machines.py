@@ -146,7 +146,7 @@ processor, two are by the way to the array, which itself gives 1.5 GB/s.
 """
 
 _CALIBRATE_W25: Final = "wbsim calibrate W25"
-_W25_SCALE: Final = calibrated(0.151, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u"))
+_W25_SCALE: Final = calibrated(0.148, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u"))
 
 W25_MACHINE: Final = MachineSpec.model_validate(
     {
@@ -155,7 +155,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
             **LOOP_MACHINE.processors.inputs(),
             "count": specified(128, "mechanisms.md 6.5 [S]: 128 CPUs"),
             "nodes": assumed(2, "two sockets; the report names none", 1, 8),
-            "line_from_far": calibrated(490, _CALIBRATE_W25, ("W25-A-pm-p",)),
+            "line_from_far": calibrated(495, _CALIBRATE_W25, ("W25-A-pm-p",)),
             "writer_scale": _W25_SCALE,  # one processor: how many times faster than the desk's in all it does
             "flusher_scale": _W25_SCALE,
             "paths": {
