@@ -22,7 +22,7 @@ from sim.units import MS
 from tests.harness import FIO, loop_config, only
 
 FS_MARK = "fs_mark -S0 -n 4000 -s 4096 -L 2 -D 9 -d a -d b -d c"
-FIO_WRITES = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=12m --name=a --name=b --directory=/b"
+FIO_WRITES = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=24m --name=a --name=b --directory=/b"
 
 
 def dirty_now(machine: Machine) -> tuple[int, list[Any], list[Any]]:
