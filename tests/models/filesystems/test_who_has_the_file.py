@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from experiments.config import parse
 from models.catalogue.kernels import KERNELS
+from models.catalogue.machines import W25_MACHINE
+from models.filesystems.lock_table import BEGINS
+from models.filesystems.locks import LockTable
+from models.lock_makers import LockMakers
 from models.machine import Machine, build
-from tests.harness import FIO, only
+from models.scheduler.cpu import Processors
+from models.scheduler.runqueue import SchedulerRules
+from sim.engine import Environment
+from sim.sync import SpinLock
+from tests.harness import FIO, BlockLayer, only
+from tests.models.filesystems.lock_times import keep
 
 ONE = f"{FIO} --rw=randwrite --nrfiles=1 --filesize=64m --name=j --directory=/mnt"
 
@@ -45,6 +56,27 @@ def test_a_worker_spins_if_a_reader_is_awake_soon_enough(kernel: str, more: str,
     of = machine(more, kernel=kernel)
     of.run()
     assert (spun_ns(of) > 0) == spins
+
+
+def test_nobody_spins_without_a_processor_for_it() -> None:
+    """A line's time while one is idle, a wake-up's otherwise."""
+    env = Environment()
+    processors = Processors(env, 1, SchedulerRules(10**9), lambda: 0.0)
+    makers = LockMakers(env, W25_MACHINE.processors, KERNELS["6.17"], processors, SpinLock)
+    relay_ns = makers.of(0)["relay_ns"]
+    assert relay_ns() == W25_MACHINE.processors.line_time
+    processors.idle = 0
+    assert relay_ns() == W25_MACHINE.processors.wake_time
+
+
+def test_a_worker_that_begins_while_the_flusher_has_the_file_spins() -> None:
+    """The flusher has it until 40, its line takes 2, a wake-up 5."""
+    site = replace(BlockLayer(wake_ns=5).site, relay_ns=lambda: 2)
+    table = LockTable(site, 1, 1, "AGF", "ILOCK")
+    lock = table.inode_lock()
+    assert keep(table.share(), 0, 0, 40) == 0
+    lock.begin(0, 0, 1, 10, 0)
+    assert table.locks.workers[0, BEGINS] == 42
 
 
 def test_readers_are_spun_for_from_5_3_on() -> None:
