@@ -239,9 +239,11 @@ class Running(Scheduler):
         return None
 
 
-def owners(tasks: int, owner_sleeps_ns: int | None) -> tuple[list[tuple[str, int]], list[Task], Mutex]:
-    """Each of the *tasks* holds a mutex for 1 us, from 0, 10, 20 ns ... on; the first perhaps sleeps
-    meanwhile; who had it when.
+def owners(
+    tasks: int, owner_sleeps_ns: int | None, sleeper: int = 0
+) -> tuple[list[tuple[str, int]], list[Task], Mutex]:
+    """Each of the *tasks* holds a mutex for 1 us, from 0, 10, 20 ns ... on; the *sleeper* perhaps sleeps
+    meanwhile, until 1 us after the beginning or, if it is not the first, until 3 us; who had it when.
     """
     env = Environment()
     mutex = Mutex(env, "m", wake_ns=70, hand_off_ns=5)
@@ -254,9 +256,9 @@ def owners(tasks: int, owner_sleeps_ns: int | None) -> tuple[list[tuple[str, int
         if not mutex.try_acquire(task):
             yield mutex.wait(task)
         log.append((task.name, env.now))
-        if task is made[0] and owner_sleeps_ns is not None:
+        if task is made[sleeper] and owner_sleeps_ns is not None:
             yield owner_sleeps_ns
-            env.call_at(1_000, task.rank, lambda: env.wake(task))
+            env.call_at(3_000 if sleeper else 1_000, task.rank, lambda: env.wake(task))
             yield PARK
         else:
             yield 1_000
@@ -283,6 +285,14 @@ def test_who_waits_for_a_mutex_sleeps_once_its_owner_does() -> None:
     log, tasks, _ = owners(4, 15)
     assert log == [("0", 0), ("1", 1_070), ("2", 2_140), ("3", 3_210)]
     assert [task.spin_ns for task in tasks] == [0, 5, 0, 0]
+
+
+@pytest.mark.source
+def test_who_spins_on_goes_to_sleep_with_the_second_owner() -> None:
+    """The third spins while the first owns the mutex, and until the second sleeps, 15 ns after it got it."""
+    log, tasks, _ = owners(3, 15, sleeper=1)
+    assert log == [("0", 0), ("1", 1_005), ("2", 3_070)]
+    assert [task.spin_ns for task in tasks] == [0, 995, 1_020 - 20]
 
 
 @pytest.mark.source
