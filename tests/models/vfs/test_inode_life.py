@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from experiments.config import parse
 from models.catalogue.kernels import KERNELS
-from models.machine import Machine, build
+from models.catalogue.machines import V13_MACHINE
+from models.machine import Machine, build, scaled
 from models.seams import Thread
 from sim.engine import Steps
 from sim.units import MIB
@@ -86,6 +87,16 @@ def test_bulkstat_evicts_what_it_reads(kernel: str, sb_list: int, hashed: int, l
     assert taken(machine, "s_inode_lru") == lru
 
 
+def test_a_removal_fetches_the_lines_of_two_neighbours() -> None:
+    """On one processor each line is its own: an insertion has one, a removal two (mechanisms.md 5.2)."""
+    machine = ran(BULKSTAT, times=1, cpus=1, nodes=1)
+    (lock,) = (lock for lock in machine.locks if lock.name == "inode_sb_list_lock")
+    cpu = V13_MACHINE.processors
+    costs = scaled(cpu.paths.inodes, cpu.writer_scale)
+    far = lock.stat.hold_ns - 600 * (costs.add_ns + costs.del_ns + 3 * cpu.line_own)
+    assert 0 <= far <= cpu.line_from_far  # the first was nobody's
+
+
 def test_ext4_s_lookup_takes_the_hash_twice_or_under_rcu_once() -> None:
     """A miss and an insertion; the more are cached, the longer the chain that each walks."""
     for kernel, visits in (("3.11-mmotm", 2), ("3.11-v13", 1)):
@@ -134,6 +145,17 @@ def test_syncs_walk_one_after_another_over_all_cached_inodes_or_none() -> None:
     assert sync_wall_ns(40_000, 101) == pytest.approx(101 * walk_ns, rel=0.02)
     assert sync_wall_ns(40_000, 101, "3.11-v13") == sync_wall_ns(0, 101, "3.11-v13")
     assert sync_wall_ns(40_000, 101, "4.3") > 0.9 * 101 * walk_ns, "it still walks, one at a time"
+
+
+def test_a_walk_takes_the_list_s_lock_again_for_each_inode_with_pages() -> None:
+    """200 files of a page are made, and written back: the sync that comes then drops the lock for each."""
+    make = 'programs.p = "fs_mark -k -S0 -n 200 -s 4096 -L 1 -d /m/0"'
+    late = 'programs.s = { command = "sync", start = "2 s", times = 2 }'
+    alone, walked = (
+        taken(ran(make, files=0, changes=of), "inode_sb_list_lock")
+        for of in (late.replace("2 }", "1 }"), late)
+    )
+    assert walked - alone == 1 + 200
 
 
 def test_who_waits_for_a_walk_burns_a_processor() -> None:
