@@ -15,7 +15,7 @@ from setuptools.command.build_ext import build_ext
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
 os.environ["WBSIM_ENGINE"] = "light"  # an older build need not fit
-from sim.build import PACKAGE, digest  # noqa: E402
+from wbsim.sim.build import PACKAGE, digest  # noqa: E402
 
 # What a run does once, or never: what pydantic and SimPy look into, and what only reads and writes.
 INTERPRETED = {
@@ -30,7 +30,7 @@ LEFT_AS_THEY_ARE = re.compile(r"^class \w+\(\w*Spec\)|import compiled", re.MULTI
 def timed_modules() -> list[str]:
     """The sources that are compiled, relative to the root: none with a spec, or with functions of Numba's."""
     return [
-        str(path.relative_to(ROOT))
+        str(Path("wbsim", path.relative_to(ROOT)))
         for folder in ("sim", "models")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if path.stem not in INTERPRETED

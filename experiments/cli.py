@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.options import parser_of_wbsim
+from wbsim.experiments.options import parser_of_wbsim
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,8 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if getattr(arguments, "engine", None) is not None:
         os.environ["WBSIM_ENGINE"] = arguments.engine
     try:
-        from experiments.problems import BadInput
-        from sim.laws import LawBroken
+        from wbsim.experiments.config.problems import BadInput
+        from wbsim.sim.laws import LawBroken
 
         status = _COMMANDS[arguments.command](arguments)
     except ImportError as error:
@@ -50,11 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Namespace) -> int:
-    from experiments.config import from_command, load
-    from experiments.lock_tables import TABLES
-    from experiments.problems import bad
-    from experiments.report import outcome_table, parts_tables, print_fs_mark
-    from experiments.runner import run_all, write_outcomes
+    from wbsim.experiments.config.experiment import from_command, load
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.formats.locks import TABLES
+    from wbsim.experiments.formats.report import outcome_table, parts_tables, print_fs_mark
+    from wbsim.experiments.running.runner import run_all, write_outcomes
 
     if (arguments.config is None) == (arguments.fs_mark is None):
         raise bad("run", "give either CONFIG.toml or --fs-mark LINE")
@@ -95,9 +95,9 @@ def _run(arguments: Namespace) -> int:
 
 
 def _reproduce(arguments: Namespace) -> int:
-    from experiments.report import reproduction_table
-    from experiments.reproduce import cases_of, reproduce
-    from experiments.runner import write_outcomes
+    from wbsim.experiments.formats.report import reproduction_table
+    from wbsim.experiments.published.reproduce import cases_of, reproduce
+    from wbsim.experiments.running.runner import write_outcomes
 
     _refuse_file(arguments.out)
     result = reproduce(
@@ -118,8 +118,8 @@ def _reproduce(arguments: Namespace) -> int:
 
 
 def _calibrate(arguments: Namespace) -> int:
-    from experiments.calibrate import CALIBRATIONS
-    from experiments.report import fit_table
+    from wbsim.experiments.formats.report import fit_table
+    from wbsim.experiments.published.calibrate import CALIBRATIONS
 
     progress = sys.stderr.isatty()
     fit = CALIBRATIONS[arguments.report](
@@ -130,9 +130,9 @@ def _calibrate(arguments: Namespace) -> int:
 
 
 def _params(arguments: Namespace) -> int:
-    from experiments.config import load
-    from experiments.report import numbers_document, numbers_table
-    from experiments.reproduce import config_path
+    from wbsim.experiments.config.experiment import load
+    from wbsim.experiments.formats.report import numbers_document, numbers_table
+    from wbsim.experiments.published.reproduce import config_path
 
     scenario = load(arguments.config or config_path("plug.toml")).cases[0].scenario
     if arguments.json:
@@ -143,11 +143,11 @@ def _params(arguments: Namespace) -> int:
 
 
 def _layout(arguments: Namespace) -> int:
-    from experiments.config import load
-    from experiments.disk_map import disk_picture, layout_texts
-    from experiments.plots import save_png
-    from experiments.problems import bad
-    from experiments.runner import replace_whole, simulate
+    from wbsim.experiments.config.experiment import load
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.pictures.disk import disk_picture, layout_texts
+    from wbsim.experiments.pictures.plots import save_png
+    from wbsim.experiments.running.runner import replace_whole, simulate
 
     _refuse_file(arguments.out)
     experiment = load(arguments.config, arguments.set)
@@ -174,7 +174,7 @@ def _layout(arguments: Namespace) -> int:
 
 
 def _plot(arguments: Namespace) -> int:
-    from experiments.plots import plot_directory
+    from wbsim.experiments.pictures.plots import plot_directory
 
     for path in plot_directory(arguments.directory):
         print(path)
@@ -184,10 +184,10 @@ def _plot(arguments: Namespace) -> int:
 def _explain(arguments: Namespace) -> int:
     from functools import partial
 
-    from experiments.explain import document, explanation, read_result
-    from experiments.lives_picture import lives_picture
-    from experiments.plots import save_png
-    from experiments.runner import replace_whole
+    from wbsim.experiments.pictures.lives import lives_picture
+    from wbsim.experiments.pictures.plots import save_png
+    from wbsim.experiments.running.runner import replace_whole
+    from wbsim.experiments.why.explain import document, explanation, read_result
 
     result = read_result(arguments.directory)
     if arguments.json:
@@ -201,8 +201,8 @@ def _explain(arguments: Namespace) -> int:
 
 
 def _advise(arguments: Namespace) -> int:
-    from experiments.advise import AXIS, advise
-    from experiments.runner import write_outcomes
+    from wbsim.experiments.running.runner import write_outcomes
+    from wbsim.experiments.why.advise import AXIS, advise
 
     _refuse_file(arguments.out)
     advice = advise(
@@ -224,14 +224,14 @@ def _advise(arguments: Namespace) -> int:
 
 
 def _replay(arguments: Namespace) -> int:
-    from experiments.captures.conditions import Options, conditions_of
-    from experiments.captures.reader import open_capture
-    from experiments.captures.replay import replay
-    from experiments.captures.report import draw_eras, replay_document, replay_text
-    from experiments.captures.story import story_of
-    from experiments.captures.whatif import what_if
-    from experiments.problems import bad
-    from models.catalogue.kernels import PLUG_RULES
+    from wbsim.experiments.captures.conditions import Options, conditions_of
+    from wbsim.experiments.captures.reader import open_capture
+    from wbsim.experiments.captures.replay import replay
+    from wbsim.experiments.captures.report import draw_eras, replay_document, replay_text
+    from wbsim.experiments.captures.story import story_of
+    from wbsim.experiments.captures.whatif import what_if
+    from wbsim.experiments.config.problems import bad
+    from wbsim.models.catalogue.kernels import PLUG_RULES
 
     if arguments.out is not None and arguments.kernel is None:
         raise bad("replay", "--out draws a what-if; give --kernel, too")
@@ -259,7 +259,7 @@ def _replay(arguments: Namespace) -> int:
 
 
 def _capture(arguments: Namespace) -> int:
-    from experiments.captures.record import record
+    from wbsim.experiments.captures.record import record
 
     recorded = record(arguments.out, arguments.run, arguments.buffer_mib, _device(arguments.device))
     others = f", {recorded.others} for other devices" if recorded.others else ""
@@ -271,7 +271,7 @@ def _capture(arguments: Namespace) -> int:
 
 def _device(text: str | None) -> str | None:
     """MAJ:MIN as the tracepoints write it, MAJ,MIN."""
-    from experiments.problems import bad
+    from wbsim.experiments.config.problems import bad
 
     if text is None:
         return None
@@ -283,7 +283,7 @@ def _device(text: str | None) -> str | None:
 
 def _refuse_file(out: Path | None) -> None:
     """Before anything is simulated: --out has to be, or to become, a directory."""
-    from experiments.problems import bad
+    from wbsim.experiments.config.problems import bad
 
     if out is None:
         return

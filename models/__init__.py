@@ -1,3 +1,3 @@
 """The Linux writeback path, one file per mechanism; read `seams.py` first."""
 
-import sim  # noqa: F401  which chooses the build of the models, before any of them is imported
+import wbsim.sim  # noqa: F401  which chooses the build of the models, before any of them is imported

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from models.scenario import KernelSpec, ProcessorSpec
-from models.scheduler.cpu import Processors
-from sim.engine import Environment
-from sim.sync import HandOff, Line, LockClass, Mutex, SpinLock
+from wbsim.models.scenario import KernelSpec, ProcessorSpec
+from wbsim.models.scheduler.cpu import Processors
+from wbsim.sim.engine import Environment
+from wbsim.sim.sync import HandOff, Line, LockClass, Mutex, SpinLock
 
 AnyLock = TypeVar("AnyLock", SpinLock, Mutex, LockClass)
 

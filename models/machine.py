@@ -9,40 +9,40 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import simpy
 
-from models.bio import BlockDevice
-from models.block.queue import Queue
-from models.block.spec import BlockCosts
-from models.block.thread import BlockThread
-from models.devices.spec import DeviceSpec
-from models.lock_makers import LockMakers
-from models.page_cache.accounting import PageCache
-from models.scenario import ProgramSpec, Scenario
-from models.scheduler.cpu import Processors
-from models.seams import Flushers, Thread, Throttle
-from models.signals import Signals
-from models.site import Site
-from models.spent import OTHER, life_of
-from models.variants import component_of
-from models.vfs.calls import SystemCalls
-from models.vfs.inode_locks import BUCKET_BYTES, inode_locks, shared_locks
-from models.vfs.inodes import SuperblockInodes
-from models.vfs.reclaim import Kswapds
-from models.vfs.superblock import MountedSuperblock
-from models.vfs.sync import Syncs
-from models.vfs.write import BufferedWriter
-from models.workloads.spec import Workload
-from models.writeback.loop import Writeback
-from models.writeback.wb import BackingDevice
-from sim import COMPILED
-from sim.build import engine
-from sim.ctrl_c import between_events
-from sim.engine import URGENT, Environment
-from sim.laws import require
-from sim.param import Spec
-from sim.stock import StockEnvironment, StockSpinLock
-from sim.streams import Streams
-from sim.sync import LockClass, Mutex, SpinLock
-from sim.units import PAGE_BYTES, PAGE_SECTORS
+from wbsim.models.bio import BlockDevice
+from wbsim.models.block.queue import Queue
+from wbsim.models.block.spec import BlockCosts
+from wbsim.models.block.thread import BlockThread
+from wbsim.models.devices.spec import DeviceSpec
+from wbsim.models.lock_makers import LockMakers
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.scenario import ProgramSpec, Scenario
+from wbsim.models.scheduler.cpu import Processors
+from wbsim.models.seams import Flushers, Thread, Throttle
+from wbsim.models.signals import Signals
+from wbsim.models.site import Site
+from wbsim.models.spent import OTHER, life_of
+from wbsim.models.variants import component_of
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.inode_locks import BUCKET_BYTES, inode_locks, shared_locks
+from wbsim.models.vfs.inodes import SuperblockInodes
+from wbsim.models.vfs.reclaim import Kswapds
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.models.vfs.sync import Syncs
+from wbsim.models.vfs.write import BufferedWriter
+from wbsim.models.workloads.spec import Workload
+from wbsim.models.writeback.loop import Writeback
+from wbsim.models.writeback.wb import BackingDevice
+from wbsim.sim import COMPILED
+from wbsim.sim.build import engine
+from wbsim.sim.ctrl_c import between_events
+from wbsim.sim.engine import URGENT, Environment
+from wbsim.sim.laws import require
+from wbsim.sim.param import Spec
+from wbsim.sim.stock import StockEnvironment, StockSpinLock
+from wbsim.sim.streams import Streams
+from wbsim.sim.sync import LockClass, Mutex, SpinLock
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 SpecT = TypeVar("SpecT", bound=Spec)
 

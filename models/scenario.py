@@ -8,18 +8,18 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from models.block.spec import BlockCosts, PlugRules, QueueSpec
-from models.devices.spec import AnyDevice
-from models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
-from models.flushers.spec import AnyFlusher
-from models.page_cache.spec import DirtyLimits, MemorySpec
-from models.scheduler.spec import SchedulerSpec
-from models.throttling.spec import AnyThrottling
-from models.vfs.spec import InodeCosts, InodeRules, WriteCosts
-from models.workloads.spec import AnyWorkload
-from models.writeback.spec import WritebackCosts, WritebackRules
-from sim.param import Bytes, Count, Named, Ns, Spec
-from sim.units import MIB
+from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
+from wbsim.models.devices.spec import AnyDevice
+from wbsim.models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
+from wbsim.models.flushers.spec import AnyFlusher
+from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
+from wbsim.models.scheduler.spec import SchedulerSpec
+from wbsim.models.throttling.spec import AnyThrottling
+from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
+from wbsim.models.workloads.spec import AnyWorkload
+from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
+from wbsim.sim.param import Bytes, Count, Named, Ns, Spec
+from wbsim.sim.units import MIB
 
 
 class PathCosts(Spec):

@@ -15,10 +15,10 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from models.bio import Bio
-from models.spent import I_SYNC, Spent
-from sim.engine import PARK, Environment, Steps, Task, Wait
-from sim.sync import Completion, SpinLock
+from wbsim.models.bio import Bio
+from wbsim.models.spent import I_SYNC, Spent
+from wbsim.sim.engine import PARK, Environment, Steps, Task, Wait
+from wbsim.sim.sync import Completion, SpinLock
 
 LONG_MAX: Final = (1 << 62) - 1
 """The nr_to_write of what goes over whole files: a machine word with a bit for a tag."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.seams import Thread
-from models.signals import Signals
-from sim.engine import Environment
-from sim.sync import Line, LockStats, Mutex, SpinLock
+from wbsim.models.seams import Thread
+from wbsim.models.signals import Signals
+from wbsim.sim.engine import Environment
+from wbsim.sim.sync import Line, LockStats, Mutex, SpinLock
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.engine import IDLE, READY, Task
+from wbsim.sim.engine import IDLE, READY, Task
 
 PATHS: Final = {
     "user": "the program itself",

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import BeforeValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
-from sim.param import Given, Spec
+from wbsim.sim.param import Given, Spec
 
 
 class Variant(NamedTuple):
@@ -28,10 +28,10 @@ class Variant(NamedTuple):
 @cache
 def variants(folder: str) -> dict[str, Variant]:
     """The variants in ``models/<folder>``, by their ``kind``."""
-    package = import_module(f"models.{folder}")
+    package = import_module(f"wbsim.models.{folder}")
     found = {}
     for module_info in iter_modules(package.__path__):
-        module = import_module(f"models.{folder}.{module_info.name}")
+        module = import_module(f"wbsim.models.{folder}.{module_info.name}")
         if hasattr(module, "SPEC"):
             found[module.SPEC.model_fields["kind"].default] = Variant(module.SPEC, module.COMPONENT)
     return found

@@ -19,9 +19,9 @@
 
 # %%
 # %matplotlib inline
-from experiments.config import load
-from experiments.reproduce import config_path
-from experiments.runner import run_all, run_case
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.running.runner import run_all, run_case
 
 small = [
     "workload.files=400", "workload.loops=10",
@@ -66,7 +66,7 @@ wanted = [case for case in threads.cases if case.point in (2, 8, 16, 17, 32)]
 sweep = run_all([(case, 0) for case in wanted], seed=1, progress=False)
 
 # %%
-from experiments.plots import against
+from wbsim.experiments.pictures.plots import against
 
 figure = against("threads", threads.title, pd.DataFrame([vars(o) for o in sweep]), held=16)
 figure
@@ -77,10 +77,10 @@ figure
 # turn, 4 KiB each.
 
 # %%
-from models.bio import Bio
-from models.block.spec import QueueLimits
-from models.block.plug import plug_decisions
-from models.catalogue.kernels import PLUG_RULES
+from wbsim.models.bio import Bio
+from wbsim.models.block.spec import QueueLimits
+from wbsim.models.block.plug import plug_decisions
+from wbsim.models.catalogue.kernels import PLUG_RULES
 
 limits = QueueLimits(max_sectors_bytes=512 << 10, max_segments=128, max_segment_bytes=64 << 10, nomerges=0)
 
@@ -111,8 +111,8 @@ pd.Series(
 # %%
 import simpy
 
-from models.machine import build
-from sim.units import MS
+from wbsim.models.machine import build
+from wbsim.sim.units import MS
 
 machine = build(wanted[0].scenario, seed=1)
 took = []

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sim.build import choose
+from wbsim.sim.build import choose
 
 COMPILED: Final = choose()
 """Whether the timed modules are the compiled ones."""

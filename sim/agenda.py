@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from heapq import heappop, heappush, heappushpop
 
-from sim.entry import FAR_NS, Entry
+from wbsim.sim.entry import FAR_NS, Entry
 
 
 class Agenda:

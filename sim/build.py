@@ -32,7 +32,10 @@ def digest(root: Path) -> str:
     return of.hexdigest()
 
 
-def choose(root: Path = Path(__file__).parent.parent) -> bool:
+_ROOT: Final = Path(__file__).resolve().parent.parent
+
+
+def choose(root: Path = _ROOT) -> bool:
     """Whether the timed modules below *root* are the compiled ones, which are then what is imported.
 
     Without Numba (NUMBA_DISABLE_JIT) they are not: rules that both compile take no arrays.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NoReturn
 
-from sim.beside import Clock
+from wbsim.sim.beside import Clock
 
 _BEFORE_ALL: Final = -(1 << 40)
 

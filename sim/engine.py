@@ -26,14 +26,14 @@ import simpy
 from mypy_extensions import i64
 from simpy.events import Event
 
-from sim import COMPILED
-from sim.beside import Beside
-from sim.entry import FAR_NS, Entry
+from wbsim.sim import COMPILED
+from wbsim.sim.beside import Beside
+from wbsim.sim.entry import FAR_NS, Entry
 
 if COMPILED:
-    from sim.heap import Agenda
+    from wbsim.sim.heap import Agenda
 else:
-    from sim.agenda import Agenda
+    from wbsim.sim.agenda import Agenda
 
 URGENT: Final = 0
 _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1

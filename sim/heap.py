@@ -10,7 +10,7 @@ from collections.abc import Container
 
 from mypy_extensions import i64
 
-from sim.entry import FAR_NS, Entry
+from wbsim.sim.entry import FAR_NS, Entry
 
 
 class Agenda:

@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import CoreSchema, core_schema
 
-from sim import units
+from wbsim.sim import units
 
 
 class Origin(StrEnum):

@@ -15,10 +15,10 @@ from typing import Any
 
 import simpy
 
-from sim.beside import Beside
-from sim.engine import ABSENT, PARK, SPIN, URGENT, GiveUp, Park, Steps, Task
-from sim.entry import FAR_NS
-from sim.sync import HandOff, LockStat, spins
+from wbsim.sim.beside import Beside
+from wbsim.sim.engine import ABSENT, PARK, SPIN, URGENT, GiveUp, Park, Steps, Task
+from wbsim.sim.entry import FAR_NS
+from wbsim.sim.sync import HandOff, LockStat, spins
 
 
 class StockEnvironment:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
+from wbsim.sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,15 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from experiments.captures.reader import open_capture
-from experiments.config import load
-from experiments.reproduce import config_path
-from experiments.runner import Outcome, run_all, run_case
-from sim import COMPILED
-from sim.units import GIB
 from tests.bench_engines import compare
+from wbsim.experiments.captures.reader import open_capture
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.running.runner import Outcome, run_all, run_case
+from wbsim.sim import COMPILED
+from wbsim.sim.units import GIB
+
+CLI = "wbsim.experiments.cli"
 
 
 def main() -> None:
@@ -64,7 +66,7 @@ def _alone(variant: str, overrides: list[str]) -> Outcome:
 def help_s() -> float:
     """CPU time of `wbsim --help`."""
     before = os.times()
-    subprocess.run([sys.executable, "-m", "experiments.cli", "--help"], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([sys.executable, "-m", CLI, "--help"], stdout=subprocess.DEVNULL, check=True)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 

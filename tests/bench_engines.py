@@ -19,21 +19,21 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.config import load
-from experiments.reproduce import config_path
-from experiments.runner import run_case
-from models.bio import Bio
-from models.block.merge import bounds_of
-from models.block.plug import plug_decisions
-from models.block.runs import PluggedRuns
-from models.catalogue.devices import PM9A3
-from models.catalogue.kernels import PLUG_RULES
-from models.devices.spec import SsdSpec
-from models.devices.ssd import Ssd
-from models.seams import Thread
-from sim.engine import Steps
-from sim.units import PAGE_BYTES, PAGE_SECTORS
 from tests.harness import LIMITS, BlockLayer
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.running.runner import run_case
+from wbsim.models.bio import Bio
+from wbsim.models.block.merge import bounds_of
+from wbsim.models.block.plug import plug_decisions
+from wbsim.models.block.runs import PluggedRuns
+from wbsim.models.catalogue.devices import PM9A3
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.models.devices.spec import SsdSpec
+from wbsim.models.devices.ssd import Ssd
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 TURNS: Final = 3
 FILES: Final = ["workload.files=2500", "workload.loops=12", 'machine.memory.memory="256 MiB"',

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import engine
 
-from sim import COMPILED
+from wbsim.sim import COMPILED
 
 # Nothing lives in cycles for long; to look for them as often as Python does takes a tenth of the time.
 gc.set_threshold(100_000, 50, 1_000)

@@ -8,38 +8,38 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from models.bio import Bio, Write
-from models.block.queue import Queue
-from models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
-from models.block.thread import BlockThread
-from models.catalogue.filesystems import P13_XFS
-from models.catalogue.kernels import KERNELS, PLUG_RULES
-from models.catalogue.machines import P13_MACHINE
-from models.filesystems.lock_table import NO_ROW, Locks
-from models.filesystems.locks import LockTable
-from models.filesystems.walk_state import Walk
-from models.filesystems.xfs.free_space import FreeSpace, FreeTables
-from models.filesystems.xfs.layout import Ground, Terms, walk
-from models.machine import LIGHT, Machine, Primitives, build
-from models.page_cache.accounting import PageCache
-from models.page_cache.file_pages import FilePages
-from models.page_cache.spec import DirtyLimits, MemorySpec
-from models.scenario import Scenario
-from models.scheduler.cpu import Processors
-from models.scheduler.runqueue import SchedulerRules
-from models.seams import Thread
-from models.signals import Signals
-from models.site import Site
-from models.vfs.inode_locks import InodeLocks
-from models.vfs.inodes import SuperblockInodes
-from models.vfs.spec import InodeCosts
-from models.workloads.fs_mark import FsMarkSpec, parse_command
-from models.writeback.wb import WritebackContext
-from sim.engine import URGENT, Environment, Steps
-from sim.streams import Streams
-from sim.sync import HandOff, Line, Mutex, SpinLock
-from sim.units import KIB, MIB
 from tests.models.filesystems.lock_times import table
+from wbsim.models.bio import Bio, Write
+from wbsim.models.block.queue import Queue
+from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
+from wbsim.models.block.thread import BlockThread
+from wbsim.models.catalogue.filesystems import P13_XFS
+from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
+from wbsim.models.catalogue.machines import P13_MACHINE
+from wbsim.models.filesystems.lock_table import NO_ROW, Locks
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
+from wbsim.models.filesystems.xfs.layout import Ground, Terms, walk
+from wbsim.models.machine import LIGHT, Machine, Primitives, build
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
+from wbsim.models.scenario import Scenario
+from wbsim.models.scheduler.cpu import Processors
+from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.models.seams import Thread
+from wbsim.models.signals import Signals
+from wbsim.models.site import Site
+from wbsim.models.vfs.inode_locks import InodeLocks
+from wbsim.models.vfs.inodes import SuperblockInodes
+from wbsim.models.vfs.spec import InodeCosts
+from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command
+from wbsim.models.writeback.wb import WritebackContext
+from wbsim.sim.engine import URGENT, Environment, Steps
+from wbsim.sim.streams import Streams
+from wbsim.sim.sync import HandOff, Line, Mutex, SpinLock
+from wbsim.sim.units import KIB, MIB
 
 ValueT = TypeVar("ValueT")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from models.catalogue.drives import DRIVES
-from models.catalogue.filesystems import FILESYSTEMS
-from models.catalogue.kernels import KERNELS, PLUG_RULES
-from models.catalogue.machines import MACHINES
-from models.variants import variants
-from sim.param import Given, Origin, Spec
+from wbsim.models.catalogue.drives import DRIVES
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
+from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
+from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.variants import variants
+from wbsim.sim.param import Given, Origin, Spec
 
 ROOT = Path(__file__).parent.parent
 LAYERS = ["sim", "models", "experiments", "notebooks"]
@@ -25,9 +25,9 @@ def imported(source: str) -> Iterator[str]:
     """Every module that *source* imports, wherever in it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
-            yield node.module or ""
+            yield (node.module or "").removeprefix("wbsim.")
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (alias.name.removeprefix("wbsim.") for alias in node.names)
 
 
 def upward_imports(layer: str, source: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from experiments.captures.events import (
+from wbsim.experiments.captures.events import (
     BACKMERGE,
     FRONTMERGE,
     GETRQ,
@@ -21,7 +21,7 @@ from experiments.captures.events import (
     UNPLUG,
     Event,
 )
-from experiments.problems import BadInput
+from wbsim.experiments.config.problems import BadInput
 
 _LINE = re.compile(
     r"\s*(\d+,\d+)\s+(\d+)\s+(\d+)\s+\d+\.\d{9}\s+(\d+)\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*?)\n?$"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from experiments.captures.events import QUEUE, Capture, Header
-from experiments.captures.waiting import SCHEDULERS
-from experiments.problems import BadInput, Problem, bad
-from models.block.spec import QueueLimits
-from models.catalogue.kernels import era_of
-from sim.units import KIB
+from wbsim.experiments.captures.events import QUEUE, Capture, Header
+from wbsim.experiments.captures.waiting import SCHEDULERS
+from wbsim.experiments.config.problems import BadInput, Problem, bad
+from wbsim.models.block.spec import QueueLimits
+from wbsim.models.catalogue.kernels import era_of
+from wbsim.sim.units import KIB
 
 NEWEST = "6.18"
 """The kernel that is assumed where neither header nor options name one."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from experiments.problems import BadInput, bad
+from wbsim.experiments.config.problems import BadInput, bad
 
 QUEUE: Final = "block_bio_queue"
 SPLIT: Final = "block_split"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from experiments.captures.events import (
+from wbsim.experiments.captures.events import (
     BACKMERGE,
     FRONTMERGE,
     GETRQ,
@@ -22,7 +22,7 @@ from experiments.captures.events import (
     UNPLUG,
     Event,
 )
-from experiments.problems import BadInput
+from wbsim.experiments.config.problems import BadInput
 
 _LINE = re.compile(
     r"\s*(?:.{1,16}?)-(\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]\s+(?:[^\s:]{4,9}\s+)?[\d.]+: "

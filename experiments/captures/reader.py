@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
-from experiments.captures import blkparse, ftrace
-from experiments.captures.events import Capture, Event, Parser, header_of
-from experiments.problems import BadInput, bad
+from wbsim.experiments.captures import blkparse, ftrace
+from wbsim.experiments.captures.events import Capture, Event, Parser, header_of
+from wbsim.experiments.config.problems import BadInput, bad
 
 _PACKED: Final[dict[bytes, Callable[..., IO[Any]]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
 _FOREIGN: Final = {

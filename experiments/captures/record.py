@@ -21,10 +21,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple, NoReturn
 
-from experiments.captures.ftrace import LOST_LINE
-from experiments.problems import bad
-from experiments.runner import replace_whole
-from sim.units import GIB
+from wbsim.experiments.captures.ftrace import LOST_LINE
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.running.runner import replace_whole
+from wbsim.sim.units import GIB
 
 TRACEFS: Final = Path("/sys/kernel/tracing")
 EVENTS: Final = (

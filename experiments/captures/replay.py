@@ -21,14 +21,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from experiments.captures.events import rwbs_of
-from experiments.captures.story import Emptied, Left, Moved, Piece, Placed, Step
-from experiments.captures.waiting import Waiting
-from models.bio import Bio, Request
-from models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, would_join, would_merge
-from models.block.plug import Plug
-from models.block.spec import PlugRules, QueueLimits
-from sim.units import PAGE_BYTES, SECTOR_BYTES
+from wbsim.experiments.captures.events import rwbs_of
+from wbsim.experiments.captures.story import Emptied, Left, Moved, Piece, Placed, Step
+from wbsim.experiments.captures.waiting import Waiting
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, would_join, would_merge
+from wbsim.models.block.plug import Plug
+from wbsim.models.block.spec import PlugRules, QueueLimits
+from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 SHOWN: Final = 20
 """How many mismatches are kept."""

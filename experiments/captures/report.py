@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from experiments.captures.conditions import Conditions
-from experiments.captures.replay import Verdict
-from experiments.captures.whatif import Issued
-from experiments.plots import COLOURS, save_png
-from experiments.report import table
-from experiments.runner import replace_whole
-from models.catalogue.kernels import PLUG_RULES
-from sim.units import KIB, SECTOR_BYTES
+from wbsim.experiments.captures.conditions import Conditions
+from wbsim.experiments.captures.replay import Verdict
+from wbsim.experiments.captures.whatif import Issued
+from wbsim.experiments.formats.report import table
+from wbsim.experiments.pictures.plots import COLOURS, save_png
+from wbsim.experiments.running.runner import replace_whole
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.sim.units import KIB, SECTOR_BYTES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from experiments.captures.events import (
+from wbsim.experiments.captures.events import (
     BACKMERGE,
     FRONTMERGE,
     GETRQ,
@@ -33,7 +33,7 @@ from experiments.captures.events import (
     Event,
     rwbs_of,
 )
-from models.block.merge import BACK, FRONT, NEW, Merge
+from wbsim.models.block.merge import BACK, FRONT, NEW, Merge
 
 MOVES: Final = frozenset((INSERT, ISSUE, RQ_MERGE))
 DECISIONS: Final = {BACKMERGE: BACK, FRONTMERGE: FRONT, GETRQ: NEW}

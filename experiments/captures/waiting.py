@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from models.bio import Bio, Request
-from models.block.elevator import Elevator, SoftwareQueue
-from models.block.merge import FRONT, NEW, Bounds, Merge
-from models.block.spec import ElevatorRules
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.elevator import Elevator, SoftwareQueue
+from wbsim.models.block.merge import FRONT, NEW, Bounds, Merge
+from wbsim.models.block.spec import ElevatorRules
 
 SCHEDULERS: Final = ("none", "kyber", "mq-deadline", "bfq")
 

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from experiments.captures.replay import bio_of
-from experiments.captures.story import Emptied, Piece, Placed, Step
-from models.bio import Request
-from models.block.merge import NEW, bounds_of
-from models.block.plug import Plug
-from models.block.spec import PlugRules, QueueLimits
+from wbsim.experiments.captures.replay import bio_of
+from wbsim.experiments.captures.story import Emptied, Piece, Placed, Step
+from wbsim.models.bio import Request
+from wbsim.models.block.merge import NEW, bounds_of
+from wbsim.models.block.plug import Plug
+from wbsim.models.block.spec import PlugRules, QueueLimits
 
 
 class Issued(NamedTuple):

@@ -20,7 +20,7 @@ from typing import IO, Any, Final, TypeVar, cast
 import numba
 from numba.extending import overload, register_jitable
 
-from sim import COMPILED
+from wbsim.sim import COMPILED
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -34,13 +34,13 @@ def kept_in(models: Path, engine: str) -> Path:
     digest = blake2b(digest_size=8)
     for source in sorted(models.rglob("*.py")):
         text = source.read_bytes()
-        if b"models.arrays.compiled" in text:
+        if b"wbsim.models.arrays.compiled" in text:
             digest.update(text)
     parent = models / "__pycache__" if os.access(models, os.W_OK) else Path.home() / ".cache" / "wbsim"
     return parent / f"numba-{engine}-{digest.hexdigest()}"
 
 
-_KEPT_IN: Final = kept_in(Path(__file__).parent.parent, "compiled" if COMPILED else "light")
+_KEPT_IN: Final = kept_in(Path(__file__).resolve().parent.parent, "compiled" if COMPILED else "light")
 numba.config.CACHE_DIR = str(_KEPT_IN)  # type: ignore[attr-defined]
 
 
@@ -121,7 +121,7 @@ def _from_source(function: Callable[..., Any]) -> Callable[..., Any]:
 @cache
 def _interpreted(name: str) -> ModuleType:
     """The module *name* once more, as its source says."""
-    source = Path(__file__).parents[2].joinpath(*name.split(".")).with_suffix(".py")
+    source = Path(__file__).parents[3].joinpath(*name.split(".")).with_suffix(".py")
     spec = spec_from_file_location(f"{name} interpreted", source)
     assert spec is not None, f"{source} is a module"
     assert spec.loader is not None, f"{source} can be loaded"

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
+from wbsim.models.arrays.compiled import compiled
 
 WIDTH: Final = 128
 _LOAD: Final = WIDTH // 2

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from models.bio import Bio, Request
+from wbsim.models.bio import Bio, Request
 
 EndIo = Callable[[int], None]
 """Is told how many of its pages are done."""

@@ -12,13 +12,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from models.bio import Bio, Request
-from models.block.batch import Batch, EndIo
-from models.block.merge import IS_NEW, keep_bio
-from models.block.plug import Plug, walk
-from models.block.queue import Queue
-from models.block.runs import PluggedRuns
-from models.block.spec import PlugRules
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.batch import Batch, EndIo
+from wbsim.models.block.merge import IS_NEW, keep_bio
+from wbsim.models.block.plug import Plug, walk
+from wbsim.models.block.queue import Queue
+from wbsim.models.block.runs import PluggedRuns
+from wbsim.models.block.spec import PlugRules
 
 _queue_of = attrgetter("queue")
 

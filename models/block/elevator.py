@@ -13,10 +13,10 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from models.bio import Bio, Request
-from models.block.merge import BACK, FRONT, NEW, Bounds, Merge, try_join, try_merge
-from models.block.spec import ElevatorRules
-from sim.laws import require
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.merge import BACK, FRONT, NEW, Bounds, Merge, try_join, try_merge
+from wbsim.models.block.spec import ElevatorRules
+from wbsim.sim.laws import require
 
 SOFTWARE_QUEUE_TRIED: Final = 8
 """How many requests of a software queue a bio is tried against (mechanisms.md 1.3 [V 6.1, 6.12])."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from models.bio import Bio, Request
-from models.block.spec import PlugRules, QueueLimits
-from sim.units import SECTOR_BYTES
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.spec import PlugRules, QueueLimits
+from wbsim.sim.units import SECTOR_BYTES
 
 
 @dataclass(frozen=True)

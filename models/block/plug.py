@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from models.bio import Bio, Request
-from models.block.merge import FATES, IS_NEW, NEW, Bounds, Merge, bounds_of, grow, keep_bio
-from models.block.spec import PlugRules, QueueLimits
-from sim.units import SECTOR_BYTES
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.merge import FATES, IS_NEW, NEW, Bounds, Merge, bounds_of, grow, keep_bio
+from wbsim.models.block.spec import PlugRules, QueueLimits
+from wbsim.sim.units import SECTOR_BYTES
 
 ALL: Final = 0
 NEWEST: Final = 1

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from sim.engine import Environment, Task
-from sim.units import MS
+from wbsim.sim.engine import Environment, Task
+from wbsim.sim.units import MS
 
 BATCH_REQUESTS: Final = 32  # BLK_BATCH_REQ
 BATCH_NS: Final = 20 * MS  # BLK_BATCH_TIME

@@ -12,18 +12,18 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from models.bio import READ, BlockDevice, Request
-from models.block.batch import Batch
-from models.block.elevator import Elevator
-from models.block.merge import bounds_of
-from models.block.pool import POOLS, Pool
-from models.block.spec import BlockCosts, PlugRules, QueueSpec
-from models.block.wbt import WritebackThrottling
-from models.scheduler.cpu import ANY_CPU, Processors
-from models.site import Site
-from sim.engine import Task
-from sim.laws import require
-from sim.units import PAGE_BYTES
+from wbsim.models.bio import READ, BlockDevice, Request
+from wbsim.models.block.batch import Batch
+from wbsim.models.block.elevator import Elevator
+from wbsim.models.block.merge import bounds_of
+from wbsim.models.block.pool import POOLS, Pool
+from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
+from wbsim.models.block.wbt import WritebackThrottling
+from wbsim.models.scheduler.cpu import ANY_CPU, Processors
+from wbsim.models.site import Site
+from wbsim.sim.engine import Task
+from wbsim.sim.laws import require
+from wbsim.sim.units import PAGE_BYTES
 
 
 @dataclass

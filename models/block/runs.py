@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled, portable
-from models.bio import Bio, Request
-from models.block.batch import Batch, EndIo, request_of, take_over, tell_all
-from models.block.merge import IS_NEW, Bounds, fits, grow, keep_bio
-from models.block.plug import Rules, is_full, issue_order, rules_of, walk
-from models.block.spec import PlugRules
-from sim.units import PAGE_SECTORS
+from wbsim.models.arrays.compiled import compiled, portable
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.batch import Batch, EndIo, request_of, take_over, tell_all
+from wbsim.models.block.merge import IS_NEW, Bounds, fits, grow, keep_bio
+from wbsim.models.block.plug import Rules, is_full, issue_order, rules_of, walk
+from wbsim.models.block.spec import PlugRules
+from wbsim.sim.units import PAGE_SECTORS
 
 portable(fits, grow, walk, is_full)
 

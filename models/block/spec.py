@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from pydantic import model_validator
 
-from sim.param import Bytes, Count, Ns, Spec
-from sim.units import PAGE_BYTES, SECTOR_BYTES
+from wbsim.sim.param import Bytes, Count, Ns, Spec
+from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
 """What a bio can hold, and hence a discard on a device that does not say."""

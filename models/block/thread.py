@@ -12,20 +12,20 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bio import Bio, Request
-from models.block.batch import Batch, EndIo
-from models.block.blk_plug import BlkPlug
-from models.block.merge import FATES, IS_NEW, NEW
-from models.block.pool import Pool
-from models.block.queue import Queue
-from models.block.runs import FLUSHED
-from models.block.spec import PlugRules
-from models.block.wbt import WritebackThrottling
-from models.seams import Thread
-from models.signals import Signals
-from models.spent import REQUEST, WBT, Spent
-from sim.engine import PARK, Steps, Task, Wait
-from sim.units import PAGE_SECTORS
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.batch import Batch, EndIo
+from wbsim.models.block.blk_plug import BlkPlug
+from wbsim.models.block.merge import FATES, IS_NEW, NEW
+from wbsim.models.block.pool import Pool
+from wbsim.models.block.queue import Queue
+from wbsim.models.block.runs import FLUSHED
+from wbsim.models.block.spec import PlugRules
+from wbsim.models.block.wbt import WritebackThrottling
+from wbsim.models.seams import Thread
+from wbsim.models.signals import Signals
+from wbsim.models.spent import REQUEST, WBT, Spent
+from wbsim.sim.engine import PARK, Steps, Task, Wait
+from wbsim.sim.units import PAGE_SECTORS
 
 
 class BlockThread(Thread):

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from models.seams import Wb
-from sim.engine import Environment, Task
-from sim.units import S
+from wbsim.models.seams import Wb
+from wbsim.sim.engine import Environment, Task
+from wbsim.sim.units import S
 
 
 class WritebackThrottling:

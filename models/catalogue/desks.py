@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from models.catalogue.devices import NO_DISCARD
-from models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
-from models.scenario import MachineSpec
-from sim.param import Given, assumed, measured, specified
-from sim.units import GIB, KIB, MIB, US
+from wbsim.models.catalogue.devices import NO_DISCARD
+from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
+from wbsim.models.scenario import MachineSpec
+from wbsim.sim.param import Given, assumed, measured, specified
+from wbsim.sim.units import GIB, KIB, MIB, US
 
 _EXTENTS: Final = "docs/measurements.md D"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from models.block.spec import MAX_DISCARD_BYTES
-from sim.param import assumed, calibrated, specified
-from sim.units import GIB, KIB, MIB, MS, US
+from wbsim.models.block.spec import MAX_DISCARD_BYTES
+from wbsim.sim.param import assumed, calibrated, specified
+from wbsim.sim.units import GIB, KIB, MIB, MS, US
 
 NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "no discard is made")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_2013
-from models.catalogue.machines import MACHINES
-from models.scenario import DriveSpec
+from wbsim.models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_2013
+from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.scenario import DriveSpec
 
 _VIRTIO: Final = MACHINES["p13-vm"].disks["vdb"].queue.inputs()
 _NVME: Final = MACHINES["w25-server"].disks["nvme0n1"].queue.inputs()

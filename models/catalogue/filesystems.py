@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from models.filesystems.ext4.spec import Ext4Spec
-from models.filesystems.spec import FilesystemSpec
-from models.filesystems.xfs.spec import XfsSpec
-from sim.param import assumed, measured, specified
-from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, S
+from wbsim.models.filesystems.ext4.spec import Ext4Spec
+from wbsim.models.filesystems.spec import FilesystemSpec
+from wbsim.models.filesystems.xfs.spec import XfsSpec
+from wbsim.sim.param import assumed, measured, specified
+from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, S
 
 _EXTENTS: Final = "docs/measurements.md D"
 _EXT4: Final = "docs/measurements.md E"

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from models.block.spec import PlugRules
-from models.scenario import KernelSpec
-from models.variants import variants
-from sim.param import Given, assumed, measured, specified
-from sim.units import KIB, MIB, MS, US, S
+from wbsim.models.block.spec import PlugRules
+from wbsim.models.scenario import KernelSpec
+from wbsim.models.variants import variants
+from wbsim.sim.param import Given, assumed, measured, specified
+from wbsim.sim.units import KIB, MIB, MS, US, S
 
 _RULES: Final = "mechanisms.md 1.2, 1.3"
 

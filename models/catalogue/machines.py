@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from models.block.spec import MAX_DISCARD_BYTES
-from models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
-from models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013
-from models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
-from models.scenario import MachineSpec
-from sim.param import assumed, calibrated, measured, specified
-from sim.units import GIB, KIB, MIB, US
+from wbsim.models.block.spec import MAX_DISCARD_BYTES
+from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
+from wbsim.models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013
+from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
+from wbsim.models.scenario import MachineSpec
+from wbsim.sim.param import assumed, calibrated, measured, specified
+from wbsim.sim.units import GIB, KIB, MIB, US
 
 _CALIBRATE_P13: Final = "wbsim calibrate P13"
 _CALIBRATE_N10: Final = "wbsim calibrate N10"

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from models.variants import variants
-from sim.param import assumed, measured
+from wbsim.models.variants import variants
+from wbsim.sim.param import assumed, measured
 
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
 _INODES: Final = "docs/measurements.md L: a million inodes on Linux 6.18"

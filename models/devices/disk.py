@@ -14,11 +14,11 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Final
 
-from models.bio import BatchDevice, BlockDevice, Write
-from models.devices.cached_runs import CachedRuns
-from models.devices.spec import DiskSpec
-from sim.engine import Environment
-from sim.units import MIB, SECTOR_BYTES, S
+from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.devices.cached_runs import CachedRuns
+from wbsim.models.devices.spec import DiskSpec
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import MIB, SECTOR_BYTES, S
 
 SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
 """The most that goes to the platters before what came meanwhile is looked at."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from models.bio import BatchDevice, BlockDevice, Write
-from models.devices.spec import LoopSpec
-from models.scheduler.cpu import cond_resched
-from models.seams import Thread
-from sim.engine import PARK, Environment, Steps
-from sim.units import PAGE_SECTORS
+from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.devices.spec import LoopSpec
+from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import PARK, Environment, Steps
+from wbsim.sim.units import PAGE_SECTORS
 
 
 class LoopDevice(BlockDevice):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bio import BatchDevice, BlockDevice, Write
-from models.devices.spec import NullSpec
-from sim.engine import Environment
+from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.devices.spec import NullSpec
+from wbsim.sim.engine import Environment
 
 
 class NullDevice(BlockDevice, BatchDevice):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.bio import BlockDevice, Write
+from wbsim.models.bio import BlockDevice, Write
 
 
 class Piece(Write):

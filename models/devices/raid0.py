@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from models.bio import BatchDevice, BlockDevice, Write
-from models.devices.piece import Piece, behind
-from models.devices.spec import Raid0Spec
-from sim.engine import Environment
-from sim.units import SECTOR_BYTES
+from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.devices.piece import Piece, behind
+from wbsim.models.devices.spec import Raid0Spec
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import SECTOR_BYTES
 
 
 class Raid0(BlockDevice):

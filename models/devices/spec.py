@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import model_validator
 
-from models.variants import variant_field
-from sim.param import Bytes, BytesPerS, Count, Ns, Spec
-from sim.units import PAGE_BYTES, SECTOR_BYTES
+from wbsim.models.variants import variant_field
+from wbsim.sim.param import Bytes, BytesPerS, Count, Ns, Spec
+from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 
 class DeviceSpec(Spec):

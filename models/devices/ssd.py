@@ -17,10 +17,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from models.bio import READ, BatchDevice, BlockDevice, Write
-from models.devices.spec import SsdSpec
-from sim.engine import Environment
-from sim.units import SECTOR_BYTES, S
+from wbsim.models.bio import READ, BatchDevice, BlockDevice, Write
+from wbsim.models.devices.spec import SsdSpec
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import SECTOR_BYTES, S
 
 
 class Ssd(BlockDevice, BatchDevice):

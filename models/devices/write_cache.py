@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from models.bio import BatchDevice, BlockDevice, Write
-from models.devices.cached_runs import CachedRuns
-from models.devices.piece import Piece, behind
-from models.devices.spec import WriteCacheSpec
-from sim.engine import Environment
-from sim.units import SECTOR_BYTES, S
+from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.devices.cached_runs import CachedRuns
+from wbsim.models.devices.piece import Piece, behind
+from wbsim.models.devices.spec import WriteCacheSpec
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import SECTOR_BYTES, S
 
 
 class WriteCache(BlockDevice):

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.laws import require
+from wbsim.sim.laws import require
 
 Extents = Callable[[], Iterable[NDArray[np.int64]]]
 """All of them, in arrays (n x 2) of first blocks and sizes, as often as it is called."""

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from models.filesystems.files import FileInode
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.policies import Metadata
-from models.filesystems.unwritten import Conversions, Landed
-from models.scheduler.cpu import cond_resched
-from models.seams import Thread
-from models.vfs.superblock import Flight
-from sim.engine import PARK, Environment, Steps, Task
+from wbsim.models.filesystems.files import FileInode
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.policies import Metadata
+from wbsim.models.filesystems.unwritten import Conversions, Landed
+from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.seams import Thread
+from wbsim.models.vfs.superblock import Flight
+from wbsim.sim.engine import PARK, Environment, Steps, Task
 
 IoEnd = tuple[FileInode, Flight, int]
 """A file of one run, under which flight it went, and how many pages."""

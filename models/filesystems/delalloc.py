@@ -9,18 +9,18 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from models.filesystems.completions import Completions
-from models.filesystems.file_table import FileTable
-from models.filesystems.files import FileInode, OneRun, PagedFile
-from models.filesystems.horizon import Horizon
-from models.filesystems.locks import LockTable
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.one_run import OneRuns
-from models.filesystems.policies import Metadata, Names, Placement
-from models.filesystems.walk import PageWalk
-from models.seams import Filesystem, Thread, WritebackControl
-from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Wait
+from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.file_table import FileTable
+from wbsim.models.filesystems.files import FileInode, OneRun, PagedFile
+from wbsim.models.filesystems.horizon import Horizon
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.one_run import OneRuns
+from wbsim.models.filesystems.policies import Metadata, Names, Placement
+from wbsim.models.filesystems.walk import PageWalk
+from wbsim.models.seams import Filesystem, Thread, WritebackControl
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.engine import Steps, Wait
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.site import Site
-from sim.streams import one_by_one
+from wbsim.models.site import Site
+from wbsim.sim.streams import one_by_one
 
 _DICE: Final = 4_096
 

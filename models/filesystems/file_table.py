@@ -8,16 +8,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.filesystems.block_law import check_blocks
-from models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
-from models.filesystems.locks import LockTable
-from models.filesystems.policies import Placement
-from models.filesystems.unwritten import Conversions
-from models.page_cache.pages import DELAYED
-from models.scheduler.cpu import sleep
-from models.seams import Thread
-from sim.engine import Steps
-from sim.laws import require
+from wbsim.models.filesystems.block_law import check_blocks
+from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.policies import Placement
+from wbsim.models.filesystems.unwritten import Conversions
+from wbsim.models.page_cache.pages import DELAYED
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps
+from wbsim.sim.laws import require
 
 _LARGEST_FOLIO: Final = 512
 """2 MiB: what a processor maps at once (pages)."""

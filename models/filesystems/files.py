@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from models.filesystems.locks import InodeLock
-from models.filesystems.unwritten import Conversions
-from models.page_cache.file_pages import FilePages
-from models.seams import Inode, Superblock, Wb
+from wbsim.models.filesystems.locks import InodeLock
+from wbsim.models.filesystems.unwritten import Conversions
+from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.seams import Inode, Superblock, Wb
 
 
 class OneRun:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from models.writeback.wb import BackingDevice
-from sim.engine import Environment
-from sim.units import MS
+from wbsim.models.writeback.wb import BackingDevice
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import MS
 
 _AHEAD_NS: Final = 1 * MS
 

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
+from wbsim.models.arrays.compiled import compiled
 
 FAR: Final = 1 << 62
 """Until when something is held whose end nobody knows yet (ns)."""

@@ -11,7 +11,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from models.filesystems.lock_table import (
+from wbsim.models.filesystems.lock_table import (
     ACQUISITIONS,
     ALONE,
     ASKED,
@@ -39,11 +39,11 @@ from models.filesystems.lock_table import (
     park,
     take_inode,
 )
-from models.scheduler.cpu import sleep
-from models.seams import Thread
-from models.site import Site
-from sim.engine import PARK, Park, Steps, Task
-from sim.sync import LockStat, LockStats, spins, waiting_for
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.sim.engine import PARK, Park, Steps, Task
+from wbsim.sim.sync import LockStat, LockStats, spins, waiting_for
 
 
 class LockTable:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.filesystems.dice import Dice
-from models.filesystems.shared_lines import SharedLines
-from models.filesystems.spec import FlusherCosts
-from models.filesystems.unwritten import Conversions
+from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.shared_lines import SharedLines
+from wbsim.models.filesystems.spec import FlusherCosts
+from wbsim.models.filesystems.unwritten import Conversions
 
 
 class MapCosts:

@@ -6,17 +6,17 @@ transaction, and a bio or a few.
 
 from __future__ import annotations
 
-from models.bio import Bio
-from models.filesystems.completions import Completions
-from models.filesystems.file_table import FileTable
-from models.filesystems.files import CLOSED, FileInode, PagedFile
-from models.filesystems.policies import Runs
-from models.filesystems.walk import PageWalk
-from models.page_cache.pages import RESERVED, map_blocks
-from models.seams import LONG_MAX, Thread, WritebackControl
-from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps
-from sim.units import PAGE_SECTORS
+from wbsim.models.bio import Bio
+from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.file_table import FileTable
+from wbsim.models.filesystems.files import CLOSED, FileInode, PagedFile
+from wbsim.models.filesystems.policies import Runs
+from wbsim.models.filesystems.walk import PageWalk
+from wbsim.models.page_cache.pages import RESERVED, map_blocks
+from wbsim.models.seams import LONG_MAX, Thread, WritebackControl
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import PAGE_SECTORS
 
 
 class OneRuns(Runs):

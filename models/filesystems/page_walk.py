@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
-from models.filesystems.walk_state import NOT_YET, Record
-from models.page_cache.pages import Pages, next_dirty, run_alike, start_writeback
+from wbsim.models.arrays.compiled import compiled
+from wbsim.models.filesystems.walk_state import NOT_YET, Record
+from wbsim.models.page_cache.pages import Pages, next_dirty, run_alike, start_writeback
 
 NO_PAGE: Final = -1
 DONE: Final = 0

@@ -13,11 +13,11 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from models.bio import Bio
-from models.filesystems.files import FileInode, PagedFile
-from models.filesystems.walk_state import Walk
-from models.seams import Thread, WritebackControl
-from sim.engine import Steps, Wait
+from wbsim.models.bio import Bio
+from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.seams import Thread, WritebackControl
+from wbsim.sim.engine import Steps, Wait
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

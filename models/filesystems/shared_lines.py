@@ -10,7 +10,7 @@ and Schweitzer): before each line wait the shares of their time that the others 
 
 from __future__ import annotations
 
-from sim.engine import Environment
+from wbsim.sim.engine import Environment
 
 
 class _User:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from models.variants import of_each, variant_field
-from sim.param import Bytes, Named, Ns, Spec
-from sim.units import PAGE_BYTES
+from wbsim.models.variants import of_each, variant_field
+from wbsim.sim.param import Bytes, Named, Ns, Spec
+from wbsim.sim.units import PAGE_BYTES
 
 
 class NoNumbers(Spec):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from models.filesystems.locks import InodeLock
-from models.seams import Inode
+from wbsim.models.filesystems.locks import InodeLock
+from wbsim.models.seams import Inode
 
 Landed = Callable[[int], None]
 """Is told how many pages are clean."""

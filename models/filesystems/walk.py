@@ -12,19 +12,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.block.queue import Queue
-from models.filesystems.completions import Completions, Submission
-from models.filesystems.files import FileInode, PagedFile
-from models.filesystems.horizon import Horizon
-from models.filesystems.locks import LockTable
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import BLOCKED, DONE
-from models.filesystems.policies import Metadata, Placement
-from models.filesystems.walk_state import UNCOUNTED, Walk
-from models.scheduler.cpu import cond_resched, sleep
-from models.seams import Thread, WritebackControl
-from models.vfs.superblock import Flight, MountedSuperblock
-from sim.engine import Steps
+from wbsim.models.block.queue import Queue
+from wbsim.models.filesystems.completions import Completions, Submission
+from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.filesystems.horizon import Horizon
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.page_walk import BLOCKED, DONE
+from wbsim.models.filesystems.policies import Metadata, Placement
+from wbsim.models.filesystems.walk_state import UNCOUNTED, Walk
+from wbsim.models.scheduler.cpu import cond_resched, sleep
+from wbsim.models.seams import Thread, WritebackControl
+from wbsim.models.vfs.superblock import Flight, MountedSuperblock
+from wbsim.sim.engine import Steps
 
 _BIOS: Final = 1_024
 

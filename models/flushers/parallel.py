@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from models.flushers.spec import FlusherSpec
-from models.site import Site
-from models.writeback.context_thread import ContextFlushers
-from models.writeback.wb import BackingDevice, Places
-from sim.param import Count
+from wbsim.models.flushers.spec import FlusherSpec
+from wbsim.models.site import Site
+from wbsim.models.writeback.context_thread import ContextFlushers
+from wbsim.models.writeback.wb import BackingDevice, Places
+from wbsim.sim.param import Count
 
 _GOLDEN_RATIO_64: Final = 0x61C8864680B583EB
 _WORD: Final = 1 << 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from models.flushers.spec import FlusherSpec
-from models.writeback.context_thread import ContextFlushers
-from models.writeback.wb import first_context
+from wbsim.models.flushers.spec import FlusherSpec
+from wbsim.models.writeback.context_thread import ContextFlushers
+from wbsim.models.writeback.wb import first_context
 
 
 class PerBdiSpec(FlusherSpec):

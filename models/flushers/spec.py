@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from models.variants import variant_field
-from sim.param import Spec
+from wbsim.models.variants import variant_field
+from wbsim.sim.param import Spec
 
 
 class FlusherSpec(Spec):

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from models.page_cache.spec import DirtyLimits, MemorySpec
-from models.seams import Wb
-from sim.units import PAGE_BYTES
+from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
+from wbsim.models.seams import Wb
+from wbsim.sim.units import PAGE_BYTES
 
 
 @dataclass(frozen=True)

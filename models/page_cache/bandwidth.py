@@ -5,7 +5,7 @@ In the kernel's integer arithmetic: times are jiffies, rates pages per second.
 
 from __future__ import annotations
 
-from models.seams import Bandwidth
+from wbsim.models.seams import Bandwidth
 
 
 class WriteBandwidth(Bandwidth):

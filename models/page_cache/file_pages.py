@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.page_cache.pages import DIRTY_BIT, HELD, HOLE, Pages, count_extents, fill_extents, last_used
+from wbsim.models.page_cache.pages import DIRTY_BIT, HELD, HOLE, Pages, count_extents, fill_extents, last_used
 
 _SMALL: Final = 1 << 20
 """Bytes up to which an array may take all its memory at once."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
+from wbsim.models.arrays.compiled import compiled
 
 HOLE: Final = 0
 DELAYED: Final = 1

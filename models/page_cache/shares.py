@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from models.seams import Wb
-from sim.engine import Environment
-from sim.units import S
+from wbsim.models.seams import Wb
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import S
 
 PERIOD_NS: Final = 3 * S  # VM_COMPLETIONS_PERIOD_LEN
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from sim.param import Bytes, Count, Spec
-from sim.units import MIB, PAGE_BYTES
+from wbsim.sim.param import Bytes, Count, Spec
+from wbsim.sim.units import MIB, PAGE_BYTES
 
 
 class MemorySpec(Spec):

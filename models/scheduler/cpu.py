@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
-from sim.engine import IDLE, NICE_0_LOAD, PARK, URGENT, Environment, Park, Scheduler, Steps, Task
-from sim.entry import FAR_NS
-from sim.laws import require
+from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
+from wbsim.sim.engine import IDLE, NICE_0_LOAD, PARK, URGENT, Environment, Park, Scheduler, Steps, Task
+from wbsim.sim.entry import FAR_NS
+from wbsim.sim.laws import require
 
 ANY_CPU: Final = -1
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from sim.engine import NICE_0_LOAD, READY, Task
-from sim.entry import FAR_NS
+from wbsim.sim.engine import NICE_0_LOAD, READY, Task
+from wbsim.sim.entry import FAR_NS
 
 
 def virtual(ran_ns: int, weight: int) -> int:

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from models.scheduler.runqueue import SchedulerRules
-from sim.param import Count, Ns, Spec
-from sim.units import MS, S
+from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.sim.param import Count, Ns, Spec
+from wbsim.sim.units import MS, S
 
 _MOST_PROCESSORS = 8
 """No more of them count."""

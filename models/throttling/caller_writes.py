@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from models.page_cache.accounting import PageCache
-from models.page_cache.shares import EventShares, Member, Proportions
-from models.scheduler.cpu import sleep
-from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
-from models.signals import Signals
-from models.spent import THROTTLED
-from models.throttling.spec import CallerWritesSpec
-from sim.engine import Environment, Steps
-from sim.units import PAGE_BYTES, S
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.page_cache.shares import EventShares, Member, Proportions
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
+from wbsim.models.signals import Signals
+from wbsim.models.spent import THROTTLED
+from wbsim.models.throttling.spec import CallerWritesSpec
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.units import PAGE_BYTES, S
 
 EXCEEDED_POLL_PAGES: Final = 8
 MAX_RATELIMIT_PAGES: Final = 1024  # 4 MiB

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from models.page_cache.accounting import PageCache, Thresholds
-from models.page_cache.bandwidth import roundup_pow2
-from models.page_cache.shares import FlexShares
-from models.scheduler.cpu import sleep
-from models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
-from models.signals import Signals
-from models.spent import THROTTLED
-from models.throttling.spec import IoLessSpec
-from sim.engine import Environment, Steps
-from sim.units import PAGE_BYTES, S
+from wbsim.models.page_cache.accounting import PageCache, Thresholds
+from wbsim.models.page_cache.bandwidth import roundup_pow2
+from wbsim.models.page_cache.shares import FlexShares
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
+from wbsim.models.signals import Signals
+from wbsim.models.spent import THROTTLED
+from wbsim.models.throttling.spec import IoLessSpec
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.units import PAGE_BYTES, S
 
 POLL_PAGES: Final = 32  # DIRTY_POLL_THRESH, 128 KiB
 EXCEEDED_POLL_PAGES: Final = 8  # 32 KiB

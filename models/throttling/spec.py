@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from models.variants import variant_field
-from sim.param import BytesPerS, Count, Spec
+from wbsim.models.variants import variant_field
+from wbsim.sim.param import BytesPerS, Count, Spec
 
 
 class ThrottlingSpec(Spec):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from models.seams import Thread
-from models.vfs.superblock import MountedSuperblock
-from models.vfs.sync import Syncs
-from models.vfs.write import BufferedWriter
+from wbsim.models.seams import Thread
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.models.vfs.sync import Syncs
+from wbsim.models.vfs.write import BufferedWriter
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from models.site import Site
-from models.vfs.spec import InodeRules
-from sim.sync import Line, Mutex
-from sim.units import KIB
+from wbsim.models.site import Site
+from wbsim.models.vfs.spec import InodeRules
+from wbsim.sim.sync import Line, Mutex
+from wbsim.sim.units import KIB
 
 BUCKET_BYTES: Final = 16 * KIB
 """The inode hash has a chain for each so many bytes of memory (inode_init)."""

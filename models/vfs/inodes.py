@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from models.page_cache.accounting import PageCache
-from models.scheduler.cpu import cond_resched
-from models.seams import Thread, Wb
-from models.vfs.inode_locks import InodeLocks
-from models.vfs.spec import InodeCosts, InodeRules
-from models.writeback.wb import BackingDevice
-from sim.engine import Steps, Task, Wait
-from sim.laws import require
-from sim.sync import Line
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.seams import Thread, Wb
+from wbsim.models.vfs.inode_locks import InodeLocks
+from wbsim.models.vfs.spec import InodeCosts, InodeRules
+from wbsim.models.writeback.wb import BackingDevice
+from wbsim.sim.engine import Steps, Task, Wait
+from wbsim.sim.laws import require
+from wbsim.sim.sync import Line
 
 BATCH: Final = 128  # SHRINK_BATCH
 _LUMP: Final = 32

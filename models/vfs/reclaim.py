@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from models.page_cache.accounting import PageCache
-from models.seams import Thread
-from models.site import Site
-from models.vfs.inodes import BATCH, SuperblockInodes
-from sim.engine import PARK, Steps
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.vfs.inodes import BATCH, SuperblockInodes
+from wbsim.sim.engine import PARK, Steps
 
 
 class Kswapds:

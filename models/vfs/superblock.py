@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from models.bio import READ, Bio
-from models.seams import Filesystem, Superblock, Thread, Wb
-from models.spent import DEVICE
-from models.vfs.inodes import SuperblockInodes
-from models.writeback.wb import BackingDevice
-from sim.engine import Environment, Steps, Wait
-from sim.sync import Completion
-from sim.units import PAGE_SECTORS
+from wbsim.models.bio import READ, Bio
+from wbsim.models.seams import Filesystem, Superblock, Thread, Wb
+from wbsim.models.spent import DEVICE
+from wbsim.models.vfs.inodes import SuperblockInodes
+from wbsim.models.writeback.wb import BackingDevice
+from wbsim.sim.engine import Environment, Steps, Wait
+from wbsim.sim.sync import Completion
+from wbsim.sim.units import PAGE_SECTORS
 
 
 class Flight:

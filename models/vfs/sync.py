@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from models.page_cache.accounting import PageCache
-from models.seams import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
-from models.vfs.superblock import MountedSuperblock
-from sim.engine import Environment, Steps
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.seams import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.engine import Environment, Steps
 
 Perform = Callable[[Thread, Wb, Work], Steps]
 """wb_writeback (`models.writeback.loop.Writeback.perform`)."""

@@ -6,9 +6,9 @@ balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIREC
 
 from __future__ import annotations
 
-from models.seams import Inode, Thread, Throttle, Wb
-from models.vfs.spec import WriteCosts
-from sim.engine import Environment, Steps, Wait
+from wbsim.models.seams import Inode, Thread, Throttle, Wb
+from wbsim.models.vfs.spec import WriteCosts
+from wbsim.sim.engine import Environment, Steps, Wait
 
 
 class BufferedWriter:

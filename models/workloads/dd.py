@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from models.site import Site
-from models.vfs.calls import SystemCalls
-from models.workloads.command_line import CommandError, words_of
-from models.workloads.file_writers import FileWriters, Job, sequential
-from models.workloads.spec import SHELL_FORK, WorkloadSpec
-from sim.param import Bytes, Count, Ns, assumed
-from sim.units import GIB, KIB, MIB, PAGE_BYTES
+from wbsim.models.site import Site
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.workloads.command_line import CommandError, words_of
+from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
+from wbsim.models.workloads.spec import SHELL_FORK, WorkloadSpec
+from wbsim.sim.param import Bytes, Count, Ns, assumed
+from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
 
 class DdSpec(WorkloadSpec):

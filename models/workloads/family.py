@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.seams import Thread
-from models.site import Site
-from models.spent import CHILDREN, PARENT, PROCESS, system_ns
-from sim.engine import PARK, Steps
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.spent import CHILDREN, PARENT, PROCESS, system_ns
+from wbsim.sim.engine import PARK, Steps
 
 
 class Family:

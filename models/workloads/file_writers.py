@@ -12,16 +12,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.scheduler.cpu import cond_resched, sleep, work
-from models.seams import Thread
-from models.site import Site
-from models.spent import PAUSE
-from models.vfs.calls import SystemCalls
-from models.vfs.write import BufferedWriter
-from models.workloads.family import Family
-from models.workloads.spec import Iteration, Reckoned
-from sim.engine import Steps
-from sim.units import MS, S
+from wbsim.models.scheduler.cpu import cond_resched, sleep, work
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.spent import PAUSE
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.write import BufferedWriter
+from wbsim.models.workloads.family import Family
+from wbsim.models.workloads.spec import Iteration, Reckoned
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import MS, S
 
 BURST: Final = 256
 """The longest burst, in pages or parts of them: what a process writes in a millisecond or two."""

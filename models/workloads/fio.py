@@ -17,15 +17,15 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import model_validator
 
-from models.site import Site
-from models.vfs.calls import SystemCalls
-from models.workloads.command_line import one_line
-from models.workloads.file_writers import FileWriters, Job, in_pages, sequential
-from models.workloads.fio_options import jobs_of
-from models.workloads.random_map import RandomMap
-from models.workloads.spec import WorkloadSpec
-from sim.param import Bytes, BytesPerS, Count, Ns, assumed, measured
-from sim.units import MS, PAGE_BYTES, US, S
+from wbsim.models.site import Site
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.workloads.command_line import one_line
+from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
+from wbsim.models.workloads.fio_options import jobs_of
+from wbsim.models.workloads.random_map import RandomMap
+from wbsim.models.workloads.spec import WorkloadSpec
+from wbsim.sim.param import Bytes, BytesPerS, Count, Ns, assumed, measured
+from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 Rw = Literal["write", "randwrite"]
 ValueT = TypeVar("ValueT")

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from models.workloads.command_line import CommandError, CommandParser, words_of
-from sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
+from wbsim.models.workloads.command_line import CommandError, CommandParser, words_of
+from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
 
 Words = list[str]
 

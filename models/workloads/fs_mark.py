@@ -14,13 +14,13 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from models.site import Site
-from models.vfs.calls import SystemCalls
-from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from models.workloads.fs_mark_processes import FsMark, Plan, Times
-from models.workloads.spec import WorkloadSpec
-from sim.param import Bytes, Count, Ns, assumed, measured
-from sim.units import MS, PAGE_BYTES, US
+from wbsim.models.site import Site
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
+from wbsim.models.workloads.spec import WorkloadSpec
+from wbsim.sim.param import Bytes, Count, Ns, assumed, measured
+from wbsim.sim.units import MS, PAGE_BYTES, US
 
 MAX_PROCESSES: Final = 64  # MAX_THREADS
 _MEASURED: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"

@@ -6,16 +6,16 @@ from collections.abc import Callable, Generator, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
 
-from models.scheduler.cpu import cond_resched
-from models.seams import Inode, Thread
-from models.site import Site
-from models.vfs.calls import SystemCalls
-from models.vfs.superblock import MountedSuperblock
-from models.workloads.family import Family
-from models.workloads.pace import Pace
-from models.workloads.spec import Iteration, Reckoned
-from sim.engine import Steps, Wait
-from sim.units import S
+from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.seams import Inode, Thread
+from wbsim.models.site import Site
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.models.workloads.family import Family
+from wbsim.models.workloads.pace import Pace
+from wbsim.models.workloads.spec import Iteration, Reckoned
+from wbsim.sim.engine import Steps, Wait
+from wbsim.sim.units import S
 
 ROTATE_NS: Final = 180 * S  # secs_per_directory
 

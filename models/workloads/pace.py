@@ -15,9 +15,9 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import Final
 
-from models.vfs.inodes import SuperblockInodes
-from models.workloads.spec import Reckoned
-from sim.engine import Environment
+from wbsim.models.vfs.inodes import SuperblockInodes
+from wbsim.models.workloads.spec import Reckoned
+from wbsim.sim.engine import Environment
 
 WINDOW: Final = 8_192
 FEWEST: Final = 16

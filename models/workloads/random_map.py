@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
+from wbsim.models.arrays.compiled import compiled
 
 _BITS: Final = 64
 _DRAWS: Final = 4_096

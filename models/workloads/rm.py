@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
-from models.seams import Filesystem, Thread
-from models.site import Site
-from models.vfs.calls import SystemCalls
-from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from models.workloads.spec import SHELL_FORK
-from models.workloads.trees import TreeProcesses, TreeSpec
-from sim.engine import Steps
-from sim.param import assumed, measured
+from wbsim.models.seams import Filesystem, Thread
+from wbsim.models.site import Site
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from wbsim.models.workloads.spec import SHELL_FORK
+from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
+from wbsim.sim.engine import Steps
+from wbsim.sim.param import assumed, measured
 
 
 class RmSpec(TreeSpec):

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BeforeValidator
 
-from models.variants import variant_field
-from sim.param import Spec, measured
-from sim.units import US
+from wbsim.models.variants import variant_field
+from wbsim.sim.param import Spec, measured
+from wbsim.sim.units import US
 
 SHELL_FORK: Final = measured(480 * US, "docs/measurements.md L: a shell starts a program in the background")
 """``fork_time`` of programs that a shell starts (ns)."""

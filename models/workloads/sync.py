@@ -10,16 +10,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from models.scheduler.cpu import sleep
-from models.seams import Thread
-from models.site import Site
-from models.spent import PAUSE
-from models.vfs.calls import SystemCalls
-from models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from models.workloads.family import Family
-from models.workloads.spec import SHELL_FORK, Directories, Iteration, Reckoned, WorkloadSpec
-from sim.engine import Steps
-from sim.param import Count, Ns
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.spent import PAUSE
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from wbsim.models.workloads.family import Family
+from wbsim.models.workloads.spec import SHELL_FORK, Directories, Iteration, Reckoned, WorkloadSpec
+from wbsim.sim.engine import Steps
+from wbsim.sim.param import Count, Ns
 
 
 class SyncSpec(WorkloadSpec):

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from models.scheduler.cpu import cond_resched
-from models.seams import Filesystem, Thread
-from models.site import Site
-from models.vfs.calls import SystemCalls
-from models.vfs.superblock import MountedSuperblock
-from models.workloads.family import Family
-from models.workloads.pace import Pace
-from models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
-from sim.engine import Steps
-from sim.param import Count, Ns
-from sim.units import S
+from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.seams import Filesystem, Thread
+from wbsim.models.site import Site
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.models.workloads.family import Family
+from wbsim.models.workloads.pace import Pace
+from wbsim.models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
+from wbsim.sim.engine import Steps
+from wbsim.sim.param import Count, Ns
+from wbsim.sim.units import S
 
 
 class TreeSpec(WorkloadSpec):

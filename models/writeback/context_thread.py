@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 from mypy_extensions import mypyc_attr
 
-from models.page_cache.accounting import PageCache
-from models.seams import Flushers, Thread, Wb, Work
-from models.site import Site
-from models.spent import FLUSHER
-from models.writeback.loop import Writeback
-from models.writeback.wb import BackingDevice, Places, WritebackContext
-from sim.engine import PARK, Steps
-from sim.sync import Completion
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.seams import Flushers, Thread, Wb, Work
+from wbsim.models.site import Site
+from wbsim.models.spent import FLUSHER
+from wbsim.models.writeback.loop import Writeback
+from wbsim.models.writeback.wb import BackingDevice, Places, WritebackContext
+from wbsim.sim.engine import PARK, Steps
+from wbsim.sim.sync import Completion
 
 
 class ContextThread:

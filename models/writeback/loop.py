@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
-from models.page_cache.accounting import PageCache
-from models.seams import LONG_MAX, Inode, InodeSync, Thread, Throttle, Wb, Work, WritebackControl
-from models.signals import Signals
-from models.writeback.spec import WritebackCosts, WritebackRules
-from sim.engine import Environment, Scheduler, Steps, Wait
-from sim.entry import FAR_NS
-from sim.units import MIB, PAGE_BYTES
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.seams import LONG_MAX, Inode, InodeSync, Thread, Throttle, Wb, Work, WritebackControl
+from wbsim.models.signals import Signals
+from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
+from wbsim.sim.engine import Environment, Scheduler, Steps, Wait
+from wbsim.sim.entry import FAR_NS
+from wbsim.sim.units import MIB, PAGE_BYTES
 
 MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sim.param import Count, Ns, Spec
+from wbsim.sim.param import Count, Ns, Spec
 
 
 class WritebackRules(Spec):

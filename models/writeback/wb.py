@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from models.block.queue import Queue
-from models.page_cache.accounting import PageCache
-from models.page_cache.bandwidth import WriteBandwidth
-from models.seams import Bandwidth, Inode, InodeSync, Wb, Work
-from models.site import Site
-from sim.entry import FAR_NS
-from sim.laws import require
-from sim.sync import SpinLock
+from wbsim.models.block.queue import Queue
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.page_cache.bandwidth import WriteBandwidth
+from wbsim.models.seams import Bandwidth, Inode, InodeSync, Wb, Work
+from wbsim.models.site import Site
+from wbsim.sim.entry import FAR_NS
+from wbsim.sim.laws import require
+from wbsim.sim.sync import SpinLock
 
 
 class WritebackContext(Wb):

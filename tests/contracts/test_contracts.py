@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from experiments.problems import BadInput
-from models.catalogue.devices import SATA_DISK_2010, SATA_SSD_2013
-from models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
-from models.catalogue.machines import N10_MACHINE, P13_MACHINE
-from models.machine import Machine, build
-from models.variants import variants
 from tests.harness import FIO, loop_config, only, run_small
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.catalogue.devices import SATA_DISK_2010, SATA_SSD_2013
+from wbsim.models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
+from wbsim.models.catalogue.machines import N10_MACHINE, P13_MACHINE
+from wbsim.models.machine import Machine, build
+from wbsim.models.variants import variants
 
 DEVICES: dict[str, Any] = {
     "null": {"kind": "null"},

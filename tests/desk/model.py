@@ -6,12 +6,12 @@ import json
 from itertools import compress
 from statistics import fmean
 
-from experiments.config import parse
-from models.machine import build
-from models.workloads.spec import Iteration
-from sim.units import S
 from tests.desk.results import Result
 from tests.desk.rows import Row
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import build
+from wbsim.models.workloads.spec import Iteration
+from wbsim.sim.units import S
 
 
 def configuration(row: Row) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from sim.units import MIB
+from wbsim.sim.units import MIB
 
 MOUNT: Final = "/mnt/desk"
 DISK: Final = "loop0"

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from experiments.cli import main
-from experiments.config import load
-from experiments.published import METRICS, published_rows
-from experiments.report import table
-from experiments.runner import run_all
 from tests.documents.places import ROOT
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.formats.report import table
+from wbsim.experiments.published.figures import METRICS, published_rows
+from wbsim.experiments.running.runner import run_all
 
 CONFIGS = ROOT / "experiments" / "configs"
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import experiments.calibrate
-import experiments.captures.record
-import experiments.reproduce
-import experiments.runner
-from experiments.calibrate import Fit
-from experiments.captures.record import Recorded
-from experiments.cli import main
-from experiments.options import parser_of_wbsim
-from experiments.reproduce import Reproduction
+import wbsim.experiments.captures.record
+import wbsim.experiments.published.calibrate
+import wbsim.experiments.published.reproduce
 from tests.harness import FIO, loop_config
+from wbsim.experiments.captures.record import Recorded
+from wbsim.experiments.cli import main
+from wbsim.experiments.options import parser_of_wbsim
+from wbsim.experiments.published.calibrate import Fit
+from wbsim.experiments.published.reproduce import Reproduction
+from wbsim.experiments.running import runner
 
 COMMITTED = Path(__file__).with_name("options.tsv")
 
@@ -90,9 +90,9 @@ def test_a_file_where_results_should_go_is_refused_before_anything_is_run(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("something was run")
 
-    monkeypatch.setattr(experiments.runner, "run_all", never)
-    monkeypatch.setattr(experiments.runner, "simulate", never)
-    monkeypatch.setattr(experiments.reproduce, "reproduce", never)
+    monkeypatch.setattr(runner, "run_all", never)
+    monkeypatch.setattr(runner, "simulate", never)
+    monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", never)
     more = {"run": [str(config)], "reproduce": ["P13"], "layout": [str(config)]}
     out = config / "there" / "deeper"
     arguments = more.get(command, ["nowhere", "--kernel", "3.11"])
@@ -117,8 +117,8 @@ def test_reproduce_hands_everything_on(
         asked.append((reports, options))
         return found
 
-    monkeypatch.setattr(experiments.reproduce, "reproduce", reproduce)
-    monkeypatch.setattr(experiments.runner, "write_outcomes", lambda *written: asked.append(written))
+    monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", reproduce)
+    monkeypatch.setattr(runner, "write_outcomes", lambda *written: asked.append(written))
     out = str(tmp_path / "out")
     options = ["--quick", "--replications", "3", "--seed", "7", "--out", out]
     assert main(["reproduce", "P13", "N10", *options, "--json"]) == 0
@@ -147,7 +147,7 @@ def test_calibrate_tells_whether_the_fit_is_the_committed_one(
         tell("round 1")
         return Fit({"link": 5.0}, {"link": 5.0 if agrees else 6.0}, {"a-row": 0.01}, 1)
 
-    monkeypatch.setitem(experiments.calibrate.CALIBRATIONS, "N10", fit)
+    monkeypatch.setitem(wbsim.experiments.published.calibrate.CALIBRATIONS, "N10", fit)
     assert main(["calibrate", "N10", "--seed", "9"]) == status
     told = capsys.readouterr()
     assert told.err == "round 1\n"
@@ -252,7 +252,7 @@ def test_capture_returns_what_the_command_did(
         asked.append(parts)
         return recorded
 
-    monkeypatch.setattr(experiments.captures.record, "record", record)
+    monkeypatch.setattr(wbsim.experiments.captures.record, "record", record)
     options = ["--buffer-mib", "9", "--device", "7:0"]
     assert main(["capture", "--out", "there", *options, "--", "sh", "-c", "true"]) == recorded.status
     assert main(["capture", "--out", "there", "--", "true"]) == recorded.status
@@ -269,7 +269,7 @@ def test_a_pipe_that_is_closed_and_an_interrupt_have_their_status(
         def raises(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(experiments.reproduce, "reproduce", raises)
+        monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", raises)
         return main(["reproduce"])
 
     assert ends_with(KeyboardInterrupt) == 130

@@ -9,9 +9,9 @@ from pathlib import Path
 TOY_FILESYSTEM = '''
 """Blocks in order of writeback; no locks, no log."""
 from typing import Literal
-from models.filesystems.spec import FilesystemSpec
-from models.bio import Bio
-from models.seams import Inode
+from wbsim.models.filesystems.spec import FilesystemSpec
+from wbsim.models.bio import Bio
+from wbsim.models.seams import Inode
 
 class ToySpec(FilesystemSpec):
     kind: Literal["toyfs"] = "toyfs"
@@ -50,8 +50,8 @@ SPEC, COMPONENT = ToySpec, Toy
 TOY_FLUSHER = '''
 """Two contexts, odd and even."""
 from typing import Literal
-from models.flushers.spec import FlusherSpec
-from models.writeback.context_thread import ContextFlushers
+from wbsim.models.flushers.spec import FlusherSpec
+from wbsim.models.writeback.context_thread import ContextFlushers
 
 class ToySpec(FlusherSpec):
     kind: Literal["toy_flusher"] = "toy_flusher"
@@ -65,8 +65,8 @@ SPEC, COMPONENT = ToySpec, Toy
 TOY_WORKLOAD = '''
 """touchall N DIR: N files of a page."""
 from typing import ClassVar, Literal
-from models.workloads.spec import Iteration, Reckoned, WorkloadSpec
-from sim.param import assumed
+from wbsim.models.workloads.spec import Iteration, Reckoned, WorkloadSpec
+from wbsim.sim.param import assumed
 
 class ToySpec(WorkloadSpec):
     programs: ClassVar = ("touchall",)
@@ -106,13 +106,13 @@ SPEC, COMPONENT = ToySpec, Toy
 '''
 RUN = '''
 import sys
-import models.filesystems, models.flushers, models.workloads
-for folder in (models.filesystems, models.flushers, models.workloads):
+from wbsim.models import filesystems, flushers, workloads
+for folder in (filesystems, flushers, workloads):
     folder.__path__.append(sys.argv[1] + "/" + folder.__name__.rsplit(".")[-1])
-from experiments.config import parse
-from experiments.runner import run_case
-from models.catalogue import filesystems
-from models.filesystems.toyfs import ToySpec
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.running.runner import run_case
+from wbsim.models.catalogue import filesystems
+from wbsim.models.filesystems.toyfs import ToySpec
 filesystems.FILESYSTEMS["toy"] = ToySpec(size=1 << 30)
 text = """title = "toys"
 [scenario]

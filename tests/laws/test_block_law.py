@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.filesystems.block_law import check_blocks
-from sim.laws import LawBroken
+from wbsim.models.filesystems.block_law import check_blocks
+from wbsim.sim.laws import LawBroken
 
 FREE = [(0, 10), (60, 40)]
 FILE = [(10, 5), (50, 10), (20, 30)]

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.cli import main
-from experiments.config import parse
-from models.filesystems.free_run import Free
-from models.filesystems.xfs.log import MetaBuffer
-from models.machine import Machine, build
-from models.page_cache.pages import DELAYED, DIRTY, MAPPED
-from models.seams import InodeSync
-from sim.laws import LawBroken
 from tests.harness import FIO, loop_config, only
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.filesystems.free_run import Free
+from wbsim.models.filesystems.xfs.log import MetaBuffer
+from wbsim.models.machine import Machine, build
+from wbsim.models.page_cache.pages import DELAYED, DIRTY, MAPPED
+from wbsim.models.seams import InodeSync
+from wbsim.sim.laws import LawBroken
 
 PAGED = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --name=a"
 SMALL = "fs_mark -S0 -n 400 -s 8192 -L 2 -D 9 -d a -d b"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from sim import COMPILED
-from sim.build import ENGINES
 from tests.harness import FIO, loop_config
+from wbsim.sim import COMPILED
+from wbsim.sim.build import ENGINES
 
 RUNS = [
     ("3.11", "loop-xfs", "fs_mark -S0 -n 300 -s 4096 -L 2 -d /a -d /b"),
@@ -26,7 +26,16 @@ RUNS = [
 
 def results(config: Path, engine: str) -> Any:
     """All that a run measured in the simulation."""
-    command = [sys.executable, "-m", "experiments.cli", "run", str(config), "--json", "--engine", engine]
+    command = [
+        sys.executable,
+        "-m",
+        "wbsim.experiments.cli",
+        "run",
+        str(config),
+        "--json",
+        "--engine",
+        engine,
+    ]
     run = subprocess.run(command, env={**os.environ, "WBSIM_ENGINE": ""}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     document = json.loads(run.stdout)
@@ -51,7 +60,16 @@ def test_engines_agree(kernel: str, filesystem: str, command: str, tmp_path: Pat
 
 def rows(engine: str) -> Any:
     """Every row of every report, small, and the constants that were fitted."""
-    command = [sys.executable, "-m", "experiments.cli", "reproduce", "--quick", "--json", "--engine", engine]
+    command = [
+        sys.executable,
+        "-m",
+        "wbsim.experiments.cli",
+        "reproduce",
+        "--quick",
+        "--json",
+        "--engine",
+        engine,
+    ]
     run = subprocess.run(command, env={**os.environ, "WBSIM_ENGINE": ""}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     document = json.loads(run.stdout)

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from models.machine import Machine, build
-from models.scenario import Scenario
-from models.seams import Thread
-from models.signals import Signals
-from sim.engine import Steps
-from sim.sync import SpinLock
-from sim.units import MS, S
 from tests.harness import FIO, attributes_of, loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import Machine, build
+from wbsim.models.scenario import Scenario
+from wbsim.models.seams import Thread
+from wbsim.models.signals import Signals
+from wbsim.sim.engine import Steps
+from wbsim.sim.sync import SpinLock
+from wbsim.sim.units import MS, S
 
 RANDOM = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m"
 ONE = loop_config(f"{RANDOM} --name=a --directory=/a --name=b --directory=/b", dirty_mib=8)
@@ -201,8 +201,8 @@ def test_sync_waits_for_what_was_dirty() -> None:
 
 def _thread(machine: Machine) -> Thread:
     """A thread that no program has."""
-    from models.block.thread import BlockThread
-    from models.catalogue.kernels import PLUG_RULES
+    from wbsim.models.block.thread import BlockThread
+    from wbsim.models.catalogue.kernels import PLUG_RULES
 
     return BlockThread(machine.env.task("sync"), PLUG_RULES["6.17"], machine.signals)
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.config import parse
-from experiments.problems import BadInput
-from experiments.runner import run_case
-from models.catalogue.kernels import KERNELS
-from models.machine import Machine, build
-from models.page_cache.pages import DELAYED, DIRTY
-from models.seams import Wb
-from models.variants import variants
-from models.writeback.context_thread import ContextFlushers
-from models.writeback.wb import first_context
-from sim.units import MS
 from tests.harness import FIO, loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.running.runner import run_case
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.machine import Machine, build
+from wbsim.models.page_cache.pages import DELAYED, DIRTY
+from wbsim.models.seams import Wb
+from wbsim.models.variants import variants
+from wbsim.models.writeback.context_thread import ContextFlushers
+from wbsim.models.writeback.wb import first_context
+from wbsim.sim.units import MS
 
 FS_MARK = "fs_mark -S0 -n 4000 -s 4096 -L 2 -D 9 -d a -d b -d c"
 FIO_WRITES = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=24m --name=a --name=b --directory=/b"

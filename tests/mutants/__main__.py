@@ -195,7 +195,7 @@ def main() -> None:
     jobs = []
     for mutant in sample(given.part, given.most, given.seed):
         tests = reach.tests_of(mutant.path, mutant.line)
-        compiles = "models.arrays.compiled" in mutant.code
+        compiles = "wbsim.models.arrays.compiled" in mutant.code
         seconds = sum(map(reach.seconds, tests))
         jobs.append(Job(mutant, tests, 30 + 5 * seconds + (300 if compiles else 0)))
     killers = report(verdicts(jobs, given.processes), given.part)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.config import parse
-from experiments.problems import BadInput
-from experiments.published import METRICS, published_rows
-from experiments.reproduce import reproduce
-from experiments.runner import run_case
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.published.figures import METRICS, published_rows
+from wbsim.experiments.published.reproduce import reproduce
+from wbsim.experiments.running.runner import run_case
 
 SMALL = """\
 title = "streams"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.cli import main
-from experiments.published import published_rows
-from experiments.reproduce import Reproduction, reproduce
+from wbsim.experiments.cli import main
+from wbsim.experiments.published.figures import published_rows
+from wbsim.experiments.published.reproduce import Reproduction, reproduce
 
 
 def test_every_published_row_of_a_named_report_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

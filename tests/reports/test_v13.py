@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.config import load
-from experiments.published import METRICS, published_rows
-from experiments.reproduce import config_path
-from experiments.runner import Outcome, run_case
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.published.figures import METRICS, published_rows
+from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.running.runner import Outcome, run_case
 
 ROWS = {row.id: row for row in published_rows()}
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sim import agenda, heap
-from sim.entry import FAR_NS, Entry
+from wbsim.sim import agenda, heap
+from wbsim.sim.entry import FAR_NS, Entry
 
 Times = st.integers(0, 6)
 Ranks = st.integers(-2, 3)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import simpy
 
-from experiments.config import load
-from models.machine import LIGHT, STOCK, Machine, Primitives, build
-from sim.units import MS
 from tests.harness import FIO, loop_config
+from wbsim.experiments.config.experiment import load
+from wbsim.models.machine import LIGHT, STOCK, Machine, Primitives, build
+from wbsim.sim.units import MS
 
 BOTH = pytest.mark.parametrize("primitives", [LIGHT, STOCK])
 

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from sim.build import PACKAGE, digest, engine
+from wbsim.sim.build import PACKAGE, digest, engine
 
 ROOT = Path(__file__).parents[2]
-SAY = "import models.machine, sim, sim.build; print(sim.build.engine(sim.COMPILED), sim.engine.__file__)"
+SAY = """
+import wbsim.models.machine
+from wbsim import sim
+print(sim.build.engine(sim.COMPILED), sim.engine.__file__)
+"""
 
 
 def told(
@@ -68,7 +72,7 @@ def test_any_change_of_a_source_shows(sources: Path) -> None:
 def test_a_build_of_other_sources_is_refused(tmp_path: Path, wanted: str) -> None:
     """One error that names the place and the remedy, status 2; and the remedy helps."""
     old = build_of(tmp_path, "of yesterday")
-    run = ["-m", "experiments.cli", "run", "--fs-mark", "fs_mark -S0 -k -d /x -n 3 -s 4096"]
+    run = ["-m", "wbsim.experiments.cli", "run", "--fs-mark", "fs_mark -S0 -k -d /x -n 3 -s 4096"]
     refused = told(wanted, old, command=run)
     assert refused.returncode == 2
     assert refused.stdout == ""
@@ -85,7 +89,7 @@ def test_a_build_of_these_sources_is_taken(tmp_path: Path) -> None:
     new = build_of(tmp_path, digest(ROOT))
     for wanted, runs in (("", "compiled"), ("compiled", "compiled"), ("light", "light"), ("simpy", "simpy")):
         said = told(wanted, new)
-        assert said.stdout == f"{runs} {ROOT / 'sim' / 'engine.py'}\n", said.stderr
+        assert said.stdout == f"{runs} {ROOT / 'wbsim' / 'sim' / 'engine.py'}\n", said.stderr
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from models.machine import LIGHT, STOCK, Primitives, build
-from sim.ctrl_c import between_events
-from sim.engine import Steps
 from tests.harness import small_scenario
+from wbsim.models.machine import LIGHT, STOCK, Primitives, build
+from wbsim.sim.ctrl_c import between_events
+from wbsim.sim.engine import Steps
 
 pytestmark = pytest.mark.usefixtures("python_s_own_handler")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.machine import LIGHT, STOCK, Primitives
-from sim.engine import PARK, URGENT, Environment, GiveUp, Steps, Task
-from sim.entry import FAR_NS
-from sim.sync import HandOff, Mutex
+from wbsim.models.machine import LIGHT, STOCK, Primitives
+from wbsim.sim.engine import PARK, URGENT, Environment, GiveUp, Steps, Task
+from wbsim.sim.entry import FAR_NS
+from wbsim.sim.sync import HandOff, Mutex
 
 Log = list[tuple[int, str]]
 

@@ -7,10 +7,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from sim.param import Bytes, BytesPerS, Ns, Spec, assumed
-from sim.stats import batch_means, confidence_95
-from sim.streams import Streams
-from sim.units import GIB, PAGE_SECTORS, SCALES, pages, parse, sectors
+from wbsim.sim.param import Bytes, BytesPerS, Ns, Spec, assumed
+from wbsim.sim.stats import batch_means, confidence_95
+from wbsim.sim.streams import Streams
+from wbsim.sim.units import GIB, PAGE_SECTORS, SCALES, pages, parse, sectors
 
 
 @pytest.mark.parametrize(

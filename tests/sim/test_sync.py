@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
-from sim.probe import Gauge
-from sim.sync import HandOff, Line, LockStat, Mutex, SpinLock
+from wbsim.sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
+from wbsim.sim.probe import Gauge
+from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, SpinLock
 
 QUEUED, TICKET = HandOff(100, 250, False, 2), HandOff(100, 250, True, 2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.param import Given, specified
+from wbsim.sim.param import Given, specified
 
 _BUMP_PAGES: Final = 32_768
 

@@ -5,22 +5,22 @@ Stands for ext4_fill_super.
 
 from __future__ import annotations
 
-from models.filesystems.completions import Completions
-from models.filesystems.delalloc import DelallocFilesystem
-from models.filesystems.dice import Dice
-from models.filesystems.ext4.journal import Journal
-from models.filesystems.ext4.layout import ROOT_EXTENTS
-from models.filesystems.ext4.mballoc import Mballoc
-from models.filesystems.ext4.metadata import Ext4Metadata
-from models.filesystems.ext4.names import Ext4Names
-from models.filesystems.ext4.placement import Ext4Placement
-from models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
-from models.filesystems.horizon import Horizon
-from models.filesystems.locks import LockTable
-from models.filesystems.map_costs import MapCosts
-from models.page_cache.accounting import PageCache
-from models.site import Site
-from models.vfs.superblock import MountedSuperblock
+from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.delalloc import DelallocFilesystem
+from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.ext4.journal import Journal
+from wbsim.models.filesystems.ext4.layout import ROOT_EXTENTS
+from wbsim.models.filesystems.ext4.mballoc import Mballoc
+from wbsim.models.filesystems.ext4.metadata import Ext4Metadata
+from wbsim.models.filesystems.ext4.names import Ext4Names
+from wbsim.models.filesystems.ext4.placement import Ext4Placement
+from wbsim.models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
+from wbsim.models.filesystems.horizon import Horizon
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.site import Site
+from wbsim.models.vfs.superblock import MountedSuperblock
 
 
 def ext4(

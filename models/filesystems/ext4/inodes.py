@@ -9,11 +9,11 @@ from bisect import bisect_right
 from collections import deque
 from typing import Final
 
-from models.filesystems.ext4.layout import LEAF_EXTENTS, ROOT_EXTENTS
-from models.filesystems.files import FileInode, PagedFile
-from models.page_cache.pages import count_extents, last_used
-from models.seams import Wb
-from models.vfs.superblock import MountedSuperblock
+from wbsim.models.filesystems.ext4.layout import LEAF_EXTENTS, ROOT_EXTENTS
+from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.page_cache.pages import count_extents, last_used
+from wbsim.models.seams import Wb
+from wbsim.models.vfs.superblock import MountedSuperblock
 
 GROUP_INODES: Final = 8_192
 FIRST_INODE: Final = 11

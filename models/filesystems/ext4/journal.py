@@ -13,16 +13,16 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from models.bio import Bio
-from models.block.queue import Queue
-from models.filesystems.ext4.spec import JournalSpec
-from models.seams import Thread
-from models.site import Site
-from models.spent import DEVICE, LOG_SPACE
-from sim.engine import PARK, Steps, Task
-from sim.laws import require
-from sim.sync import Completion
-from sim.units import PAGE_BYTES, PAGE_SECTORS, S
+from wbsim.models.bio import Bio
+from wbsim.models.block.queue import Queue
+from wbsim.models.filesystems.ext4.spec import JournalSpec
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.spent import DEVICE, LOG_SPACE
+from wbsim.sim.engine import PARK, Steps, Task
+from wbsim.sim.laws import require
+from wbsim.sim.sync import Completion
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, S
 
 _TAGS: Final = 254
 """How many blocks a descriptor block names."""

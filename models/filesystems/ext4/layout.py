@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
-from models.filesystems.lock_table import FAR, Locks, give_inode, take_inode
-from models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
-from models.filesystems.walk_state import Record
-from models.page_cache.pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
+from wbsim.models.arrays.compiled import compiled
+from wbsim.models.filesystems.lock_table import FAR, Locks, give_inode, take_inode
+from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
+from wbsim.models.filesystems.walk_state import Record
+from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, Pages, run_alike, unplaced_around, use_held
 
 MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
 STREAM_REQUEST_PAGES: Final = 16  # MB_DEFAULT_STREAM_THRESHOLD

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from sortedcontainers import SortedDict, SortedList
 
-from models.filesystems.free_run import Free
-from sim.laws import require
+from wbsim.models.filesystems.free_run import Free
+from wbsim.sim.laws import require
 
 GROUP_BLOCKS: Final = 32_768
 _ORDERS: Final = 14  # MB_NUM_ORDERS with blocks of 4 KiB

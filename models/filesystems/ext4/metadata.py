@@ -5,13 +5,13 @@ Stands for the credits of ext4_map_blocks, ext4_end_io_rsv_work and ext4_convert
 
 from __future__ import annotations
 
-from models.filesystems.ext4.inodes import Ext4File, Ext4Inode
-from models.filesystems.ext4.journal import Journal
-from models.filesystems.ext4.mballoc import Geometry
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.policies import Metadata
-from models.seams import Thread
-from sim.engine import Steps, Wait
+from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
+from wbsim.models.filesystems.ext4.journal import Journal
+from wbsim.models.filesystems.ext4.mballoc import Geometry
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.policies import Metadata
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps, Wait
 
 
 class Ext4Metadata(Metadata):

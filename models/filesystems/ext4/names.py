@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
-from models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4Inode, Flex, group_of
-from models.filesystems.ext4.journal import Journal
-from models.filesystems.ext4.mballoc import Mballoc
-from models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
-from models.seams import Thread
-from models.site import Site
-from models.vfs.inodes import BATCH
-from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Task, Wait
-from sim.units import PAGE_BYTES, PAGE_SECTORS
+from wbsim.models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4Inode, Flex, group_of
+from wbsim.models.filesystems.ext4.journal import Journal
+from wbsim.models.filesystems.ext4.mballoc import Mballoc
+from wbsim.models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.vfs.inodes import BATCH
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.engine import Steps, Task, Wait
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 _READAHEAD_BLOCKS: Final = 32
 """inode_readahead_blks."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.filesystems.ext4.inodes import Ext4File, Ext4Inode, group_of
-from models.filesystems.ext4.layout import (
+from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode, group_of
+from wbsim.models.filesystems.ext4.layout import (
     LARGEST_WINDOW,
     MAX_REQUEST_PAGES,
     STREAM_REQUEST_PAGES,
@@ -23,21 +23,21 @@ from models.filesystems.ext4.layout import (
     walk,
     write_all,
 )
-from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
-from models.filesystems.ext4.metadata import Ext4Metadata
-from models.filesystems.ext4.names import Ext4Names
-from models.filesystems.ext4.new_blocks import NewBlocks
-from models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
-from models.filesystems.files import PagedFile
-from models.filesystems.locks import LockTable
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.policies import Placement, Runs
-from models.filesystems.walk_state import Walk
-from models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike
-from models.seams import Thread, WritebackControl
-from sim.engine import Environment, Steps
-from sim.laws import require
-from sim.units import PAGE_BYTES
+from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from wbsim.models.filesystems.ext4.metadata import Ext4Metadata
+from wbsim.models.filesystems.ext4.names import Ext4Names
+from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
+from wbsim.models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
+from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.policies import Placement, Runs
+from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike
+from wbsim.models.seams import Thread, WritebackControl
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.laws import require
+from wbsim.sim.units import PAGE_BYTES
 
 
 class Ext4Placement(Placement):

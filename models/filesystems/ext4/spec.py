@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
-from models.filesystems.ext4.eras import EXT4_ERAS
-from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
-from models.filesystems.spec import FilesystemSpec, FlusherCosts
-from sim.param import Bytes, Count, Ns, Spec, assumed, measured
-from sim.units import PAGE_BYTES
+from wbsim.models.filesystems.ext4.eras import EXT4_ERAS
+from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
+from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
+from wbsim.sim.param import Bytes, Count, Ns, Spec, assumed, measured
+from wbsim.sim.units import PAGE_BYTES
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
 _EXT4: Final = "docs/measurements.md F"

@@ -1,6 +1,6 @@
 """XFS."""
 
-from models.filesystems.xfs.spec import XfsSpec
-from models.filesystems.xfs.xfs import xfs
+from wbsim.models.filesystems.xfs.spec import XfsSpec
+from wbsim.models.filesystems.xfs.xfs import xfs
 
 SPEC, COMPONENT = XfsSpec, xfs

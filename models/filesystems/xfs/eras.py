@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.param import Given, specified
+from wbsim.sim.param import Given, specified
 
 _PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.11, 6.17]"}
 

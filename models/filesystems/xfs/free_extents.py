@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
-from models.arrays.sorted_table import (
+from wbsim.models.arrays.compiled import compiled
+from wbsim.models.arrays.sorted_table import (
     Table,
     Tables,
     after,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.sorted_table import entries, new_tables, with_room
-from models.filesystems.free_run import Free
-from models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, give_back, longest, take_near
-from sim.laws import require
+from wbsim.models.arrays.sorted_table import entries, new_tables, with_room
+from wbsim.models.filesystems.free_run import Free
+from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, give_back, longest, take_near
+from wbsim.sim.laws import require
 
 
 class FreeTables:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from itertools import chain
 
-from models.filesystems.locks import GroupLock
-from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.log import MetaBuffer
-from models.seams import NoSpace, Thread
-from sim.engine import Wait
+from wbsim.models.filesystems.locks import GroupLock
+from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.log import MetaBuffer
+from wbsim.models.seams import NoSpace, Thread
+from wbsim.sim.engine import Wait
 
 
 class InodeCluster(MetaBuffer):

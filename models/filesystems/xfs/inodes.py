@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.filesystems.files import OPEN, FileInode
-from models.filesystems.xfs.groups import Group, InodeCluster
-from models.filesystems.xfs.log import NO_BUFFER
-from models.seams import Superblock, Wb
+from wbsim.models.filesystems.files import OPEN, FileInode
+from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
+from wbsim.models.filesystems.xfs.log import NO_BUFFER
+from wbsim.models.seams import Superblock, Wb
 
 
 class Directory:

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.arrays.compiled import compiled
-from models.filesystems.lock_table import (
+from wbsim.models.arrays.compiled import compiled
+from wbsim.models.filesystems.lock_table import (
     FAR,
     NO_ROW,
     UNTIL,
@@ -24,11 +24,17 @@ from models.filesystems.lock_table import (
     is_free,
     take_inode,
 )
-from models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
-from models.filesystems.walk_state import Record
-from models.filesystems.xfs.free_extents import Spaces, longest, take_aligned, take_exactly, take_smallest
-from models.filesystems.xfs.spec import XfsRules
-from models.page_cache.pages import (
+from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
+from wbsim.models.filesystems.walk_state import Record
+from wbsim.models.filesystems.xfs.free_extents import (
+    Spaces,
+    longest,
+    take_aligned,
+    take_exactly,
+    take_smallest,
+)
+from wbsim.models.filesystems.xfs.spec import XfsRules
+from wbsim.models.page_cache.pages import (
     DELAYED,
     DIRTY,
     HOLE,

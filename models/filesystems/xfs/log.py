@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from models.bio import Bio
-from models.block.queue import Queue
-from models.filesystems.xfs.spec import LogCosts, LogSpec
-from models.page_cache.accounting import PageCache
-from models.scheduler.cpu import sleep
-from models.seams import Thread
-from models.site import Site
-from models.spent import DEVICE, LOG_SPACE, LOG_WRITE, PAUSE
-from sim.engine import PARK, Steps, Task, Wait
-from sim.laws import require
-from sim.units import SECTOR_BYTES
+from wbsim.models.bio import Bio
+from wbsim.models.block.queue import Queue
+from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.spent import DEVICE, LOG_SPACE, LOG_WRITE, PAUSE
+from wbsim.sim.engine import PARK, Steps, Task, Wait
+from wbsim.sim.laws import require
+from wbsim.sim.units import SECTOR_BYTES
 
 
 class MetaBuffer:

@@ -6,13 +6,13 @@ xfs_iomap_write_unwritten.
 
 from __future__ import annotations
 
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.policies import Metadata
-from models.filesystems.xfs.inodes import XfsInode
-from models.filesystems.xfs.log import XfsLog
-from models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
-from models.seams import Thread
-from sim.engine import Steps, Wait
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.policies import Metadata
+from wbsim.models.filesystems.xfs.inodes import XfsInode
+from wbsim.models.filesystems.xfs.log import XfsLog
+from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps, Wait
 
 
 class XfsMetadata(Metadata):

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from models.filesystems.xfs.groups import Group, InodeCluster
-from models.filesystems.xfs.inodes import Directory, XfsInode
-from models.filesystems.xfs.log import MetaBuffer, XfsLog
-from models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
-from models.seams import Thread
-from models.vfs.inodes import BATCH
-from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Task, Wait
-from sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
+from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
+from wbsim.models.filesystems.xfs.inodes import Directory, XfsInode
+from wbsim.models.filesystems.xfs.log import MetaBuffer, XfsLog
+from wbsim.models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
+from wbsim.models.seams import Thread
+from wbsim.models.vfs.inodes import BATCH
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.engine import Steps, Task, Wait
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
 
 
 class XfsNames:

@@ -14,15 +14,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.filesystems.files import PagedFile
-from models.filesystems.lock_table import NO_ROW
-from models.filesystems.locks import LockTable
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.policies import Placement, Runs
-from models.filesystems.walk_state import UNCOUNTED, Walk
-from models.filesystems.xfs.groups import Group, lock_group
-from models.filesystems.xfs.inodes import XfsInode
-from models.filesystems.xfs.layout import (
+from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.filesystems.lock_table import NO_ROW
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.policies import Placement, Runs
+from wbsim.models.filesystems.walk_state import UNCOUNTED, Walk
+from wbsim.models.filesystems.xfs.groups import Group, lock_group
+from wbsim.models.filesystems.xfs.inodes import XfsInode
+from wbsim.models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NOWHERE,
     Ground,
@@ -33,12 +33,12 @@ from models.filesystems.xfs.layout import (
     walk,
     write_all,
 )
-from models.filesystems.xfs.metadata import XfsMetadata
-from models.filesystems.xfs.spec import XfsRules, XfsSpec
-from models.page_cache.pages import delayed_extent, is_delayed
-from models.seams import Thread, WritebackControl
-from sim.engine import Environment, Steps, Task
-from sim.units import PAGE_BYTES
+from wbsim.models.filesystems.xfs.metadata import XfsMetadata
+from wbsim.models.filesystems.xfs.spec import XfsRules, XfsSpec
+from wbsim.models.page_cache.pages import delayed_extent, is_delayed
+from wbsim.models.seams import Thread, WritebackControl
+from wbsim.sim.engine import Environment, Steps, Task
+from wbsim.sim.units import PAGE_BYTES
 
 _ALLOCATIONS: Final = 4_096
 """The most that one compiled call converts: as many allocations as the tables are given room for."""

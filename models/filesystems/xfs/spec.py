@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from models.filesystems.spec import FilesystemSpec, FlusherCosts
-from models.filesystems.xfs.eras import XFS_ERAS
-from sim.param import Bytes, Count, Ns, Spec, assumed, measured
-from sim.units import GIB, PAGE_BYTES
+from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
+from wbsim.models.filesystems.xfs.eras import XFS_ERAS
+from wbsim.sim.param import Bytes, Count, Ns, Spec, assumed, measured
+from wbsim.sim.units import GIB, PAGE_BYTES
 
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
 MAX_GROUP_BYTES: Final = GIB << 10  # XFS_AG_MAX_BYTES

@@ -7,26 +7,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from models.block.queue import Queue
-from models.filesystems.completions import Completions
-from models.filesystems.delalloc import DelallocFilesystem
-from models.filesystems.dice import Dice
-from models.filesystems.horizon import Horizon
-from models.filesystems.locks import GroupLock, LockTable
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.shared_lines import SharedLines
-from models.filesystems.xfs.free_space import FreeSpace, FreeTables
-from models.filesystems.xfs.groups import Group
-from models.filesystems.xfs.log import XfsLog
-from models.filesystems.xfs.metadata import XfsMetadata
-from models.filesystems.xfs.names import XfsNames
-from models.filesystems.xfs.placement import XfsPlacement
-from models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
-from models.page_cache.accounting import PageCache
-from models.seams import Thread
-from models.site import Site
-from models.vfs.superblock import MountedSuperblock
-from sim.units import PAGE_BYTES, PAGE_SECTORS
+from wbsim.models.block.queue import Queue
+from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.delalloc import DelallocFilesystem
+from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.horizon import Horizon
+from wbsim.models.filesystems.locks import GroupLock, LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.shared_lines import SharedLines
+from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
+from wbsim.models.filesystems.xfs.groups import Group
+from wbsim.models.filesystems.xfs.log import XfsLog
+from wbsim.models.filesystems.xfs.metadata import XfsMetadata
+from wbsim.models.filesystems.xfs.names import XfsNames
+from wbsim.models.filesystems.xfs.placement import XfsPlacement
+from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 _INODE_CORE_BYTES: Final = 176
 """struct xfs_dinode with metadata CRCs."""

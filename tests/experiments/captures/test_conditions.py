@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from experiments.captures.conditions import Conditions, Options, conditions_of
-from experiments.captures.events import Capture, Event, Header
-from experiments.problems import BadInput
-from models.block.spec import QueueLimits
+from wbsim.experiments.captures.conditions import Conditions, Options, conditions_of
+from wbsim.experiments.captures.events import Capture, Event, Header
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.block.spec import QueueLimits
 
 FULL = Header("6.18.44", "mq-deadline", 1, 64, 7, 4_096, "7,0")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.captures import blkparse, ftrace
-from experiments.captures.events import Event, header_of, rwbs_of
-from experiments.problems import BadInput, bad
+from wbsim.experiments.captures import blkparse, ftrace
+from wbsim.experiments.captures.events import Event, header_of, rwbs_of
+from wbsim.experiments.config.problems import BadInput, bad
 
 Parse = Callable[[Iterator[tuple[int, str]], Callable[[int, str], BadInput]], Iterator[Event]]
 

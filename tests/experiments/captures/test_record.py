@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from experiments.captures import record as recorder
-from experiments.captures.conditions import Options, conditions_of
-from experiments.captures.reader import open_capture
-from experiments.captures.replay import replay
-from experiments.captures.story import story_of
-from experiments.cli import main
-from experiments.problems import BadInput
-from models.catalogue.kernels import PLUG_RULES
+from wbsim.experiments.captures import record as recorder
+from wbsim.experiments.captures.conditions import Options, conditions_of
+from wbsim.experiments.captures.reader import open_capture
+from wbsim.experiments.captures.replay import replay
+from wbsim.experiments.captures.story import story_of
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.catalogue.kernels import PLUG_RULES
 
 NEEDED = ("mkfs.xfs", "fs_mark", "losetup", "mount", "umount")
 
@@ -115,7 +115,7 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
     out = tmp_path / "out" / "c.trace"
     stops = "kill -TERM $PPID"
     arguments = ["capture", "--out", str(out), "--device", device, "--", "sh", "-c", stops]
-    command = [sys.executable, "-m", "experiments.cli", *arguments]
+    command = [sys.executable, "-m", "wbsim.experiments.cli", *arguments]
     ended = subprocess.run(
         command, capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=60, check=False
     )

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from experiments.captures.conditions import Options, conditions_of
-from experiments.captures.events import Header, header_of, rwbs_of
-from experiments.captures.reader import open_capture
-from experiments.captures.replay import Verdict, replay
-from experiments.captures.story import Emptied, Piece, Placed, story_of
-from experiments.captures.whatif import Issued, what_if
-from experiments.cli import main
-from experiments.problems import BadInput
-from models.block.spec import PlugRules
-from models.catalogue.kernels import PLUG_RULES, era_of
+from wbsim.experiments.captures.conditions import Options, conditions_of
+from wbsim.experiments.captures.events import Header, header_of, rwbs_of
+from wbsim.experiments.captures.reader import open_capture
+from wbsim.experiments.captures.replay import Verdict, replay
+from wbsim.experiments.captures.story import Emptied, Piece, Placed, story_of
+from wbsim.experiments.captures.whatif import Issued, what_if
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.block.spec import PlugRules
+from wbsim.models.catalogue.kernels import PLUG_RULES, era_of
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 EVERY = sorted(CAPTURES.glob("*.trace.xz"))

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from experiments.captures.replay import SHOWN, Mismatch, Verdict, bio_of, replay
-from experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step
-from experiments.captures.whatif import what_if
-from models.block.merge import BACK, FRONT, NEW, Merge
-from models.block.spec import QueueLimits
-from models.catalogue.kernels import PLUG_RULES
-from sim.units import KIB
+from wbsim.experiments.captures.replay import SHOWN, Mismatch, Verdict, bio_of, replay
+from wbsim.experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step
+from wbsim.experiments.captures.whatif import what_if
+from wbsim.models.block.merge import BACK, FRONT, NEW, Merge
+from wbsim.models.block.spec import QueueLimits
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.sim.units import KIB
 
 DISK, OTHER = "7,0", "8,0"
 

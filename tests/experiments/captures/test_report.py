@@ -9,13 +9,13 @@ from typing import Any
 import matplotlib.colors
 import pytest
 
-from experiments.captures.conditions import Conditions
-from experiments.captures.replay import Mismatch, Verdict
-from experiments.captures.report import figure, replay_document, replay_text
-from experiments.captures.whatif import Issued
-from experiments.plots import COLOURS
-from models.block.spec import QueueLimits
-from sim.units import KIB
+from wbsim.experiments.captures.conditions import Conditions
+from wbsim.experiments.captures.replay import Mismatch, Verdict
+from wbsim.experiments.captures.report import figure, replay_document, replay_text
+from wbsim.experiments.captures.whatif import Issued
+from wbsim.experiments.pictures.plots import COLOURS
+from wbsim.models.block.spec import QueueLimits
+from wbsim.sim.units import KIB
 
 LIMITS = QueueLimits(max_sectors_bytes=64 * KIB, max_segments=7, max_segment_bytes=64 * KIB, nomerges=1)
 OWN = Conditions("6.18.44", "6.17", None, "7,0", "kyber", LIMITS, ("a note",))

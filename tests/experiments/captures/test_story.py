@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.captures.events import Event
-from experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step, story_of
-from models.block.merge import BACK, FRONT, NEW
+from wbsim.experiments.captures.events import Event
+from wbsim.experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step, story_of
+from wbsim.models.block.merge import BACK, FRONT, NEW
 
 DISK = "7,0"
 NAMES = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.captures.waiting import Waiting
-from models.bio import Bio, Request
-from models.block.merge import BACK, FRONT, NEW, bounds_of
-from models.block.spec import QueueLimits
-from models.catalogue.kernels import PLUG_RULES
-from sim.units import KIB
+from wbsim.experiments.captures.waiting import Waiting
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.merge import BACK, FRONT, NEW, bounds_of
+from wbsim.models.block.spec import QueueLimits
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.sim.units import KIB
 
 BOUNDS = bounds_of(
     QueueLimits(max_sectors_bytes=64 * KIB, max_segments=128, max_segment_bytes=64 * KIB, nomerges=0),

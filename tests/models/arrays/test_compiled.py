@@ -12,9 +12,9 @@ import numba
 import numpy as np
 import pytest
 
-from models.arrays import compiled as module
-from models.arrays.compiled import compiled, portable
-from sim import COMPILED
+from wbsim.models.arrays import compiled as module
+from wbsim.models.arrays.compiled import compiled, portable
+from wbsim.sim import COMPILED
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -54,7 +54,7 @@ def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
     """
     (tmp_path / "block").mkdir()
     user, other = tmp_path / "block" / "user.py", tmp_path / "block" / "other.py"
-    user.write_text("from models.arrays.compiled import compiled\n")
+    user.write_text("from wbsim.models.arrays.compiled import compiled\n")
     other.write_text("x = 1\n")
     first = module.kept_in(tmp_path, "light")
     assert first.parent == tmp_path / "__pycache__"
@@ -63,7 +63,7 @@ def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
     assert module.kept_in(tmp_path, "compiled").name == first.name.replace("light", "compiled")
     other.write_text("x = 2\n")
     assert module.kept_in(tmp_path, "light") == first
-    user.write_text("from models.arrays.compiled import compiled, portable\n")
+    user.write_text("from wbsim.models.arrays.compiled import compiled, portable\n")
     assert module.kept_in(tmp_path, "light") != first
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
     assert module.kept_in(tmp_path, "light").parent == Path.home() / ".cache" / "wbsim"
@@ -113,8 +113,8 @@ def test_every_compiled_function_goes_through_the_lock() -> None:
 
 
 NOT_COMPILED = """\
-from experiments.config import parse
-from models.machine import build
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import build
 from tests.harness import FIO, loop_config
 for filesystem in ("loop-xfs", "loop-ext4"):
     command = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=2m --name=a"

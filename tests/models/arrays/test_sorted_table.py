@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from models.arrays.sorted_table import (
+from wbsim.models.arrays.sorted_table import (
     WIDTH,
     Table,
     after,
@@ -27,7 +27,7 @@ from models.arrays.sorted_table import (
     value_at,
     with_room,
 )
-from models.arrays.sorted_table import table_of as compiled_table_of
+from wbsim.models.arrays.sorted_table import table_of as compiled_table_of
 
 table_of = getattr(compiled_table_of, "py_func", compiled_table_of)
 """Compiled code that is called from here returns no arrays."""

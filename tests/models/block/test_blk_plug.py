@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.bio import Bio
-from models.block.blk_plug import BlkPlug
-from models.block.merge import IS_BACK, IS_NEW
-from models.catalogue.kernels import PLUG_RULES
 from tests.harness import BlockLayer
+from wbsim.models.bio import Bio
+from wbsim.models.block.blk_plug import BlkPlug
+from wbsim.models.block.merge import IS_BACK, IS_NEW
+from wbsim.models.catalogue.kernels import PLUG_RULES
 
 
 def starts(plug: BlkPlug) -> list[list[int]]:

@@ -9,11 +9,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from models.bio import Bio
-from models.catalogue.kernels import PLUG_RULES
-from models.seams import Thread
-from sim.engine import PARK, Steps
 from tests.harness import BlockLayer, run_for
+from wbsim.models.bio import Bio
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import PARK, Steps
 
 LATENCY_NS = 50_000
 THREADS = st.integers(0, 2)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.bio import Bio, Request
-from models.block.elevator import Elevator, SoftwareQueue
-from models.block.merge import Merge, bounds_of, try_join, try_merge
-from models.block.plug import Plug
-from models.block.spec import ElevatorRules, QueueLimits
-from models.catalogue.kernels import PLUG_RULES
-from sim.units import KIB
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.elevator import Elevator, SoftwareQueue
+from wbsim.models.block.merge import Merge, bounds_of, try_join, try_merge
+from wbsim.models.block.plug import Plug
+from wbsim.models.block.spec import ElevatorRules, QueueLimits
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.sim.units import KIB
 
 ERAS = pytest.mark.parametrize("era", PLUG_RULES)
 RULES = PLUG_RULES["6.17"]

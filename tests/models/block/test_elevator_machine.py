@@ -8,12 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from models.bio import Bio, Request
-from models.block.elevator import Elevator
-from models.block.merge import Merge, bounds_of
-from models.block.spec import ElevatorRules, QueueLimits
-from models.catalogue.kernels import PLUG_RULES
-from sim.units import KIB
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.elevator import Elevator
+from wbsim.models.block.merge import Merge, bounds_of
+from wbsim.models.block.spec import ElevatorRules, QueueLimits
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.sim.units import KIB
 
 MOST_SECTORS = 32
 

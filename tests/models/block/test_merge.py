@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.bio import Bio, Request
-from models.block.batch import Batch
-from models.block.merge import IS_NEW, Merge, bounds_of
-from models.block.plug import plug_decisions
-from models.block.runs import FLUSHED, PluggedRuns
-from models.block.spec import PlugRules, QueueLimits
-from models.catalogue.kernels import PLUG_RULES
-from sim.units import KIB
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.batch import Batch
+from wbsim.models.block.merge import IS_NEW, Merge, bounds_of
+from wbsim.models.block.plug import plug_decisions
+from wbsim.models.block.runs import FLUSHED, PluggedRuns
+from wbsim.models.block.spec import PlugRules, QueueLimits
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.sim.units import KIB
 
 ERAS = st.sampled_from(list(PLUG_RULES))
 THOROUGH = settings(max_examples=100)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.block.pool import BATCH_NS, BATCH_REQUESTS, POOLS, RequestList, tag_classes
-from sim.engine import PARK, Environment, Steps
-from sim.units import MS
+from wbsim.models.block.pool import BATCH_NS, BATCH_REQUESTS, POOLS, RequestList, tag_classes
+from wbsim.sim.engine import PARK, Environment, Steps
+from wbsim.sim.units import MS
 
 
 def test_tags_run_out_and_wake_as_many_as_are_freed() -> None:

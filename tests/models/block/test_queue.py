@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.config import parse
-from experiments.problems import BadInput
-from models.bio import Bio, Request
-from models.catalogue.kernels import PLUG_RULES
-from models.machine import build
-from models.seams import Thread
-from sim.engine import Steps, Task
-from sim.units import KIB
 from tests.harness import FIO, LIMITS, BlockLayer, loop_config
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.bio import Bio, Request
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.models.machine import build
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps, Task
+from wbsim.sim.units import KIB
 
 
 def test_a_plug_issues_at_its_end_and_in_order_of_place() -> None:

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.config import parse
-from models.block.wbt import WritebackThrottling
-from models.machine import Machine, build
-from sim.engine import PARK, Environment, Steps
-from sim.units import MS, S
 from tests.harness import FIO, loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.block.wbt import WritebackThrottling
+from wbsim.models.machine import Machine, build
+from wbsim.sim.engine import PARK, Environment, Steps
+from wbsim.sim.units import MS, S
 
 
 def throttling(env: Environment, write_cache: bool = True, held_back_ns: int = -S) -> WritebackThrottling:

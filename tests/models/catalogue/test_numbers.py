@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from models.catalogue.drives import DRIVES
-from models.catalogue.filesystems import FILESYSTEMS
-from models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
-from models.catalogue.machines import MACHINES
-from models.variants import variants
-from sim.param import Given, Spec
+from wbsim.models.catalogue.drives import DRIVES
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
+from wbsim.models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
+from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.variants import variants
+from wbsim.sim.param import Given, Spec
 
 COMMITTED = Path(__file__).with_name("numbers.tsv")
 

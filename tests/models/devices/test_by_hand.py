@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.bio import Bio, Request
-from models.devices.disk import Disk
-from models.devices.loop import LoopDevice
-from models.devices.null import NullDevice
-from models.devices.raid0 import Raid0
-from models.devices.spec import DiskSpec, LoopSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
-from models.devices.ssd import Ssd
-from models.devices.write_cache import WriteCache
-from models.scheduler.cpu import Processors
-from models.scheduler.runqueue import SchedulerRules
-from models.spent import Spent
-from sim.engine import Environment, Steps
-from sim.units import KIB, MIB, MS, US
 from tests.harness import SlowDevice
+from wbsim.models.bio import Bio, Request
+from wbsim.models.devices.disk import Disk
+from wbsim.models.devices.loop import LoopDevice
+from wbsim.models.devices.null import NullDevice
+from wbsim.models.devices.raid0 import Raid0
+from wbsim.models.devices.spec import DiskSpec, LoopSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
+from wbsim.models.devices.ssd import Ssd
+from wbsim.models.devices.write_cache import WriteCache
+from wbsim.models.scheduler.cpu import Processors
+from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.models.spent import Spent
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.units import KIB, MIB, MS, US
 
 
 def ssd(env: Environment, **changes: Any) -> Ssd:

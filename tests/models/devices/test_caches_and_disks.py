@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.bio import Bio, Request
-from models.catalogue.machines import N10_MACHINE
-from models.devices.cached_runs import CachedRuns
-from models.devices.disk import Disk
-from models.devices.raid0 import Raid0
-from models.devices.spec import Raid0Spec, WriteCacheSpec
-from models.devices.write_cache import WriteCache
-from sim.engine import Environment
-from sim.units import KIB, MIB, MS, SECTOR_BYTES, S
 from tests.harness import SlowDevice
+from wbsim.models.bio import Bio, Request
+from wbsim.models.catalogue.machines import N10_MACHINE
+from wbsim.models.devices.cached_runs import CachedRuns
+from wbsim.models.devices.disk import Disk
+from wbsim.models.devices.raid0 import Raid0
+from wbsim.models.devices.spec import Raid0Spec, WriteCacheSpec
+from wbsim.models.devices.write_cache import WriteCache
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import KIB, MIB, MS, SECTOR_BYTES, S
 
 
 @given(

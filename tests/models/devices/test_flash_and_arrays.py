@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.bio import Bio, Request
-from models.catalogue.devices import SATA_SSD_2013
-from models.devices.raid0 import Raid0
-from models.devices.spec import Raid0Spec, SsdSpec
-from models.devices.ssd import Ssd
-from sim.engine import Environment
-from sim.units import KIB, MS, US, S
 from tests.harness import SlowDevice
+from wbsim.models.bio import Bio, Request
+from wbsim.models.catalogue.devices import SATA_SSD_2013
+from wbsim.models.devices.raid0 import Raid0
+from wbsim.models.devices.spec import Raid0Spec, SsdSpec
+from wbsim.models.devices.ssd import Ssd
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import KIB, MS, US, S
 
 
 def ssd_spec(**changes: Any) -> SsdSpec:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.bio import Bio, Request
-from models.catalogue.devices import BM1743, PM9A3
-from models.devices.spec import SsdSpec
-from models.devices.ssd import Ssd
-from sim.engine import Environment
-from sim.units import KIB, MIB, SECTOR_BYTES, S
+from wbsim.models.bio import Bio, Request
+from wbsim.models.catalogue.devices import BM1743, PM9A3
+from wbsim.models.devices.spec import SsdSpec
+from wbsim.models.devices.ssd import Ssd
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import KIB, MIB, SECTOR_BYTES, S
 
 DEPTH = 32
 WRITES = 40_000

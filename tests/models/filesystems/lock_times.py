@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.filesystems.lock_table import (
+from wbsim.models.filesystems.lock_table import (
     BEGINS,
     FAR,
     LEFT,

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.config import parse
-from models.filesystems.completions import Completions
-from models.filesystems.delalloc import DelallocFilesystem
-from models.filesystems.dice import Dice
-from models.filesystems.files import FileInode, PagedFile
-from models.filesystems.horizon import Horizon
-from models.filesystems.locks import LockTable
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.page_walk import DONE, GO_ON
-from models.filesystems.policies import Runs
-from models.filesystems.spec import FlusherCosts
-from models.filesystems.walk_state import Walk
-from models.machine import build
-from models.page_cache.pages import DELAYED, MAPPED
-from models.seams import Thread, WritebackControl
-from models.variants import variants
-from models.vfs.superblock import MountedSuperblock
-from sim.engine import Steps, Wait
 from tests.harness import FIO, loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.delalloc import DelallocFilesystem
+from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.filesystems.horizon import Horizon
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.page_walk import DONE, GO_ON
+from wbsim.models.filesystems.policies import Runs
+from wbsim.models.filesystems.spec import FlusherCosts
+from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.machine import build
+from wbsim.models.page_cache.pages import DELAYED, MAPPED
+from wbsim.models.seams import Thread, WritebackControl
+from wbsim.models.variants import variants
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.engine import Steps, Wait
 
 BLOCKS = 1 << 20
 

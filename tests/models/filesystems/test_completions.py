@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.completions import Completions, Submission
-from models.filesystems.dice import Dice
-from models.filesystems.lock_table import FAR, NO_ROW, UNTIL, WORKER, give_inode, hold, take_inode
-from models.filesystems.locks import LockTable
-from models.filesystems.map_costs import MapCosts
-from models.filesystems.spec import FlusherCosts
-from models.filesystems.unwritten import Conversions
-from sim.engine import Steps
 from tests.harness import BlockLayer
+from wbsim.models.filesystems.completions import Completions, Submission
+from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.lock_table import FAR, NO_ROW, UNTIL, WORKER, give_inode, hold, take_inode
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.spec import FlusherCosts
+from wbsim.models.filesystems.unwritten import Conversions
+from wbsim.sim.engine import Steps
 
 
 class Machine:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from models.filesystems.completions import Completions
-from models.scheduler.cpu import Processors
-from models.scheduler.runqueue import SchedulerRules
-from models.spent import Spent
-from sim.engine import Environment, Steps
+from wbsim.models.filesystems.completions import Completions
+from wbsim.models.scheduler.cpu import Processors
+from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.models.spent import Spent
+from wbsim.sim.engine import Environment, Steps
 
 
 def metadata(run_ended: Any, gives_way: bool = True) -> Any:

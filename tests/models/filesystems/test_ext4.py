@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.disk_map import owners
-from models.catalogue.filesystems import LOOP_EXT4
-from models.catalogue.kernels import KERNELS
-from models.catalogue.machines import LOOP_MACHINE
-from models.filesystems.ext4.layout import placed_in, window, write_all
-from models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc
-from models.machine import Machine, build
-from models.page_cache.file_pages import FilePages
-from models.page_cache.pages import hold_blocks, use_held
-from models.scenario import Scenario
-from models.seams import NoSpace
-from sim.units import KIB, MIB
 from tests.harness import one_of_each, only
+from wbsim.experiments.pictures.disk import owners
+from wbsim.models.catalogue.filesystems import LOOP_EXT4
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.catalogue.machines import LOOP_MACHINE
+from wbsim.models.filesystems.ext4.layout import placed_in, window, write_all
+from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc
+from wbsim.models.machine import Machine, build
+from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.page_cache.pages import hold_blocks, use_held
+from wbsim.models.scenario import Scenario
+from wbsim.models.seams import NoSpace
+from wbsim.sim.units import KIB, MIB
 
 SMALL = Geometry(groups=8, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from models.catalogue.filesystems import LOOP_EXT4
-from models.catalogue.kernels import KERNELS
-from models.filesystems.ext4.inodes import FAR_PAGE, Ext4File, Leaf
-from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
-from models.filesystems.ext4.new_blocks import NewBlocks
-from models.machine import build
-from models.page_cache.pages import DELAYED, HELD, MAPPED
-from models.seams import NoSpace
-from models.spent import Spent
 from tests.harness import FIO, loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.catalogue.filesystems import LOOP_EXT4
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.filesystems.ext4.inodes import FAR_PAGE, Ext4File, Leaf
+from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
+from wbsim.models.machine import build
+from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED
+from wbsim.models.seams import NoSpace
+from wbsim.models.spent import Spent
 
 
 def ext4(kernel: str = "6.18", processors: int = 2) -> NewBlocks:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.filesystems.ext4.layout import (
+from tests.models.filesystems.lock_times import table
+from tests.models.page_cache.lettered import file, letters
+from wbsim.models.filesystems.ext4.layout import (
     MAX_REQUEST_PAGES,
     Terms,
     place_now,
@@ -16,13 +18,11 @@ from models.filesystems.ext4.layout import (
     window,
     write_all,
 )
-from models.filesystems.ext4.new_blocks import group_in_front
-from models.filesystems.ext4.placement import is_delayed
-from models.filesystems.page_walk import BLOCKED, DONE, GO_ON
-from models.filesystems.walk_state import Walk
-from models.page_cache.file_pages import FilePages
-from tests.models.filesystems.lock_times import table
-from tests.models.page_cache.lettered import file, letters
+from wbsim.models.filesystems.ext4.new_blocks import group_in_front
+from wbsim.models.filesystems.ext4.placement import is_delayed
+from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON
+from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.page_cache.file_pages import FilePages
 
 TERMS = Terms(row=0, map_ns=1_000, page_ns=3, bio_pages=4, now_ns=0)
 

@@ -6,13 +6,13 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.ext4.inodes import Ext4Inode
-from models.filesystems.ext4.mballoc import Geometry
-from models.filesystems.ext4.names import Ext4Names
-from models.spent import Spent
-from sim.engine import Environment, Steps, Task
-from sim.sync import Mutex
 from tests.harness import inodes_of, page_cache
+from wbsim.models.filesystems.ext4.inodes import Ext4Inode
+from wbsim.models.filesystems.ext4.mballoc import Geometry
+from wbsim.models.filesystems.ext4.names import Ext4Names
+from wbsim.models.spent import Spent
+from wbsim.sim.engine import Environment, Steps, Task
+from wbsim.sim.sync import Mutex
 
 GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
 """Two flex groups of 16 groups of 8 192 inodes."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from models.filesystems.lock_table import hold
-from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.groups import Group, lock_group
-from models.seams import NoSpace
-from models.spent import Spent
-from sim.engine import Steps, Task
 from tests.harness import lock_table
+from wbsim.models.filesystems.lock_table import hold
+from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.groups import Group, lock_group
+from wbsim.models.seams import NoSpace
+from wbsim.models.spent import Spent
+from wbsim.sim.engine import Steps, Task
 
 
 class Groups:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from models.filesystems.horizon import Horizon
-from sim.engine import Environment
+from wbsim.models.filesystems.horizon import Horizon
+from wbsim.sim.engine import Environment
 
 
 @pytest.mark.parametrize(

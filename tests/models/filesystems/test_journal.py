@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from models.catalogue.filesystems import LOOP_EXT4
-from models.filesystems.ext4.journal import Journal
-from models.filesystems.ext4.spec import JournalSpec
-from models.seams import Thread
-from sim.engine import Steps
-from sim.units import KIB, S
 from tests.harness import BlockLayer
+from wbsim.models.catalogue.filesystems import LOOP_EXT4
+from wbsim.models.filesystems.ext4.journal import Journal
+from wbsim.models.filesystems.ext4.spec import JournalSpec
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import KIB, S
 
 
 class Log:

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.filesystems.lock_table import (
+from tests.models.filesystems.lock_times import begin, ends, held, keep, table
+from wbsim.models.filesystems.lock_table import (
     ACQUISITIONS,
     CONTENTIONS,
     FAR,
@@ -26,7 +27,6 @@ from models.filesystems.lock_table import (
     is_free,
     take_inode,
 )
-from tests.models.filesystems.lock_times import begin, ends, held, keep, table
 
 
 def test_a_worker_alone_takes_its_own_time() -> None:

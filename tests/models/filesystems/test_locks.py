@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.filesystems.lock_table import (
+from tests.harness import BlockLayer, lock_table
+from wbsim.models.filesystems.lock_table import (
     FAR,
     HANDOFF_NS,
     UNTIL,
@@ -19,11 +20,10 @@ from models.filesystems.lock_table import (
     is_free,
     take_inode,
 )
-from models.filesystems.locks import LockTable
-from models.scheduler.cpu import sleep
-from models.seams import Thread
-from sim.engine import Steps
-from tests.harness import BlockLayer, lock_table
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps
 
 Stretch = tuple[int, int]
 

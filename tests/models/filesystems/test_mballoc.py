@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc, _pieces
-from models.filesystems.free_run import Free
+from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc, _pieces
+from wbsim.models.filesystems.free_run import Free
 
 
 def group(*runs: tuple[int, int]) -> BlockGroup:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from models.block.queue import Queue
-from models.filesystems.delalloc import DelallocFilesystem
-from models.filesystems.files import OPEN
-from models.machine import build, scaled
-from models.seams import Thread, WritebackControl
-from models.signals import Signals
-from sim.engine import Environment, Steps
-from sim.units import S
 from tests.harness import loop_config, only, run_for
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.block.queue import Queue
+from wbsim.models.filesystems.delalloc import DelallocFilesystem
+from wbsim.models.filesystems.files import OPEN
+from wbsim.models.machine import build, scaled
+from wbsim.models.seams import Thread, WritebackControl
+from wbsim.models.signals import Signals
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.units import S
 
 MORE = """\
 machine.processors.cv = 0

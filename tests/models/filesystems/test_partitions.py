@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from models.machine import build
-from models.signals import Signals
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import build
+from wbsim.models.signals import Signals
 
 TEXT = """\
 title = "two filesystems on one disk"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.filesystems.shared_lines import SharedLines
-from sim.engine import Environment, Steps
-from sim.streams import Streams
-from sim.sync import HandOff, SpinLock
+from wbsim.models.filesystems.shared_lines import SharedLines
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.streams import Streams
+from wbsim.sim.sync import HandOff, SpinLock
 
 OWN_NS = 10
 

@@ -9,12 +9,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry, Mballoc
-from models.filesystems.free_run import Free
-from models.filesystems.xfs.free_extents import take_aligned, take_exactly
-from models.filesystems.xfs.free_space import FreeSpace
-from models.page_cache.file_pages import FilePages
-from models.page_cache.pages import (
+from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry, Mballoc
+from wbsim.models.filesystems.free_run import Free
+from wbsim.models.filesystems.xfs.free_extents import take_aligned, take_exactly
+from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.page_cache.pages import (
     DELAYED,
     DIRTY,
     HELD,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from models.filesystems.locks import GroupLock, InodeLock
-from models.machine import Machine, build
-from sim.engine import Steps
-from sim.units import MS
 from tests.harness import FIO, loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.filesystems.locks import GroupLock, InodeLock
+from wbsim.models.machine import Machine, build
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import MS
 
 
 def held_up(kernel: str, contexts: int) -> Machine:

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.config import parse
-from models.catalogue.kernels import KERNELS
-from models.catalogue.machines import W25_MACHINE
-from models.filesystems.lock_table import BEGINS
-from models.filesystems.locks import LockTable
-from models.lock_makers import LockMakers
-from models.machine import Machine, build
-from models.scheduler.cpu import Processors
-from models.scheduler.runqueue import SchedulerRules
-from sim.engine import Environment
-from sim.sync import SpinLock
 from tests.harness import FIO, BlockLayer, only
 from tests.models.filesystems.lock_times import keep
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.catalogue.machines import W25_MACHINE
+from wbsim.models.filesystems.lock_table import BEGINS
+from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.lock_makers import LockMakers
+from wbsim.models.machine import Machine, build
+from wbsim.models.scheduler.cpu import Processors
+from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.sim.engine import Environment
+from wbsim.sim.sync import SpinLock
 
 ONE = f"{FIO} --rw=randwrite --nrfiles=1 --filesize=64m --name=j --directory=/mnt"
 

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.config import parse
-from experiments.lives import uses_of
-from models.catalogue.filesystems import LOOP_XFS
-from models.catalogue.kernels import KERNELS
-from models.catalogue.machines import LOOP_MACHINE
-from models.filesystems.page_walk import BLOCKED, DONE
-from models.filesystems.walk_state import Walk
-from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.layout import allocate, prealloc, target_of, write_all
-from models.machine import Machine, Scenario, build
-from models.page_cache.file_pages import FileExtent, FilePages
-from models.page_cache.pages import delayed_extent, next_dirty
-from sim.units import GIB, KIB, MIB
 from tests.harness import FIO, change, loop_config, one_of_each, only, walk_xfs
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.why.lives import uses_of
+from wbsim.models.catalogue.filesystems import LOOP_XFS
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.catalogue.machines import LOOP_MACHINE
+from wbsim.models.filesystems.page_walk import BLOCKED, DONE
+from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.layout import allocate, prealloc, target_of, write_all
+from wbsim.models.machine import Machine, Scenario, build
+from wbsim.models.page_cache.file_pages import FileExtent, FilePages
+from wbsim.models.page_cache.pages import delayed_extent, next_dirty
+from wbsim.sim.units import GIB, KIB, MIB
 
 
 @given(steps=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.booleans()), max_size=80))

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.filesystems.lock_table import hold
-from models.filesystems.page_walk import BLOCKED, DONE, GO_ON
-from models.filesystems.walk_state import Walk
-from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.layout import (
+from tests.harness import group_spaces, walk_xfs
+from tests.models.filesystems.lock_times import begin, ends, held, table
+from tests.models.page_cache.lettered import file, letters
+from wbsim.models.filesystems.lock_table import hold
+from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON
+from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.layout import (
     GAP_UNITS,
     MAX_EXTENT_PAGES,
     NOWHERE,
@@ -22,11 +25,8 @@ from models.filesystems.xfs.layout import (
     write_all,
     write_page,
 )
-from models.filesystems.xfs.spec import XfsRules
-from models.page_cache.file_pages import FilePages
-from tests.harness import group_spaces, walk_xfs
-from tests.models.filesystems.lock_times import begin, ends, held, table
-from tests.models.page_cache.lettered import file, letters
+from wbsim.models.filesystems.xfs.spec import XfsRules
+from wbsim.models.page_cache.file_pages import FilePages
 
 FIXED, SIZE, PRECEDING = (
     Prealloc(16, rule, zeroing_converts=False, stripe=1, whole_calls=False) for rule in range(3)

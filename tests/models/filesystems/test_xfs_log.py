@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from models.machine import build
-from models.seams import Thread
-from sim.engine import Steps
-from sim.units import KIB, MIB, MS, S
 from tests.harness import only, run_small, small_scenario
+from wbsim.models.machine import build
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import KIB, MIB, MS, S
 
 
 def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
@@ -19,7 +19,7 @@ def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
     starts: dict[int, list[int]] = {}
     scenario = small_scenario(processes=3, files=1_000, loops=2)
     group_sectors = only(scenario.mounts).filesystem.size // 512 // only(scenario.mounts).filesystem.agcount  # type: ignore[attr-defined]
-    from models.signals import Signals
+    from wbsim.models.signals import Signals
 
     signals = Signals()
 
@@ -40,7 +40,7 @@ def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
 
 def test_a_held_group_makes_data_spill_into_the_next() -> None:
     """The allocator tries each AGF and moves on when it is held."""
-    from models.machine import build
+    from wbsim.models.machine import build
 
     machine = build(small_scenario(processes=1, files=400, loops=1, memory_mib=2), seed=1)
     first = only(machine.mounts).filesystem.placement.groups[0]  # type: ignore[attr-defined]
@@ -60,7 +60,7 @@ def test_log_bytes_per_file_follow_from_the_items() -> None:
     scenario = small_scenario(
         processes=4, files=5_000, loops=3, memory_mib=64, changes={"filesystem.log.checkpoint_bytes": 1 * MIB}
     )
-    from models.machine import build
+    from wbsim.models.machine import build
 
     machine = build(scenario, seed=1)
     machine.run()

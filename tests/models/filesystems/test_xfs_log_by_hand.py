@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from models.filesystems.xfs.log import MetaBuffer
-from models.seams import Thread
-from sim.engine import Steps
-from sim.units import KIB, S
 from tests.models.filesystems.watched_log import Log
+from wbsim.models.filesystems.xfs.log import MetaBuffer
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import KIB, S
 
 
 def test_a_checkpoint_is_pushed_when_it_is_large_enough_in_records_behind_each_other() -> None:

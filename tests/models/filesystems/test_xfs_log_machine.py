@@ -10,11 +10,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from models.filesystems.xfs.log import MetaBuffer
-from sim.engine import Steps
-from sim.units import KIB, MS
 from tests.harness import run_for
 from tests.models.filesystems.watched_log import Log
+from wbsim.models.filesystems.xfs.log import MetaBuffer
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import KIB, MS
 
 BUFFERS = 5
 PER_RECORD = 4 * KIB - 512

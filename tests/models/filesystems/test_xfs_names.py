@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.xfs.free_space import FreeSpace
-from models.filesystems.xfs.groups import Group
-from models.filesystems.xfs.inodes import XfsInode
-from models.filesystems.xfs.names import XfsNames
-from models.spent import Spent
-from sim.engine import Steps, Task
-from sim.sync import HandOff, SpinLock
-from sim.units import KIB
 from tests.harness import inodes_of, lock_table, page_cache
+from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.groups import Group
+from wbsim.models.filesystems.xfs.inodes import XfsInode
+from wbsim.models.filesystems.xfs.names import XfsNames
+from wbsim.models.spent import Spent
+from wbsim.sim.engine import Steps, Task
+from wbsim.sim.sync import HandOff, SpinLock
+from wbsim.sim.units import KIB
 
 
 class Names:

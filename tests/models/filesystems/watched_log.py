@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.filesystems.xfs.log import XfsLog
-from models.filesystems.xfs.spec import LogCosts, LogSpec
-from sim.units import KIB, MIB, S
 from tests.harness import BlockLayer
+from wbsim.models.filesystems.xfs.log import XfsLog
+from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
+from wbsim.sim.units import KIB, MIB, S
 
 
 class Log:

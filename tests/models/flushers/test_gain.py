@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.config import parse
-from models.machine import Machine, build
 from tests.harness import FIO
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import Machine, build
 
 BY_GROUP = '{ kind = "parallel", by = "allocation_group" }'
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.config import parse
-from models.machine import Machine, build
-from sim.engine import GiveUp
 from tests.harness import FIO, loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import Machine, build
+from wbsim.sim.engine import GiveUp
 
 
 def machine(flusher: str, filesystem: str = "loop-xfs") -> Machine:

@@ -4,8 +4,8 @@ and a delayed page with a block held.
 
 from __future__ import annotations
 
-from models.page_cache.file_pages import FilePages
-from models.page_cache.pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED
+from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.page_cache.pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED
 
 LETTERS = {
     ".": HOLE, "d": DELAYED, "r": RESERVED, "m": MAPPED, "D": DIRTY, "H": HOLE | HELD, "h": DELAYED | HELD,

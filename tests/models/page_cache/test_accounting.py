@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from models.page_cache.accounting import PageCache, Thresholds
-from models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
-from models.page_cache.spec import DirtyLimits, MemorySpec
-from models.writeback.wb import WritebackContext
-from sim.units import GIB, MIB, PAGE_BYTES
+from wbsim.models.page_cache.accounting import PageCache, Thresholds
+from wbsim.models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
+from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
+from wbsim.models.writeback.wb import WritebackContext
+from wbsim.sim.units import GIB, MIB, PAGE_BYTES
 
 
 def test_what_is_dirty_anywhere_is_dirty() -> None:

@@ -10,19 +10,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from models.page_cache.accounting import PageCache
-from models.page_cache.spec import DirtyLimits, MemorySpec
-from models.seams import Inode, InodeSync
-from models.spent import Spent
-from models.throttling.io_less import PausedDirtier
-from models.vfs.spec import WriteCosts
-from models.vfs.superblock import Flight, MountedSuperblock
-from models.vfs.write import BufferedWriter
-from models.writeback.wb import WritebackContext
-from sim.engine import Environment, Steps
-from sim.sync import HandOff, SpinLock
-from sim.units import MIB
 from tests.harness import inodes_of, run_for
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
+from wbsim.models.seams import Inode, InodeSync
+from wbsim.models.spent import Spent
+from wbsim.models.throttling.io_less import PausedDirtier
+from wbsim.models.vfs.spec import WriteCosts
+from wbsim.models.vfs.superblock import Flight, MountedSuperblock
+from wbsim.models.vfs.write import BufferedWriter
+from wbsim.models.writeback.wb import WritebackContext
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.sync import HandOff, SpinLock
+from wbsim.sim.units import MIB
 
 INODES, CONTEXTS = 12, 2
 

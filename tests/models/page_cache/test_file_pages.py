@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.page_cache.file_pages import FilePages
-from models.page_cache.pages import (
+from tests.models.page_cache.lettered import LETTERS, file, letters
+from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.page_cache.pages import (
     awaiting_run,
     count_extents,
     delayed_extent,
@@ -21,7 +22,6 @@ from models.page_cache.pages import (
     unplaced_around,
     use_held,
 )
-from tests.models.page_cache.lettered import LETTERS, file, letters
 
 
 def test_dirty_pages_are_found_up_to_the_end_of_the_file() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.page_cache.shares import EventShares, FlexShares, Member, Proportions
-from sim.engine import Environment
-from sim.units import S
+from wbsim.models.page_cache.shares import EventShares, FlexShares, Member, Proportions
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import S
 
 
 def contexts(*written: int) -> list[Any]:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.catalogue.kernels import KERNELS
-from models.scheduler.cpu import Processors, cond_resched, sleep
-from models.scheduler.runqueue import RunQueue, SchedulerRules
-from sim.engine import PARK, URGENT, Environment, Steps, Task
-from sim.stock import StockEnvironment
-from sim.sync import HandOff, SpinLock
-from sim.units import MS, US, S
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.scheduler.cpu import Processors, cond_resched, sleep
+from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules
+from wbsim.sim.engine import PARK, URGENT, Environment, Steps, Task
+from wbsim.sim.stock import StockEnvironment
+from wbsim.sim.sync import HandOff, SpinLock
+from wbsim.sim.units import MS, US, S
 
 ENDLESS = SchedulerRules(10**15)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue.kernels import KERNELS
-from models.scheduler.runqueue import SchedulerRules
-from models.scheduler.spec import SchedulerSpec
-from sim.units import MS, US
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.models.scheduler.spec import SchedulerSpec
+from wbsim.sim.units import MS, US
 
 
 @pytest.mark.parametrize(("processors", "factor"), [(1, 1), (2, 2), (3, 2), (4, 3), (8, 4), (128, 4)])

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from models.page_cache.accounting import Thresholds
-from models.page_cache.bandwidth import WriteBandwidth
-from models.page_cache.shares import Proportions
-from models.signals import Signals
-from models.spent import Spent
-from models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
-from models.throttling.spec import CallerWritesSpec
-from sim.engine import Environment, Steps, Wait
-from sim.units import MIB, MS
+from wbsim.models.page_cache.accounting import Thresholds
+from wbsim.models.page_cache.bandwidth import WriteBandwidth
+from wbsim.models.page_cache.shares import Proportions
+from wbsim.models.signals import Signals
+from wbsim.models.spent import Spent
+from wbsim.models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
+from wbsim.models.throttling.spec import CallerWritesSpec
+from wbsim.sim.engine import Environment, Steps, Wait
+from wbsim.sim.units import MIB, MS
 
 
 def test_a_task_s_own_limit_falls_with_its_share() -> None:

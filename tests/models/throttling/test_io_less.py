@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.catalogue.kernels import KERNELS
-from models.catalogue.machines import P13_MACHINE
-from models.page_cache.accounting import PageCache, Thresholds
-from models.page_cache.bandwidth import WriteBandwidth
-from models.signals import Signals
-from models.spent import Spent
-from models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
-from models.throttling.spec import IoLessSpec
-from sim.engine import Environment
-from sim.units import MIB, PAGE_BYTES, S
 from tests.harness import only, run_small
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.catalogue.machines import P13_MACHINE
+from wbsim.models.page_cache.accounting import PageCache, Thresholds
+from wbsim.models.page_cache.bandwidth import WriteBandwidth
+from wbsim.models.signals import Signals
+from wbsim.models.spent import Spent
+from wbsim.models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
+from wbsim.models.throttling.spec import IoLessSpec
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import MIB, PAGE_BYTES, S
 
 LIMITS = Thresholds(background=100_000, limit=200_000)
 

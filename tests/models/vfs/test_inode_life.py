@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.config import parse
-from models.catalogue.kernels import KERNELS
-from models.catalogue.machines import V13_MACHINE
-from models.machine import Machine, build, scaled
-from models.seams import Thread
-from sim.engine import Steps
-from sim.units import MIB
 from tests.harness import only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.catalogue.machines import V13_MACHINE
+from wbsim.models.machine import Machine, build, scaled
+from wbsim.models.seams import Thread
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import MIB
 
 TEXT = """
 title = "inodes"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from models.machine import Machine, build
-from models.spent import Spent
-from sim.engine import Environment, Steps
 from tests.harness import inodes_of, page_cache
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import Machine, build
+from wbsim.models.spent import Spent
+from wbsim.sim.engine import Environment, Steps
 
 TWO = """
 title = "two"

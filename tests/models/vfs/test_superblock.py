@@ -6,11 +6,11 @@ from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any
 
-from models.seams import Thread
-from models.spent import Spent
-from models.vfs.superblock import MountedSuperblock
-from sim.engine import Environment, Steps, Task, Wait
 from tests.harness import context, inodes_of, page_cache
+from wbsim.models.seams import Thread
+from wbsim.models.spent import Spent
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.engine import Environment, Steps, Task, Wait
 
 
 def mounted(env: Environment) -> MountedSuperblock:

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from experiments.config import parse
-from experiments.runner import simulate
-from models.seams import LONG_MAX, InodeSync, WritebackControl
-from models.spent import Spent
-from models.vfs.sync import Syncs
-from sim.engine import Environment, Steps
-from sim.sync import Completion
-from sim.units import MIB, SECTOR_BYTES
 from tests.harness import context, loop_config, only, page_cache
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.running.runner import simulate
+from wbsim.models.seams import LONG_MAX, InodeSync, WritebackControl
+from wbsim.models.spent import Spent
+from wbsim.models.vfs.sync import Syncs
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.sync import Completion
+from wbsim.sim.units import MIB, SECTOR_BYTES
 
 
 class Wb(list[int]):

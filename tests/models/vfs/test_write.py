@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.spent import Spent
-from models.throttling.io_less import PausedDirtier
-from models.vfs.spec import WriteCosts
-from models.vfs.write import BufferedWriter
-from sim.engine import SPIN, Environment
 from tests.harness import context
+from wbsim.models.spent import Spent
+from wbsim.models.throttling.io_less import PausedDirtier
+from wbsim.models.vfs.spec import WriteCosts
+from wbsim.models.vfs.write import BufferedWriter
+from wbsim.sim.engine import SPIN, Environment
 
 
 class Writer:

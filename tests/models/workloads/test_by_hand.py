@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.scheduler.cpu import Processors
-from models.scheduler.runqueue import SchedulerRules
-from models.spent import Spent
-from models.vfs.calls import SystemCalls
-from models.workloads.dd import DdSpec, dd
-from models.workloads.file_writers import BURST, FileWriters, Job, _share, in_pages, sequential
-from models.workloads.fio import FioSpec, fio
-from models.workloads.fs_mark import FsMarkSpec, fs_mark
-from models.workloads.fs_mark_processes import ROTATE_NS, FsMark
-from sim.engine import Environment, Steps, Task, Wait
-from sim.units import KIB, MS, S
+from wbsim.models.scheduler.cpu import Processors
+from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.models.spent import Spent
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.workloads.dd import DdSpec, dd
+from wbsim.models.workloads.file_writers import BURST, FileWriters, Job, _share, in_pages, sequential
+from wbsim.models.workloads.fio import FioSpec, fio
+from wbsim.models.workloads.fs_mark import FsMarkSpec, fs_mark
+from wbsim.models.workloads.fs_mark_processes import ROTATE_NS, FsMark
+from wbsim.sim.engine import Environment, Steps, Task, Wait
+from wbsim.sim.units import KIB, MS, S
 
 PAGE = 4 * KIB
 ENDLESS = SchedulerRules(10**12, granularity_ns=10**12)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from models.workloads import dd, fio, fs_mark
-from models.workloads.command_line import CommandError
-from sim.units import MIB
+from wbsim.models.workloads import dd, fio, fs_mark
+from wbsim.models.workloads.command_line import CommandError
+from wbsim.sim.units import MIB
 
 
 def test_dd_s_command_lines() -> None:

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from models.workloads.fs_mark import CommandError, parse_command
-from sim.units import S
 from tests.harness import only, run_small
+from wbsim.models.workloads.fs_mark import CommandError, parse_command
+from wbsim.sim.units import S
 
 P13_LINE = (
     "./fs_mark -D 10000 -S0 -n 10000 -s 4096 -L 120 -d /mnt/scratch/0 -d /mnt/scratch/1 -d /mnt/scratch/2"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from models.spent import Spent
-from models.vfs.calls import SystemCalls
-from models.workloads.spec import Iteration
-from models.workloads.sync import SyncProcesses, SyncSpec, parse_command
-from sim.engine import Environment, Steps
+from wbsim.models.spent import Spent
+from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.workloads.spec import Iteration
+from wbsim.models.workloads.sync import SyncProcesses, SyncSpec, parse_command
+from wbsim.sim.engine import Environment, Steps
 
 
 class Stage:

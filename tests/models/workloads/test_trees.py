@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from experiments.config import load, parse
-from experiments.problems import BadInput
-from experiments.reproduce import config_path
-from experiments.runner import run_case
-from models.workloads.bulkstat import parse_command as bulkstat
-from models.workloads.command_line import CommandError
-from models.workloads.find import parse_command as find
-from models.workloads.rm import parse_command as rm
 from tests.models.vfs.test_inode_life import FIND, TEXT
+from wbsim.experiments.config.experiment import load, parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.running.runner import run_case
+from wbsim.models.workloads.bulkstat import parse_command as bulkstat
+from wbsim.models.workloads.command_line import CommandError
+from wbsim.models.workloads.find import parse_command as find
+from wbsim.models.workloads.rm import parse_command as rm
 
 
 @pytest.mark.parametrize(

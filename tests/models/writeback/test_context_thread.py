@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from models.seams import Inode, Work
-from models.spent import Spent
-from models.writeback.context_thread import ContextThread
-from sim.engine import Environment, Steps
-from sim.units import S
 from tests.harness import context
+from wbsim.models.seams import Inode, Work
+from wbsim.models.spent import Spent
+from wbsim.models.writeback.context_thread import ContextThread
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.units import S
 
 
 def test_explicit_work_comes_first_and_in_order() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from models.seams import LONG_MAX, InodeSync, Work, WritebackControl
-from models.signals import Signals
-from models.spent import Spent
-from models.writeback.loop import Writeback
-from models.writeback.wb import WritebackContext
-from sim.engine import Environment, Steps
-from sim.sync import Completion, HandOff, SpinLock
+from wbsim.models.seams import LONG_MAX, InodeSync, Work, WritebackControl
+from wbsim.models.signals import Signals
+from wbsim.models.spent import Spent
+from wbsim.models.writeback.loop import Writeback
+from wbsim.models.writeback.wb import WritebackContext
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.sync import Completion, HandOff, SpinLock
 
 
 class Sb:

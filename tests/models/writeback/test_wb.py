@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from models.seams import InodeSync
-from models.writeback.wb import WritebackContext
-from sim.engine import Environment
-from sim.laws import LawBroken
+from wbsim.models.seams import InodeSync
+from wbsim.models.writeback.wb import WritebackContext
+from wbsim.sim.engine import Environment
+from wbsim.sim.laws import LawBroken
 
 
 def context(*inodes: tuple[str, int]) -> Any:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from experiments.config import parse
-from models.machine import LIGHT, STOCK, Machine, build
-from models.seams import Work
-from models.signals import Signals
-from sim.units import MIB, S
 from tests.harness import FIO, attributes_of, loop_config, only, run_small, small_scenario
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import LIGHT, STOCK, Machine, build
+from wbsim.models.seams import Work
+from wbsim.models.signals import Signals
+from wbsim.sim.units import MIB, S
 
 
 def iterations(machine: Machine) -> list[Any]:

@@ -1,0 +1,201 @@
+"""What is wrong with an input: every problem at once, each with its place and its remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
+
+from pydantic import ValidationError
+
+from wbsim.sim.param import Given, Spec
+
+Path = tuple[str, ...]
+"""A key in a configuration, part by part."""
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong: ``place: key: what is wrong; what would be right``."""
+
+    place: str
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in self if part)
+
+
+class BadInput(Exception):
+    """One or more problems; nothing was simulated and nothing was written."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = list(problems)
+
+
+def bad(place: str, message: str, key: str = "") -> BadInput:
+    """A single problem, ready to be raised."""
+    return BadInput([Problem(place, key, message)])
+
+
+class Places:
+    """Where each key of a TOML text stands, as ``file:line``; overrides have places of their own."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self._name = name
+        self._places: dict[Path, str] = {}
+        for path, line in _lines_of_keys(text):
+            self._places.setdefault(path, f"{name}:{line}")
+
+    def override(self, path: Path, place: str) -> None:
+        """*path* was set elsewhere."""
+        self._places[path] = place
+
+    def of(self, *paths: Path) -> str:
+        """The place of the first of *paths* that is here in full, else of the nearest key around the last."""
+        for path in paths[:-1]:
+            if path in self._places:
+                return self._places[path]
+        last = paths[-1]
+        for length in range(len(last), 0, -1):
+            place = self._places.get(last[:length])
+            if place is not None:
+                return place
+        return self._name
+
+
+_HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*")(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
+
+
+def _lines_of_keys(text: str) -> Iterator[tuple[Path, int]]:
+    """Every key with its line; array elements and multi-line values belong to their key's line."""
+    table: Path = ()
+    open_brackets = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if open_brackets == 0:
+            if header := _HEADER.match(line):
+                table = _parts(header[1])
+                yield table, number
+                continue
+            if key := _KEY.match(line):
+                path = table + _parts(key[1])
+                for length in range(len(table) + 1, len(path) + 1):
+                    yield path[:length], number
+                line = line[key.end() :]
+        bare = re.sub(r'"[^"]*"|\'[^\']*\'|#.*', "", line)
+        open_brackets = max(0, open_brackets + sum(map(bare.count, "[{")) - sum(map(bare.count, "]}")))
+
+
+def _parts(dotted: str) -> Path:
+    return tuple(part.strip().strip('"') for part in re.findall(r'"[^"]*"|[^.]+', dotted))
+
+
+def from_validation(
+    error: ValidationError,
+    root: type[Spec],
+    places: Places,
+    prefixes: Sequence[Path],
+    written: Callable[[Path], Path],
+) -> list[Problem]:
+    """Pydantic's findings on a *root*, in our words.
+
+    *prefixes* are where it may stand in the file, and *written* says how a key of it is written there.
+    """
+    problems = []
+    for finding in _flatten(error.errors(), (), root):
+        path = written(finding.path)
+        place = places.of(*(prefix + path for prefix in prefixes))
+        problems.append(Problem(place, ".".join(path), _message(finding)))
+    return problems
+
+
+class _Finding(NamedTuple):
+    """What pydantic found at ``path``, which is ``below`` the variant (or the whole) of type ``spec``."""
+
+    kind: str
+    message: str
+    path: Path
+    below: Path
+    spec: type[Spec]
+
+
+def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[_Finding]:
+    for error in errors:
+        parts = tuple(str(part) for part in error["loc"])
+        if error["type"] == "variant":
+            yield from _flatten(error["ctx"]["errors"], prefix + parts, error["ctx"]["spec"])
+        else:
+            message = error["msg"].removeprefix("Value error, ")
+            yield _Finding(error["type"], message, prefix + parts, parts, spec)
+
+
+def _message(finding: _Finding) -> str:
+    if finding.kind == "extra_forbidden":
+        return unknown_key(finding.path[-1], _fields_at(finding.spec, finding.below[:-1]))
+    if finding.kind == "missing":
+        return "is missing; every number has to be given"
+    message = finding.message
+    return (
+        message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
+    )
+
+
+_RENAMED: Final = {
+    "quota_pages": "nr_to_write",
+    "quota": "nr_to_write_counts",
+    "scheduler": "sched",
+    "sb_list_lock": "inodes",
+    "sb_list_ns": "inodes",
+}
+"""Keys of earlier versions, and what they are called now."""
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """The message for a key that does not exist, with its new name or the nearest that does."""
+    if _RENAMED.get(key) in known:
+        return f"is called {_RENAMED[key]} now"
+    near = get_close_matches(key, known, n=1, cutoff=0.7)
+    if near:
+        return f"unknown key; did you mean {near[0]}?"
+    return f"unknown key; known here: {', '.join(known)}" if known else "unknown key"
+
+
+def _fields_at(spec: type[Spec], path: Path) -> list[str]:
+    """The fields of the spec that stands at *path* below *spec*."""
+    specs: list[type[Spec]] = [spec]
+    for part in path:
+        if not part.isdigit():
+            fields = [one.model_fields[part] for one in specs if part in one.model_fields]
+            specs = [below for field in fields for below in _specs_in(field.annotation)]
+    return sorted({name for one in specs for name in one.model_fields})
+
+
+def _specs_in(annotation: Any) -> list[type[Spec]]:
+    """The specs that a field of this type may hold."""
+    if get_origin(annotation) is Annotated:
+        return _specs_in(annotation.__origin__)
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        return [annotation]
+    return [spec for part in get_args(annotation) for spec in _specs_in(part)]
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """*base* with *changes* put over it, table by table; what is of another ``kind`` replaces a table
+    whole.
+    """
+    if "kind" in changes and "kind" in base and _plain(changes["kind"]) != _plain(base["kind"]):
+        return dict(changes)
+    result = dict(base)
+    for key, value in changes.items():
+        below = result.get(key)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            result[key] = merged(below, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Given) else value

@@ -1,0 +1,72 @@
+"""The locks of a run as the kernel's own tools print them: /proc/lock_stat, and ``perf lock contention``.
+
+Times are in us there (formats.md 5), and in ns in an `Outcome`.  Locks that nobody took are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from wbsim.sim.units import US
+
+Counters = Mapping[str, int]
+"""The fields of `sim.sync.LockStat`."""
+_WIDTH: Final = 14
+_HEAD: Final = (
+    "con-bounces", "contentions", "waittime-min", "waittime-max", "waittime-total", "waittime-avg",
+    "acq-bounces", "acquisitions", "holdtime-min", "holdtime-max", "holdtime-total", "holdtime-avg",
+)  # fmt: skip
+
+
+def lock_stat(locks: Mapping[str, Counters]) -> str:
+    """The table of /proc/lock_stat, version 0.4, most contended first; without its contention points."""
+    taken = {name: of for name, of in locks.items() if of["acquisitions"]}
+    names = sorted(taken, key=lambda name: (-taken[name]["contentions"], name))
+    wide = max((len(name) for name in names), default=0) + 1
+    rule = "-" * (wide + 2 + len(_HEAD) * (_WIDTH + 1))
+    lines = ["lock_stat version 0.4", rule]
+    lines.append(" " * (wide + 2) + " ".join(f"{head:>{_WIDTH}}" for head in _HEAD))
+    lines += [rule, ""]
+    for name in names:
+        of = taken[name]
+        fields = [
+            str(of["con_bounces"]), str(of["contentions"]), *_times(of, "wait", "contentions"),
+            str(of["bounces"]), str(of["acquisitions"]), *_times(of, "hold", "acquisitions"),
+        ]  # fmt: skip
+        lines.append(f"{name:>{wide}}: " + " ".join(f"{field:>{_WIDTH}}" for field in fields))
+    return "\n".join(lines)
+
+
+def _times(of: Counters, what: str, count: str) -> list[str]:
+    """The least, the largest, the sum and the mean."""
+    total = of[f"{what}_ns"]
+    each = (of[f"{what}_min_ns"], of[f"{what}_max_ns"], total, total / max(of[count], 1))
+    return [f"{ns / US:.2f}" for ns in each]
+
+
+def perf_lock_contention(locks: Mapping[str, Counters]) -> str:
+    """The table of ``perf lock contention -l``, longest wait first."""
+    lines = [" contended   total wait     max wait     avg wait   lock", ""]
+    for name in sorted(locks, key=lambda name: (-locks[name]["wait_ns"], name)):
+        of = locks[name]
+        if of["contentions"]:
+            each = of["wait_ns"], of["wait_max_ns"], of["wait_ns"] / of["contentions"]
+            times = " ".join(f"{_with_unit(ns):>12}" for ns in each)
+            lines.append(f"{of['contentions']:>10} {times}   {name}")
+    return "\n".join(lines)
+
+
+def _with_unit(ns: float) -> str:
+    """As perf prints a time."""
+    for unit, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if ns >= scale:
+            return f"{ns / scale:.2f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+TABLES: Final[dict[str, Callable[[Mapping[str, Counters]], str]]] = {
+    "lock_stat": lock_stat,
+    "perf": perf_lock_contention,
+}
+"""By the name that the command line gives."""

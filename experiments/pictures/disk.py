@@ -1,0 +1,106 @@
+"""Where the files of a run lie: as the tools print it, and as a picture of the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.formats.layout import filefrag, xfs_bmap
+from wbsim.models.page_cache.file_pages import FileExtent
+from wbsim.models.seams import Filesystem
+from wbsim.sim.units import MIB, PAGE_BYTES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS: Final = 1_500
+_NOBODY: Final = -1
+
+
+def layout_texts(filesystem: Filesystem, tool: str) -> Iterator[str]:
+    """Each file as ``xfs_bmap -vp`` or ``filefrag -v`` (*tool*) prints it."""
+    for number, file in enumerate(filesystem.layouts()):
+        name, extents = f"file{number}", [FileExtent(*row) for row in file.extent_table().tolist()]
+        if tool == "filefrag":
+            yield filefrag(name, extents, file.size * PAGE_BYTES)
+        else:
+            yield xfs_bmap(name, extents, filesystem.group_blocks)
+
+
+def owners(
+    tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Which file has the block in the middle of each column of each group that is used: groups, and [group,
+    column].
+
+    *tables* are the files' extents (rows of page, block, pages).  All groups are shown to where the last of
+    them is used; -1 is nobody's.
+
+    Raises:
+        BadInput: no file has any extent.
+    """
+    every = np.concatenate(tables)
+    if not len(every):
+        raise bad("layout", "no file has a block yet; let a sync follow: sync_after = true")
+    first, last = every[:, 1] // group_blocks, (every[:, 1] + every[:, 2] - 1) // group_blocks
+    changes = np.zeros(int(last.max()) + 2, np.int64)
+    np.add.at(changes, first, 1)
+    np.add.at(changes, last + 1, -1)
+    groups = np.flatnonzero(np.cumsum(changes))
+    used = used_blocks(every, group_blocks)
+    middles = (np.arange(columns) * used + used // 2) // columns
+    picture = np.full((len(groups), columns), _NOBODY, np.int64)
+    for number, table in enumerate(tables):
+        if not len(table):
+            continue
+        by_block = table[np.argsort(table[:, 1])]
+        for row, group in enumerate(groups.tolist()):
+            wanted = middles + group * group_blocks
+            at = np.searchsorted(by_block[:, 1], wanted, side="right") - 1
+            inside = (at >= 0) & (wanted < by_block[at, 1] + by_block[at, 2])
+            picture[row, inside] = number
+    return groups.tolist(), picture
+
+
+def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
+    """To which block of its group any of the *extents* reaches; of ext4, one may go on in the next group."""
+    return min(int((extents[:, 1] % group_blocks + extents[:, 2]).max()), group_blocks)
+
+
+def disk_picture(title: str, filesystem: Filesystem) -> Figure:
+    """The disk: groups as rows, files as colours."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+
+    tables = [file.extent_table() for file in filesystem.layouts()]
+    groups, picture = owners(tables, filesystem.group_blocks, COLUMNS)
+    every = np.concatenate(tables)
+    used_mib = used_blocks(every, filesystem.group_blocks) * PAGE_BYTES / MIB
+    rows = len(groups)
+    figure = Figure(figsize=(9, 1.5 + min(0.45 * rows, 7)), layout="constrained")
+    axes = figure.subplots()
+    palette = colormaps["tab20"].resampled(20)
+    colours: list[Any] = [palette(i % 20) for i in range(len(tables))]
+    axes.imshow(
+        picture, aspect="auto", interpolation="nearest", extent=(0, used_mib, rows - 0.5, -0.5),
+        cmap=ListedColormap(["white", *colours]), vmin=_NOBODY, vmax=len(tables) - 1,
+    )  # fmt: skip
+    for row in range(1, rows):
+        axes.axhline(row - 0.5, color="white", linewidth=3)
+    names = [f"{filesystem.group_label} {group}" if rows <= 24 else "" for group in groups]
+    axes.set_yticks(range(rows), names)
+    axes.set_xlabel("MiB from the start of the group; white is no file's")
+    axes.spines[["top", "right"]].set_visible(False)
+    counts = filesystem.extents_per_file()
+    axes.set_title(
+        f"{title}: {len(tables)} files, one colour each; on average {sum(counts) / len(counts):,.4g}"
+        " extents a file,"
+        f" {sum(int(t[:, 2].sum()) for t in tables) * PAGE_BYTES / MIB / sum(counts):.3g} MiB an extent",
+        fontsize=9, loc="left",
+    )  # fmt: skip
+    return figure

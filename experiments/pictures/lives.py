@@ -1,0 +1,144 @@
+"""Where the lives of threads went, as a picture: bars as long as what a thread did, divided by cause.
+
+Work is warm, in the order of a page's path, spinning red, waiting cold; what is neither is left white.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from wbsim.experiments.why.explain import (
+    Result,
+    Run,
+    by_variant,
+    in_order,
+    kind_named,
+    rates_of,
+    seen_causes,
+    seen_kinds,
+    seen_names,
+    titled,
+    verdict,
+)
+from wbsim.experiments.why.lives import AWAY, Kind, busy_ns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+_WORTH: Final = 0.1
+"""Along a sweep, a kind that did something for less than this part of every run has no panel."""
+
+
+class _Bar(NamedTuple):
+    label: str
+    run: Run
+    kind: Kind | None
+
+
+class _Panel(NamedTuple):
+    title: str
+    bars: list[_Bar]
+
+
+def lives_picture(result: Result) -> Figure:
+    """A panel for each run with a bar for each kind of thread that did anything; along a sweep, a panel for
+    each kind that did much, with a bar for each run.
+    """
+    if result.axis is None:
+        return _figure(result.title, [_panel_of(run) for run in result.runs])
+    variants = by_variant(result.runs)
+    panels = []
+    for variant, runs in variants:
+        of = f" of {variant}" if len(variants) > 1 else ""
+        seen = seen_names(runs)
+        names = [name for name in seen if any(_did_much(name, run) for run in runs)] or seen
+        panels += [_panel_along(f"{name}{of}, by {result.axis}", name, runs) for name in names]
+    return _figure(result.title, panels)
+
+
+def _did_much(name: str, run: Run) -> bool:
+    kind = kind_named(name, run)
+    return kind is not None and busy_ns(kind.life) > _WORTH * run.length_ns
+
+
+def _panel_of(run: Run) -> _Panel:
+    return _Panel(verdict(run, others=0), [_Bar(titled(kind), run, kind) for kind in seen_kinds(run)])
+
+
+def _panel_along(title: str, name: str, runs: Sequence[Run]) -> _Panel:
+    unit, rates = rates_of(runs)
+    return _Panel(
+        title,
+        [
+            _Bar(f"{run.point} ({rate:,.0f} {unit})", run, kind_named(name, run))
+            for run, rate in zip(runs, rates, strict=True)
+        ],
+    )
+
+
+def _figure(title: str, of: Sequence[_Panel]) -> Figure:
+    from textwrap import fill
+
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    drawn = [(bar.run, bar.kind) for panel in of for bar in panel.bars if bar.kind is not None]
+    causes = in_order({cause for run, kind in drawn for cause in seen_causes(run, [kind])})
+    colours = _colours([cause for cause in causes if cause not in AWAY])
+    ratios = [len(panel.bars) + 1 for panel in of]
+    figure = Figure(figsize=(9.6, 0.34 * sum(ratios) + 0.9 + 0.22 * len(colours) / 4), layout="constrained")
+    axes = figure.subplots(len(of), 1, squeeze=False, height_ratios=ratios)[:, 0]
+    for panel, on in zip(of, axes, strict=True):
+        for place, bar in enumerate(panel.bars):
+            if bar.kind is not None:
+                _draw(on, place, bar.kind, bar.run.length_ns, colours)
+        on.set(
+            xlim=(0, 100), ylim=(len(panel.bars) - 0.5, -0.5),
+            yticks=range(len(panel.bars)), yticklabels=[bar.label for bar in panel.bars],
+        )  # fmt: skip
+        on.tick_params(length=0, labelsize=9)
+        on.spines[["top", "right", "left"]].set_visible(False)
+        on.set_title(panel.title, fontsize=9, loc="left")
+    axes[-1].set_xlabel("% of the run", fontsize=9)
+    handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
+    figure.suptitle(fill(title, 100), fontsize=10, x=0.02, ha="left")
+    return figure
+
+
+def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[str, Any]) -> None:
+    """One bar."""
+    left = 0.0
+    for cause in in_order(kind.life):
+        share = 100 * kind.life[cause] / length_ns
+        if cause in colours:
+            panel.barh(place, share, left=left, color=colours[cause], height=0.72, ec="w", lw=0.4)
+            _label_part(panel, cause, left + share / 2, place, share, colours[cause])
+        left += share
+
+
+def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour: Any) -> None:
+    """What a part of a bar is, where there is room for it."""
+    text = f"{cause.partition(' ')[2] or cause} {share:.0f}"
+    if share > 1.1 * len(text):
+        dark = sum(weight * part for weight, part in zip((0.3, 0.59, 0.11), colour, strict=False)) < 0.6
+        panel.text(x, y, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "0.15")
+
+
+def _colours(causes: Sequence[str]) -> dict[str, Any]:
+    """One for each cause, by its state."""
+    from matplotlib import colormaps
+
+    ramps = {
+        "user": ("Greys", 0.55, 0.55), "system": ("YlOrBr", 0.2, 0.95), "spinning": ("Reds", 0.75, 0.95),
+        "ready": ("Purples", 0.6, 0.6), "waiting": ("GnBu", 0.35, 0.95),
+    }  # fmt: skip
+    colours = {}
+    for state, (name, first, last) in ramps.items():
+        of = [cause for cause in causes if cause.split(" ")[0] == state]
+        for place, cause in enumerate(of):
+            colours[cause] = colormaps[name](first + (last - first) * place / max(1, len(of) - 1))
+    return colours

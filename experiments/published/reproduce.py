@@ -1,0 +1,162 @@
+"""Published against simulated: the table that says how right the model is."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from wbsim.experiments.config.experiment import Case, Experiment, load
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.published.figures import METRICS, Published, figure, published_rows
+from wbsim.experiments.running.runner import Outcome, run_all
+from wbsim.sim.param import Origin, Spec
+
+CONFIGS: Final = {
+    "P13": "plug.toml",
+    "V13": "inodes.toml",
+    "N10": "streams.toml",
+    "W25": "fragmentation.toml",
+}
+"""The reports that can be reproduced, and their experiments."""
+INTERVAL: Final = (
+    "t-interval over the replications; of a single run with iterations, batch means of 10 batches of them"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published figure beside its simulated one; *role* is calibrated, predicted or not modelled."""
+
+    id: str
+    published: float | None
+    unit: str
+    simulated: float | None
+    ci95: tuple[float, float] | None
+    relative_error: float | None
+    role: str
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """All rows of the named reports, and what it took."""
+
+    rows: list[Row]
+    constants: dict[str, int]
+    cpu_s: float
+    peak_rss_mib: float
+    seed: int
+    interval: str
+    quick: bool
+    outcomes: list[Outcome]
+    experiments: list[Experiment]
+
+    def document(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "constants": self.constants,
+            "cpu_s": round(self.cpu_s, 2),
+            "peak_rss_mib": round(self.peak_rss_mib, 1),
+            "seed": self.seed,
+            "interval": self.interval,
+            "quick": self.quick,
+        }
+
+
+def config_path(name: str) -> Path:
+    """The path of a configuration that comes with the package."""
+    return Path(str(files("wbsim.experiments").joinpath("configs", name)))
+
+
+def reproduce(
+    reports: Sequence[str], *, quick: bool, replications: int | None, seed: int, progress: bool
+) -> Reproduction:
+    """Simulate the experiments of *reports* (all that are modelled, if none is named).
+
+    *quick* makes smaller ones of them, as their configurations say; without *replications* these say that,
+    too.
+
+    Raises:
+        BadInput: an unknown report.
+    """
+    known = list(dict.fromkeys(row.report for row in published_rows()))
+    for report in reports:
+        if report not in known:
+            raise bad("reproduce", f"there is no report {report!r}; use one of {', '.join(known)}")
+    wanted = list(dict.fromkeys(reports)) or list(CONFIGS)
+    experiments = [_experiment(report, quick) for report in wanted if report in CONFIGS]
+    jobs = [
+        (case, replication)
+        for experiment in experiments
+        for case in experiment.cases
+        for replication in range(replications or experiment.replications)
+    ]
+    cases = [case for experiment in experiments for case in experiment.cases]
+    before = os.times()
+    outcomes = run_all(jobs, seed, progress) if jobs else []
+    after = os.times()
+    used = sum(after[:4]) - sum(before[:4])
+    calibrated = {target for case in cases for target in _targets(case.scenario)}
+    rows = []
+    for row in published_rows():
+        if row.report in wanted:
+            runs = [outcome for (case, _), outcome in zip(jobs, outcomes, strict=True) if row.id in case.rows]
+            smaller = quick and any(case.quick for case in cases if row.id in case.rows)
+            rows.append(_row(row, runs, calibrated, smaller))
+    peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    constants = _constants(experiments)
+    return Reproduction(rows, constants, used, max(peak, own), seed, INTERVAL, quick, outcomes, experiments)
+
+
+def _experiment(report: str, quick: bool) -> Experiment:
+    path = config_path(CONFIGS[report])
+    whole = load(path)
+    if not quick:
+        return whole
+    quick_of = {case.variant: case.quick for case in whole.cases}
+    cases = tuple(case for variant, of in quick_of.items() for case in load(path, of, variant).cases)
+    return replace(whole, cases=cases, replications=1)
+
+
+def _targets(spec: Spec) -> set[str]:
+    return {target for number in spec.numbers() if number.given for target in number.given.targets}
+
+
+def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
+    metric = METRICS.get((row.metric, row.unit))
+    if metric is None or not runs:
+        return Row(row.id, row.value, row.unit, None, None, None, "not modelled yet")
+    value, low, high = figure(metric, runs)
+    error = value / row.value - 1 if row.value and not (smaller and metric.grows) else None
+    interval = None if math.isnan(low) else (low, high)
+    return Row(
+        row.id,
+        row.value,
+        row.unit,
+        value,
+        interval,
+        error,
+        "calibrated" if row.id in calibrated else "predicted",
+    )
+
+
+def _constants(experiments: Sequence[Experiment]) -> dict[str, int]:
+    """How many numbers have which origin, each counted once however many variants of an experiment use it."""
+    counts = dict.fromkeys((origin.value for origin in Origin), 0)
+    for experiment in experiments:
+        numbers = [number for case in experiment.cases for number in case.scenario.numbers()]
+        for origin in {number.path: number.given.origin for number in numbers if number.given}.values():
+            counts[origin.value] += 1
+    return counts
+
+
+def cases_of(reproduction: Reproduction) -> list[Case]:
+    """Every case that was run."""
+    return [case for experiment in reproduction.experiments for case in experiment.cases]

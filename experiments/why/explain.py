@@ -1,0 +1,274 @@
+"""`wbsim explain`: why a run took as long as it did, from what it wrote.
+
+For each run it names the resource that held it back (`experiments.why.lives.most_used` has the rule), says
+where the lives of its threads went, and, for two variants, what their flushers spend on a file; along a
+sweep, what each run achieved and how the lives of each kind of thread changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.formats.report import table
+from wbsim.experiments.running.runner import CASE_FILE
+from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
+from wbsim.models.spent import FLUSHER, PATHS
+from wbsim.sim.units import MIB, US, S
+
+STATES: Final = ("user", "system", "spinning", "ready", "waiting")
+_NEXT: Final = 3
+"""How many resources are named beside the first."""
+
+
+class Run(NamedTuple):
+    """What a result says of one run: its length (ns), the time until its last program ended (s), its threads
+    by kind, its uses, its work, and what its flushers wrote back.
+    """
+
+    variant: str
+    point: Any
+    length_ns: float
+    wall_time: float
+    kinds: list[Kind]
+    uses: dict[str, float]
+    files: int
+    file_bytes: int
+    flushed_files: int
+    flushed_bytes: int
+
+    @property
+    def label(self) -> str:
+        """Its variant, and its point of the sweep."""
+        return self.variant if self.point is None else f"{self.variant} {self.point}"
+
+
+class Result(NamedTuple):
+    """What `wbsim run --out` wrote: its runs, of several replications the first; and what was swept."""
+
+    title: str
+    axis: str | None
+    runs: list[Run]
+
+
+def read_result(directory: Path) -> Result:
+    """What is in *directory*.
+
+    Raises:
+        BadInput: there is no result, or it is older than this command.
+    """
+    try:
+        document = json.loads((directory / CASE_FILE).read_text())
+        runs = [run_of(outcome) for outcome in document["outcomes"] if outcome["replication"] == 0]
+        return Result(document["title"], document["axis"], runs)
+    except (OSError, ValueError, KeyError) as error:
+        missing = getattr(error, "filename", None)
+        why = f"no {error} in it" if missing is None else f"no {Path(missing).name} in it"
+        raise bad(
+            str(directory),
+            f"holds no result that can be explained ({why}); make one with wbsim run CONFIG.toml --out DIR",
+        ) from None
+
+
+def run_of(outcome: Mapping[str, Any]) -> Run:
+    """What the fields of an `Outcome` say."""
+    lives = outcome["lives"]
+    return Run(
+        outcome["variant"],
+        outcome["point"],
+        max(sum(life.values()) for life in lives.values()),
+        outcome["wall_time"],
+        kinds_of(lives),
+        outcome["uses"],
+        outcome["files"],
+        outcome["file_bytes"],
+        outcome["flushed_files"],
+        outcome["flushed_bytes"],
+    )
+
+
+def explanation(result: Result) -> str:
+    """All of it as text."""
+    parts, runs = [result.title], result.runs
+    if result.axis is not None:
+        for variant, of in by_variant(runs):
+            parts += [f"{variant}:", sweep_table(result.axis, of)]
+            parts += [kind_table(name, of) for name in seen_names(of)]
+        return "\n\n".join(parts)
+    for run in runs:
+        parts += [verdict(run), lives_table(run)]
+    if len(runs) == 2:
+        parts.append(flushers_table(*runs))
+    return "\n\n".join(parts)
+
+
+def document(result: Result) -> dict[str, Any]:
+    """What `explanation` is made of, for machines: times in ns, but the programs' in s; what was used as
+    shares of the run, the most used first.
+    """
+    return {
+        "title": result.title,
+        "axis": result.axis,
+        "runs": [
+            {
+                "label": run.label,
+                "length_ns": run.length_ns,
+                "wall_time": run.wall_time,
+                "uses": {of.name: of.share for of in most_used(run.uses)},
+                "point": run.point,
+                "threads": {
+                    kind.name: {"count": kind.threads, "of": kind.of, "life": kind.life} for kind in run.kinds
+                },
+            }
+            for run in result.runs
+        ],
+    }
+
+
+def verdict(run: Run, others: int = _NEXT) -> str:
+    """Which resource held the run back, and how many others come next."""
+    first, *then = most_used(run.uses)
+    text = (
+        f"{run.label}: {run.length_ns / S:.2f} s, held back by {first.name}, in use for"
+        f" {100 * first.share:.1f} % of it"
+    )
+    if others:
+        text += "; then " + ", ".join(f"{of.name} {100 * of.share:.1f} %" for of in then[:others])
+    return text
+
+
+def lives_table(run: Run) -> str:
+    """Where the lives of the threads went, as shares of the run: a column for each kind of thread that did
+    anything.
+    """
+    kinds = seen_kinds(run)
+    causes = in_order(seen_causes(run, kinds))
+    header = ("% of the run", *(titled(kind) for kind in kinds))
+    rows = [(cause, *(_percent(kind.life.get(cause, 0), run) for kind in kinds)) for cause in causes]
+    return table(header, rows)
+
+
+def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+    """The runs of each variant, along the sweep."""
+    return [(variant, list(of)) for variant, of in groupby(runs, lambda run: run.variant)]
+
+
+def sweep_table(axis: str, runs: Sequence[Run]) -> str:
+    """What each run achieved until its last program ended, and what held it back, with all that followed."""
+    unit, rates = rates_of(runs)
+    rows, best = [], max(rates) or 1
+    for run, rate in zip(runs, rates, strict=True):
+        first = most_used(run.uses)[0]
+        shares = f"{100 * first.share:.1f}", f"{100 * rate / best:.1f}"
+        rows.append(
+            (str(run.point), first.name, shares[0], f"{run.wall_time:.2f}", f"{rate:,.1f}", shares[1])
+        )
+    return table((axis, "held back by", "% of its time", "s", unit, "% of the best"), rows, left=2)
+
+
+def rates_of(runs: Sequence[Run]) -> tuple[str, list[float]]:
+    """What is counted, files/s or MiB/s, and how many of them each run made until its last program ended."""
+    if _small(runs):
+        return "files/s", [run.files / run.wall_time for run in runs]
+    return "MiB/s", [run.file_bytes / MIB / run.wall_time for run in runs]
+
+
+def kind_table(name: str, runs: Sequence[Run]) -> str:
+    """Where the lives of the threads of one kind went, as shares of the run: a column for each run."""
+    kinds = [kind_named(name, run) for run in runs]
+    causes = in_order(
+        {cause for run, kind in zip(runs, kinds, strict=True) if kind for cause in seen_causes(run, [kind])}
+    )
+    rows = [("threads", *("-" if kind is None else _count(kind) for kind in kinds))]
+    for cause in causes:
+        shares = (
+            _percent(kind.life.get(cause, 0), run) if kind else "-"
+            for run, kind in zip(runs, kinds, strict=True)
+        )
+        rows.append((cause, *shares))
+    return table((f"{name}, % of the run", *(str(run.point) for run in runs)), rows)
+
+
+def seen_names(runs: Sequence[Run]) -> list[str]:
+    """The kinds of thread that did anything in any run."""
+    return list(dict.fromkeys(kind.name for run in runs for kind in seen_kinds(run)))
+
+
+def kind_named(name: str, run: Run) -> Kind | None:
+    """The threads of that kind, if the run has any."""
+    return next((kind for kind in run.kinds if kind.name == name), None)
+
+
+def flushers_table(one: Run, other: Run) -> str:
+    """The flushers' time for a file that they wrote back (or a MiB, where files are large), of two runs by
+    cause; the differences add up to the gain.
+    """
+    unit, of_one, of_other = per_file(one, other)
+    causes = in_order(of_one.keys() | of_other.keys())
+    figures = [(cause, of_one.get(cause, 0.0), of_other.get(cause, 0.0)) for cause in causes]
+    figures.append(("all", sum(of_one.values()), sum(of_other.values())))
+    rows = [(cause, f"{a:.3f}", f"{b:.3f}", f"{b - a:+z.3f}") for cause, a, b in figures if max(a, b) >= SEEN]
+    return table((f"flushers, us a {unit}", one.label, other.label, "difference"), rows)
+
+
+def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, float]]:
+    """What is counted, a file or a MiB that was written back, and the flushers' time for it by cause (us)."""
+    small = _small((one, other))
+    flushers = []
+    for run in (one, other):
+        done = run.flushed_files if small else run.flushed_bytes / MIB
+        life: dict[str, float] = {}
+        for kind in run.kinds:
+            if kind.name.endswith(FLUSHER):
+                for cause, ns in kind.life.items():
+                    life[cause] = life.get(cause, 0.0) + kind.threads * ns / US / max(done, 1)
+        flushers.append(life)
+    return "file" if small else "MiB", flushers[0], flushers[1]
+
+
+def in_order(causes: Iterable[str]) -> list[str]:
+    """By state, then along the path of a page, then by name; what is no work and no waiting comes last."""
+    paths = list(PATHS)
+
+    def place(cause: str) -> tuple[bool, int, int, str]:
+        state, _, what = cause.partition(" ")
+        along = paths.index(what) if state == "system" and what in paths else len(paths)
+        return cause in AWAY, STATES.index(state), along, what
+
+    return sorted(causes, key=place)
+
+
+def seen_kinds(run: Run) -> list[Kind]:
+    """The threads that did anything."""
+    return [kind for kind in run.kinds if _shown(busy_ns(kind.life), run)]
+
+
+def seen_causes(run: Run, kinds: Iterable[Kind]) -> set[str]:
+    """What took some of the time of these."""
+    return {cause for kind in kinds for cause, ns in kind.life.items() if _shown(ns, run)}
+
+
+def _small(runs: Iterable[Run]) -> bool:
+    """Whether files are counted; where they are large, MiB are."""
+    return all(run.file_bytes <= run.files * MIB for run in runs)
+
+
+def _shown(ns: float, run: Run) -> bool:
+    return ns >= SEEN * run.length_ns
+
+
+def titled(kind: Kind) -> str:
+    """Its name, and how many did anything of how many there are."""
+    return kind.name if kind.of == 1 else f"{kind.name} x{_count(kind)}"
+
+
+def _count(kind: Kind) -> str:
+    return str(kind.of) if kind.threads == kind.of else f"{kind.threads} of {kind.of}"
+
+
+def _percent(ns: float, run: Run) -> str:
+    return f"{100 * ns / run.length_ns:.1f}" if ns else "-"

@@ -1,0 +1,383 @@
+"""Bad input: every problem at once, each with its place and its remedy, and nothing written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.experiment import from_command, load, parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.published.reproduce import config_path
+
+GOOD = """\
+title = "a small run"
+[scenario]
+machine.like = "p13-vm"
+machine.memory.memory = "64 MiB"
+machine.memory.kernel_reserve = "0 B"
+kernel.like = "3.11"
+filesystem.like = "p13-xfs"
+workload.command = "fs_mark -S0 -n 200 -s 4096 -L 4 -D 100 -d a -d b"
+[variants.unpatched]
+[variants.patched]
+kernel.writeback.plug_scope = "slice"
+"""
+
+
+def problems(text: str, *overrides: str) -> list[str]:
+    """The problems of *text*, as printed."""
+    with pytest.raises(BadInput) as caught:
+        parse(text, "x.toml", overrides)
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in config_path("").glob("*.toml")))
+def test_the_configurations_that_come_along_are_sound(name: str) -> None:
+    """Each loads, and each variant differs from the first."""
+    experiment = load(config_path(name))
+    assert len({case.scenario for case in experiment.cases}) == len(experiment.cases)
+
+
+def test_a_group_of_disks_and_a_mount_on_each() -> None:
+    """count and each: the number takes its place in the path."""
+    text = GOOD.replace('filesystem.like = "p13-xfs"\n', "").replace("-d a -d b", "-d /m/0 -d /m/2")
+    text = text.replace(
+        "[variants.unpatched]",
+        """machine.disks.d = { like = "sata-ssd", count = 3 }
+mounts.m = { each = "d", at = "/m/{n}", like = "p13-xfs" }
+[variants.unpatched]""",
+    )
+    scenario = parse(text, "x.toml").cases[0].scenario
+    assert [name for name in scenario.machine.disks if name.startswith("d")] == ["d0", "d1", "d2"]
+    assert [(m.disk, m.at) for m in scenario.mounts.values()] == [
+        ("d0", "/m/0"),
+        ("d1", "/m/1"),
+        ("d2", "/m/2"),
+    ]
+
+
+def test_a_job_file_may_lie_beside_the_configuration(tmp_path: Path) -> None:
+    """Wherever it is read from; one that lies nowhere is missed by name."""
+    text = (
+        'title = "t"\n[scenario]\nmachine.like = "loop-vm"\nkernel.like = "6.18"\n'
+        'filesystem.like = "loop-xfs"\nworkload.command = "fio {}"\n'
+    )
+    config = tmp_path / "a.toml"
+    (tmp_path / "jobs.fio").write_text(
+        "[global]\nsize=8m\ndirectory=/d\ncreate_on_open=1\nfallocate=none\n[one]\nrw=write\n[two]\nrw=randwrite\n"
+    )
+    config.write_text(text.format("jobs.fio"))
+    (program,) = load(config).cases[0].scenario.programs.values()
+    assert (program.workload.kind, program.workload.total_files) == ("fio", 2)
+    config.write_text(text.format("none.fio"))
+    with pytest.raises(BadInput, match=r"a\.toml:6: workload\.command: the job file none\.fio: No such file"):
+        load(config)
+
+
+def test_a_kernel_that_cannot_be_run_says_what_is_missing() -> None:
+    """replay knows it; a run would need rules that nobody has written down."""
+    (problem,) = problems(GOOD.replace('"3.11"', '"2.6.37"'))
+    assert "2.6.37 cannot be run: " in problem
+
+
+def test_programs_in_a_list_are_named_after_their_kind() -> None:
+    """The second fs_mark is fs_mark-2, the third fs_mark-3."""
+    line = "fs_mark -S0 -n 200 -s 4096 -L 4 -D 100 -d a -d b"
+    text = GOOD.replace(f'workload.command = "{line}"', f'programs = ["{line}", "{line}", "{line}"]')
+    assert list(parse(text, "x.toml").cases[0].scenario.programs) == ["fs_mark", "fs_mark-2", "fs_mark-3"]
+
+
+def test_variants_and_overrides() -> None:
+    """A variant changes what it says; --set goes over everything."""
+    experiment = parse(GOOD, "x.toml", ["workload.files=7", 'machine.memory.memory="1 GiB"'])
+    unpatched, patched = (case.scenario for case in experiment.cases)
+    assert unpatched.kernel.writeback.plug_scope == "mapping"
+    assert patched.kernel.writeback.plug_scope == "slice"
+    assert unpatched.programs["fs_mark"].workload.files == 7  # type: ignore[attr-defined]
+    assert patched.machine.memory.memory == 1 << 30
+    given = patched.kernel.writeback.given("plug_scope")
+    assert given is not None
+    assert given.source == "x.toml:11"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            'machine.memory.memory = "64 MiB"',
+            'machine.memory.memroy = "64 MiB"',
+            "x.toml:4: machine.memory.memroy: unknown key; did you mean memory?",
+        ),
+        ('"64 MiB"', '"64 s"', "x.toml:4: machine.memory.memory: 's' is no unit of size; use one of B, KiB"),
+        ('"64 MiB"', '"4k"', "x.toml:4: machine.memory.memory: '4k' is ambiguous; write \"4 KiB\""),
+        ('"64 MiB"', "4096", "x.toml:4: machine.memory.memory: 4096 has no unit; write a text"),
+        ('"64 MiB"', '"-1 MiB"', "x.toml:4: machine.memory.memory: '-1 MiB' is negative"),
+        (
+            'machine.like = "p13-vm"',
+            'machine.like = "p13"',
+            "x.toml:3: machine.like: 'p13' is not known; use",
+        ),
+        ("-S0", "-S1", "x.toml:8: workload.command: -S 1: syncing is not modelled yet; use -S0"),
+        (
+            'plug_scope = "slice"',
+            'plug_scope = "file"',
+            "x.toml:11: kernel.writeback.plug_scope: input should be",
+        ),
+        (
+            "[variants.patched]",
+            "[variants.patched]\nkernal.name = 'x'",
+            "x.toml:11: kernal: unknown key; did you mean kernel?",
+        ),
+        (
+            "-d a -d b",
+            "-d a -d b -t 3",
+            "x.toml:8: workload: 3 processes are not a multiple of 2 directories",
+        ),
+        ('"64 MiB"', '"1 KiB"', "x.toml:4: machine.memory: less than 1 MiB of memory is left"),
+        ("-s 4096", "-s 40000000000000", "do not fit"),
+        ('title = "a small run"', "", "title: is missing"),
+        (
+            'plug_scope = "slice"',
+            'plug_scope = "slice"\nkernel.throttling = { kind = "caller_writes", hz = 1000 }',
+            "as much at a time as the flusher: give writeback.nr_to_write, too",
+        ),
+        ("kernel.like", "kernel.writeback.quota_pages = 5\nkernel.like", "is called nr_to_write now"),
+        ("kernel.like", "kernel.scheduler.hz = 250\nkernel.like", "kernel.scheduler: is called sched now"),
+        (
+            'plug_scope = "slice"',
+            'plug_scope = "slice"\nkernel.throttling.kind = "caller_writes"',
+            "kernel.throttling.hz: is missing; every number has to be given",
+        ),
+    ],
+)
+def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str) -> None:
+    """file:line: key: what is wrong; what would be right."""
+    found = problems(GOOD.replace(old, new))
+    assert any(expected in problem for problem in found), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('title = "a small run"', "title = 3", ["x.toml:1: title: is missing; say in a sentence what the"
+         " experiment shows"]),
+        ('title = "a small run"', 'titel = "x"', ["x.toml:1: titel: unknown key; did you mean title?",
+         "x.toml: title: is missing; say in a sentence what the experiment shows"]),
+        ("[variants.unpatched]", "replications = 0\n[variants.unpatched]",
+         ["x.toml:9: replications: unknown key; known here: machine, kernel, filesystem, mounts, workload,"
+          " programs, give_up, sync_after"]),
+        ("[variants.unpatched]", "[variants.unpatched]\nrows = 'x'",
+         ["x.toml:10: variants.unpatched.rows: is 'x'; a list of texts was expected"]),
+        ("[variants.unpatched]", "[variants.unpatched]\nquick = [1]",
+         ["x.toml:10: variants.unpatched.quick: is [1]; a list of texts was expected"]),
+        ("[variants.unpatched]", "[sweep]\npoints = 3\n[variants.unpatched]",
+         ["x.toml:10: sweep.points: has to be a list of tables, each with a value and what it sets"]),
+        ("[variants.unpatched]", "[sweep]\npoints = [{ x = 1 }]\n[variants.unpatched]",
+         ["x.toml:10: sweep.points: has to be a list of tables, each with a value and what it sets"]),
+        ("[variants.unpatched]", "[sweep]\npionts = 3\npoints = [{ value = 1 }]\n[variants.unpatched]",
+         ["x.toml:10: sweep.pionts: unknown key; did you mean points?"]),
+        ('kernel.like = "3.11"', "kernel = 3", ["x.toml:6: kernel: is 3; a table was expected",
+         "x.toml:6: kernel.like: is missing; use one of "]),
+        ('filesystem.like = "p13-xfs"', "filesystem = 3",
+         ["x.toml:7: filesystem: is 3; a table was expected"]),
+        ('filesystem.like = "p13-xfs"', "mounts = 3", ["x.toml:7: mounts: is 3; a table was expected"]),
+    ],
+)  # fmt: skip
+def test_a_configuration_of_another_shape(old: str, new: str, expected: list[str]) -> None:
+    """Each part has to be what it is."""
+    found = problems(GOOD.replace(old, new))
+    assert len(found) >= len(expected)
+    for problem in expected:
+        assert any(line.startswith(problem) for line in found), found
+
+
+@pytest.mark.parametrize(("text", "runs"), [("2", 2), ("0", 0), ("true", 0), ("'x'", 0)])
+def test_how_often_it_is_run(text: str, runs: int) -> None:
+    """A whole number of one or more."""
+    text = f"replications = {text}\n{GOOD}"
+    if runs:
+        assert parse(text, "x.toml").replications == runs
+    else:
+        (problem,) = problems(text)
+        assert problem.startswith("x.toml:1: replications: is ")
+        assert problem.endswith("; a whole number of one or more was expected")
+
+
+def test_what_is_no_configuration(tmp_path: Path) -> None:
+    """No file, no text, no TOML."""
+    for content, message in (
+        (None, "No such file or directory; give the path of an experiment's .toml file"),
+        (b"\xff\xfe", "is not text; give the path of an experiment's .toml file"),
+        (b"a = = 1", "not TOML: Invalid value"),
+    ):
+        path = tmp_path / "x.toml"
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(BadInput) as caught:
+            load(path)
+        assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_rows_and_quick_are_a_variant_s() -> None:
+    """The experiment's own quick is for those that have none; a label has the point behind it."""
+    text = f"quick = ['a=1']\n{GOOD}rows = ['P-1', 'P-2']\nquick = ['b=2']\n"
+    first, second = parse(text, "x.toml").cases
+    assert (first.rows, first.quick) == ((), ("a=1",))
+    assert (second.rows, second.quick) == (("P-1", "P-2"), ("b=2",))
+    assert (first.label, replace(first, point=7).label) == ("unpatched", "unpatched-7")
+    assert parse(GOOD, "x.toml").axis is None
+    alone = GOOD.split("[variants")[0]
+    assert [case.variant for case in parse(alone, "x.toml").cases] == ["base"]
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [("workload.files=7", 7), ("scenario.workload.files=7", 7), (" workload.files =7", 7)],
+)
+def test_an_override_s_key_and_value(override: str, read: int) -> None:
+    """With or without scenario; TOML if it can be read as that, else a text."""
+    (case, _) = parse(GOOD, "x.toml", [override]).cases
+    assert case.scenario.programs["fs_mark"].workload.files == read  # type: ignore[attr-defined]
+    (case, _) = parse(GOOD, "x.toml", ["machine.memory.memory=65 MiB"]).cases
+    assert case.scenario.machine.memory.memory == 65 << 20
+    assert "has no value; write --set key.path=value" in problems(GOOD, "=3")[0]
+
+
+def test_when_it_is_given_up_and_whether_a_sync_follows() -> None:
+    """Keys of the scenario itself; nothing is given up before a day is over, if nothing is said."""
+    of = parse(GOOD, "x.toml").cases[0].scenario
+    assert (of.give_up, of.sync_after) == (100_000 * 10**9, False)
+    of = parse(GOOD, "x.toml", ['give_up="9 s"', "sync_after=true"]).cases[0].scenario
+    assert (of.give_up, of.sync_after) == (9 * 10**9, True)
+
+
+def test_an_fs_mark_line_runs_on_p13_s_machine() -> None:
+    """Whatever quotes it has."""
+    experiment = from_command('fs_mark -S0 -L 2 -n 3 -s 4096 -d "a b"', ["workload.loops=5"])
+    (case,) = experiment.cases
+    assert case.scenario.kernel.name == "3.11"
+    (program,) = case.scenario.programs.values()
+    assert program.workload.directories == ("a b",)
+    assert program.workload.loops == 5  # type: ignore[attr-defined]
+    with pytest.raises(BadInput, match=r"^--fs-mark:6: workload.command: -S 1"):
+        from_command("fs_mark -S1 -d a")
+
+
+def test_all_problems_come_at_once() -> None:
+    """Three mistakes, three lines."""
+    text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"3.11"', '"3.12"')
+    assert len(problems(text)) == 3
+    text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"slice"', '"file"')
+    assert len(problems(text)) == 3
+
+
+def test_an_unknown_key_is_told_by_its_own_kind() -> None:
+    """allocsize is XFS's, and of another kind's size or of itself nothing is said."""
+    text = GOOD.replace("p13-xfs", "loop-ext4").replace('"64 MiB"', '"64 GiB"')
+    (problem,) = problems(text, 'filesystem.allocsize="64 MiB"')
+    assert "filesystem.allocsize: unknown key; known here: descriptors, flex_groups" in problem
+
+
+def test_contradictions_are_refused() -> None:
+    """Settings that cannot both hold name each other."""
+    assert "background" in problems(GOOD, "kernel.dirty.dirty_background_ratio=30")[0]
+    assert "multiple" in problems(GOOD, "workload.processes=3")[0]
+
+
+def test_an_override_s_place_is_the_command_line() -> None:
+    """--set is named where a line number would be."""
+    assert problems(GOOD, "machine.memory.memroy=1")[0].startswith("--set machine.memory.memroy=1: ")
+    assert "has no value" in problems(GOOD, "machine.memory")[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "nowhere.toml"], ["run"], ["run", "--fs-mark", "fs_mark -S2 -L 2 -d x"], ["plot", "nowhere"],
+     ["reproduce", "P99"]],
+)  # fmt: skip
+def test_bad_input_exits_with_2_and_writes_nothing(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One clear line on stderr, nothing on stdout, no file."""
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("wbsim: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json is one document on stdout; --out holds results that wbsim plot draws."""
+    config = tmp_path / "x.toml"
+    config.write_text(GOOD)
+    out = tmp_path / "out"
+    assert main(["run", str(config), "--json", "--out", str(out), "--set", "workload.loops=3"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [outcome["variant"] for outcome in document["outcomes"]] == ["unpatched", "patched"]
+    assert document["outcomes"][0]["samples"][-1]["count"] == 1_200
+    assert sorted(path.name for path in out.iterdir()) == ["case.json", "iterations.parquet"]
+    assert main(["plot", str(out)]) == 0
+    assert (out / "iterations.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["plot", str(out / "no")]) == 2
+    assert f"{out / 'no'}: holds no result (no case.json in it)" in capsys.readouterr().err
+
+
+def test_a_sweep_over_texts_is_drawn(tmp_path: Path) -> None:
+    """Schedulers have no order: points, not lines."""
+    config, out = tmp_path / "x.toml", tmp_path / "out"
+    points = ", ".join(
+        f'{{ value = "{s}", machine.queue.elevator.scheduler = "{s}" }}' for s in ("noop", "deadline")
+    )
+    config.write_text(f'{GOOD}\n[sweep]\nname = "scheduler"\npoints = [{points}]\n')
+    assert main(["run", str(config), "--out", str(out)]) == 0
+    assert main(["plot", str(out)]) == 0
+    assert (out / "scheduler.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_fs_mark_s_own_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """wbsim run --fs-mark prints what the tool prints."""
+    assert main(["run", "--fs-mark", "fs_mark -S0 -n 50 -s 4096 -L 2 -d /mnt/a"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "FSUse%        Count         Size    Files/sec     App Overhead"
+    assert lines[1].split()[:3] == ["0", "50", "4096"]
+
+
+def _hear_interrupts() -> None:
+    """Whatever the shell does with the signals of what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _workers_of(pid: int) -> int:
+    """How many processes it has started that have used any processor time to speak of."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(int(Path(f"/proc/{child}/stat").read_text().split()[13]) > 20 for child in children)
+
+
+def test_an_interrupted_run_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """SIGINT during a run: exit status 130, and no file in --out."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "wbsim.experiments.cli", "reproduce", "P13", "--out", str(out)]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_hear_interrupts
+    ) as process:
+        try:
+            while not _workers_of(process.pid):
+                assert process.poll() is None, "it ended before it could be interrupted"
+            os.killpg(process.pid, signal.SIGINT)
+            _, told = process.communicate(timeout=30)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # whatever went wrong, nobody waits for all of P13
+    assert process.returncode == 130
+    assert told.splitlines() == ["wbsim: interrupted; nothing was written"]
+    assert not out.exists() or list(out.iterdir()) == []

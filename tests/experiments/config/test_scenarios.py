@@ -1,0 +1,262 @@
+"""From a configuration's tables to a scenario's inputs: every name, and every word of what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.config.scenarios import Inputs, scenario_inputs
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
+from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.machine import build
+from wbsim.sim.param import Given, specified
+from wbsim.sim.units import MIB, MS
+
+FIO = "fio --rw=write --bs=4k --create_on_open=1 --fallocate=none --filesize=1m --name=a"
+FS_MARK = "fs_mark -S0 -n 9 -s 4096 -L 2 -d a"
+
+
+def tables(**changes: Any) -> dict[str, Any]:
+    """One disk, one mount, one program; None takes a table away."""
+    given: dict[str, Any] = {
+        "machine": {"like": "loop-vm"}, "kernel": {"like": "6.18"}, "filesystem": {"like": "loop-xfs"},
+        "workload": {"command": FIO},
+    }  # fmt: skip
+    return {key: value for key, value in {**given, **changes}.items() if value is not None}
+
+
+def wrong(**changes: Any) -> list[tuple[str, str]]:
+    """The problems of these tables."""
+    return [(".".join(path), message) for path, message in scenario_inputs(tables(**changes)).problems]
+
+
+def plain(value: Any) -> Any:
+    """Without origins."""
+    if isinstance(value, Given):
+        return value.value
+    return {key: plain(below) for key, below in value.items()} if isinstance(value, dict) else value
+
+
+def test_one_of_each_needs_no_name() -> None:
+    """The disk is the machine's; the mount is called mnt, at the root; the program by its kind, from the
+    start; and a key of the scenario is written where its part is.
+    """
+    of = scenario_inputs(tables())
+    assert of.problems == []
+    inputs = of.inputs
+    assert (inputs["give_up"], inputs["sync_after"]) == ("100000 s", True)
+    assert {name: (mount["disk"], mount["at"]) for name, mount in inputs["mounts"].items()} == {
+        "mnt": ("loop0", "/")
+    }
+    assert inputs["mounts"]["mnt"]["filesystem"] == FILESYSTEMS["loop-xfs"].inputs()
+    assert inputs["machine"] == MACHINES["loop-vm"].inputs()
+    assert list(inputs["programs"]) == ["fio"]
+    assert inputs["programs"]["fio"]["start"] == 0
+    assert inputs["programs"]["fio"]["workload"]["filesize"] == 1 << 20
+    assert "app_time" in inputs["programs"]["fio"]["workload"]
+    for scenario, written in {
+        "machine.disks.loop0.device.link": "machine.device.link",
+        "machine.processors.cv": "machine.processors.cv",
+        "mounts.mnt.filesystem.size": "filesystem.size",
+        "mounts": "filesystem",
+        "programs.fio.workload.files": "workload.files",
+        "programs": "workload",
+        "kernel.dirty": "kernel.dirty",
+    }.items():
+        assert of.written(tuple(scenario.split("."))) == tuple(written.split(".")), scenario
+
+
+def test_what_is_said_goes_over_what_it_is_like() -> None:
+    """The disk's queue and device beside the machine's own; a program's fields over its command's."""
+    inputs = scenario_inputs(
+        tables(
+            machine={"like": "loop-vm", "queue": {"nr_requests": 7}, "processors": {"cv": 0}},
+            workload={"command": FIO, "nrfiles": 5, "start": "3 ms"},
+            give_up="9 s", sync_after=False,
+        )
+    ).inputs  # fmt: skip
+    assert inputs["machine"]["disks"]["loop0"]["queue"]["nr_requests"] == 7
+    assert inputs["machine"]["processors"]["cv"] == 0
+    assert inputs["programs"]["fio"]["start"] == "3 ms"
+    assert inputs["programs"]["fio"]["workload"]["nrfiles"] == 5
+    assert (inputs["give_up"], inputs["sync_after"]) == ("9 s", False)
+
+
+_PROGRAMS = "dd, find, fio, fs_mark, rm, sync or xfs_io"
+
+
+@pytest.mark.parametrize(("command", "syncs"), [(FIO, True), (FS_MARK, False)])
+def test_a_sync_follows_where_files_are_looked_at(command: str, syncs: bool) -> None:
+    """Not after fs_mark."""
+    assert scenario_inputs(tables(workload={"command": command})).inputs["sync_after"] == syncs
+    both = {"a": {"command": FS_MARK}, "b": {"command": command}}
+    assert scenario_inputs(tables(workload=None, programs=both)).inputs["sync_after"] == syncs
+
+
+def test_disks_by_name_alike_and_in_groups() -> None:
+    """A named one of the machine is changed, another is added, a count makes as many, numbered."""
+    of = scenario_inputs(
+        tables(
+            machine={
+                "like": "loop-vm",
+                "disks": {
+                    "loop0": {"queue": {"nr_requests": 9}},
+                    "ssd": {"like": "sata-ssd", "queue": {"nr_requests": 8}},
+                    "d": {"like": specified("pm9a3", "x:1"), "count": specified(2, "x:2")},
+                },
+            },
+            filesystem=None,
+            mounts={
+                "a": {"like": "loop-ext4", "disk": "ssd", "at": "/a"},
+                "m": {"like": "loop-xfs", "each": "d", "at": "/m/{n}"},
+            },
+        )
+    )
+    assert of.problems == []
+    disks = of.inputs["machine"]["disks"]
+    assert list(disks) == ["loop0", "ssd", "d0", "d1"]
+    assert disks["loop0"]["queue"]["nr_requests"] == 9
+    assert plain(disks["loop0"])["device"] == plain(MACHINES["loop-vm"].inputs())["disks"]["loop0"]["device"]
+    assert plain(disks["ssd"])["queue"]["nr_requests"] == 8
+    assert disks["d0"] == disks["d1"]
+    mounts = of.inputs["mounts"]
+    assert {name: (mount["disk"], mount["at"]) for name, mount in mounts.items()} == {
+        "a": ("ssd", "/a"), "m0": ("d0", "/m/0"), "m1": ("d1", "/m/1"),
+    }  # fmt: skip
+    assert plain(mounts["a"]["filesystem"])["kind"] == "ext4"
+    assert of.written(("mounts", "m1", "filesystem", "size")) == ("mounts", "m", "size")
+    assert of.written(("machine", "disks", "loop0", "queue")) == ("machine", "disks", "loop0", "queue")
+
+
+def test_a_mount_of_the_only_disk_needs_not_name_it() -> None:
+    """And is at the root, if nothing is said."""
+    of = scenario_inputs(tables(filesystem=None, mounts={"a": {"like": "loop-xfs"}}))
+    assert of.problems == []
+    assert (of.inputs["mounts"]["a"]["disk"], of.inputs["mounts"]["a"]["at"]) == ("loop0", "/")
+
+
+def test_programs_by_name_or_in_a_list() -> None:
+    """A list's are called by their kind, and numbered from the second on."""
+    named = {"one": {"command": FIO, "start": 5}, "two": {"command": FS_MARK}}
+    inputs = scenario_inputs(tables(workload=None, programs=named)).inputs
+    assert {name: program["start"] for name, program in inputs["programs"].items()} == {"one": 5, "two": 0}
+    of = scenario_inputs(tables(workload=None, programs=[FIO, FS_MARK, [FIO], {"command": FIO}]))
+    assert list(of.inputs["programs"]) == ["fio", "fs_mark", "fio-2", "fio-3"]
+    assert of.written(("programs", "fio-2", "workload", "rw")) == ("programs", "2", "rw")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problems"),
+    [
+        ({"kernel": {}}, [("kernel.like", "is missing; use one of '2.6.34', '2.6.34-n10', ")]),
+        ({"kernel": {"like": 3}}, [("kernel.like", "3 is not known; use one of ")]),
+        ({"kernel": {"like": "2.6.32"}}, [("kernel.like", "2.6.32 cannot be run: ")]),
+        ({"machine": {"like": "x"}},
+         [("machine.like", "'x' is not known; use one of 'p13-vm', ")]),
+        ({"filesystem": {"like": "loop"}},
+         [("filesystem.like", "'loop' is not known; use one of 'p13-xfs', ")]),
+        ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "hdd"}}}},
+         [("machine.disks.d.like", "'hdd' is not known; use one of 'loop', ")]),
+        ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3", "count": 0}}}},
+         [("machine.disks.d.count", "is 0; a whole number of one or more was expected")]),
+        ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3"}}}},
+         [("filesystem", "which disk is it on? write mounts.NAME.disk, one of loop0, d")]),
+        ({"mounts": {"a": {"like": "loop-xfs"}}},
+         [("filesystem", "is for one mount without a name; there are mounts, so give it to one of them")]),
+        ({"filesystem": None, "mounts": {"a": {"like": "loop-xfs", "each": "d"}}},
+         [("mounts.a.each", "'d' is no group of disks with a count; use one of them (there is none)")]),
+        ({"filesystem": None, "mounts": {"a": {"like": "loop-xfs"}},
+          "machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3"}}}},
+         [("mounts.a.disk", "is missing; use one of loop0, d")]),
+        ({"programs": [FIO]},
+         [("workload", "is for one program without a name; there are programs, so give it to one of them")]),
+        ({"workload": "x"}, [("workload", "is 'x'; a table was expected")]),
+        ({"workload": {}},
+         [("workload.command", f"is missing; give a command line of {_PROGRAMS}")]),
+        ({"workload": {"command": []}}, [("workload.command", "is missing; give a command line of ")]),
+        ({"workload": {"command": [3]}}, [("workload.command", "is missing; give a command line of ")]),
+        ({"workload": {"command": "bonnie -d x"}},
+         [("workload.command", f"'bonnie -d x' is not a command line of {_PROGRAMS}")]),
+        ({"workload": {"command": ""}}, [("workload.command", "'' is not a command line of ")]),
+        ({"workload": None, "programs": {"a": {"command": FIO}, "b": {"command": "fs_mark -S1 -d x"}}},
+         [("programs.b.command", "-S 1: syncing is not modelled yet; use -S0")]),
+        ({"workload": None, "programs": [FIO, 5]}, [("programs.1.command", "is missing; give ")]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_where_it_is_written(
+    changes: dict[str, Any], problems: list[tuple[str, str]]
+) -> None:
+    """With what would be right."""
+    found = wrong(**changes)
+    assert [key for key, _ in found] == [key for key, _ in problems]
+    for (_, message), (_, expected) in zip(found, problems, strict=True):
+        assert message.startswith(expected), message
+
+
+def test_a_path_may_lead_to_a_program() -> None:
+    """/usr/bin/fio is fio."""
+    inputs = scenario_inputs(tables(workload={"command": f"/usr/bin/{FIO}"})).inputs
+    assert list(inputs["programs"]) == ["fio"]
+
+
+def test_a_key_that_nobody_writes_elsewhere_is_written_where_it_is() -> None:
+    """The first prefix that was noted counts."""
+    of = Inputs(Path())
+    of.writes(("a", "b"), ("x",))
+    of.writes(("a",), ("y",))
+    assert of.written(("a", "b", "c")) == ("x", "c")
+    assert of.written(("a", "c")) == ("y", "c")
+    assert of.written(("b",)) == ("b",)
+
+
+def test_a_program_has_its_memory_until_it_ends() -> None:
+    """From its start on: of 1 GiB less 300 MiB, a fifth may be dirty, until the second program ends."""
+    text = f"""
+title = "two"
+[scenario]
+machine.like = "loop-vm"
+machine.memory.memory = "1 GiB"
+machine.memory.kernel_reserve = "0 B"
+kernel.like = "6.18"
+filesystem.like = "loop-xfs"
+programs.long = {{ command = "{FIO} --directory=/a", start = "1 s" }}
+programs.short = {{ command = "{FIO} --directory=/b", memory = "300 MiB", start = "10 ms" }}
+"""
+    (case,) = parse(text, "x.toml").cases
+    machine = build(case.scenario, 1)
+    seen: list[int] = []
+    for at_ns in (9 * MS, 10 * MS, 900 * MS):
+        machine.env.call_at(at_ns, 0, lambda: seen.append(machine.cache.dirtyable_pages() * 4_096 // MIB))
+    machine.run()
+    assert seen == [1_024, 724, 1_023]  # the inode that the program left is cached
+    with pytest.raises(BadInput, match="they take 1073741824 B of memory, which leaves 0 B"):
+        parse(text.replace("300 MiB", "1 GiB"), "x.toml")
+
+
+@pytest.mark.parametrize(
+    ("drive", "like", "refused"),
+    [
+        ("", "w25-xfs", False),
+        ("-bm1743", "w25-xfs-bm1743", False),
+        ("", "w25-xfs-bm1743", True),
+    ],
+    ids=["PM9A3", "BM1743", "the larger one's on the smaller"],
+)
+def test_a_filesystem_has_to_fit_on_its_drive(drive: str, like: str, refused: bool) -> None:
+    """The 61 TB of the report's mkfs output do not on a PM9A3."""
+    text = f"""title = "t"
+[scenario]
+machine.like = "w25-server{drive}"
+kernel.like = "6.17"
+filesystem.like = "{like}"
+workload.command = "{FIO}"
+"""
+    if not refused:
+        assert parse(text, "x.toml").cases
+        return
+    with pytest.raises(BadInput, match="the device holds 3840755982336 B; make it smaller"):
+        parse(text, "x.toml")

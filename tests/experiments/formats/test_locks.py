@@ -1,0 +1,46 @@
+"""The locks of a run, as the kernel's tools print them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from wbsim.experiments.formats.locks import lock_stat, perf_lock_contention
+from wbsim.sim.sync import LockStat
+
+LOCKS = {
+    "idle": asdict(LockStat()),
+    "vdb/list_lock": asdict(
+        LockStat(acquisitions=4, hold_ns=2_000, hold_min_ns=100, hold_max_ns=900, bounces=3)
+    ),
+    "inode_hash_lock": asdict(
+        LockStat(
+            acquisitions=10, contentions=4, wait_ns=5_000_000, wait_min_ns=250, wait_max_ns=4_000_000,
+            hold_ns=30_000, hold_min_ns=1_000, hold_max_ns=9_990, bounces=7, con_bounces=3,
+        )
+    ),
+}  # fmt: skip
+
+
+def test_lock_stat_has_the_kernel_s_columns_in_us() -> None:
+    """The most contended first; locks that nobody took are left out."""
+    head, _, columns, _, blank, *rows = lock_stat(LOCKS).splitlines()
+    assert (head, blank) == ("lock_stat version 0.4", "")
+    assert columns.split() == [
+        "con-bounces", "contentions", "waittime-min", "waittime-max", "waittime-total", "waittime-avg",
+        "acq-bounces", "acquisitions", "holdtime-min", "holdtime-max", "holdtime-total", "holdtime-avg",
+    ]  # fmt: skip
+    assert [row.split() for row in rows] == [
+        ["inode_hash_lock:", "3", "4", "0.25", "4000.00", "5000.00", "1250.00", "7", "10", "1.00", "9.99",
+         "30.00", "3.00"],
+        ["vdb/list_lock:", "0", "0", "0.00", "0.00", "0.00", "0.00", "3", "4", "0.10", "0.90", "2.00",
+         "0.50"],
+    ]  # fmt: skip
+    assert {len(row) for row in (columns, *rows)} == {len(columns)}, "the columns stand below each other"
+
+
+def test_perf_lists_what_was_waited_for() -> None:
+    """Longest first, each time with its unit."""
+    assert perf_lock_contention(LOCKS) == (
+        " contended   total wait     max wait     avg wait   lock\n\n"
+        "         4      5.00 ms      4.00 ms      1.25 ms   inode_hash_lock"
+    )

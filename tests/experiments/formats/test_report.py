@@ -1,0 +1,238 @@
+"""What is printed, to the character; and how each figure is read off a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wbsim.experiments.formats.report import (
+    fit_table,
+    outcome_table,
+    parts_tables,
+    print_fs_mark,
+    reproduction_table,
+    table,
+)
+from wbsim.experiments.published.calibrate import Fit
+from wbsim.experiments.published.figures import METRICS, figure, published_rows
+from wbsim.experiments.published.reproduce import Reproduction, Row
+from wbsim.experiments.running.runner import DiskResult, MountResult, Outcome, ProgramResult, Sample
+from wbsim.sim.units import S
+
+
+def sample(
+    end_s: float, rate: float, count: int, system_s: float, ios: int, merges: int, sectors: int
+) -> Sample:
+    """The state of a run at *end_s*."""
+    return Sample(
+        program="mark", end_ns=round(end_s * S), files_per_sec=rate, app_overhead_us=1_234, count=count,
+        system_ns=round(system_s * S), ios=ios, merges=merges, sectors=sectors,
+    )  # fmt: skip
+
+
+RUN = Outcome(
+    variant="unpatched", point=None, seed=1, replication=0, wall_time=4.0, system_cpu_time=2.25,
+    user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0, write_bandwidth=2_048_000.0,
+    merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(), flushed_files=9_000,
+    flushed_bytes=36_864_000, flusher_spin_time=0.125,
+    programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
+    disks={"vda": DiskResult(1_000, 3_000, 16_000)},
+    mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={}, uses={},
+    samples=(
+        sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
+    ),
+    cpu_s=0.5, peak_rss_mib=99.6,
+)  # fmt: skip
+"""1 000 requests of 8 KiB and 3 000 merges in four seconds; 12 000 files of one page."""
+
+
+def test_a_table_is_aligned() -> None:
+    """The first column to the left, the others to the right; no blank at a line's end."""
+    assert table(("name", "n"), [("a", "1"), ("long name", "22")]) == (
+        "name        n\n---------  --\na           1\nlong name  22"
+    )
+    assert table(("a", "bb"), [("x", "y")], left=2) == "a  bb\n-  --\nx  y"
+
+
+def test_a_run_s_line() -> None:
+    """Files by creation, or by where they lie; a sweep's point beside the variant."""
+    assert outcome_table([RUN], None) == (
+        "variant    wall s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  files/s  fs_mark files/s\n"
+        "---------  ------  -----  -----  -----  ------------  ------  -------  ---------------\n"
+        "unpatched     4.0    2.2  250.0  2.048           8.0    75.0    3 000            3 457"
+    )
+    layout = replace(RUN, variant="u", extents=(3, 1), point=8)
+    assert outcome_table([layout], "n") == (
+        "variant  n  wall s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  file MB/s  extents/file  extent KiB\n"
+        "-------  -  ------  -----  -----  -----  ------------  ------  ---------  ------------  ----------\n"
+        "u        8     4.0    2.2  250.0  2.048           8.0    75.0      12.29             2      12 000"
+    )
+
+
+def test_the_parts_of_a_run() -> None:
+    """Only where there are several of a kind; a disk that was given nothing is left out."""
+    assert parts_tables(RUN) == []
+    many = replace(
+        RUN,
+        programs={**RUN.programs, "dd": ProgramResult(2.0, 0.25, 0.125, 1, 8_000_000, 0)},
+        disks={**RUN.disks, "vdb": DiskResult(0, 0, 0), "vdc": DiskResult(500, 0, 4_000)},
+        mounts={**RUN.mounts, "data": MountResult(0, 4_194_304, (3, 1))},
+    )
+    assert parts_tables(many) == [
+        "program  wall s  sys s  user s   files  file MB/s\n"
+        "-------  ------  -----  ------  ------  ---------\n"
+        "mark        4.0    2.2     0.5  12 000      12.29\n"
+        "dd          2.0    0.2     0.1       1          4",
+        "disk    w/s  wMB/s  wareq-sz KiB  wrqm %\n"
+        "----  -----  -----  ------------  ------\n"
+        "vda   250.0  2.048           8.0    75.0\n"
+        "vdc   125.0  0.512           4.0     0.0",
+        "mount  log MB  extents/file  extent KiB\n"
+        "-----  ------  ------------  ----------\n"
+        "mnt       5.5             1           -\n"
+        "data      0.0             2       1 024",
+    ]
+
+
+def test_a_reproduction_s_table() -> None:
+    """Calibrated, predicted and not modelled rows; an error with its sign; a range has no figure."""
+    rows = [
+        Row("P13-wall-u", 354.0, "s", 345.04, (335.95, 354.15), -0.02531, "calibrated"),
+        Row("P13-iops-p", 1_500.0, "1/s", 1_560.4, None, 0.0403, "predicted"),
+        Row("V13-x", None, "MB/s", None, None, None, "not modelled yet"),
+        Row("W25-y", None, "1", 12.0, None, None, "predicted"),
+    ]
+    result = Reproduction(
+        rows, {"calibrated": 3, "assumed": 42}, 12.4, 195.7, 7, "how it was got", False, [RUN], []
+    )
+    assert reproduction_table(result) == (
+        "figure      published  unit  simulated   95 % interval   error              role\n"
+        "----------  ---------  ----  ---------  --------------  ------  ----------------\n"
+        "P13-wall-u      354.0     s      345.0  335.9 .. 354.1  -2.5 %        calibrated\n"
+        "P13-iops-p      1 500   1/s      1 560               -  +4.0 %         predicted\n"
+        "V13-x               -  MB/s          -               -       -  not modelled yet\n"
+        "W25-y               -     1         12               -       -         predicted\n"
+        "\n"
+        "interval: how it was got\n"
+        "numbers: 3 calibrated, 42 assumed (see: wbsim params)\n"
+        "12 s of CPU, 196 MiB, seed 7"
+    )
+    assert "\nquick: one run each" in reproduction_table(replace(result, quick=True))
+    assert reproduction_table(replace(result, outcomes=[])).endswith("predicted")
+
+
+def test_a_fit_s_table() -> None:
+    """Percent of errors, and the verdict."""
+    fit: Any = SimpleNamespace(
+        fitted={"writer_scale": 2.14}, committed={"writer_scale": 2.1}, errors={"P13-wall-u": -0.0251},
+        agrees=False, rounds=4,
+    )  # fmt: skip
+    text = (
+        "constant      fitted  committed\n"
+        "------------  ------  ---------\n"
+        "writer_scale    2.14        2.1\n\n"
+        "row          error\n----------  ------\nP13-wall-u  -2.5 %\n\n"
+        "after 4 rounds the fit is DIFFERENT from the committed constants"
+    )
+    assert fit_table(fit) == text
+    fit.agrees = True
+    assert fit_table(fit).endswith("after 4 rounds the fit is equal to the committed constants")
+    assert {"fitted", "committed", "errors", "agrees", "rounds"} <= {*Fit.__dataclass_fields__, *vars(Fit)}
+
+
+def test_fs_mark_s_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """Use in percent of the filesystem: 12 000 files of 4 KiB of 400 MB are 12 %."""
+    workload = SimpleNamespace(bytes_each=4_096)
+    case: Any = SimpleNamespace(
+        scenario=SimpleNamespace(
+            programs={"mark": SimpleNamespace(workload=workload)},
+            mounts={"mnt": SimpleNamespace(filesystem=SimpleNamespace(size=400_000_000))},
+        )
+    )
+    print_fs_mark(case, RUN)
+    assert capsys.readouterr().out == (
+        "FSUse%        Count         Size    Files/sec     App Overhead\n"
+        "     3         3000         4096       4000.0             1234\n"
+        "    12        12000         4096       3000.0             1234\n"
+        "\n"
+    )
+
+
+LAID_OUT = replace(
+    RUN, extents=(3, 1), locks={"inode_hash_lock": {"wait_ns": 30}, "x": {"wait_ns": 90}},
+    programs={"load": ProgramResult(7.0, 2.0, 0.5, 3, 0, 0), "sync": ProgramResult(5.0, 1.5, 0.5, 0, 0, 0)},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "whole", "iteration"),
+    [
+        ("wall_time", "s", 4.0, 3.0),
+        ("system_cpu_time", "s", 2.25, 1.75),
+        ("create_rate", "files/s", 3_456.78, 3_000.0),
+        ("write_iops", "1/s", 250.0, 300.0),
+        ("write_bandwidth", "MB/s", 2.048, 14_400 * 512 / 1e6 / 3),
+        ("throughput", "MB/s", 12.288, None),
+        ("throughput", "MiB/s", 49_152_000 / 2**20 / 4, None),
+        ("extents_total", "1", 4, None),
+        ("extents_per_file", "1", 2.0, None),
+        ("mean_extent", "512B sectors", 24_000.0, None),
+        ("mean_extent", "MB", 49_152_000 / 2**20 / 4, None),
+        ("create_wall_time", "s", 4.0, None),
+        ("bulkstat_wall_time", "s", 4.0, None),
+        ("lookup_wall_time", "s", 4.0, None),
+        ("unlink_wall_time", "s", 4.0, None),
+        ("fs_mark_wall_time", "s", 7.0, None),
+        ("sync_wall_time", "s", 5.0, None),
+        ("sync_system_cpu_time", "s", 1.5, None),
+        ("inode_hash_remove_share_of_spin_contention", "percent", 25.0, None),
+    ],
+)
+def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: float | None) -> None:
+    """Of the whole run, and of its second iteration: 900 requests and 14 400 sectors in three seconds."""
+    of = METRICS[metric, unit]
+    assert of.whole(LAID_OUT) == pytest.approx(whole)
+    assert (of.iteration is None) == (iteration is None)
+    if of.iteration is not None and iteration is not None:
+        assert of.iteration(*RUN.samples) == pytest.approx(iteration)
+    assert len(METRICS) == 19
+
+
+def test_an_interval_of_replications_or_of_iterations() -> None:
+    """Of 3, 4 and 5 s: 4 +- 4.303 / sqrt(3). Of one run of a hundred equal iterations: no width; of two
+    samples: none can be told.
+    """
+    metric = METRICS["wall_time", "s"]
+    runs = [replace(RUN, wall_time=wall) for wall in (3.0, 4.0, 5.0)]
+    of_three = figure(metric, runs)
+    assert of_three.mean == pytest.approx(4.0)
+    assert of_three.high - of_three.mean == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
+    assert of_three.mean - of_three.low == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
+    equal = replace(RUN, samples=tuple(sample(i, 1, i, i, i, i, i) for i in range(1, 102)))
+    assert figure(metric, [equal]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
+    assert str(figure(metric, [RUN]).low) == "nan"
+    # The first tenth is left out: ten iterations of 50 s, then ninety of 1 s.
+    ends = [*range(50, 501, 50), *range(501, 591)]
+    uneven = replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))
+    assert figure(metric, [uneven]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
+    # The half-width is relative: batches of nine iterations, half of them 1 s, half 3 s.
+    ends = [*range(1, 11), *range(11, 56), *range(58, 58 + 3 * 46, 3)]
+    wide = figure(metric, [replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))])
+    assert wide.mean == 4.0
+    assert wide.high - 4.0 == pytest.approx(4.0 - wide.low)
+    assert 0.5 < wide.high - 4.0 < 2.5
+
+
+def test_the_published_rows_are_read_in_order() -> None:
+    """A range, or a figure that did not survive, is none."""
+    rows = published_rows()
+    assert rows[0].report == "P13"
+    by_id = {row.id: row for row in rows}
+    assert (by_id["P13-wall-u"].value, by_id["P13-wall-u"].unit, by_id["P13-wall-u"].metric) == (
+        354.0, "s", "wall_time",
+    )  # fmt: skip
+    assert len(by_id) == len(rows)
+    assert {row.report for row in rows} == {"P13", "V13", "N10", "W25", "J09"}

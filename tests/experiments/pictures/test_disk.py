@@ -1,0 +1,94 @@
+"""The map of a disk: whose block lies where."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.pictures.disk import disk_picture, layout_texts, owners, used_blocks
+
+
+def tables(*files: list[tuple[int, int, int]]) -> list[Any]:
+    """Extents (page, block, pages) of each file."""
+    return [np.array(extents, np.int64).reshape(-1, 3) for extents in files]
+
+
+def test_who_has_the_block_in_the_middle_of_each_column() -> None:
+    """Groups of 100 blocks in four columns. The third group is used by nobody and is not shown; the extent
+    over the border belongs to both; used to block 40 at most, the middles are 5, 15, 25 and 35.
+    """
+    found = tables([(0, 0, 10), (10, 96, 30)], [(0, 20, 20)], [], [(0, 310, 10)])
+    groups, picture = owners(found, 100, 4)
+    assert used_blocks(np.concatenate(found), 100) == 100
+    assert groups == [0, 1, 3]
+    assert owners(tables([(0, 0, 10)], [(0, 20, 20)], [(0, 310, 10)]), 100, 4)[1].tolist() == [
+        [0, -1, 1, 1], [-1, 2, -1, -1],
+    ]  # fmt: skip
+    assert picture.tolist() == [[-1, 1, -1, -1], [0, -1, -1, -1], [3, -1, -1, -1]]  # at 12, 37, 62 and 87
+    unsorted = tables([(10, 30, 10), (0, 10, 10)])
+    assert owners(unsorted, 100, 4)[1].tolist() == [[-1, 0, -1, 0]]
+
+
+def test_no_block_has_no_map() -> None:
+    """With the remedy."""
+    with pytest.raises(BadInput, match="no file has a block yet; let a sync follow: sync_after = true"):
+        owners(tables([]), 100, 4)
+
+
+def filesystem(*files: list[tuple[int, int, int]]) -> Any:
+    """One with these files, in groups of 256 blocks (1 MiB)."""
+    made = [
+        SimpleNamespace(extent_table=lambda table=table: table, size=int(table[:, 2].sum()))
+        for table in tables(*files)
+    ]
+    return SimpleNamespace(
+        layouts=lambda: made, group_blocks=256, group_label="AG",
+        extents_per_file=lambda: tuple(len(extents) for extents in files),
+    )  # fmt: skip
+
+
+def test_the_picture_of_a_disk() -> None:
+    """Two files in two groups: 768 KiB in three extents; the axis is in MiB, a row for each group."""
+    figure = disk_picture("A run", filesystem([(0, 0, 64), (64, 300, 64)], [(0, 128, 64)]))
+    (axes,) = figure.axes
+    (image,) = axes.images
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["AG 0", "AG 1"]
+    assert image.get_extent() == [0, 0.75, 1.5, -0.5]
+    assert axes.get_xlabel() == "MiB from the start of the group; white is no file's"
+    assert axes.get_title(loc="left") == (
+        "A run: 2 files, one colour each; on average 1.5 extents a file, 0.25 MiB an extent"
+    )
+    data: Any = image.get_array()
+    assert data.shape == (2, 1_500)
+    assert (data[0] == 0).sum() == (data[0] == 1).sum() == (data[1] == 0).sum() == 500
+    assert len(axes.lines) == 1
+    assert image.get_clim() == (-1, 1)
+    assert image.get_interpolation() == "nearest"
+    assert axes.get_aspect() == "auto"
+    assert image.get_cmap()(0)[:3] == (1, 1, 1), "nobody's is white"
+    assert (axes.lines[0].get_color(), axes.lines[0].get_ydata()[0]) == ("white", 0.5)
+
+
+def test_many_groups_have_no_names() -> None:
+    """Above two dozen they would lie over each other."""
+    files = [[(0, 256 * group, 9)] for group in range(25)]
+    labels = disk_picture("x", filesystem(*files)).axes[0].get_yticklabels()
+    assert [text.get_text() for text in labels] == [""] * 25
+    labels = disk_picture("x", filesystem(*files[:24])).axes[0].get_yticklabels()
+    assert labels[23].get_text() == "AG 23"
+
+
+def test_each_file_as_its_tool_prints_it() -> None:
+    """By number; in groups, or with the size in bytes."""
+    of = filesystem([(0, 300, 64)], [(0, 128, 1)])
+    bmap, other = layout_texts(of, "xfs_bmap")
+    assert bmap.splitlines()[0] == "file0:"
+    assert "2400..2911" in bmap
+    assert "(352..863)" in bmap
+    assert other.splitlines()[0] == "file1:"
+    frag = next(iter(layout_texts(of, "filefrag")))
+    assert frag.splitlines()[0] == "File size of file0 is 262144 (64 blocks of 4096 bytes)"

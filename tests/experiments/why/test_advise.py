@@ -1,0 +1,168 @@
+"""How many contexts are enough: the numbers that are looked at, and the answer; a whole run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import wbsim.experiments.why.advise
+from tests.harness import FIO
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.experiment import Case, load, parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.running.runner import Outcome, run_case
+from wbsim.experiments.why.advise import Advice, advise
+from wbsim.models.scenario import Scenario
+from wbsim.sim.units import MIB
+
+TEXT = f"""\
+title = "two directories"
+[scenario]
+machine.like = "w25-server"
+machine.memory = {{ memory = "256 MiB", kernel_reserve = "6 MiB" }}
+machine.processors.count = 6
+kernel.like = "6.17"
+filesystem = {{ like = "w25-xfs", size = "320 GiB", agcount = 5 }}
+workload.command = "{FIO} --rw=randwrite --nrfiles=4 --filesize=16m --name=a --directory=/mnt/0 --name=b --directory=/mnt/1"
+[variants.one]
+[variants.hashed]
+kernel.flusher = {{ kind = "parallel", by = "hash" }}
+quick = ['workload.filesize="1 MiB"']
+"""  # noqa: E501
+
+
+class Looked(NamedTuple):
+    """Which numbers of contexts were looked at, in turn; how long a run takes, from one context on."""
+
+    numbers: list[int]
+    times: list[float]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Two variants on a filesystem of five groups."""
+    path = tmp_path / "x.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> Looked:
+    """Runs are not simulated."""
+    of = Looked([], [])
+    done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
+
+    def fake(jobs: Sequence[tuple[Case, int]], seed: int, progress: bool) -> list[Outcome]:
+        of.numbers.extend(case.point for case, _ in jobs)
+        return [replace(done, point=case.point, wall_time=of.times[case.point - 1]) for case, _ in jobs]
+
+    monkeypatch.setattr(wbsim.experiments.why.advise, "run_all", fake)
+    return of
+
+
+def advice_of(config: Path, variant: str) -> Advice:
+    """With one seed, in full size, and no progress shown."""
+    return advise(config, [], variant, False, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("times", "looks", "wanted"),
+    [
+        ([1, 1, 1, 1, 1], [1, 2, 4, 5], 1),
+        ([3, 2, 1, 1, 1], [1, 2, 4, 5, 3], 3),
+        ([3, 2, 1.1, 1, 1], [1, 2, 4, 5, 3], 4),
+        ([1.052, 2, 9, 9, 1], [1, 2, 4, 5], 1),
+        ([1.053, 2, 9, 2, 1], [1, 2, 4, 5], 5),
+        ([9, 9, 0.9, 1, 1], [1, 2, 4, 5, 3], 3),
+    ],
+    ids=["all alike", "found by halving", "not enough", "within", "not within", "better between"],
+)
+def test_the_fewest_that_are_as_good_as_the_best(
+    config: Path,
+    looked_at: Looked,
+    times: list[float],
+    looks: list[int],
+    wanted: int,
+) -> None:
+    """Powers of two up to the number of groups; then between too few and enough."""
+    looked_at.times.extend(times)
+    advice = advice_of(config, "one")
+    assert looked_at.numbers == looks
+    assert advice.document()["contexts"] == wanted
+    assert [outcome.point for outcome in advice.outcomes] == sorted(looks)
+
+
+def test_what_is_said(config: Path, looked_at: Looked) -> None:
+    """How many, how fast, and against what; of contexts by hash, there are as many as processors."""
+    looked_at.times.extend([4, 2, 2, 1.04, 1.02, 1])
+    advice = advice_of(config, "hashed")
+    assert looked_at.numbers == [1, 2, 4, 6, 3]
+    assert advice.text().splitlines()[0] == "two directories: hashed"
+    assert advice.text().splitlines()[-1] == "4 contexts are enough: 15 MiB/s, within 5 % of the 16 with 6"
+    assert [(row["by"], row["contexts"]) for row in map(flusher_of, advice.scenarios.values())] == [
+        ("hash", n) for n in (1, 2, 3, 4, 6)
+    ]  # fmt: skip
+    assert list(advice.scenarios) == [f"hashed-{n}" for n in (1, 2, 3, 4, 6)]
+    looked_at.times[:] = [1] * 6
+    advice = advice_of(config, "one")
+    assert advice.text().splitlines()[-1] == "1 context is enough: 16 MiB/s"
+    assert {flusher_of(scenario)["by"] for scenario in advice.scenarios.values()} == {"allocation_group"}
+
+
+def flusher_of(scenario: Scenario) -> dict[str, Any]:
+    """As it was configured."""
+    return scenario.kernel.flusher.model_dump(mode="json")
+
+
+def test_which_run_is_meant(config: Path) -> None:
+    """Of several variants, the one that is named; of a sweep, the point."""
+    sweep = '[sweep]\nname = "n"\npoints = [{ value = 1 }, { value = 2, filesystem.agcount = 2 }]\n'
+    assert parse(TEXT + sweep, "x.toml").only_case("one-2").point == 2
+    with pytest.raises(BadInput, match=r"--variant: is missing; use one of one, hashed"):
+        advise(config, [], None, False, 1, False)
+
+
+def test_a_whole_run_of_the_command(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files in two groups want two contexts; what was run can be explained, and a quick run is smaller."""
+    out = tmp_path / "out"
+    arguments = ["advise", str(config), "--variant", "one", "--set", "filesystem.agcount=3"]
+    assert main([*arguments, "--out", str(out)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 contexts are enough:")
+    assert main(["explain", str(out)]) == 0
+    flushers = capsys.readouterr().out.partition("nvme0n1/flusher, % of the run")[2].splitlines()
+    assert flushers[2].split("  ")[-1].strip() == "2 of 3"
+    assert main(["advise", str(config), "--variant", "hashed", "--quick", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told.keys() == {"title", "contexts", "unit", "rates"}
+    assert list(told["rates"]) == ["1", "2", "4", "6"]
+
+
+def test_a_sweep_s_own_contexts_are_not_those_that_are_tried(config: Path, looked_at: Looked) -> None:
+    """And what is given by hand goes over what makes a run quick, which some have not."""
+    looked_at.times.extend([2, 2, 2, 2, 1, 1])
+    flusher = '{ kind = "parallel", by = "processor", contexts = 64 }'
+    config.write_text(TEXT + f'[sweep]\nname = "n"\npoints = [{{ value = 2, kernel.flusher = {flusher} }}]\n')
+    advice = advice_of(config, "one-2")
+    assert [flusher_of(scenario)["contexts"] for scenario in advice.scenarios.values()] == [1, 2, 4, 5, 6]
+    assert {flusher_of(scenario)["by"] for scenario in advice.scenarios.values()} == {"processor"}
+    config.write_text(TEXT)
+    for overrides, mib in (([], 1), (['workload.filesize="3 MiB"'], 3)):
+        quick = advise(config, overrides, "hashed", True, 1, False)
+        (program,) = next(iter(quick.scenarios.values())).programs.values()
+        assert program.workload.total_bytes == 8 * mib * MIB
+    with pytest.raises(BadInput, match=r"--quick: one names no smaller run; give it quick = \[...\] in "):
+        advise(config, [], "one", True, 1, False)
+
+
+def test_one_group_is_one_context(config: Path) -> None:
+    """Which is said, not run."""
+    one = ["filesystem.agcount=1"]
+    with pytest.raises(
+        BadInput, match=r"kernel.flusher: all inodes are of one allocation group, .* \"hash\" }"
+    ):
+        advise(config, one, "one", False, 1, False)

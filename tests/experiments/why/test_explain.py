@@ -1,0 +1,285 @@
+"""Lives, uses, and the resource that is named: by hand, and of whole runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.harness import FIO, loop_config
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.running.runner import simulate
+from wbsim.experiments.why.explain import (
+    Result,
+    Run,
+    document,
+    explanation,
+    flushers_table,
+    in_order,
+    kind_table,
+    lives_table,
+    per_file,
+    read_result,
+    sweep_table,
+    verdict,
+)
+from wbsim.experiments.why.lives import Kind, kinds_of, lives_of, most_used, uses_of
+from wbsim.models.spent import Spent, system_ns
+from wbsim.sim.sync import LockStat
+from wbsim.sim.units import MIB
+
+SLOW = Run(
+    "slow", None, 2_000_000, 0.001,
+    [
+        Kind("sda/flusher", 2, {"system allocate": 1.2e6, "system pages": 3e5, "waiting idle": 5e5}, 2),
+        Kind("a/process", 8, {"user": 100_000.0, "waiting throttled": 1_900_000.0}, 9),
+        Kind("jbd2", 1, {"waiting idle": 2_000_000.0}, 1),
+    ],
+    {"processors": 0.4, "lock sda/list_lock": 0.1, "thread sda/flusher": 0.75, "thread a/process 0": 0.05},
+    100, 100 * 4_096, 100, 100 * 4_096,
+)  # fmt: skip
+FAST = SLOW._replace(
+    variant="fast", length_ns=1_500_000, wall_time=0.0008,
+    kinds=[Kind("sda/flusher", 2, {"system allocate": 1_200_000.0, "spinning sda/list_lock": 300_000.0}, 2)],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("uses", "named"),
+    [
+        ({"processors": 0.4, "lock l": 0.3, "thread t": 0.9}, ["thread t", "processors", "lock l"]),
+        ({"processors": 0.995, "lock l": 0.3, "thread t": 1.0}, ["processors", "thread t", "lock l"]),
+        ({"processors": 0.985, "lock l": 0.3, "thread t": 1.0}, ["thread t", "processors", "lock l"]),
+        ({"lock l": 0.2, "thread p 0": 0.5, "thread p 1": 0.6}, ["thread p 1", "lock l"]),
+    ],
+    ids=["the most used", "as good as equal", "not quite", "of a kind"],
+)
+def test_the_most_used_resource_holds_a_run_back(uses: dict[str, float], named: list[str]) -> None:
+    """Within a hundredth, the one that more threads share; of threads of a kind, the busiest."""
+    assert [of.name for of in most_used(uses)] == named
+
+
+def test_threads_of_a_kind_are_one() -> None:
+    """Their numbers make no difference; a cause that one of them has not counts as none; who did next to
+    nothing is counted apart.
+    """
+    lives: dict[str, dict[str, int]] = {
+        "p/process 0": {"user": 10_000}, "sda:1/flusher": {"user": 10}, "p/process 12": {"ready": 4_000},
+        "sda:0/flusher": {"user": 5, "waiting idle": 9_995},
+        "sdb:0/flusher": {"waiting idle": 10_000}, "dm-0/flusher": {"user": 10},
+    }  # fmt: skip
+    assert kinds_of(lives) == [
+        Kind("p/process", 2, {"user": 5_000.0, "ready": 2_000.0}, 2),
+        Kind("sda/flusher", 1, {"user": 10.0}, 2),
+        Kind("sdb/flusher", 0, {"waiting idle": 10_000.0}, 1),
+        Kind("dm-0/flusher", 1, {"user": 10.0}, 1),
+    ]
+
+
+def test_causes_are_in_the_order_of_a_page_s_path() -> None:
+    """By state; what is no work and no waiting at the end."""
+    given = {
+        "waiting idle", "waiting a request", "ready", "spinning b", "spinning a", "system waking",
+        "system dispatch", "system create", "user", "waiting absent",
+    }  # fmt: skip
+    assert in_order(given) == [
+        "user", "system create", "system dispatch", "system waking", "spinning a", "spinning b", "ready",
+        "waiting a request", "waiting absent", "waiting idle",
+    ]  # fmt: skip
+
+
+def test_what_is_printed_of_a_run() -> None:
+    """Which resource, what comes next, and a column for each kind of thread that did anything."""
+    assert verdict(SLOW) == (
+        "slow: 0.00 s, held back by thread sda/flusher, in use for 75.0 % of it; then processors 40.0 %,"
+        " lock sda/list_lock 10.0 %, thread a/process 0 5.0 %"
+    )
+    assert verdict(SLOW, others=0).endswith("75.0 % of it")
+    assert lives_table(SLOW).splitlines() == [
+        "% of the run       sda/flusher x2  a/process x8 of 9",
+        "-----------------  --------------  -----------------",
+        "user                            -                5.0",
+        "system pages                 15.0                  -",
+        "system allocate              60.0                  -",
+        "waiting throttled               -               95.0",
+        "waiting idle                 25.0                  -",
+    ]
+
+
+def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
+    """Both flushers' time, for each of the hundred files that they wrote back, of 700 that were made."""
+    assert flushers_table(SLOW._replace(files=700), FAST).splitlines() == [
+        "flushers, us a file       slow    fast  difference",
+        "----------------------  ------  ------  ----------",
+        "system pages             6.000   0.000      -6.000",
+        "system allocate         24.000  24.000      +0.000",
+        "spinning sda/list_lock   0.000   6.000      +6.000",
+        "waiting idle            10.000   0.000     -10.000",
+        "all                     40.000  30.000     -10.000",
+    ]
+    large = SLOW._replace(files=1, file_bytes=90 * MIB, flushed_files=7, flushed_bytes=50 * MIB)
+    unit, one, _ = per_file(large, FAST)
+    assert (unit, one["system pages"]) == ("MiB", 12.0)
+    assert explanation(Result("A title", None, [SLOW, FAST])).count("flushers, us a file") == 1
+    assert "flushers, us" not in explanation(Result("A title", None, [SLOW, FAST, SLOW]))
+
+
+SWEPT = [SLOW._replace(variant="a", point=1), FAST._replace(variant="a", point=12)]
+
+
+def test_what_is_printed_of_a_sweep() -> None:
+    """What each run achieved while its programs ran; of each kind of thread, a column for each run."""
+    assert sweep_table("contexts", SWEPT).splitlines() == [
+        "contexts  held back by        % of its time     s    files/s  % of the best",
+        "--------  ------------------  -------------  ----  ---------  -------------",
+        "1         thread sda/flusher           75.0  0.00  100,000.0           80.0",
+        "12        thread sda/flusher           75.0  0.00  125,000.0          100.0",
+    ]
+    large = [run._replace(files=1, file_bytes=50 * MIB) for run in SWEPT]
+    header, _, *rows = sweep_table("contexts", large).splitlines()
+    assert (header.split()[-5], rows[1].split()[-2]) == ("MiB/s", "62,500.0")
+    assert kind_table("a/process", SWEPT).splitlines() == [
+        "a/process, % of the run       1  12",
+        "-----------------------  ------  --",
+        "threads                  8 of 9   -",
+        "user                        5.0   -",
+        "waiting throttled          95.0   -",
+    ]
+    other = [run._replace(variant="b") for run in SWEPT]
+    text = explanation(Result("A title", "contexts", [*SWEPT, *other]))
+    assert text.split("\n\n")[:2] == ["A title", "a:"]
+    assert [text.count(part) for part in ("b:", "held back by", "sda/flusher, % of", "jbd2")] == [1, 2, 2, 0]
+
+
+def test_what_was_used_for_which_share() -> None:
+    """Of 1 000 ns on two processors: a lock was held for 300 and handed on for 50; who spun for 100 of its
+    600 used 500; a device's link was used for 250.
+    """
+    spinner, other = (
+        SimpleNamespace(task=SimpleNamespace(name=name, spin_ns=spun))
+        for name, spun in (("a", 100), ("b", 0))
+    )
+    machine: Any = SimpleNamespace(
+        env=SimpleNamespace(now=1_000),
+        processors=SimpleNamespace(
+            count=2, used_ns=1_400, ran_ns=lambda task: {"a": 600, "b": 800}[task.name]
+        ),
+        locks=[SimpleNamespace(name="l", stat=LockStat(hold_ns=300, hand_off_ns=50, wait_ns=999))],
+        queues={"sda": SimpleNamespace(uses=lambda: {"link": 250})},
+        threads=[spinner, other],
+    )
+    assert uses_of(machine) == {
+        "processors": 0.7, "lock l": 0.35, "device sda link": 0.25, "thread a": 0.5, "thread b": 0.8,
+    }  # fmt: skip
+
+
+def test_the_time_of_a_thread_as_time_1_sees_it() -> None:
+    """All paths but the program's own, spinning, and what interrupts took."""
+    spent = Spent()
+    spent.user, spent.create, spent.write = 5, 70, 8
+    task: Any = SimpleNamespace(spin_ns=900, interrupted_ns=4_000)
+    assert system_ns(task, spent) == 4_978
+
+
+COMMANDS = {
+    "fs_mark": "fs_mark -S0 -n 200 -s 8192 -L 2 -D 9 -d a -d b",
+    "fs_mark 64k": "fs_mark -S0 -k -n 60 -s 65536 -d a -d b",
+    "fio": f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --numjobs=2 --name=a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sync", ["true", "false"])
+@pytest.mark.parametrize("kernel", ["2.6.39", "3.11", "6.18"])
+@pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_every_thread_s_life_is_known(command: str, filesystem: str, kernel: str, sync: str) -> None:
+    """To the ns, and nothing is left over for "other"; of one that runs at the end, all but its last step."""
+    text = loop_config(
+        command, dirty_mib=4, kernel=kernel, filesystem=filesystem, more=f"sync_after = {sync}"
+    )
+    (case,) = parse(text, "x.toml").cases
+    machine = simulate(case, 1)
+    of = lives_of(machine)
+    assert not [name for name, life in of.items() if "system other" in life]
+    lengths = {thread.task.name: thread.task.running for thread in machine.threads}
+    assert {name for name, life in of.items() if sum(life.values()) != machine.env.now} <= {
+        name for name, running in lengths.items() if running
+    }
+    uses = uses_of(machine)
+    assert all(0 <= share <= 1 for share in uses.values()), uses
+    if sync == "true":
+        assert "waiting writeback" in of["sync"]
+
+
+def test_a_writer_s_waits_bear_their_names() -> None:
+    """A throttled one's, on XFS and with a sync(2) after it."""
+    text = loop_config(COMMANDS["fio"], dirty_mib=4, more="sync_after = true")
+    (case,) = parse(text, "x.toml").cases
+    of = lives_of(simulate(case, 1))
+    assert of["fio/process 0"]["waiting throttled"] > of["fio/process 0"]["system write"] > 0
+    assert of["fio/parent"]["waiting children"] > of["fio/parent"]["user"] > 0
+    assert of["sync"].keys() - {"ready"} == {
+        "waiting absent",
+        "waiting writeback",
+        "waiting the device",
+        "waiting the log's write",
+    }
+
+
+def result(tmp_path: Path) -> Path:
+    """What a small run of two variants wrote."""
+    config = tmp_path / "x.toml"
+    variants = '\n[variants.one]\n[variants.two]\nkernel.writeback.plug_scope = "mapping"\n'
+    config.write_text(loop_config(COMMANDS["fs_mark"], dirty_mib=4) + variants.replace("\\\n", "\n"))
+    assert main(["run", str(config), "--out", str(tmp_path / "out")]) == 0
+    return tmp_path / "out"
+
+
+def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As text with a picture, or as a document."""
+    out = result(tmp_path)
+    capsys.readouterr()
+    assert main(["explain", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("held back by") == 2
+    assert "flushers, us a file" in printed.out
+    assert (out / "lives.png").stat().st_size > 10_000
+    assert main(["explain", str(out), "--json"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert told == json.loads(json.dumps(document(read_result(out))))
+    assert [run["label"] for run in told["runs"]] == ["one", "two"]
+
+
+def test_of_several_replications_the_first_is_explained(tmp_path: Path) -> None:
+    """And each point of a sweep."""
+    outcome: dict[str, Any] = {
+        "variant": "a", "lives": {"t": {"user": 7}}, "uses": {}, "files": 1, "file_bytes": 1, "wall_time": 2,
+        "flushed_files": 1, "flushed_bytes": 1,
+    }  # fmt: skip
+    outcomes = [{**outcome, "point": point, "replication": n} for point in (None, 4) for n in (0, 1)]
+    (tmp_path / "case.json").write_text(json.dumps({"title": "t", "axis": "n", "outcomes": outcomes}))
+    title, axis, runs = read_result(tmp_path)
+    assert (title, axis, [(run.label, run.length_ns) for run in runs]) == ("t", "n", [("a", 7), ("a 4", 7)])
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        (None, "no case.json in it"),
+        ('{"title": "t", "outcomes": [{"replication": 0, "point": null}]}', "no 'lives' in it"),
+        ("{", "holds no result"),
+    ],
+    ids=["nothing", "of an older version", "no JSON"],
+)  # fmt: skip
+def test_what_cannot_be_explained_is_named(tmp_path: Path, written: str | None, why: str) -> None:
+    """With what to do about it."""
+    if written is not None:
+        (tmp_path / "case.json").write_text(written)
+    with pytest.raises(BadInput, match=why) as refused:
+        read_result(tmp_path)
+    assert "wbsim run CONFIG.toml --out DIR" in str(refused.value)

@@ -1,0 +1,1 @@
+"""A discrete-event laboratory of the Linux writeback path."""
