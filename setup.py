@@ -19,7 +19,7 @@ from wbsim.sim.build import PACKAGE, digest  # noqa: E402
 
 # What a run does once, or never: what pydantic and SimPy look into, and what only reads and writes.
 INTERPRETED = {
-    "__init__", "agenda", "beside", "build", "command_line", "eras", "ctrl_c", "laws", "machine", "param",
+    "__init__", "agenda", "beside", "build", "command_line", "eras", "interrupts", "laws", "machine", "param",
     "scenario", "spec", "stats", "stock", "units", "variants",
 }  # fmt: skip
 INTERPRETED_FOLDERS = {"arrays", "catalogue"}

@@ -35,8 +35,8 @@ from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice
 from wbsim.sim import COMPILED
 from wbsim.sim.build import engine
-from wbsim.sim.ctrl_c import between_events
 from wbsim.sim.engine import URGENT, Environment
+from wbsim.sim.interrupts import between_events
 from wbsim.sim.laws import require
 from wbsim.sim.param import Spec
 from wbsim.sim.stock import StockEnvironment, StockSpinLock
@@ -89,6 +89,22 @@ class Machine:
         with between_events(self.env):
             self.env.run(self.give_up_ns)
         self.check()
+
+    def watch(self, every_ns: Callable[[], int], look: Callable[[], object]) -> None:
+        """*look* at the machine again and again while it runs, *every_ns* (asked for each time).
+
+        Nothing stops for whoever only looks: the same happens as without.
+        """
+        env, rank = self.env, self.env.next_rank()
+        for bdi in {sb.bdi for sb in self.mounts.values()}:
+            bdi.elsewhere |= {rank}
+
+        def again() -> None:
+            if env.live_tasks:
+                look()
+                env.call_at(env.now + every_ns(), rank, again)
+
+        env.call_at(env.now + every_ns(), rank, again)
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
         """sync(2) by a thread of its own; *on_end* is told."""

@@ -21,7 +21,9 @@
 # %matplotlib inline
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.published.reproduce import config_path
-from wbsim.experiments.running.runner import run_all, run_case
+from wbsim.experiments.running.execute import How, run_jobs
+from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.simulate import run_case
 
 small = [
     "workload.files=400", "workload.loops=10",
@@ -62,14 +64,15 @@ threads = load(
     config_path("plug_threads.toml"),
     ['machine.memory.memory="64 MiB"', 'machine.memory.kernel_reserve="0 B"', "workload.loops=1"],
 )
-wanted = [case for case in threads.cases if case.point in (2, 8, 16, 17, 32)]
-sweep = run_all([(case, 0) for case in wanted], seed=1, progress=False)
+wanted = [case for case in threads.cases if case.point["threads"] in (2, 8, 16, 17, 32)]
+sweep = run_jobs([Job(case, 1) for case in wanted], How()).all_outcomes()
 
 # %%
 from wbsim.experiments.pictures.plots import against
+from wbsim.experiments.statistics.dataset import tidy
 
-figure = against("threads", threads.title, pd.DataFrame([vars(o) for o in sweep]), held=16)
-figure
+frame = tidy(sweep, threads.axes).rename(columns={"write_iops_per_s": "write_iops", "file_rate_per_s": "file_rate"})
+against(frame, "threads", ["write_iops", "file_rate"], ["variant"], threads.title, held=16)
 
 # %% [markdown]
 # ## Inside one plug

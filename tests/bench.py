@@ -19,7 +19,10 @@ from tests.bench_engines import compare
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.published.reproduce import config_path
-from wbsim.experiments.running.runner import Outcome, run_all, run_case
+from wbsim.experiments.running.execute import How, run_jobs
+from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.simulate import run_case
 from wbsim.sim import COMPILED
 from wbsim.sim.units import GIB
 
@@ -85,7 +88,8 @@ def full_size() -> None:
     tenth = load(config_path("plug.toml"), ["workload.loops=12", 'machine.memory.memory="1638 MiB"',
                                             'machine.memory.kernel_reserve="40 MiB"']).cases  # fmt: skip
     started = time.monotonic()
-    outcomes = run_all([(case, 0) for case in (*full, *tenth)], seed=1, progress=sys.stderr.isatty())
+    jobs = [Job(case, 1) for case in (*full, *tenth)]
+    outcomes = run_jobs(jobs, How(progress=sys.stderr.isatty())).all_outcomes()
     for whole, part in zip(outcomes[: len(full)], outcomes[len(full) :], strict=True):
         ratio = (whole.cpu_s / whole.samples[-1].count) / (part.cpu_s / part.samples[-1].count)
         print(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tests.harness import LIMITS, BlockLayer
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.published.reproduce import config_path
-from wbsim.experiments.running.runner import run_case
+from wbsim.experiments.running.simulate import run_case
 from wbsim.models.bio import Bio
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import plug_decisions

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from wbsim.experiments.captures.ftrace import LOST_LINE
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.running.runner import replace_whole
+from wbsim.experiments.running.store import replace_whole
 from wbsim.sim.units import GIB
 
 TRACEFS: Final = Path("/sys/kernel/tracing")

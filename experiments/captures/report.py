@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from wbsim.experiments.captures.conditions import Conditions
 from wbsim.experiments.captures.replay import Verdict
 from wbsim.experiments.captures.whatif import Issued
-from wbsim.experiments.formats.report import table
-from wbsim.experiments.pictures.plots import COLOURS, save_png
-from wbsim.experiments.running.runner import replace_whole
+from wbsim.experiments.formats.table import table
+from wbsim.experiments.pictures.axes import COLOURS, save_png
+from wbsim.experiments.running.store import replace_whole
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.sim.units import KIB, SECTOR_BYTES
 

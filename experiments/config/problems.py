@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
-from wbsim.sim.param import Given, Spec
+from wbsim.sim.param import Spec
 
 Path = tuple[str, ...]
 """A key in a configuration, part by part."""
@@ -179,23 +179,3 @@ def _specs_in(annotation: Any) -> list[type[Spec]]:
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         return [annotation]
     return [spec for part in get_args(annotation) for spec in _specs_in(part)]
-
-
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """*base* with *changes* put over it, table by table; what is of another ``kind`` replaces a table
-    whole.
-    """
-    if "kind" in changes and "kind" in base and _plain(changes["kind"]) != _plain(base["kind"]):
-        return dict(changes)
-    result = dict(base)
-    for key, value in changes.items():
-        below = result.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            result[key] = merged(below, value)
-        else:
-            result[key] = value
-    return result
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Given) else value

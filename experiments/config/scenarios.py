@@ -12,14 +12,15 @@ from pathlib import Path as FilePath
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from wbsim.experiments.config.problems import Path, merged
+from wbsim.experiments.config.merge import merged, plain
+from wbsim.experiments.config.problems import Path
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, LACKING
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.variants import variants
 from wbsim.models.workloads.command_line import CommandError, words_of
-from wbsim.sim.param import Given, Spec
+from wbsim.sim.param import Spec
 
 PARTS: Final = (
     "machine", "kernel", "filesystem", "mounts", "workload", "programs", "give_up", "sync_after",
@@ -87,7 +88,7 @@ def _based(
     refused: Mapping[str, str] | None = None,
 ) -> dict[str, Any] | None:
     """The inputs of what ``like`` names, with what is *given* put over it."""
-    like = _plain(given.pop("like", None))
+    like = plain(given.pop("like", None))
     if refused is not None and like in refused:
         of.wrong((*path, "like"), f"{like} cannot be run: {refused[like]}")
         return None
@@ -113,7 +114,7 @@ def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, 
     groups = {}
     for name, entry in disks.items():
         table = dict(entry)
-        count = _plain(table.pop("count", None))
+        count = plain(table.pop("count", None))
         drive = table
         if "like" in table:
             based = _based(of, ("machine", "disks", name), table, DRIVES)
@@ -153,7 +154,7 @@ def _mounts(
     mounts = {}
     for name, entry in tables["mounts"].items():
         table = dict(entry)
-        where = {key: _plain(table.pop(key)) for key in _OF_A_MOUNT if key in table}
+        where = {key: plain(table.pop(key)) for key in _OF_A_MOUNT if key in table}
         based = _based(of, ("mounts", name), table, FILESYSTEMS)
         each = where.pop("each", None)
         if each is not None and each not in groups:
@@ -213,7 +214,7 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
         of.wrong(path, f"is {entry!r}; a table was expected")
         return None
     given = dict(entry)
-    command = _plain(given.pop("command", None))
+    command = plain(given.pop("command", None))
     own = {"start": 0, **{name: given.pop(name) for name in ("start", "memory") if name in given}}
     lines = [command] if isinstance(command, str) else command
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
@@ -248,7 +249,3 @@ def _fields_of(lines: list[str]) -> dict[str, Any]:
 def _known_programs() -> str:
     *others, last = sorted(variant.spec.programs[0] for variant in variants("workloads").values())
     return f"{', '.join(others)} or {last}"
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Given) else value

@@ -47,7 +47,7 @@ def lives_picture(result: Result) -> Figure:
     """A panel for each run with a bar for each kind of thread that did anything; along a sweep, a panel for
     each kind that did much, with a bar for each run.
     """
-    if result.axis is None:
+    if not result.axes:
         return _figure(result.title, [_panel_of(run) for run in result.runs])
     variants = by_variant(result.runs)
     panels = []
@@ -55,7 +55,7 @@ def lives_picture(result: Result) -> Figure:
         of = f" of {variant}" if len(variants) > 1 else ""
         seen = seen_names(runs)
         names = [name for name in seen if any(_did_much(name, run) for run in runs)] or seen
-        panels += [_panel_along(f"{name}{of}, by {result.axis}", name, runs) for name in names]
+        panels += [_panel_along(f"{name}{of}, by {', '.join(result.axes)}", name, runs) for name in names]
     return _figure(result.title, panels)
 
 
@@ -73,7 +73,7 @@ def _panel_along(title: str, name: str, runs: Sequence[Run]) -> _Panel:
     return _Panel(
         title,
         [
-            _Bar(f"{run.point} ({rate:,.0f} {unit})", run, kind_named(name, run))
+            _Bar(f"{run.place} ({rate:,.0f} {unit})", run, kind_named(name, run))
             for run, rate in zip(runs, rates, strict=True)
         ],
     )

@@ -1,244 +1,258 @@
-"""Pictures of what a run wrote: a sweep against its axis, or a run over time."""
+"""Pictures of what a command wrote: any figure against anything that differs between runs, and over time."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from wbsim.experiments.config.problems import bad
-from wbsim.experiments.running.runner import CASE_FILE, replace_whole
-from wbsim.sim.units import MIB, SECTOR_BYTES, S
+import numpy as np
+
+from wbsim.experiments.config.problems import bad, unknown_key
+from wbsim.experiments.formats.table import figure_text
+from wbsim.experiments.pictures.axes import (
+    COLOURS,
+    MARKERS,
+    are_numbers,
+    legend_below,
+    panels,
+    save_png,
+    scale_to,
+    short,
+    ticks_at,
+)
+from wbsim.experiments.pictures.time import over_time
+from wbsim.experiments.running.results import Results, read_results, setting_of
+from wbsim.experiments.running.store import replace_whole
+from wbsim.experiments.statistics.dataset import tidy
+from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+from wbsim.experiments.statistics.knee import knee_of
+from wbsim.sim.stats import confidence_95
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS: Final = ("#b2432f", "#27647b", "#c9a227", "#5b8c5a", "#6b4e71")
-MARKERS: Final = ("o", "s", "^", "D", "v")
-_LINES: Final = ("-", "--", ":", "-.")
-"""Of the programs of a variant, in turn."""
-_LEGIBLE_TICKS: Final = 9
+_OF_REQUESTS: Final = ("write_iops", "file_rate", "request_size")
+_OF_LAYOUT: Final = ("extents_per_file", "mean_extent", "file_bandwidth")
+_OF_OPERATIONS: Final = ("file_rate", "system_processors", "waiting_processors")
 
 
-def plot_directory(directory: Path) -> list[Path]:
-    """Draw what `wbsim run --out DIRECTORY` wrote; the pictures' paths.
+class Wanted(NamedTuple):
+    """What is to be drawn: figures *y* against *x*, a line for each value of *by*; or a *heat* map of one
+    figure over *x* and this.  What is not said follows from what was swept.
+    """
+
+    x: str | None = None
+    y: tuple[str, ...] = ()
+    by: str | None = None
+    heat: str | None = None
+
+
+def plot_directory(directory: Path, wanted: Wanted = Wanted()) -> Iterator[str]:  # noqa: B008
+    """Draw what is in *directory*; yields the path of each picture, and where its lines have knees.
 
     Raises:
-        BadInput: there is no result in *directory*.
+        BadInput: there is no result in it, or nothing of that name.
     """
-    import pandas as pd
-
-    try:
-        document = json.loads((directory / CASE_FILE).read_text())
-        iterations = pd.read_parquet(directory / "iterations.parquet")
-        outcomes = pd.DataFrame(document["outcomes"])
-    except (OSError, ValueError, KeyError) as error:
-        missing = getattr(error, "filename", None)
-        why = str(error).strip() if missing is None else f"no {Path(missing).name} in it"
-        raise bad(
-            str(directory), f"holds no result ({why}); make one with wbsim run CONFIG.toml --out DIR"
-        ) from None
-    outcomes["extents_per_file"] = [
-        sum(counts) / len(counts) if counts else 0.0 for counts in outcomes["extents"]
-    ]
-    by_run = iterations.groupby(["variant", "point", "replication", "program"], dropna=False).size()
-    pictures = {"iterations.png": over_time(document["title"], iterations)} if by_run.max() > 1 else {}
-    if document["axis"] and outcomes["extents_per_file"].any():
-        pictures[f"{document['axis']}.png"] = extents_against(document["axis"], document["title"], outcomes)
-    elif document["axis"] and not outcomes["file_bytes"].any():
-        pictures = {
-            f"{document['axis']}.png": operations_against(document["axis"], document["title"], outcomes)
-        }
-    elif document["axis"]:
-        held = next(iter(document["scenarios"].values()))["kernel"]["plug"]["max_requests"]
-        pictures = {f"{document['axis']}.png": against(document["axis"], document["title"], outcomes, held)}
-    if not pictures:
-        raise bad(
-            str(directory), "has neither a sweep nor iterations to draw; the disk is drawn by wbsim layout"
-        )
-    paths = []
-    for name, figure in pictures.items():
-        path = directory / name
-        replace_whole(path, partial(save_png, figure))
-        paths.append(path)
-    return paths
+    results = read_results(directory)
+    frame = frame_of(results, wanted)
+    if results.axes or any(wanted):
+        name, figure, knees = _sweep_picture(results, frame, wanted)
+        yield _written(directory / name, figure)
+        yield from knees
+    if not results.axes and not any(wanted) and any(of.levels["time_ns"] for of in results.outcomes):
+        yield _written(directory / "time.png", over_time(results.title, results.outcomes))
 
 
-def against(axis: str, title: str, outcomes: pd.DataFrame, held: int | None) -> Figure:
-    """IOPS, files/s and mean request size against the swept number, one line per variant.
+def _written(path: Path, figure: Figure) -> str:
+    replace_whole(path, partial(save_png, figure))
+    return str(path)
 
-    *outcomes* has the columns of `experiments.running.runner.Outcome`; *held* is how many requests a plug
-    holds.
+
+def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
+    """The tidy dataset, with a column for each key of the configuration that is *wanted*.
+
+    Raises:
+        BadInput: a name is that of no column, figure or key.
     """
-    figure, (iops, rate, size) = _panels(3, title)
-    for of, style in _lines(outcomes):
-        iops.plot(of["point"], of["write_iops"], **style)
-        rate.plot(of["point"], of["files"] / of["wall_time"] / 1e3, **style)
-        size.plot(of["point"], of["write_bandwidth"] / of["write_iops"] / 1024, **style)
-    iops.set(ylabel="write requests / s", yscale=_scale(outcomes["write_iops"]))
-    rate.set(ylabel="thousand files / s", ylim=(0, None))
-    size.set(ylabel="mean request, KiB", yscale=_scale(outcomes["write_iops"]), xlabel=axis)
-    held = held if _are_numbers(outcomes["point"]) else None
-    for panel in (iops, rate, size):
-        _label_points(panel, outcomes["point"])
+    frame = tidy(results.outcomes, results.axes)
+    for name in (wanted.x, wanted.by, wanted.heat):
+        if name is not None and name not in frame and name not in COLUMNS:
+            frame[name] = [setting_of(configuration, name) for configuration in results.configurations()]
+            if frame[name].isna().all():
+                raise bad("plot", unknown_key(name, [*results.axes, "variant", *FIGURES]), name)
+    for name in wanted.y:
+        if name not in COLUMNS:
+            raise bad("--y", unknown_key(name, list(FIGURES)), name)
+    return frame.rename(columns={column: name for name, column in COLUMNS.items()})
+
+
+def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tuple[str, Figure, list[str]]:
+    """A picture of what was swept: its name, itself, and the knees of its lines."""
+    x = wanted.x or (results.axes[0] if results.axes else "variant")
+    figures = wanted.y or _telling(frame)
+    if wanted.heat is not None:
+        name = f"{_as_file(figures[0])}-{_as_file(x)}-{_as_file(wanted.heat)}.png"
+        return name, heat_map(frame, x, wanted.heat, figures[0], results.title), []
+    others = [axis for axis in results.axes if axis != x]
+    by = [wanted.by] if wanted.by is not None else ["variant", *others]
+    by = [column for column in by if column != x]
+    held = _held(results) if "request_size" in figures and are_numbers(frame[x]) else None
+    held = held if held is not None and min(frame[x]) < held < max(frame[x]) else None
+    figure = against(frame, x, figures, by, results.title, held)
+    return f"{_as_file(x)}.png", figure, list(_knees(frame, x, figures[0], by))
+
+
+def _telling(frame: pd.DataFrame) -> tuple[str, ...]:
+    """The figures that say most of these runs."""
+    if frame["extents_per_file"].any():
+        return _OF_LAYOUT
+    return _OF_REQUESTS if frame["write_bandwidth"].any() and not _no_bytes(frame) else _OF_OPERATIONS
+
+
+def _no_bytes(frame: pd.DataFrame) -> bool:
+    """Whether all files are empty."""
+    return not frame["file_bandwidth"].any()
+
+
+def _as_file(name: str) -> str:
+    return name.replace("/", "_")
+
+
+def against(
+    frame: pd.DataFrame,
+    x: str,
+    figures: Sequence[str],
+    by: Sequence[str],
+    title: str,
+    held: int | None = None,
+) -> Figure:
+    """A panel for each of *figures* against *x*, a line for each value of *by*: means, with bands of their 95
+    % intervals where there are replications.
+
+    *frame* has a row for each run and a column for each of these (`experiments.statistics.dataset`); *held*
+    is how many requests a plug holds, where that stands on the axis.
+    """
+    picture, on = panels(len(figures), title)
+    for (label, of), colour, marker in zip(_lines(frame, by), cycle(COLOURS), cycle(MARKERS), strict=False):
+        for panel, name in zip(on, figures, strict=True):
+            points = _points(of, x, name)
+            style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5, "label": label}
+            if are_numbers(points["x"]):
+                panel.plot(points["x"], points["mean"], **style)
+                panel.fill_between(points["x"], points["low"], points["high"], color=colour, alpha=0.18, lw=0)
+            else:
+                half = points["high"] - points["mean"]
+                panel.errorbar(points["x"], points["mean"], half, linestyle="none", capsize=3, **style)
+    for panel, name in zip(on, figures, strict=True):
+        unit = FIGURES[name].unit
+        panel.set_ylabel(name.replace("_", " ") + ("" if unit == "1" else f", {unit}"), fontsize=9)
+        scale_to(panel, frame[name])
+        ticks_at(panel, list(frame[x]))
         if held is not None:
             panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
+    on[-1].set_xlabel(x)
     if held is not None:
-        size.annotate(
+        on[-1].annotate(
             f"a plug holds {held} requests", (held, 1), xycoords=("data", "axes fraction"), xytext=(4, -11),
             textcoords="offset points", fontsize=8, color="0.35",
         )  # fmt: skip
-    iops.legend(frameon=False)
-    return figure
+    legend_below(picture, on[0])
+    return picture
 
 
-def operations_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
-    """Operations on empty files a second, and the processors that they burn, against the swept number: in
-    the kernel in all, and while they wait for locks; one line per variant.
-
-    *outcomes* has the columns of `experiments.running.runner.Outcome`.
-    """
-    outcomes = outcomes.assign(rate=outcomes["files"] / outcomes["wall_time"])
-    waits_s = outcomes["locks"].map(lambda locks: sum(lock["wait_ns"] for lock in locks.values()) / 1e9)
-    reckoned = outcomes["programs"].map(lambda of: sum(program["reckoned_files"] for program in of.values()))
-    outcomes["waiting"] = waits_s / (outcomes["files"] - reckoned) * outcomes["rate"]
-    figure, (rate, burnt, waiting) = _panels(3, title)
-    for of, style in _lines(outcomes):
-        rate.plot(of["point"], of["rate"] / 1e3, **style)
-        burnt.plot(of["point"], of["system_cpu_time"] / of["wall_time"], **style)
-        waiting.plot(of["point"], of["waiting"], **style)
-    rate.set(ylabel="thousand operations / s", ylim=(0, None))
-    burnt.set(ylabel="processors in the kernel", ylim=(0, None))
-    waiting.set(ylabel="waiting for locks", ylim=(0, None), xlabel=axis)
-    for panel in (rate, burnt, waiting):
-        _label_points(panel, outcomes["point"])
-    rate.legend(frameon=False)
-    return figure
-
-
-def extents_against(axis: str, title: str, outcomes: pd.DataFrame) -> Figure:
-    """Extents per file, their size, and throughput against the swept number, one line per variant.
-
-    *outcomes* has the columns of `experiments.running.runner.Outcome` and ``extents_per_file``.
-    """
-    outcomes = outcomes.assign(mean_extent=outcomes["file_bytes"] / outcomes["extents"].map(sum))
-    figure, (extents, size, rate) = _panels(3, title)
-    for of, style in _lines(outcomes):
-        extents.plot(of["point"], of["extents_per_file"], **style)
-        size.plot(of["point"], of["mean_extent"] / MIB, **style)
-        rate.plot(of["point"], of["file_bytes"] / of["wall_time"] / 1e6, **style)
-    _scale_wide(extents, "extents per file", outcomes["extents_per_file"])
-    _scale_wide(size, "mean extent, MiB", outcomes["mean_extent"] / MIB)
-    rate.set(ylabel="file MB / s", ylim=(0, None), xlabel=axis)
-    for panel in (extents, size, rate):
-        _label_points(panel, outcomes["point"])
-    extents.legend(frameon=False)
-    return figure
-
-
-def over_time(title: str, iterations: pd.DataFrame) -> Figure:
-    """The rate of each program that has iterations, and IOPS and bandwidth of all disks from one iteration's
-    end to the next, over simulated time; one colour per variant.
-    """
-    figure, (rate, iops, bandwidth) = _panels(3, title)
-    for (variant, of), colour in zip(iterations.groupby("variant", sort=False), cycle(COLOURS), strict=False):
-        of = of[of["replication"] == of["replication"].min()].sort_values("end_ns", kind="stable")
-        seconds = of["end_ns"] / S
-        took = seconds.diff().fillna(seconds.iloc[0])
-        style: dict[str, Any] = {"color": colour, "linewidth": 1.4}
-        several = of["program"].nunique() > 1
-        for (program, own), line in zip(of.groupby("program", sort=False), cycle(_LINES), strict=False):
-            if len(own) > 1:
-                label = f"{variant}, {program}" if several else str(variant)
-                rate.plot(own["end_ns"] / S, own["files_per_sec"] / 1e3, label=label, linestyle=line, **style)
-        iops.plot(seconds, of["ios"].diff().fillna(of["ios"].iloc[0]) / took, **style)
-        megabytes = of["sectors"].diff().fillna(of["sectors"].iloc[0]) * SECTOR_BYTES / 1e6
-        bandwidth.plot(seconds, megabytes / took, **style)
-    rate.set(ylabel="thousand files / s", ylim=(0, None))
-    iops.set(ylabel="write requests / s", yscale=_scale(iterations["ios"]))
-    bandwidth.set(ylabel="MB / s", ylim=(0, None), xlabel="simulated time, s")
-    rate.legend(frameon=False)
-    return figure
-
-
-def _lines(outcomes: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
-    """The points of each variant and how they are drawn: numbers in their order and joined, texts as
-    configured.
-    """
-    for (variant, of), colour, marker in zip(
-        outcomes.groupby("variant", sort=False), cycle(COLOURS), cycle(MARKERS), strict=False
-    ):
-        style: dict[str, Any] = {"color": colour, "marker": marker, "label": variant, "markersize": 5}
-        if _are_numbers(of["point"]):
-            yield of.sort_values("point"), style
-        else:
-            yield of.astype({"point": str}), {**style, "linestyle": "none", "markersize": 7}
-
-
-def _are_numbers(points: pd.Series) -> bool:
-    from pandas.api.types import is_numeric_dtype
-
-    return is_numeric_dtype(points)
-
-
-def _label_points(panel: Axes, points: pd.Series) -> None:
-    """Ticks at the swept values: all of them, or as many as are legible; texts are spaced evenly."""
-    if not _are_numbers(points):
-        panel.margins(x=0.5 / len(points.unique()))
+def _lines(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The runs of each line, and what it is called."""
+    by = [column for column in by if column == "variant" or frame[column].nunique() > 1]
+    if not by:
+        yield "", frame
         return
-    ticks = sorted(points.unique())
-    if min(ticks) > 0:
-        panel.set_xscale("log", base=2)
-    if len(ticks) > _LEGIBLE_TICKS:
-        ticks = [
-            t
-            for t in ticks
-            if float(t).is_integer() and (int(t) & (int(t) - 1) == 0 or t in (12, 20, 24, 48))
-        ]
-    panel.set_xticks(ticks)
-    panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    panel.xaxis.set_minor_locator(_no_ticks())
+    for values, of in frame.groupby(list(by), sort=False):
+        yield (
+            ", ".join(short(value) if isinstance(value, float | int) else str(value) for value in values),
+            of,
+        )
 
 
-def _scale_wide(panel: Axes, label: str, values: pd.Series) -> None:
-    """From zero on, unless *values* are so far apart that most of them would lie there."""
-    panel.set_ylabel(label)
-    if values.max() > 20 * values.min() > 0:
-        panel.set_yscale("log")
-    else:
-        panel.set_ylim(0, None)
+def _points(of: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
+    """Mean and interval of a figure at each x, numbers in their order; a single run's interval is itself."""
+    import pandas as pd
+
+    rows = []
+    for at, runs in of.groupby(x, sort=are_numbers(of[x])):
+        values = [float(value) for value in runs[name]]
+        interval = confidence_95(values) if len(values) > 1 else (values[0],) * 3
+        rows.append((at, *interval))
+    return pd.DataFrame(rows, columns=["x", "mean", "low", "high"])
 
 
-def _scale(values: pd.Series) -> str:
-    """Logarithmic, unless nothing was written at all."""
-    return "log" if (values > 0).any() else "linear"
+def _knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterator[str]:
+    if not are_numbers(frame[x]):
+        return
+    for label, of in _lines(frame, by):
+        points = _points(of, x, name)
+        knee = knee_of(list(points["x"]), list(points["mean"]))
+        if knee is not None:
+            yield f"knee of {name}{f' of {label}' if label else ''}: {x} = {short(knee)}"
 
 
-def save_png(figure: Figure, path: Path) -> None:
-    """Write *figure* to *path*, whatever its name ends in."""
-    figure.savefig(path, format="png", dpi=144)
-
-
-def _panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
-    from textwrap import fill
-
+def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figure:
+    """One figure over two things that were swept, as a map with its numbers; replications by their mean."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 2.3 * count + 0.7), layout="constrained")
-    panels = list(figure.subplots(count, 1, sharex=True))
-    figure.suptitle(fill(title, 84), fontsize=10, x=0.02, ha="left")
-    for panel in panels:
-        panel.grid(True, which="major", color="0.9", linewidth=0.8)
-        panel.spines[["top", "right"]].set_visible(False)
-    return figure, panels
+    variants = list(dict.fromkeys(frame["variant"])) if "variant" not in (x, y) else [None]
+    tables = []
+    for variant in variants:
+        of = frame if variant is None else frame[frame["variant"] == variant]
+        tables.append((variant, of.pivot_table(index=y, columns=x, values=name, sort=are_numbers(frame[x]))))
+    high, low = max(t.max().max() for _, t in tables), min(t.min().min() for _, t in tables)
+    height = 1.6 + 0.42 * max(len(t) for _, t in tables)
+    figure = Figure(figsize=(max(5.2, 3.6 * len(tables)), height), layout="constrained")
+    for on, (variant, values) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables, strict=True):
+        image = on.imshow(values, aspect="auto", origin="lower", cmap="YlGnBu", vmin=low, vmax=high)
+        on.set_xticks(range(len(values.columns)), [_named(value) for value in values.columns])
+        on.set_yticks(range(len(values.index)), [_named(value) for value in values.index])
+        on.set(xlabel=x, ylabel=y)
+        on.spines[:].set_visible(False)
+        if variant not in (None, "base"):
+            on.set_title(variant, fontsize=9)
+        for (row, column), value in _cells(values):
+            dark = value - low > 0.6 * (high - low)
+            on.text(
+                column,
+                row,
+                figure_text(value),
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="w" if dark else "0.2",
+            )
+    unit = FIGURES[name].unit
+    figure.colorbar(
+        image, ax=figure.axes, label=name.replace("_", " ") + ("" if unit == "1" else f", {unit}")
+    )
+    figure.suptitle(title, fontsize=10, x=0.02, ha="left", wrap=True)
+    return figure
 
 
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
+def _named(value: Any) -> str:
+    return short(value) if isinstance(value, int | float) else str(value)
 
-    return NullLocator()
+
+def _cells(values: pd.DataFrame) -> Iterator[tuple[tuple[int, int], float]]:
+    """The cells that have a value, with their places."""
+    for (row, column), value in np.ndenumerate(values.to_numpy(dtype=float)):
+        if value == value:
+            yield (row, column), float(value)
+
+
+def _held(results: Results) -> int | None:
+    """How many requests a plug holds, if that is the same in all runs and has a bound."""
+    held = {
+        setting_of(configuration, "kernel.plug.max_requests") for configuration in results.configurations()
+    }
+    (only,) = held if len(held) == 1 else (None,)
+    return int(only) if isinstance(only, int) else None

@@ -11,10 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from wbsim.experiments.config.experiment import Case, Experiment, load
+from wbsim.experiments.config.case import Experiment
+from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.published.figures import METRICS, Published, figure, published_rows
-from wbsim.experiments.running.runner import Outcome, run_all
+from wbsim.experiments.published.figures import METRICS, Published, published_rows
+from wbsim.experiments.running.execute import How, run_jobs
+from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.statistics.intervals import Steady, interval_of, steady_of
 from wbsim.sim.param import Origin, Spec
 
 CONFIGS: Final = {
@@ -25,13 +29,15 @@ CONFIGS: Final = {
 }
 """The reports that can be reproduced, and their experiments."""
 INTERVAL: Final = (
-    "t-interval over the replications; of a single run with iterations, batch means of 10 batches of them"
+    "t-interval over the replications; of a single run with iterations, 10 batch means of its steady part"
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure beside its simulated one; *role* is calibrated, predicted or not modelled."""
+    """One published figure beside its simulated one; *role* is calibrated, predicted or not modelled;
+    *steady*: the same of the steady part of the run, where it has iterations.
+    """
 
     id: str
     published: float | None
@@ -40,6 +46,7 @@ class Row:
     ci95: tuple[float, float] | None
     relative_error: float | None
     role: str
+    steady: Steady | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,6 @@ class Reproduction:
     interval: str
     quick: bool
     outcomes: list[Outcome]
-    experiments: list[Experiment]
 
     def document(self) -> dict[str, Any]:
         """What ``--json`` prints."""
@@ -74,9 +80,7 @@ def config_path(name: str) -> Path:
     return Path(str(files("wbsim.experiments").joinpath("configs", name)))
 
 
-def reproduce(
-    reports: Sequence[str], *, quick: bool, replications: int | None, seed: int, progress: bool
-) -> Reproduction:
+def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, how: How) -> Reproduction:
     """Simulate the experiments of *reports* (all that are modelled, if none is named).
 
     *quick* makes smaller ones of them, as their configurations say; without *replications* these say that,
@@ -92,27 +96,27 @@ def reproduce(
     wanted = list(dict.fromkeys(reports)) or list(CONFIGS)
     experiments = [_experiment(report, quick) for report in wanted if report in CONFIGS]
     jobs = [
-        (case, replication)
+        Job(case, how.seed, replication)
         for experiment in experiments
         for case in experiment.cases
         for replication in range(replications or experiment.replications)
     ]
     cases = [case for experiment in experiments for case in experiment.cases]
     before = os.times()
-    outcomes = run_all(jobs, seed, progress) if jobs else []
+    outcomes = run_jobs(jobs, how, f"Reproduction of {', '.join(wanted)}").all_outcomes() if jobs else []
     after = os.times()
     used = sum(after[:4]) - sum(before[:4])
     calibrated = {target for case in cases for target in _targets(case.scenario)}
     rows = []
     for row in published_rows():
         if row.report in wanted:
-            runs = [outcome for (case, _), outcome in zip(jobs, outcomes, strict=True) if row.id in case.rows]
+            runs = [outcome for job, outcome in zip(jobs, outcomes, strict=True) if row.id in job.case.rows]
             smaller = quick and any(case.quick for case in cases if row.id in case.rows)
-            rows.append(_row(row, runs, calibrated, smaller))
+            rows.append(row_of(row, runs, calibrated, smaller))
     peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    constants = _constants(experiments)
-    return Reproduction(rows, constants, used, max(peak, own), seed, INTERVAL, quick, outcomes, experiments)
+    constants = constants_of(experiments)
+    return Reproduction(rows, constants, used, max(peak, own), how.seed, INTERVAL, quick, outcomes)
 
 
 def _experiment(report: str, quick: bool) -> Experiment:
@@ -129,11 +133,15 @@ def _targets(spec: Spec) -> set[str]:
     return {target for number in spec.numbers() if number.given for target in number.given.targets}
 
 
-def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
+def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
+    """*row* beside the figure of *runs*, which may be of a *smaller* experiment; *calibrated*: what was
+    fitted to.
+    """
     metric = METRICS.get((row.metric, row.unit))
     if metric is None or not runs:
         return Row(row.id, row.value, row.unit, None, None, None, "not modelled yet")
-    value, low, high = figure(metric, runs)
+    value, low, high = interval_of(metric, runs)
+    steady = steady_of(metric, runs[0]) if len(runs) == 1 else None
     error = value / row.value - 1 if row.value and not (smaller and metric.grows) else None
     interval = None if math.isnan(low) else (low, high)
     return Row(
@@ -144,10 +152,11 @@ def _row(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller:
         interval,
         error,
         "calibrated" if row.id in calibrated else "predicted",
+        steady,
     )
 
 
-def _constants(experiments: Sequence[Experiment]) -> dict[str, int]:
+def constants_of(experiments: Sequence[Experiment]) -> dict[str, int]:
     """How many numbers have which origin, each counted once however many variants of an experiment use it."""
     counts = dict.fromkeys((origin.value for origin in Origin), 0)
     for experiment in experiments:
@@ -155,8 +164,3 @@ def _constants(experiments: Sequence[Experiment]) -> dict[str, int]:
         for origin in {number.path: number.given.origin for number in numbers if number.given}.values():
             counts[origin.value] += 1
     return counts
-
-
-def cases_of(reproduction: Reproduction) -> list[Case]:
-    """Every case that was run."""
-    return [case for experiment in reproduction.experiments for case in experiment.cases]

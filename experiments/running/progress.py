@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_EVERY_S: Final = 0.2
+_WIDTH: Final = 150
 
 
 class Progress(NamedTuple):
@@ -20,25 +23,41 @@ class Meter:
 
     def __init__(self, runs: int) -> None:
         self._runs = runs
-        self._started = time.monotonic()
-        self._reports: dict[str, Progress] = {}
+        self._ended = 0
+        self._started = self._shown = time.monotonic()
+        self._running: dict[int, Progress] = {}
 
-    def note(self, key: str, report: Progress) -> None:
-        """The run called *key* has come this far."""
-        self._reports[key] = report
+    def note(self, place: int, report: Progress) -> None:
+        """The run at *place* has come this far."""
+        self._running[place] = report
+        self._show()
 
-    def show(self) -> None:
-        """Rewrite the line."""
-        running = [report for report in self._reports.values() if report.share < 1]
-        done = sum(report.share for report in self._reports.values()) / self._runs
-        if not done:
+    def ended(self, place: int) -> None:
+        """The run at *place* has ended."""
+        self._running.pop(place, None)
+        self._ended += 1
+        self._show()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        done = (self._ended + sum(report.share for report in self._running.values())) / self._runs
+        if now < self._shown + _EVERY_S or not 0 < done < 1:
             return
-        left_s = (time.monotonic() - self._started) * (1 - done) / done
-        parts = [f"{r.label} {r.simulated_s:.0f} s simulated" for r in running]
-        line = f"{100 * done:3.0f} %, about {left_s:.0f} s left: {', '.join(parts)}"
-        print(f"\r\x1b[K{line[:150]}", end="", file=sys.stderr, flush=True)
+        self._shown = now
+        left_s = (now - self._started) * (1 - done) / done
+        counted = f"{self._ended} of {self._runs} runs, " if self._runs > 1 else ""
+        parts = [f"{of.label} {of.simulated_s:.0f} s simulated" for of in self._running.values()]
+        line = f"{counted}{100 * done:.0f} %, about {span(left_s)} left: {', '.join(parts)}"
+        print(f"\r\x1b[K{line.removesuffix(': ')[:_WIDTH]}", end="", file=sys.stderr, flush=True)
 
     @staticmethod
     def clear() -> None:
         """Take the line away."""
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def span(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -9,17 +9,19 @@ what they leave in memory then is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from wbsim.experiments.config.experiment import Case, load
+from wbsim.experiments.config.case import Case
+from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.running.runner import Outcome, run_all
+from wbsim.experiments.running.execute import How, Runs
+from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.why.explain import Run, rates_of, run_of, sweep_table
 from wbsim.models.flushers.parallel import ParallelSpec
 from wbsim.models.machine import build
-from wbsim.models.scenario import Scenario
 
 AXIS: Final = "contexts"
 SHORT_OF_BEST: Final = 0.05
@@ -32,18 +34,17 @@ class Advice:
 
     title: str
     outcomes: list[Outcome]
-    scenarios: dict[str, Scenario]
 
     @property
     def runs(self) -> list[Run]:
         """What the outcomes say of their runs."""
-        return [run_of(asdict(outcome)) for outcome in self.outcomes]
+        return [run_of(outcome) for outcome in self.outcomes]
 
     def text(self) -> str:
         """The table of the runs, and the answer."""
         runs = self.runs
         unit, rates = rates_of(runs)
-        rate_of = dict(zip((run.point for run in runs), rates, strict=True))
+        rate_of = dict(zip(map(contexts_of, runs), rates, strict=True))
         wanted, best = _wanted(runs), max(rate_of, key=rate_of.__getitem__)
         answer = f"{wanted} context{' is' if wanted == 1 else 's are'} enough: {rate_of[wanted]:,.0f} {unit}"
         if wanted != best:
@@ -58,13 +59,11 @@ class Advice:
             "title": self.title,
             "contexts": _wanted(runs),
             "unit": unit,
-            "rates": {str(run.point): rate for run, rate in zip(runs, rates, strict=True)},
+            "rates": {str(contexts_of(run)): rate for run, rate in zip(runs, rates, strict=True)},
         }
 
 
-def advise(
-    config: Path, overrides: Sequence[str], variant: str | None, quick: bool, seed: int, progress: bool
-) -> Advice:
+def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: bool, how: How) -> Advice:
     """Run that *variant* of *config* with ever more contexts; a *quick* one is smaller, as it says itself.
 
     Raises:
@@ -81,21 +80,24 @@ def advise(
     def case_of(contexts: int) -> Case:
         flusher = ParallelSpec(by=_by(given), contexts=contexts)
         kernel = given.scenario.kernel.model_copy(update={"flusher": flusher})
-        return replace(given, point=contexts, scenario=given.scenario.model_copy(update={"kernel": kernel}))
+        return replace(
+            given, point={AXIS: contexts}, scenario=given.scenario.model_copy(update={"kernel": kernel})
+        )
 
     most = _most(case_of(1))
-    outcomes: dict[int, Outcome] = {}
-    asked = [*(1 << power for power in range((most - 1).bit_length())), most]
-    while asked:
-        ran = run_all([(case_of(contexts), 0) for contexts in asked], seed, progress)
-        outcomes.update(zip(asked, ran, strict=True))
-        asked = _next([run_of(asdict(outcomes[contexts])) for contexts in sorted(outcomes)])
-    looked_at = sorted(outcomes)
-    return Advice(
-        f"{whole.title}: {label}",
-        [outcomes[contexts] for contexts in looked_at],
-        {case.label: case.scenario for case in map(case_of, looked_at)},
-    )
+    runs = Runs(how, f"{whole.title}: {label}", (AXIS,))
+    contexts = {*(1 << power for power in range((most - 1).bit_length())), most}
+    while True:
+        outcomes = runs.run([Job(case_of(count), how.seed) for count in sorted(contexts)]).all_outcomes()
+        between = _next([run_of(outcome) for outcome in outcomes])
+        if between is None:
+            return Advice(f"{whole.title}: {label}", outcomes)
+        contexts.add(between)
+
+
+def contexts_of(run: Run) -> int:
+    """With how many contexts it was."""
+    return int(run.point[AXIS])
 
 
 def _by(case: Case) -> Literal["allocation_group", "hash", "processor"]:
@@ -123,11 +125,11 @@ def _wanted(runs: Sequence[Run]) -> int:
     """The fewest contexts that are as good as the best."""
     _, rates = rates_of(runs)
     enough = (1 - SHORT_OF_BEST) * max(rates)
-    return int(min(run.point for run, rate in zip(runs, rates, strict=True) if rate >= enough))
+    return min(contexts_of(run) for run, rate in zip(runs, rates, strict=True) if rate >= enough)
 
 
-def _next(runs: Sequence[Run]) -> list[int]:
+def _next(runs: Sequence[Run]) -> int | None:
     """Which number of contexts to look at, between the most that fall short and the fewest that do not."""
     wanted = _wanted(runs)
-    below = max((run.point for run in runs if run.point < wanted), default=wanted)
-    return [(below + wanted) // 2] if wanted - below > 1 else []
+    below = max((count for run in runs if (count := contexts_of(run)) < wanted), default=wanted)
+    return (below + wanted) // 2 if wanted - below > 1 else None

@@ -7,15 +7,14 @@ sweep, what each run achieved and how the lives of each kind of thread changed.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.problems import bad
-from wbsim.experiments.formats.report import table
-from wbsim.experiments.running.runner import CASE_FILE
+from wbsim.experiments.config.sweeps import Point
+from wbsim.experiments.formats.table import table
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.results import Results
 from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
 from wbsim.models.spent import FLUSHER, PATHS
 from wbsim.sim.units import MIB, US, S
@@ -31,7 +30,7 @@ class Run(NamedTuple):
     """
 
     variant: str
-    point: Any
+    point: Point
     length_ns: float
     wall_time: float
     kinds: list[Kind]
@@ -44,59 +43,43 @@ class Run(NamedTuple):
     @property
     def label(self) -> str:
         """Its variant, and its point of the sweep."""
-        return self.variant if self.point is None else f"{self.variant} {self.point}"
+        return " ".join([self.variant, *map(str, self.point.values())])
+
+    @property
+    def place(self) -> str:
+        """Its point of the sweep."""
+        return ", ".join(map(str, self.point.values()))
 
 
 class Result(NamedTuple):
-    """What `wbsim run --out` wrote: its runs, of several replications the first; and what was swept."""
+    """What is to be explained: runs, of several replications the first; and what was swept."""
 
     title: str
-    axis: str | None
+    axes: tuple[str, ...]
     runs: list[Run]
 
 
-def read_result(directory: Path) -> Result:
-    """What is in *directory*.
-
-    Raises:
-        BadInput: there is no result, or it is older than this command.
-    """
-    try:
-        document = json.loads((directory / CASE_FILE).read_text())
-        runs = [run_of(outcome) for outcome in document["outcomes"] if outcome["replication"] == 0]
-        return Result(document["title"], document["axis"], runs)
-    except (OSError, ValueError, KeyError) as error:
-        missing = getattr(error, "filename", None)
-        why = f"no {error} in it" if missing is None else f"no {Path(missing).name} in it"
-        raise bad(
-            str(directory),
-            f"holds no result that can be explained ({why}); make one with wbsim run CONFIG.toml --out DIR",
-        ) from None
+def result_of(results: Results) -> Result:
+    """What *results* say of their runs."""
+    runs = [run_of(outcome) for outcome in results.outcomes if outcome.replication == 0]
+    return Result(results.title, results.axes, runs)
 
 
-def run_of(outcome: Mapping[str, Any]) -> Run:
-    """What the fields of an `Outcome` say."""
-    lives = outcome["lives"]
+def run_of(of: Outcome) -> Run:
+    """What an outcome says of its run."""
+    length_ns = max(sum(life.values()) for life in of.lives.values())
     return Run(
-        outcome["variant"],
-        outcome["point"],
-        max(sum(life.values()) for life in lives.values()),
-        outcome["wall_time"],
-        kinds_of(lives),
-        outcome["uses"],
-        outcome["files"],
-        outcome["file_bytes"],
-        outcome["flushed_files"],
-        outcome["flushed_bytes"],
-    )
+        of.variant, of.point, length_ns, of.wall_time, kinds_of(of.lives), of.uses, of.files, of.file_bytes,
+        of.flushed_files, of.flushed_bytes,
+    )  # fmt: skip
 
 
 def explanation(result: Result) -> str:
     """All of it as text."""
     parts, runs = [result.title], result.runs
-    if result.axis is not None:
+    if result.axes:
         for variant, of in by_variant(runs):
-            parts += [f"{variant}:", sweep_table(result.axis, of)]
+            parts += [f"{variant}:", sweep_table(", ".join(result.axes), of)]
             parts += [kind_table(name, of) for name in seen_names(of)]
         return "\n\n".join(parts)
     for run in runs:
@@ -112,7 +95,7 @@ def document(result: Result) -> dict[str, Any]:
     """
     return {
         "title": result.title,
-        "axis": result.axis,
+        "axes": list(result.axes),
         "runs": [
             {
                 "label": run.label,
@@ -164,9 +147,7 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
     for run, rate in zip(runs, rates, strict=True):
         first = most_used(run.uses)[0]
         shares = f"{100 * first.share:.1f}", f"{100 * rate / best:.1f}"
-        rows.append(
-            (str(run.point), first.name, shares[0], f"{run.wall_time:.2f}", f"{rate:,.1f}", shares[1])
-        )
+        rows.append((run.place, first.name, shares[0], f"{run.wall_time:.2f}", f"{rate:,.1f}", shares[1]))
     return table((axis, "held back by", "% of its time", "s", unit, "% of the best"), rows, left=2)
 
 
@@ -190,7 +171,7 @@ def kind_table(name: str, runs: Sequence[Run]) -> str:
             for run, kind in zip(runs, kinds, strict=True)
         )
         rows.append((cause, *shares))
-    return table((f"{name}, % of the run", *(str(run.point) for run in runs)), rows)
+    return table((f"{name}, % of the run", *(run.place for run in runs)), rows)
 
 
 def seen_names(runs: Sequence[Run]) -> list[str]:

@@ -39,7 +39,8 @@ class OneRuns(Runs):
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
         if inode.file is not CLOSED:
-            _lay_out(self._files.page(inode), block, pages)
+            file = inode.file  # a program may have made it a large one while its run was given its blocks
+            _lay_out(file if isinstance(file, PagedFile) else self._files.page(inode), block, pages)
         start, bios = (self._first_block + block) * PAGE_SECTORS, []
         while pages > 0:
             size = pages if pages < at_most else at_most
@@ -61,8 +62,9 @@ class OneRuns(Runs):
 
 
 def _lay_out(file: PagedFile, block: int, pages: int) -> None:
-    """The first *pages* of an empty *file* lie from *block* on, and are clean."""
-    file.make_room(pages, pages)
+    """The first *pages* of *file*, of which none has a block, lie from *block* on, and are clean."""
+    if file.size < pages:
+        file.make_room(pages, pages)
+        file.pages.size[0] = pages
     file.pages.states[:pages] = RESERVED
-    file.pages.size[0] = pages
     map_blocks(file.pages, 0, file.reach(block, pages), pages)

@@ -7,11 +7,10 @@ pictures (NAME.csv), which it draws there as NAME.png.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -20,7 +19,8 @@ from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.formats.report import table
 from wbsim.experiments.published.figures import METRICS, published_rows
-from wbsim.experiments.running.runner import run_all
+from wbsim.experiments.running.execute import How, run_jobs
+from wbsim.experiments.running.jobs import Job
 
 CONFIGS = ROOT / "experiments" / "configs"
 
@@ -46,10 +46,10 @@ def printed(*words: str) -> str:
     return out.getvalue()
 
 
-def _outcomes(directory: Path, config: str, *options: str) -> Any:
-    """The outcomes of a configuration's runs, as a table."""
+def _dataset(directory: Path, config: str, *options: str) -> pd.DataFrame:
+    """The dataset of a configuration's runs."""
     printed("run", str(CONFIGS / config), "--out", str(directory), *options)
-    return pd.DataFrame(json.loads((directory / "case.json").read_text())["outcomes"])
+    return pd.read_parquet(directory / "dataset.parquet")
 
 
 def _table(text: str, first: str) -> str:
@@ -98,7 +98,9 @@ def inodes(_: Path) -> dict[str, str]:
         target for number in cases[0].scenario.numbers() if number.given for target in number.given.targets
     }
     lines = []
-    for case, outcome in zip(cases, run_all([(case, 0) for case in cases], 1, False), strict=True):
+    for case, outcome in zip(
+        cases, run_jobs([Job(case, 1) for case in cases], How()).all_outcomes(), strict=True
+    ):
         for row in (published[name] for name in case.rows):
             simulated = METRICS[row.metric, row.unit].whole(outcome)
             error = f"{100 * (simulated / row.value - 1):+.1f} %" if row.value else "-"
@@ -109,7 +111,7 @@ def inodes(_: Path) -> dict[str, str]:
 
 def threads(directory: Path) -> dict[str, str]:
     """What the plug saves with more and more streams."""
-    of = _outcomes(directory, "plug_threads.toml")
+    of = _dataset(directory, "plug_threads.toml")
     printed("plot", str(directory))
     iops = of.pivot_table(index="point", columns="variant", values="write_iops")
     saved = 1 - iops["patched"] / iops["unpatched"]
@@ -144,7 +146,7 @@ def two_disks(directory: Path) -> dict[str, str]:
 
 def extents_streams(directory: Path) -> dict[str, str]:
     """Extents against the number of streams."""
-    of = _outcomes(directory, "extents_streams.toml")
+    of = _dataset(directory, "extents_streams.toml")
     _draw("extents", directory, "streams.png")
     of["extents_per_file"] = [sum(counts) / len(counts) for counts in of["extents"]]
     data = of[["variant", "point", "extents_per_file", "file_bytes", "wall_time"]]
@@ -153,7 +155,7 @@ def extents_streams(directory: Path) -> dict[str, str]:
 
 def patches(directory: Path) -> dict[str, str]:
     """V13's patches, each alone and one after another: what each operation takes, and burns."""
-    of = _outcomes(directory, "patches.toml")
+    of = _dataset(directory, "patches.toml")
     columns = of["variant"], of["point"], of["wall_time"], of["system_cpu_time"]
     cells = {
         (variant, operation): f"{wall_s:#.4g} ({cpu_s / wall_s:.1f})"
@@ -168,7 +170,7 @@ def patches(directory: Path) -> dict[str, str]:
 
 def processors(directory: Path) -> dict[str, str]:
     """Bulkstat's inodes a second against processors, and what they burn."""
-    of = _outcomes(directory, "inode_processors.toml")
+    of = _dataset(directory, "inode_processors.toml")
     _draw("processors", directory, "processors.png")
     data = of[["variant", "point", "files", "wall_time", "system_cpu_time"]]
     return {"processors.csv": data.to_csv(index=False, float_format="%.6g")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +11,16 @@ from typing import Any
 import pytest
 
 import wbsim.experiments.captures.record
-import wbsim.experiments.published.calibrate
 import wbsim.experiments.published.reproduce
 from tests.harness import FIO, loop_config
 from wbsim.experiments.captures.record import Recorded
-from wbsim.experiments.cli import main
-from wbsim.experiments.options import parser_of_wbsim
-from wbsim.experiments.published.calibrate import Fit
+from wbsim.experiments.cli import main, parser_of_wbsim
+from wbsim.experiments.published import fit
+from wbsim.experiments.published.fit import Fit
 from wbsim.experiments.published.reproduce import Reproduction
-from wbsim.experiments.running import runner
+from wbsim.experiments.running import execute, simulate
+from wbsim.experiments.running.execute import How
+from wbsim.sim.interrupts import Ended
 
 COMMITTED = Path(__file__).with_name("options.tsv")
 
@@ -81,7 +83,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("command", ["run", "reproduce", "layout", "replay"])
+@pytest.mark.parametrize("command", ["run", "sweep", "reproduce", "calibrate", "advise", "layout", "replay"])
 def test_a_file_where_results_should_go_is_refused_before_anything_is_run(
     command: str, config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,13 +92,11 @@ def test_a_file_where_results_should_go_is_refused_before_anything_is_run(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("something was run")
 
-    monkeypatch.setattr(runner, "run_all", never)
-    monkeypatch.setattr(runner, "simulate", never)
-    monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", never)
-    more = {"run": [str(config)], "reproduce": ["P13"], "layout": [str(config)]}
+    monkeypatch.setattr(execute, "Workers", never)
+    monkeypatch.setattr(simulate, "simulate", never)
+    more = {"reproduce": ["P13"], "calibrate": ["P13"], "replay": ["nowhere", "--kernel", "3.11"]}
     out = config / "there" / "deeper"
-    arguments = more.get(command, ["nowhere", "--kernel", "3.11"])
-    assert main([command, *arguments, "--out", str(out)]) == 2
+    assert main([command, *more.get(command, [str(config)]), "--out", str(out)]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err == f"wbsim: --out {out}: {config} is a file; give a directory\n"
@@ -105,12 +105,11 @@ def test_a_file_where_results_should_go_is_refused_before_anything_is_run(
 def test_reproduce_hands_everything_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Reports, --quick, --replications, --seed; the title and the scenarios of what is written."""
+    """Reports, --quick, --replications, and how they are run."""
     asked: list[tuple[Any, ...]] = []
-    case = SimpleNamespace(label="a-1", scenario="of a")
     found = Reproduction(
         rows=[], constants={"assumed": 3}, cpu_s=1.234, peak_rss_mib=5.67, seed=7, interval="t", quick=True,
-        outcomes=["an outcome"], experiments=[SimpleNamespace(title="A title", cases=[case])],  # type: ignore[list-item]
+        outcomes=["an outcome"],  # type: ignore[list-item]
     )  # fmt: skip
 
     def reproduce(reports: Any, **options: Any) -> Reproduction:
@@ -118,21 +117,17 @@ def test_reproduce_hands_everything_on(
         return found
 
     monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", reproduce)
-    monkeypatch.setattr(runner, "write_outcomes", lambda *written: asked.append(written))
-    out = str(tmp_path / "out")
-    options = ["--quick", "--replications", "3", "--seed", "7", "--out", out]
+    out = tmp_path / "out"
+    options = ["--quick", "--replications", "3", "--seed", "7", "--out", str(out), "--jobs", "4"]
     assert main(["reproduce", "P13", "N10", *options, "--json"]) == 0
-    assert asked == [
-        (["P13", "N10"], {"quick": True, "replications": 3, "seed": 7, "progress": False}),
-        (Path(out), "A title", None, ["an outcome"], {"a-1": "of a"}),
-    ]
+    assert asked == [(["P13", "N10"], {"quick": True, "replications": 3, "how": How(7, out, 4, None, False)})]
     assert json.loads(capsys.readouterr().out) == {
         "rows": [], "constants": {"assumed": 3}, "cpu_s": 1.23, "peak_rss_mib": 5.7, "seed": 7,
         "interval": "t", "quick": True,
     }  # fmt: skip
     asked.clear()
     assert main(["reproduce"]) == 0
-    assert asked == [([], {"quick": False, "replications": None, "seed": 1, "progress": False})]
+    assert asked == [([], {"quick": False, "replications": None, "how": How()})]
     assert "seed 7" in capsys.readouterr().out
 
 
@@ -142,16 +137,64 @@ def test_calibrate_tells_whether_the_fit_is_the_committed_one(
 ) -> None:
     """Its rounds on stderr, its table on stdout."""
 
-    def fit(seed: int, progress: bool, tell: Any) -> Fit:
-        assert (seed, progress) == (9, False)
+    def fake(of: Any, how: How, tell: Any) -> Fit:
+        assert how == How(seed=9)
+        assert set(of.constants) == {"writer_scale", "link"}
         tell("round 1")
         return Fit({"link": 5.0}, {"link": 5.0 if agrees else 6.0}, {"a-row": 0.01}, 1)
 
-    monkeypatch.setitem(wbsim.experiments.published.calibrate.CALIBRATIONS, "N10", fit)
+    monkeypatch.setattr(fit, "fit", fake)
     assert main(["calibrate", "N10", "--seed", "9"]) == status
     told = capsys.readouterr()
     assert told.err == "round 1\n"
     assert "link" in told.out
+
+
+def test_a_cluster_and_processes_of_this_machine_exclude_each_other(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of them."""
+    assert main(["run", str(config), "--jobs", "2", "--cluster", "tcp://x:1"]) == 2
+    assert "--jobs: is for this machine; leave it out with --cluster" in capsys.readouterr().err
+
+
+def test_a_run_that_writes_nothing_back_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Instead of leaving its reader with w/s 0."""
+    assert main(["run", "--fs-mark", "fs_mark -S0 -n 20 -s 4096 -L 2 -d /mnt/a"]) == 0
+    assert "nothing was written back: all of it stayed below the background limit" in capsys.readouterr().out
+
+
+def test_what_fails_is_told_and_the_rest_printed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A variant that does not end: status 2, its name and the remedy; the other's line stands."""
+    config.write_text(f'{config.read_text()}[variants.a]\n[variants.b]\ngive_up = "1 ms"\n')
+    assert main(["run", str(config)]) == 2
+    told = capsys.readouterr()
+    assert [line.split()[0] for line in told.out.splitlines()[3:]] == ["a"]
+    assert told.err.startswith("wbsim: variant b: ")
+    assert "raise give_up" in told.err
+
+
+def test_a_sweep_prints_its_points_and_replications(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A column for each key; means with half of their intervals; replications until a figure is precise."""
+    words = ["--set", "workload.nrfiles=1,2", "--set", "give_up=9 s", "--zip"]
+    assert main(["sweep", str(config), "--set", "workload.nrfiles=1,2", "--replications", "2"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    assert [row[:2] for row in rows] == [["base", "1"], ["base", "2"]]
+    assert all(row[3].startswith("±") for row in rows)
+    assert main(["sweep", str(config), *words]) == 2
+    assert (
+        "zipped lists have to be equally long: workload.nrfiles has 2, give_up has 1"
+        in capsys.readouterr().err
+    )
+    assert main(["sweep", str(config), "--until-ci", "write_iops=50%", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["outcomes"]) >= 5
+    assert [outcome["replication"] for outcome in document["outcomes"]] == list(
+        range(len(document["outcomes"]))
+    )
+    for text, told in (("write_iop=2%", "did you mean write_iops?"), ("write_iops=2", "write write_iops=2%")):
+        assert main(["sweep", str(config), "--until-ci", text]) == 2
+        assert told in capsys.readouterr().err
 
 
 def test_a_run_says_how_it_is_drawn(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +211,7 @@ def test_a_run_says_how_it_is_drawn(config: Path, capsys: pytest.CaptureFixture[
     told = capsys.readouterr()
     assert told.err == f"wrote {out}; draw it with: wbsim plot {out}\n"
     document = json.loads(told.out)
-    assert (document["title"], document["axis"]) == ("fs_mark on P13's machine", None)
+    assert (document["title"], document["axes"]) == ("fs_mark on P13's machine", [])
     assert [outcome["seed"] for outcome in document["outcomes"]] == [5]
 
 
@@ -267,12 +310,14 @@ def test_a_pipe_that_is_closed_and_an_interrupt_have_their_status(
 
     def ends_with(error: type[BaseException]) -> int:
         def raises(*_: object, **__: object) -> None:
-            raise error
+            raise error()
 
         monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", raises)
         return main(["reproduce"])
 
     assert ends_with(KeyboardInterrupt) == 130
+    assert capsys.readouterr().err == "wbsim: interrupted; nothing was written\n"
+    assert ends_with(partial(Ended, 15)) == 143  # type: ignore[arg-type]
     assert capsys.readouterr().err == "wbsim: interrupted; nothing was written\n"
     closed: list[bool] = []
     monkeypatch.setattr(

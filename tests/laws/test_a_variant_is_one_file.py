@@ -110,7 +110,7 @@ from wbsim.models import filesystems, flushers, workloads
 for folder in (filesystems, flushers, workloads):
     folder.__path__.append(sys.argv[1] + "/" + folder.__name__.rsplit(".")[-1])
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.running.runner import run_case
+from wbsim.experiments.running.simulate import run_case
 from wbsim.models.catalogue import filesystems
 from wbsim.models.filesystems.toyfs import ToySpec
 filesystems.FILESYSTEMS["toy"] = ToySpec(size=1 << 30)

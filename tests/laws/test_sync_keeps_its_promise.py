@@ -11,7 +11,7 @@ import pytest
 from tests.harness import FIO, loop_config, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.running.runner import run_case
+from wbsim.experiments.running.simulate import run_case
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY

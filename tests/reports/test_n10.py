@@ -8,7 +8,8 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.published.reproduce import reproduce
-from wbsim.experiments.running.runner import run_case
+from wbsim.experiments.running.execute import How
+from wbsim.experiments.running.simulate import run_case
 
 SMALL = """\
 title = "streams"
@@ -65,7 +66,7 @@ def test_n10_s_extents_are_predicted(capsys: pytest.CaptureFixture[str]) -> None
 
     The two rows that are further off than 15 % are named here, so that a change to them is seen.
     """
-    result = reproduce(["N10"], quick=True, replications=1, seed=1, progress=False)
+    result = reproduce(["N10"], quick=True, replications=1, how=How())
     rows = {row.id: row for row in result.rows}
     assert len(rows) == sum(row.report == "N10" for row in published_rows())
     assert {key for key, row in rows.items() if row.role == "calibrated"} == {

@@ -7,7 +7,8 @@ import pytest
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.published.reproduce import config_path
-from wbsim.experiments.running.runner import Outcome, run_case
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.simulate import run_case
 
 ROWS = {row.id: row for row in published_rows()}
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from wbsim.experiments.config.problems import BadInput, Places, Problem, bad, merged, unknown_key
+from wbsim.experiments.config.merge import merged
+from wbsim.experiments.config.problems import BadInput, Places, Problem, bad, unknown_key
 from wbsim.sim.param import specified
 
 TEXT = '''\

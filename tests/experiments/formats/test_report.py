@@ -8,45 +8,20 @@ from typing import Any
 
 import pytest
 
+from tests.experiments.outcomes import RUN, sample
 from wbsim.experiments.formats.report import (
-    fit_table,
+    difference_table,
     outcome_table,
     parts_tables,
     print_fs_mark,
-    reproduction_table,
-    table,
+    steady_table,
 )
-from wbsim.experiments.published.calibrate import Fit
-from wbsim.experiments.published.figures import METRICS, figure, published_rows
+from wbsim.experiments.formats.table import table
+from wbsim.experiments.published.figures import METRICS, published_rows
+from wbsim.experiments.published.fit import Fit
 from wbsim.experiments.published.reproduce import Reproduction, Row
-from wbsim.experiments.running.runner import DiskResult, MountResult, Outcome, ProgramResult, Sample
-from wbsim.sim.units import S
-
-
-def sample(
-    end_s: float, rate: float, count: int, system_s: float, ios: int, merges: int, sectors: int
-) -> Sample:
-    """The state of a run at *end_s*."""
-    return Sample(
-        program="mark", end_ns=round(end_s * S), files_per_sec=rate, app_overhead_us=1_234, count=count,
-        system_ns=round(system_s * S), ios=ios, merges=merges, sectors=sectors,
-    )  # fmt: skip
-
-
-RUN = Outcome(
-    variant="unpatched", point=None, seed=1, replication=0, wall_time=4.0, system_cpu_time=2.25,
-    user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0, write_bandwidth=2_048_000.0,
-    merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(), flushed_files=9_000,
-    flushed_bytes=36_864_000, flusher_spin_time=0.125,
-    programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
-    disks={"vda": DiskResult(1_000, 3_000, 16_000)},
-    mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={}, uses={},
-    samples=(
-        sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
-    ),
-    cpu_s=0.5, peak_rss_mib=99.6,
-)  # fmt: skip
-"""1 000 requests of 8 KiB and 3 000 merges in four seconds; 12 000 files of one page."""
+from wbsim.experiments.published.tables import fit_table, reproduction_table
+from wbsim.experiments.running.outcome import DiskResult, MountResult, ProgramResult
 
 
 def test_a_table_is_aligned() -> None:
@@ -59,17 +34,47 @@ def test_a_table_is_aligned() -> None:
 
 def test_a_run_s_line() -> None:
     """Files by creation, or by where they lie; a sweep's point beside the variant."""
-    assert outcome_table([RUN], None) == (
+    assert outcome_table([RUN], []) == (
         "variant    wall s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  files/s  fs_mark files/s\n"
         "---------  ------  -----  -----  -----  ------------  ------  -------  ---------------\n"
         "unpatched     4.0    2.2  250.0  2.048           8.0    75.0    3 000            3 457"
     )
-    layout = replace(RUN, variant="u", extents=(3, 1), point=8)
-    assert outcome_table([layout], "n") == (
+    layout = replace(RUN, variant="u", extents=(3, 1), point={"n": 8})
+    assert outcome_table([layout], ["n"]) == (
         "variant  n  wall s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  file MB/s  extents/file  extent KiB\n"
         "-------  -  ------  -----  -----  -----  ------------  ------  ---------  ------------  ----------\n"
         "u        8     4.0    2.2  250.0  2.048           8.0    75.0      12.29             2      12 000"
     )
+
+
+def test_replications_are_one_line_and_differences_are_paired() -> None:
+    """Means of 4, 5 and 6 s, plus or minus 4.303 / sqrt(3). The other variant takes half of each: 2.5 of 5 s
+    less on the mean, give or take half as much as that. A point of the sweep stands beside each.
+    """
+    base = [replace(RUN, point={"n": 8}, replication=r, wall_time=4.0 + r) for r in range(3)]
+    quick = [replace(of, variant="patched", wall_time=of.wall_time / 2) for of in base]
+    lines = outcome_table([*base, *quick], ["n"]).splitlines()
+    assert [line.split()[:4] for line in lines[2:]] == [
+        ["unpatched", "8", "5.0", "±2.5"], ["patched", "8", "2.5", "±1.2"],
+    ]  # fmt: skip
+    told = difference_table([*base, *quick], ["n"])
+    assert told is not None
+    assert told.startswith("against unpatched, %  n ")
+    row = told.splitlines()[2].split()
+    assert row[:4] == ["patched", "8", "-50.0", "±24.8"]
+    assert row[4:6] == ["+0.0", "±0.0"]
+    assert difference_table([base[0], quick[0]], ["n"]) is None, "one run each has no interval"
+    assert difference_table(base, ["n"]) is None, "there is no other variant"
+
+
+def test_the_steady_part_is_told_where_it_is_not_the_whole() -> None:
+    """A hundred iterations of a second, the first twenty with a tenth of the requests: from 20 s on."""
+    ios = [10 * i if i <= 20 else 200 + 100 * (i - 20) for i in range(1, 102)]
+    run = replace(RUN, samples=tuple(sample(i, 5, i, i, n, 0, 8 * n) for i, n in enumerate(ios, 1)))
+    told = steady_table([run], [])
+    assert told is not None
+    assert "100.0 from 21 s" in told.splitlines()[2]
+    assert steady_table([RUN], []) is None
 
 
 def test_the_parts_of_a_run() -> None:
@@ -106,7 +111,7 @@ def test_a_reproduction_s_table() -> None:
         Row("W25-y", None, "1", 12.0, None, None, "predicted"),
     ]
     result = Reproduction(
-        rows, {"calibrated": 3, "assumed": 42}, 12.4, 195.7, 7, "how it was got", False, [RUN], []
+        rows, {"calibrated": 3, "assumed": 42}, 12.4, 195.7, 7, "how it was got", False, [RUN]
     )
     assert reproduction_table(result) == (
         "figure      published  unit  simulated   95 % interval   error              role\n"
@@ -199,31 +204,6 @@ def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: fl
     if of.iteration is not None and iteration is not None:
         assert of.iteration(*RUN.samples) == pytest.approx(iteration)
     assert len(METRICS) == 19
-
-
-def test_an_interval_of_replications_or_of_iterations() -> None:
-    """Of 3, 4 and 5 s: 4 +- 4.303 / sqrt(3). Of one run of a hundred equal iterations: no width; of two
-    samples: none can be told.
-    """
-    metric = METRICS["wall_time", "s"]
-    runs = [replace(RUN, wall_time=wall) for wall in (3.0, 4.0, 5.0)]
-    of_three = figure(metric, runs)
-    assert of_three.mean == pytest.approx(4.0)
-    assert of_three.high - of_three.mean == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
-    assert of_three.mean - of_three.low == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
-    equal = replace(RUN, samples=tuple(sample(i, 1, i, i, i, i, i) for i in range(1, 102)))
-    assert figure(metric, [equal]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
-    assert str(figure(metric, [RUN]).low) == "nan"
-    # The first tenth is left out: ten iterations of 50 s, then ninety of 1 s.
-    ends = [*range(50, 501, 50), *range(501, 591)]
-    uneven = replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))
-    assert figure(metric, [uneven]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
-    # The half-width is relative: batches of nine iterations, half of them 1 s, half 3 s.
-    ends = [*range(1, 11), *range(11, 56), *range(58, 58 + 3 * 46, 3)]
-    wide = figure(metric, [replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))])
-    assert wide.mean == 4.0
-    assert wide.high - 4.0 == pytest.approx(4.0 - wide.low)
-    assert 0.5 < wide.high - 4.0 < 2.5
 
 
 def test_the_published_rows_are_read_in_order() -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-import wbsim.experiments.published.reproduce
-from tests.experiments.formats.test_report import RUN
+from tests.experiments.outcomes import RUN, simulate_by
+from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.figures import Published, published_rows
-from wbsim.experiments.published.reproduce import _constants, _row, reproduce
-from wbsim.experiments.running.runner import Outcome
+from wbsim.experiments.published.reproduce import CONFIGS, config_path, constants_of, reproduce, row_of
+from wbsim.experiments.running.execute import How
+from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.outcome import Outcome
 
 WALL = Published("X-wall", "X", "wall_time", 5.0, "s")
 IOPS = Published("X-iops", "X", "write_iops", 200.0, "1/s")
@@ -29,56 +31,55 @@ IOPS = Published("X-iops", "X", "write_iops", 200.0, "1/s")
         (replace(IOPS, unit="1/h"), False, None, None, "not modelled yet"),
     ],
 )
-def test_a_row(
+def test_arow_of(
     published: Published, smaller: bool, simulated: float | None, error: float | None, role: str
 ) -> None:
     """The error is a fraction of the published figure: a quarter too many is 0.25."""
-    row = _row(published, [RUN], {"X-iops"}, smaller)
+    row = row_of(published, [RUN], {"X-iops"}, smaller)
     assert (row.id, row.published, row.unit, row.role) == (
         published.id, published.value, published.unit, role,
     )  # fmt: skip
     assert row.simulated == simulated
     assert row.relative_error == (error if error is None else pytest.approx(error))
-    assert _row(published, [], {"X-iops"}, smaller).role == "not modelled yet"
+    assert row_of(published, [], {"X-iops"}, smaller).role == "not modelled yet"
 
 
 def test_a_row_s_interval() -> None:
     """Of one run without iterations none; of two, theirs."""
-    assert _row(WALL, [RUN], set(), False).ci95 is None
-    two = _row(WALL, [RUN, replace(RUN, wall_time=6.0)], set(), False)
+    assert row_of(WALL, [RUN], set(), False).ci95 is None
+    two = row_of(WALL, [RUN, replace(RUN, wall_time=6.0)], set(), False)
     assert two.simulated == 5.0
     assert two.ci95 is not None
     assert two.ci95[0] == pytest.approx(5 - 12.706, abs=0.01)  # t of one degree of freedom, times 1
     assert two.ci95[1] == pytest.approx(5 + 12.706, abs=0.01)
 
 
+Asked = list[tuple[str, int, int, int]]
+
+
 @pytest.fixture
-def jobs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int, bool]]:
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What is run instead of being simulated: variant, replication, files, and with which seed."""
-    asked: list[tuple[str, int, int, bool]] = []
+    asked: Asked = []
 
-    def run_all(jobs: Any, seed: int, progress: bool) -> list[Outcome]:
-        for case, replication in jobs:
-            program, *_ = case.scenario.programs.values()
-            asked.append((case.variant, replication, program.workload.total_files, progress))
-        mark = RUN.programs["mark"]
-        return [
-            replace(
-                RUN, variant=case.variant, write_iops=100.0 * seed + replication, extents=(2,),
-                programs=dict.fromkeys(case.scenario.programs, mark),
-                locks={"inode_hash_lock": {"wait_ns": 1}, "other": {"wait_ns": 3}},
-            )
-            for case, replication in jobs
-        ]  # fmt: skip
+    def of(job: Job) -> Outcome:
+        programs = job.case.scenario.programs
+        first = next(iter(programs.values()))
+        asked.append((job.case.variant, job.replication, first.workload.total_files, job.seed))
+        return replace(
+            RUN, variant=job.case.variant, write_iops=100.0 * job.seed + job.replication, extents=(2,),
+            programs=dict.fromkeys(programs, RUN.programs["mark"]),
+            locks={"inode_hash_lock": {"wait_ns": 1}, "other": {"wait_ns": 3}},
+        )  # fmt: skip
 
-    monkeypatch.setattr(wbsim.experiments.published.reproduce, "run_all", run_all)
+    simulate_by(monkeypatch, of)
     return asked
 
 
 def test_every_replication_of_every_variant_is_run_and_read(jobs: list[Any]) -> None:
     """Two of each: the rows of a variant are the means of its own; the seed is handed on."""
-    result = reproduce(["P13"], quick=False, replications=2, seed=3, progress=True)
-    assert jobs == [(variant, n, 9_600_000, True) for variant in ("unpatched", "patched") for n in (0, 1)]
+    result = reproduce(["P13"], quick=False, replications=2, how=How(seed=3))
+    assert jobs == [(variant, n, 9_600_000, 3) for variant in ("unpatched", "patched") for n in (0, 1)]
     rows = {row.id: row for row in result.rows}
     assert list(rows) == [row.id for row in published_rows() if row.report == "P13"]
     assert rows["P13-iops-u"].simulated == rows["P13-iops-p"].simulated == 300.5
@@ -94,8 +95,8 @@ def test_every_replication_of_every_variant_is_run_and_read(jobs: list[Any]) -> 
 
 def test_a_quick_one_is_smaller_and_run_once(jobs: list[Any]) -> None:
     """As the configuration says: a fiftieth of the files."""
-    result = reproduce(["P13"], quick=True, replications=None, seed=1, progress=False)
-    assert jobs == [("unpatched", 0, 192_000, False), ("patched", 0, 192_000, False)]
+    result = reproduce(["P13"], quick=True, replications=None, how=How())
+    assert jobs == [("unpatched", 0, 192_000, 1), ("patched", 0, 192_000, 1)]
     errors = {row.id: row.relative_error for row in result.rows}
     assert {key for key, error in errors.items() if error is None} == {
         "P13-wall-u", "P13-wall-p", "P13-sys-u", "P13-sys-p",
@@ -105,11 +106,11 @@ def test_a_quick_one_is_smaller_and_run_once(jobs: list[Any]) -> None:
 
 def test_replications_are_the_configuration_s(jobs: list[Any]) -> None:
     """N10 is run eight times, and each of its variants; what stays as large keeps its errors when quick."""
-    whole = reproduce(["N10"], quick=False, replications=None, seed=1, progress=False)
+    whole = reproduce(["N10"], quick=False, replications=None, how=How())
     assert len(jobs) == 8 * len({variant for variant, *_ in jobs})
     assert sorted({n for _, n, *_ in jobs}) == list(range(8))
     jobs.clear()
-    quick = reproduce(["N10"], quick=True, replications=None, seed=1, progress=False)
+    quick = reproduce(["N10"], quick=True, replications=None, how=How())
     assert {n for _, n, *_ in jobs} == {0}
     assert [row.relative_error is None for row in quick.rows] == [
         row.relative_error is None for row in whole.rows
@@ -118,36 +119,41 @@ def test_replications_are_the_configuration_s(jobs: list[Any]) -> None:
 
 def test_reports_are_named_once_and_all_by_default(jobs: list[Any]) -> None:
     """What is not modelled has its rows, and no run; what does not exist is refused."""
-    assert len(reproduce(["J09", "J09"], quick=True, replications=1, seed=1, progress=False).rows) == sum(
+    assert len(reproduce(["J09", "J09"], quick=True, replications=1, how=How()).rows) == sum(
         row.report == "J09" for row in published_rows()
     )
     assert jobs == []
-    every = reproduce([], quick=True, replications=1, seed=1, progress=False)
+    every = reproduce([], quick=True, replications=1, how=How())
     assert {row.id.split("-")[0] for row in every.rows} == {"P13", "V13", "N10", "W25"}
     (share,) = (row for row in every.rows if row.id == "V13-hash-share")
     assert (share.simulated, share.relative_error) == (25, None), "it is published as a range"
     with pytest.raises(BadInput) as caught:
-        reproduce(["P13", "p13"], quick=True, replications=1, seed=1, progress=False)
+        reproduce(["P13", "p13"], quick=True, replications=1, how=How())
     assert str(caught.value) == "reproduce: there is no report 'p13'; use one of P13, V13, N10, W25, J09"
 
 
 def test_the_document_has_rounded_costs(jobs: list[Any]) -> None:
     """Processor time to a hundredth of a second, memory to a tenth of a MiB: the workers' largest."""
-    result = reproduce(["P13"], quick=True, replications=1, seed=1, progress=False)
+    result = reproduce(["P13"], quick=True, replications=1, how=How())
     assert result.peak_rss_mib >= 99.6
     document = replace(result, cpu_s=1.23456, peak_rss_mib=99.66).document()
     assert (document["cpu_s"], document["peak_rss_mib"], document["quick"]) == (1.23, 99.7, True)
-    row = {"published": 354.0, "unit": "s", "simulated": 4.0, "relative_error": None, "role": "calibrated"}
+    row = {
+        "published": 354.0,
+        "unit": "s",
+        "simulated": 4.0,
+        "relative_error": None,
+        "role": "calibrated",
+        "steady": None,
+    }
     assert document["rows"][0] == {"id": "P13-wall-u", "ci95": None, **row}
     assert list(document) == [
         "rows", "constants", "cpu_s", "peak_rss_mib", "seed", "interval", "quick",
     ]  # fmt: skip
 
 
-def test_each_constant_is_counted_once(jobs: list[Any]) -> None:
+def test_each_constant_is_counted_once() -> None:
     """Two variants of one experiment share their numbers; two experiments have each their own."""
-    one = reproduce(["P13"], quick=False, replications=1, seed=1, progress=False).experiments
-    assert _constants(one)["calibrated"] == 4
-    twice = _constants([*one, *one])
-    assert twice == {origin: 2 * count for origin, count in _constants(one).items()}
-    assert set(twice) == {"specified", "measured", "calibrated", "assumed"}
+    p13, n10 = (load(config_path(CONFIGS[report])) for report in ("P13", "N10"))
+    assert constants_of([p13])["calibrated"] == 4
+    assert constants_of([p13, n10])["calibrated"] == 4 + constants_of([n10])["calibrated"]

@@ -9,21 +9,53 @@ from wbsim.experiments.running.progress import Meter, Progress
 
 
 def test_the_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of four runs one is over and one is half done after 30 s: three eighths, so that 50 s are left."""
+    """Of four runs one is over and one is half done after 30 s: three eighths, so that 50 s are left. A line
+    is shown five times a second at most, and none when all is done.
+    """
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     meter = Meter(4)
-    meter.show()
+    meter.note(0, Progress("a", 0.0, 1.0))
+    assert capsys.readouterr().err == "", "nothing is done, so nothing can be told"
+    now[0] = 129.9
+    meter.note(0, Progress("a", 0.2, 1.0))
+    capsys.readouterr()
+    meter.note(0, Progress("a", 1.0, 9.0))
+    meter.ended(0)
     assert capsys.readouterr().err == ""
-    now[0] = 130.0
-    meter.note("a 0", Progress("a", 0.2, 1.0))
-    meter.note("a 0", Progress("a", 1.0, 9.0))
-    meter.note("b 0", Progress("b", 0.5, 12.4))
-    meter.show()
+    now[0] = 130.1
+    meter.note(1, Progress("b", 0.5, 12.4))
     told = capsys.readouterr()
-    assert (told.out, told.err) == ("", "\r\x1b[K 38 %, about 50 s left: b 12 s simulated")
-    meter.note("c" * 200, Progress("c" * 200, 0.1, 1.0))
-    meter.show()
+    assert (told.out, told.err) == ("", "\r\x1b[K1 of 4 runs, 38 %, about 50 s left: b 12 s simulated")
+    now[0] = 140
+    meter.note(2, Progress("c" * 200, 0.1, 1.0))
     assert len(capsys.readouterr().err) == len("\r\x1b[K") + 150
+    now[0] = 100_000
+    meter.ended(1)
+    meter.ended(2)
+    capsys.readouterr()
+    now[0] = 200_000
+    meter.ended(3)
+    assert capsys.readouterr().err == "", "all are done"
     meter.clear()
     assert capsys.readouterr().err == "\r\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("s", "said"), [(99.4, "99 s"), (100.0, "2 min"), (5_999.0, "100 min"), (6_000.0, "1.7 h")]
+)
+def test_a_span_is_told_as_people_say_it(s: float, said: str) -> None:
+    """Seconds, minutes, hours."""
+    assert progress.span(s) == said
+
+
+def test_a_single_run_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its share alone."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    meter = Meter(1)
+    now[0] = 10.0
+    meter.note(0, Progress("a", 0.5, 3.0))
+    assert capsys.readouterr().err == "\r\x1b[K50 %, about 10 s left: a 3 s simulated"

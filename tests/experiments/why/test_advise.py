@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-import wbsim.experiments.why.advise
+from tests.experiments.outcomes import simulate_by
 from tests.harness import FIO
 from wbsim.experiments.cli import main
-from wbsim.experiments.config.experiment import Case, load, parse
+from wbsim.experiments.config.experiment import load, parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.running.runner import Outcome, run_case
-from wbsim.experiments.why.advise import Advice, advise
-from wbsim.models.scenario import Scenario
+from wbsim.experiments.running.execute import How
+from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.simulate import run_case
+from wbsim.experiments.why.advise import AXIS, Advice, advise
 from wbsim.sim.units import MIB
 
 TEXT = f"""\
@@ -37,10 +37,20 @@ quick = ['workload.filesize="1 MiB"']
 
 
 class Looked(NamedTuple):
-    """Which numbers of contexts were looked at, in turn; how long a run takes, from one context on."""
+    """Which numbers of contexts were looked at, in turn, as which jobs; how long a run takes, from one on."""
 
-    numbers: list[int]
+    jobs: list[Job]
     times: list[float]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of contexts."""
+        return [job.case.point[AXIS] for job in self.jobs]
+
+    @property
+    def flushers(self) -> list[dict[str, Any]]:
+        """As they were configured."""
+        return [job.case.scenario.kernel.flusher.model_dump(mode="json") for job in self.jobs]
 
 
 @pytest.fixture
@@ -54,20 +64,16 @@ def config(tmp_path: Path) -> Path:
 @pytest.fixture
 def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> Looked:
     """Runs are not simulated."""
-    of = Looked([], [])
+    times: list[float] = []
     done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
-
-    def fake(jobs: Sequence[tuple[Case, int]], seed: int, progress: bool) -> list[Outcome]:
-        of.numbers.extend(case.point for case, _ in jobs)
-        return [replace(done, point=case.point, wall_time=of.times[case.point - 1]) for case, _ in jobs]
-
-    monkeypatch.setattr(wbsim.experiments.why.advise, "run_all", fake)
-    return of
+    return Looked(
+        simulate_by(monkeypatch, lambda job: replace(done, wall_time=times[job.case.point[AXIS] - 1])), times
+    )
 
 
 def advice_of(config: Path, variant: str) -> Advice:
-    """With one seed, in full size, and no progress shown."""
-    return advise(config, [], variant, False, 1, False)
+    """With one seed, in full size."""
+    return advise(config, [], variant, False, How())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +100,7 @@ def test_the_fewest_that_are_as_good_as_the_best(
     advice = advice_of(config, "one")
     assert looked_at.numbers == looks
     assert advice.document()["contexts"] == wanted
-    assert [outcome.point for outcome in advice.outcomes] == sorted(looks)
+    assert [outcome.point for outcome in advice.outcomes] == [{AXIS: n} for n in sorted(looks)]
 
 
 def test_what_is_said(config: Path, looked_at: Looked) -> None:
@@ -104,27 +110,22 @@ def test_what_is_said(config: Path, looked_at: Looked) -> None:
     assert looked_at.numbers == [1, 2, 4, 6, 3]
     assert advice.text().splitlines()[0] == "two directories: hashed"
     assert advice.text().splitlines()[-1] == "4 contexts are enough: 15 MiB/s, within 5 % of the 16 with 6"
-    assert [(row["by"], row["contexts"]) for row in map(flusher_of, advice.scenarios.values())] == [
-        ("hash", n) for n in (1, 2, 3, 4, 6)
+    assert [(row["by"], row["contexts"]) for row in looked_at.flushers] == [
+        ("hash", n) for n in (1, 2, 4, 6, 3)
     ]  # fmt: skip
-    assert list(advice.scenarios) == [f"hashed-{n}" for n in (1, 2, 3, 4, 6)]
     looked_at.times[:] = [1] * 6
+    looked_at.jobs.clear()
     advice = advice_of(config, "one")
     assert advice.text().splitlines()[-1] == "1 context is enough: 16 MiB/s"
-    assert {flusher_of(scenario)["by"] for scenario in advice.scenarios.values()} == {"allocation_group"}
-
-
-def flusher_of(scenario: Scenario) -> dict[str, Any]:
-    """As it was configured."""
-    return scenario.kernel.flusher.model_dump(mode="json")
+    assert {row["by"] for row in looked_at.flushers} == {"allocation_group"}
 
 
 def test_which_run_is_meant(config: Path) -> None:
     """Of several variants, the one that is named; of a sweep, the point."""
     sweep = '[sweep]\nname = "n"\npoints = [{ value = 1 }, { value = 2, filesystem.agcount = 2 }]\n'
-    assert parse(TEXT + sweep, "x.toml").only_case("one-2").point == 2
+    assert parse(TEXT + sweep, "x.toml").only_case("one-2").point == {"n": 2}
     with pytest.raises(BadInput, match=r"--variant: is missing; use one of one, hashed"):
-        advise(config, [], None, False, 1, False)
+        advise(config, [], None, False, How())
 
 
 def test_a_whole_run_of_the_command(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,16 +148,17 @@ def test_a_sweep_s_own_contexts_are_not_those_that_are_tried(config: Path, looke
     looked_at.times.extend([2, 2, 2, 2, 1, 1])
     flusher = '{ kind = "parallel", by = "processor", contexts = 64 }'
     config.write_text(TEXT + f'[sweep]\nname = "n"\npoints = [{{ value = 2, kernel.flusher = {flusher} }}]\n')
-    advice = advice_of(config, "one-2")
-    assert [flusher_of(scenario)["contexts"] for scenario in advice.scenarios.values()] == [1, 2, 4, 5, 6]
-    assert {flusher_of(scenario)["by"] for scenario in advice.scenarios.values()} == {"processor"}
+    advice_of(config, "one-2")
+    assert [row["contexts"] for row in looked_at.flushers] == [1, 2, 4, 6, 5]
+    assert {row["by"] for row in looked_at.flushers} == {"processor"}
     config.write_text(TEXT)
     for overrides, mib in (([], 1), (['workload.filesize="3 MiB"'], 3)):
-        quick = advise(config, overrides, "hashed", True, 1, False)
-        (program,) = next(iter(quick.scenarios.values())).programs.values()
+        looked_at.jobs.clear()
+        advise(config, overrides, "hashed", True, How())
+        (program,) = looked_at.jobs[0].case.scenario.programs.values()
         assert program.workload.total_bytes == 8 * mib * MIB
     with pytest.raises(BadInput, match=r"--quick: one names no smaller run; give it quick = \[...\] in "):
-        advise(config, [], "one", True, 1, False)
+        advise(config, [], "one", True, How())
 
 
 def test_one_group_is_one_context(config: Path) -> None:
@@ -165,4 +167,4 @@ def test_one_group_is_one_context(config: Path) -> None:
     with pytest.raises(
         BadInput, match=r"kernel.flusher: all inodes are of one allocation group, .* \"hash\" }"
     ):
-        advise(config, one, "one", False, 1, False)
+        advise(config, one, "one", False, How())

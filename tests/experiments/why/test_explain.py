@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.experiments.outcomes import RUN
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.running.runner import simulate
+from wbsim.experiments.running.lives import lives_of, uses_of
+from wbsim.experiments.running.results import Results, read_results
+from wbsim.experiments.running.simulate import simulate
 from wbsim.experiments.why.explain import (
     Result,
     Run,
@@ -24,17 +27,17 @@ from wbsim.experiments.why.explain import (
     kind_table,
     lives_table,
     per_file,
-    read_result,
+    result_of,
     sweep_table,
     verdict,
 )
-from wbsim.experiments.why.lives import Kind, kinds_of, lives_of, most_used, uses_of
+from wbsim.experiments.why.lives import Kind, kinds_of, most_used
 from wbsim.models.spent import Spent, system_ns
 from wbsim.sim.sync import LockStat
 from wbsim.sim.units import MIB
 
 SLOW = Run(
-    "slow", None, 2_000_000, 0.001,
+    "slow", {}, 2_000_000, 0.001,
     [
         Kind("sda/flusher", 2, {"system allocate": 1.2e6, "system pages": 3e5, "waiting idle": 5e5}, 2),
         Kind("a/process", 8, {"user": 100_000.0, "waiting throttled": 1_900_000.0}, 9),
@@ -125,11 +128,14 @@ def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
     large = SLOW._replace(files=1, file_bytes=90 * MIB, flushed_files=7, flushed_bytes=50 * MIB)
     unit, one, _ = per_file(large, FAST)
     assert (unit, one["system pages"]) == ("MiB", 12.0)
-    assert explanation(Result("A title", None, [SLOW, FAST])).count("flushers, us a file") == 1
-    assert "flushers, us" not in explanation(Result("A title", None, [SLOW, FAST, SLOW]))
+    assert explanation(Result("A title", (), [SLOW, FAST])).count("flushers, us a file") == 1
+    assert "flushers, us" not in explanation(Result("A title", (), [SLOW, FAST, SLOW]))
 
 
-SWEPT = [SLOW._replace(variant="a", point=1), FAST._replace(variant="a", point=12)]
+SWEPT = [
+    SLOW._replace(variant="a", point={"contexts": 1}),
+    FAST._replace(variant="a", point={"contexts": 12}),
+]
 
 
 def test_what_is_printed_of_a_sweep() -> None:
@@ -151,7 +157,7 @@ def test_what_is_printed_of_a_sweep() -> None:
         "waiting throttled          95.0   -",
     ]
     other = [run._replace(variant="b") for run in SWEPT]
-    text = explanation(Result("A title", "contexts", [*SWEPT, *other]))
+    text = explanation(Result("A title", ("contexts",), [*SWEPT, *other]))
     assert text.split("\n\n")[:2] == ["A title", "a:"]
     assert [text.count(part) for part in ("b:", "held back by", "sda/flusher, % of", "jbd2")] == [1, 2, 2, 0]
 
@@ -251,35 +257,16 @@ def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (out / "lives.png").stat().st_size > 10_000
     assert main(["explain", str(out), "--json"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert told == json.loads(json.dumps(document(read_result(out))))
+    assert told == json.loads(json.dumps(document(result_of(read_results(out)))))
     assert [run["label"] for run in told["runs"]] == ["one", "two"]
 
 
-def test_of_several_replications_the_first_is_explained(tmp_path: Path) -> None:
-    """And each point of a sweep."""
-    outcome: dict[str, Any] = {
-        "variant": "a", "lives": {"t": {"user": 7}}, "uses": {}, "files": 1, "file_bytes": 1, "wall_time": 2,
-        "flushed_files": 1, "flushed_bytes": 1,
-    }  # fmt: skip
-    outcomes = [{**outcome, "point": point, "replication": n} for point in (None, 4) for n in (0, 1)]
-    (tmp_path / "case.json").write_text(json.dumps({"title": "t", "axis": "n", "outcomes": outcomes}))
-    title, axis, runs = read_result(tmp_path)
-    assert (title, axis, [(run.label, run.length_ns) for run in runs]) == ("t", "n", [("a", 7), ("a 4", 7)])
-
-
-@pytest.mark.parametrize(
-    ("written", "why"),
-    [
-        (None, "no case.json in it"),
-        ('{"title": "t", "outcomes": [{"replication": 0, "point": null}]}', "no 'lives' in it"),
-        ("{", "holds no result"),
-    ],
-    ids=["nothing", "of an older version", "no JSON"],
-)  # fmt: skip
-def test_what_cannot_be_explained_is_named(tmp_path: Path, written: str | None, why: str) -> None:
-    """With what to do about it."""
-    if written is not None:
-        (tmp_path / "case.json").write_text(written)
-    with pytest.raises(BadInput, match=why) as refused:
-        read_result(tmp_path)
-    assert "wbsim run CONFIG.toml --out DIR" in str(refused.value)
+def test_of_several_replications_the_first_is_explained() -> None:
+    """And each point of a sweep; a run is as long as its longest life."""
+    runs = [
+        replace(RUN, variant="a", point=point, replication=n, lives={"t": {"user": 7}, "u": {"user": 3}})
+        for point in ({}, {"n": 4}) for n in (0, 1)
+    ]  # fmt: skip
+    told = result_of(Results("t", ("n",), runs, []))
+    assert (told.title, told.axes) == ("t", ("n",))
+    assert [(run.label, run.length_ns) for run in told.runs] == [("a", 7), ("a 4", 7)]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness import context, loop_config, only, page_cache
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.running.runner import simulate
+from wbsim.experiments.running.simulate import simulate
 from wbsim.models.seams import LONG_MAX, InodeSync, WritebackControl
 from wbsim.models.spent import Spent
 from wbsim.models.vfs.sync import Syncs

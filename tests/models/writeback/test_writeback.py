@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness import FIO, attributes_of, loop_config, only, run_small, small_scenario
@@ -35,6 +35,9 @@ def iterations(machine: Machine) -> list[Any]:
     memory_mib=st.sampled_from([4, 16, 64]),
     size=st.sampled_from([1, 4096, 20_000, 1 * MIB, 9 * MIB]),
 )
+@example(
+    patched=False, processes=5, files=131, memory_mib=4, size=9 * MIB
+)  # it grows while it gets its blocks
 def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: int, size: int) -> None:
     """At every moment dirtied = cleaned + dirty + under writeback; after a sync all of it is clean."""
     machine = build(

@@ -11,8 +11,8 @@ import pytest
 
 from tests.harness import small_scenario
 from wbsim.models.machine import LIGHT, STOCK, Primitives, build
-from wbsim.sim.ctrl_c import between_events
 from wbsim.sim.engine import Steps
+from wbsim.sim.interrupts import between_events
 
 pytestmark = pytest.mark.usefixtures("python_s_own_handler")
 

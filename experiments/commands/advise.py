@@ -1,0 +1,37 @@
+"""`wbsim advise`: how many writeback contexts a device wants."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import add_json, add_running, add_set, add_variant, how_of, print_json
+
+HELP = "how many writeback contexts a device wants"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    add_variant(parser)
+    parser.add_argument("--quick", action="store_true", help="the smaller run that the configuration names")
+    add_set(parser)
+    add_running(parser)
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Run with ever more of them and print the answer; returns the exit status."""
+    import sys
+
+    from wbsim.experiments.why.advise import advise
+
+    how = how_of(arguments)
+    advice = advise(arguments.config, arguments.set, arguments.variant, arguments.quick, how)
+    if arguments.out is not None:
+        print(f"wrote {arguments.out}; see why with: wbsim explain {arguments.out}", file=sys.stderr)
+    if arguments.json:
+        print_json(advice.document())
+    else:
+        print(advice.text())
+    return 0

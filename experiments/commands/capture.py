@@ -1,0 +1,41 @@
+"""`wbsim capture`: record a capture on this machine."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import positive
+
+HELP = "record such a capture on this machine (root)"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="packed if it ends in .xz or .gz"
+    )
+    parser.add_argument(
+        "--device", metavar="MAJ:MIN", help="whose limits to note; that of most bios by default"
+    )
+    parser.add_argument(
+        "--buffer-mib", type=positive, default=64, metavar="N", help="room for events, per processor"
+    )
+    parser.add_argument(
+        "run", nargs="+", metavar="COMMAND", help="after --; a sync comes before and after it"
+    )
+
+
+def execute(arguments: Namespace) -> int:
+    """Record; the exit status is the command's."""
+    import sys
+
+    from wbsim.experiments.captures.device import device_of
+    from wbsim.experiments.captures.record import record
+
+    recorded = record(arguments.out, arguments.run, arguments.buffer_mib, device_of(arguments.device))
+    others = f", {recorded.others} for other devices" if recorded.others else ""
+    print(f"wrote {arguments.out}: {recorded.bios} bios for {recorded.device}{others}", file=sys.stderr)
+    if recorded.lost:
+        print(f"wbsim: {recorded.lost} events were lost; give more room with --buffer-mib", file=sys.stderr)
+    return recorded.status

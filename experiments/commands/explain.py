@@ -1,0 +1,38 @@
+"""`wbsim explain`: where the threads of a run spent their time, and what held it back."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import print_json
+
+HELP = "where the threads of a run spent their time, and what held it back"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
+    parser.add_argument("--json", action="store_true", help="print one JSON document, draw nothing")
+
+
+def execute(arguments: Namespace) -> int:
+    """Print it, and draw it; returns the exit status."""
+    import sys
+    from functools import partial
+
+    from wbsim.experiments.pictures.axes import save_png
+    from wbsim.experiments.pictures.lives import lives_picture
+    from wbsim.experiments.running.results import read_results
+    from wbsim.experiments.running.store import replace_whole
+    from wbsim.experiments.why.explain import document, explanation, result_of
+
+    result = result_of(read_results(arguments.directory))
+    if arguments.json:
+        print_json(document(result))
+        return 0
+    print(explanation(result))
+    path = arguments.directory / "lives.png"
+    replace_whole(path, partial(save_png, lives_picture(result)))
+    print(f"wrote {path}", file=sys.stderr)
+    return 0

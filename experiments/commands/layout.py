@@ -1,0 +1,56 @@
+"""`wbsim layout`: where the files of a run lie."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import add_set, add_variant, natural, refuse_file
+
+HELP = "where the files of a run lie, as xfs_bmap or filefrag print it"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    add_variant(parser)
+    parser.add_argument("--mount", metavar="NAME", help="of several")
+    parser.add_argument("--filefrag", action="store_true", help="as filefrag -v prints it, on XFS, too")
+    add_set(parser)
+    parser.add_argument("--seed", type=natural, default=1)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="draw the disk there")
+
+
+def execute(arguments: Namespace) -> int:
+    """Simulate, print, and draw if asked to; returns the exit status."""
+    import sys
+
+    from wbsim.experiments.config.experiment import load
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.pictures.axes import save_png
+    from wbsim.experiments.pictures.disk import disk_picture, layout_texts
+    from wbsim.experiments.running.simulate import simulate
+    from wbsim.experiments.running.store import replace_whole
+
+    refuse_file(arguments.out)
+    experiment = load(arguments.config, arguments.set)
+    case = experiment.only_case(arguments.variant)
+    mounts = case.scenario.mounts
+    name = arguments.mount if arguments.mount is not None else next(iter(mounts))
+    if name not in mounts or (arguments.mount is None and len(mounts) > 1):
+        raise bad(
+            "--mount",
+            f"{arguments.mount or 'is missing: it'} names no single mount; use one of {', '.join(mounts)}",
+        )
+    filesystem = simulate(case, arguments.seed).mounts[name].filesystem
+    if not filesystem.layouts():
+        raise bad(str(arguments.config), "each of its files lies in one run, of which only the count is kept")
+    for text in layout_texts(
+        filesystem, "filefrag" if arguments.filefrag else mounts[name].filesystem.map_tool
+    ):
+        print(text)
+    if arguments.out is not None:
+        picture = disk_picture(case.label, filesystem)
+        replace_whole(arguments.out / "disk.png", lambda path: save_png(picture, path))
+        print(f"wrote {arguments.out / 'disk.png'}", file=sys.stderr)
+    return 0

@@ -1,0 +1,102 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from wbsim.experiments.running.execute import How
+
+
+class Parser(ArgumentParser):
+    """Tells what is wrong in one line, with the remedy."""
+
+    def error(self, message: str) -> NoReturn:
+        """See `argparse.ArgumentParser`."""
+        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def natural(text: str) -> int:
+    """A whole number."""
+    if not text.isdigit():
+        raise ValueError
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number of one or more."""
+    if not text.isdigit() or int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+natural.__name__, positive.__name__ = "whole number", "number of one or more"
+
+
+def add_set(parser: ArgumentParser) -> None:
+    """``--set``, which overrides a key."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting"
+    )
+
+
+def add_variant(parser: ArgumentParser) -> None:
+    """``--variant``, which picks one."""
+    parser.add_argument("--variant", metavar="NAME", help="of several")
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """``--json``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def add_running(parser: ArgumentParser) -> None:
+    """What every command takes that runs cases: how they are run (`how_of`)."""
+    parser.add_argument("--seed", type=natural, default=1)
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="keep the results there; what is there is not run"
+    )
+    parser.add_argument(
+        "--jobs", type=positive, metavar="N", help="so many runs at once; one for each processor by default"
+    )
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="run on the dask cluster there, such as tcp://host:8786"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=["simpy", "light", "compiled"],
+        help="all give the same results; compiled by default where it was built, else light",
+    )
+
+
+def how_of(arguments: Namespace) -> How:
+    """How cases are to be run."""
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.running.execute import How
+
+    if arguments.cluster is not None and arguments.jobs is not None:
+        raise bad("--jobs", "is for this machine; leave it out with --cluster")
+    refuse_file(arguments.out)
+    return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, sys.stderr.isatty())
+
+
+def refuse_file(out: Path | None) -> None:
+    """Before anything is simulated: --out has to be, or to become, a directory."""
+    from wbsim.experiments.config.problems import bad
+
+    if out is None:
+        return
+    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise bad(f"--out {out}", f"{nearest} is a file; give a directory")
+
+
+def print_json(document: object) -> None:
+    """One JSON document on stdout."""
+    import json
+
+    print(json.dumps(document, indent=1))

@@ -1,0 +1,30 @@
+"""`wbsim params`: every number with its unit, origin and source."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import add_json, print_json
+
+HELP = "every number with its unit, origin and source"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml", help="plug.toml by default")
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Print them; returns the exit status."""
+    from wbsim.experiments.config.experiment import load
+    from wbsim.experiments.formats.numbers import numbers_document, numbers_table
+    from wbsim.experiments.published.reproduce import config_path
+
+    scenario = load(arguments.config or config_path("plug.toml")).cases[0].scenario
+    if arguments.json:
+        print_json(numbers_document(scenario))
+    else:
+        print(numbers_table(scenario))
+    return 0

@@ -1,0 +1,66 @@
+"""`wbsim replay`: judge a capture of a real kernel, decision by decision."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import natural, positive, print_json, refuse_file
+
+HELP = "judge a capture of a real kernel, decision by decision"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument(
+        "capture", type=Path, metavar="CAPTURE", help="ftrace's text or blkparse's; plain, gz or xz"
+    )
+    parser.add_argument("--device", metavar="MAJ:MIN", help="of several; the header's by default")
+    parser.add_argument("--max-sectors-kb", type=positive, metavar="N", help="where the header does not say")
+    parser.add_argument("--max-segments", type=positive, metavar="N", help="where the header does not say")
+    parser.add_argument("--nomerges", type=natural, metavar="N", help="where the header does not say")
+    parser.add_argument("--scheduler", metavar="NAME", help="where the header does not say")
+    parser.add_argument("--kernel", metavar="NAME", help="what if this kernel had been given the same bios")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="with --kernel: draw what each era would have issued"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def execute(arguments: Namespace) -> int:
+    """Judge and print; the exit status says whether the model decides as the kernel did."""
+    import sys
+
+    from wbsim.experiments.captures.conditions import Options, conditions_of
+    from wbsim.experiments.captures.device import device_of
+    from wbsim.experiments.captures.reader import open_capture
+    from wbsim.experiments.captures.replay import replay
+    from wbsim.experiments.captures.report import draw_eras, replay_document, replay_text
+    from wbsim.experiments.captures.story import story_of
+    from wbsim.experiments.captures.whatif import what_if
+    from wbsim.experiments.config.problems import bad
+    from wbsim.models.catalogue.kernels import PLUG_RULES
+
+    if arguments.out is not None and arguments.kernel is None:
+        raise bad("replay", "--out draws a what-if; give --kernel, too")
+    refuse_file(arguments.out)
+    capture = open_capture(arguments.capture)
+    names = ("kernel", "scheduler", "nomerges", "max_sectors_kb", "max_segments")
+    device = device_of(arguments.device)
+    of = conditions_of(capture, Options(device, **{name: getattr(arguments, name) for name in names}))
+    for note in of.notes:
+        print(f"wbsim: {capture.path}: {note}", file=sys.stderr)
+    verdict = replay(
+        story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
+    )
+    eras = {}
+    if of.asked is not None:
+        eras = what_if(story_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
+    if arguments.out is not None:
+        draw_eras(arguments.out / "requests.png", capture.path.name, of, eras)
+        print(f"wrote {arguments.out / 'requests.png'}", file=sys.stderr)
+    if arguments.json:
+        print_json(replay_document(capture.path, of, verdict, eras))
+    else:
+        print(replay_text(capture.path, of, verdict, eras))
+    return 0 if verdict.agrees else 1

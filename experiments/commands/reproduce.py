@@ -1,0 +1,37 @@
+"""`wbsim reproduce`: published figures against simulated ones."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from wbsim.experiments.commands.options import add_json, add_running, how_of, positive, print_json
+
+HELP = "published figures against simulated ones"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument(
+        "reports", nargs="*", metavar="REPORT", help="such as P13; all that are modelled by default"
+    )
+    parser.add_argument("--quick", action="store_true", help="smaller experiments, in less memory")
+    parser.add_argument(
+        "--replications", type=positive, metavar="N", help="as each configuration says by default"
+    )
+    add_running(parser)
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Run them and print the table; returns the exit status."""
+    from wbsim.experiments.published.reproduce import reproduce
+    from wbsim.experiments.published.tables import reproduction_table
+
+    result = reproduce(
+        arguments.reports, quick=arguments.quick, replications=arguments.replications, how=how_of(arguments)
+    )
+    if arguments.json:
+        print_json(result.document())
+    else:
+        print(reproduction_table(result))
+    return 0

@@ -1,0 +1,49 @@
+"""`wbsim run`: simulate what a configuration says."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import add_json, add_running, add_set, how_of, positive
+
+HELP = "simulate one experiment"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml")
+    parser.add_argument("--fs-mark", metavar="LINE", help="an fs_mark command line, run on P13's machine")
+    add_set(parser)
+    parser.add_argument(
+        "--replications", type=positive, metavar="N", help="as the configuration says by default"
+    )
+    parser.add_argument(
+        "--locks", choices=["lock_stat", "perf"],
+        help="print the locks, too, as /proc/lock_stat or perf lock contention do",
+    )  # fmt: skip
+    add_running(parser)
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Run it; returns the exit status."""
+    from wbsim.experiments.commands.told import tell
+    from wbsim.experiments.config.experiment import from_command, load
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.formats.report import print_fs_mark
+    from wbsim.experiments.running.sweep import run_experiment
+
+    if (arguments.config is None) == (arguments.fs_mark is None):
+        raise bad("run", "give either CONFIG.toml or --fs-mark LINE")
+    if arguments.config is not None:
+        experiment = load(arguments.config, arguments.set)
+    else:
+        experiment = from_command(arguments.fs_mark, arguments.set)
+    ran = run_experiment(experiment, how_of(arguments), arguments.replications)
+    if arguments.fs_mark is not None and not arguments.json and ran.outcomes:
+        print_fs_mark(experiment.cases[0], ran.outcomes[0])
+        title = None
+    else:
+        title = experiment.title
+    return tell(ran, title, experiment, arguments)

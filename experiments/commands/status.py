@@ -1,0 +1,28 @@
+"""`wbsim status`: how far what is kept in a directory is."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import add_json, print_json
+
+HELP = "what of a directory's runs is done, failed or missing"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("directory", type=Path, metavar="DIR", help="what a command wrote with --out")
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Print it; returns the exit status."""
+    from wbsim.experiments.running.status import status_of
+
+    status = status_of(arguments.directory)
+    if arguments.json:
+        print_json(status.document())
+    else:
+        print(status.text())
+    return 0

@@ -1,0 +1,53 @@
+"""`wbsim sweep`: a configuration at many values of its keys."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import add_json, add_running, how_of, positive
+
+HELP = "simulate an experiment at many values of its keys"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=1,2,4..64",
+        help="values of a key, each with each of the others; x2 is twice what is there; a name that is no key"
+        " stands for {name} in command lines",
+    )  # fmt: skip
+    parser.add_argument(
+        "--zip", action="store_true", help="the first values together, the second ones, and so on"
+    )
+    parser.add_argument(
+        "--lhs",
+        type=positive,
+        metavar="N",
+        help="N points of a Latin hypercube over the ranges KEY=LOW..HIGH",
+    )
+    parser.add_argument(
+        "--replications", type=positive, metavar="N", help="as the configuration says by default"
+    )
+    parser.add_argument(
+        "--until-ci", metavar="FIGURE=2%",
+        help="more replications of a case until half of the figure's 95 %% interval is so much of it",
+    )  # fmt: skip
+    add_running(parser)
+    add_json(parser)
+    parser.set_defaults(locks=None)
+
+
+def execute(arguments: Namespace) -> int:
+    """Run it; returns the exit status."""
+    from wbsim.experiments.commands.told import tell
+    from wbsim.experiments.config.experiment import load
+    from wbsim.experiments.config.reader import Asked
+    from wbsim.experiments.running.sweep import run_experiment
+    from wbsim.experiments.statistics.precision import precision_of
+
+    precision = precision_of(arguments.until_ci) if arguments.until_ci is not None else None
+    experiment = load(arguments.config, asked=Asked(tuple(arguments.set), arguments.zip, arguments.lhs))
+    ran = run_experiment(experiment, how_of(arguments), arguments.replications, precision)
+    return tell(ran, experiment.title, experiment, arguments)

@@ -1,0 +1,79 @@
+"""What `run` and `sweep` print and write of their runs."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from wbsim.experiments.commands.options import print_json
+
+if TYPE_CHECKING:
+    from wbsim.experiments.config.case import Experiment
+    from wbsim.experiments.running.execute import Ran
+    from wbsim.experiments.running.jobs import Failure, Job
+    from wbsim.experiments.running.outcome import Outcome
+
+NOTHING_WRITTEN = (
+    "nothing was written back: all of it stayed below the background limit until the programs ended;"
+    " make more files, or let a sync follow with sync_after = true"
+)
+
+
+def tell(ran: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
+    """Print the tables, or one JSON document; tell of failures on stderr; the exit status."""
+    if arguments.out is not None:
+        drawn = experiment.axes or any(len(outcome.samples) > 1 for outcome in ran.outcomes)
+        hint = f"plot {arguments.out}" if drawn else f"layout {arguments.config} --out {arguments.out}"
+        print(f"wrote {arguments.out}; draw it with: wbsim {hint}", file=sys.stderr)
+    if arguments.json:
+        document = {"title": experiment.title, "axes": list(experiment.axes)}
+        print_json({**document, "outcomes": [asdict(outcome) for outcome in ran.outcomes]})
+    elif ran.outcomes:
+        print("\n\n".join(_texts(ran.outcomes, title, experiment, arguments.locks)))
+    for job, failure in ran.failures:
+        for line in _why(job, failure):
+            print(f"wbsim: {line}", file=sys.stderr)
+    return _status({failure.kind for _, failure in ran.failures})
+
+
+def _why(job: Job, failure: Failure) -> list[str]:
+    """What a run came to nothing for; of a fault of ours, where it was raised."""
+    of = f"variant {job.case.label}, replication {job.replication}, seed {job.seed}"
+    match failure.kind:
+        case "law":
+            return [f"{failure.message}; the fault is wbsim's: please report it with what was run"]
+        case "error":
+            ours = "the fault is wbsim's: please report it with what was run"
+            return [f"{of}: {failure.message}; {ours}", *failure.traceback.splitlines()]
+        case "lost":
+            return [
+                f"{of}: {failure.message}, {failure.attempts} times; give it more memory, or run it alone"
+            ]
+    return [failure.message]
+
+
+def _status(kinds: set[str]) -> int:
+    """Of what failed, what is worst: a fault of ours, then the machine's, then the input's."""
+    worst = next((kind for kind in ("law", "error", "lost", "input") if kind in kinds), None)
+    return {None: 0, "law": 70, "error": 70, "lost": 1, "input": 2}[worst]
+
+
+def _texts(
+    outcomes: list[Outcome], title: str | None, experiment: Experiment, locks: str | None
+) -> list[str]:
+    from wbsim.experiments.formats.locks import TABLES
+    from wbsim.experiments.formats.report import difference_table, outcome_table, parts_tables, steady_table
+
+    axes = experiment.axes
+    first = outcome_table(outcomes, axes)
+    texts = [first if title is None else f"{title}\n{first}"]
+    texts += [text for text in (difference_table(outcomes, axes), steady_table(outcomes, axes)) if text]
+    shown = [outcome for outcome in outcomes if outcome.replication == 0]
+    for outcome in shown:
+        parts = [*parts_tables(outcome), *([TABLES[locks](outcome.locks)] if locks else [])]
+        texts += parts if len(shown) == 1 else [f"{outcome.variant}: {part}" for part in parts]
+    if not any(disk.ios for outcome in outcomes for disk in outcome.disks.values()):
+        texts.append(NOTHING_WRITTEN)
+    return texts

@@ -1,0 +1,45 @@
+"""Every number of a spec, with its unit, its origin and its source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wbsim.experiments.formats.table import table
+from wbsim.sim.param import Number, Spec
+
+
+def numbers_document(spec: Spec) -> dict[str, Any]:
+    """Every number of *spec*, for machines."""
+    return {"numbers": [_number_fields(number) for number in spec.numbers()]}
+
+
+def numbers_table(spec: Spec) -> str:
+    """Every number of *spec*, by origin: path, value, unit, source, and the range of an assumed one."""
+    rows = []
+    for fields in (_number_fields(number) for number in spec.numbers()):
+        span = "" if fields["low"] is None else f" [{fields['low']} .. {fields['high']}]"
+        targets = f" <- {', '.join(fields['targets'])}" if fields["targets"] else ""
+        rows.append(
+            (
+                fields["path"],
+                str(fields["value"]),
+                fields["unit"],
+                fields["origin"],
+                f"{fields['source']}{span}{targets}",
+            )
+        )
+    return table(("number", "value", "unit", "origin", "source"), rows, left=5)
+
+
+def _number_fields(number: Number) -> dict[str, Any]:
+    given = number.given
+    return {
+        "path": number.path,
+        "value": number.value,
+        "unit": number.unit,
+        "origin": given.origin.value if given else "specified",
+        "source": given.source if given else "the workload's command or the configuration",
+        "low": given.low if given else None,
+        "high": given.high if given else None,
+        "targets": list(given.targets) if given else [],
+    }

@@ -1,0 +1,28 @@
+"""Tables and numbers as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Aligned columns under a rule: the first *left* to the left, the others to the right."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+
+    def format_line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([format_line(lines[0]), rule, *map(format_line, lines[1:])])
+
+
+def figure_text(value: float) -> str:
+    """Four significant digits, thousands apart."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"

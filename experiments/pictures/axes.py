@@ -1,0 +1,98 @@
+"""How our pictures look: panels, colours, scales and ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS: Final = (
+    "#b2432f", "#27647b", "#c9a227", "#5b8c5a", "#6b4e71",
+    "#d98c5f", "#7fa8b8", "#8a8a3c", "#a06a8c", "#4a4a4a",
+)  # fmt: skip
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+LINES: Final = ("-", "--", ":", "-.")
+_LEGIBLE_TICKS: Final = 9
+_WIDE: Final = 20
+"""Values that are so many times apart stand on a logarithmic scale."""
+
+
+def panels(count: int, title: str, height: float = 2.3) -> tuple[Figure, list[Axes]]:
+    """A figure of *count* panels, one below the other, over one horizontal axis."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, height * count + 0.9), layout="constrained")
+    of = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
+    figure.suptitle(fill(title, 84), fontsize=10, x=0.02, ha="left")
+    for panel in of:
+        panel.grid(True, which="major", color="0.9", linewidth=0.8)
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure, of
+
+
+def legend_below(figure: Figure, panel: Axes) -> None:
+    """What the lines of *panel* are, below all panels, where it covers nothing."""
+    handles, labels = panel.get_legend_handles_labels()
+    if len(labels) > 1 or (labels and labels[0] != "base"):
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False, fontsize=9
+        )
+
+
+def ticks_at(panel: Axes, values: Sequence[Any]) -> None:
+    """Ticks at swept values: all of them, or as many as are legible; texts are spaced evenly."""
+    from matplotlib.ticker import NullLocator
+
+    ticks = sorted(set(values)) if are_numbers(values) else []
+    if not ticks:
+        panel.margins(x=0.5 / max(1, len(set(values))))
+        return
+    if ticks[0] > 0 and ticks[-1] > 8 * ticks[0]:
+        panel.set_xscale("log", base=2)
+    panel.set_xticks(_legible(ticks))
+    panel.xaxis.set_major_formatter(lambda value, _: short(value))
+    panel.xaxis.set_minor_locator(NullLocator())
+
+
+def _legible(ticks: Sequence[float]) -> list[float]:
+    """Of too many, the powers of two; of those that are none, every so many."""
+    if len(ticks) <= _LEGIBLE_TICKS:
+        return list(ticks)
+    powers = [tick for tick in ticks if float(tick).is_integer() and int(tick) & (int(tick) - 1) == 0]
+    return powers if len(powers) > 3 else list(ticks[:: -(-len(ticks) // _LEGIBLE_TICKS)])
+
+
+def short(value: float) -> str:
+    """A number as short as it can be said: 4 Gi for 4294967296."""
+    for power, prefix in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
+        if value >= 2**power and value % 2**power == 0:
+            return f"{int(value) >> power} {prefix}"
+    if abs(value) >= 100_000:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:g}"
+
+
+def scale_to(panel: Axes, values: Iterable[float]) -> None:
+    """From zero on, unless *values* are so far apart that most of them would lie there."""
+    found = [value for value in values if value == value]
+    if found and max(found) > _WIDE * min(found) > 0:
+        panel.set_yscale("log")
+    else:
+        panel.set_ylim(0, None)
+        panel.yaxis.set_major_formatter(lambda value, _: f"{value:,g}".replace(",", " "))
+
+
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Whether every one is a number."""
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def save_png(figure: Figure, path: Path) -> None:
+    """Write *figure* to *path*, whatever its name ends in."""
+    figure.savefig(path, format="png", dpi=144)

@@ -1,0 +1,50 @@
+"""Tables for people: a reproduction, and a fit."""
+
+from __future__ import annotations
+
+from wbsim.experiments.formats.table import figure_text, table
+from wbsim.experiments.published.fit import Fit
+from wbsim.experiments.published.reproduce import Reproduction, Row
+
+
+def reproduction_table(result: Reproduction) -> str:
+    """Published beside simulated, and how it was got."""
+    rows = [_reproduction_cells(row) for row in result.rows]
+    text = table(("figure", "published", "unit", "simulated", "95 % interval", "error", "role"), rows)
+    constants = ", ".join(f"{count} {origin}" for origin, count in result.constants.items())
+    notes = []
+    if result.outcomes:
+        notes = [
+            f"interval: {result.interval}",
+            f"numbers: {constants} (see: wbsim params)",
+            f"{result.cpu_s:.0f} s of CPU, {result.peak_rss_mib:.0f} MiB, seed {result.seed}",
+        ]
+    if result.quick:
+        notes.insert(
+            0,
+            "quick: one run each, where the configuration says so a smaller one; what grows with its size"
+            " has no error",
+        )
+    return "\n".join([text, "", *notes]).rstrip()
+
+
+def _reproduction_cells(row: Row) -> tuple[str, ...]:
+    published = "-" if row.published is None else figure_text(row.published)
+    if row.simulated is None:
+        return (row.id, published, row.unit, "-", "-", "-", row.role)
+    interval = "-" if row.ci95 is None else f"{figure_text(row.ci95[0])} .. {figure_text(row.ci95[1])}"
+    error = "-" if row.relative_error is None else f"{100 * row.relative_error:+.1f} %"
+    return (row.id, published, row.unit, figure_text(row.simulated), interval, error, row.role)
+
+
+def fit_table(fit: Fit) -> str:
+    """The fitted constants beside the committed ones, and the errors that remain."""
+    constants = table(
+        ("constant", "fitted", "committed"),
+        [(name, f"{value:g}", f"{fit.committed[name]:g}") for name, value in fit.fitted.items()],
+    )
+    errors = table(("row", "error"), [(key, f"{100 * error:+.1f} %") for key, error in fit.errors.items()])
+    verdict = "equal to" if fit.agrees else "DIFFERENT from"
+    return (
+        f"{constants}\n\n{errors}\n\nafter {fit.rounds} rounds the fit is {verdict} the committed constants"
+    )

@@ -1,0 +1,77 @@
+"""Runs on a dask cluster: the same jobs, the same values; results are kept where they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, Told, attempt
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.version import model_version
+
+
+class Cluster:
+    """Runs jobs on the workers of the scheduler at *address* (``tcp://host:8786``)."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def run(self, jobs: Sequence[Job], told: Told | None) -> Ended:
+        """See `experiments.running.jobs.Executor`; how far a job is, its worker does not tell.
+
+        Raises:
+            BadInput: dask is not installed, or nobody answers at the address.
+        """
+        client, as_completed = _client(self._address)
+        try:
+            places = {self._submit(client, job): place for place, job in enumerate(jobs)}
+            attempts = [0] * len(jobs)
+            ended = as_completed(list(places))
+            for future in ended:
+                place = places.pop(future)
+                attempts[place] += 1
+                came = _came(future)
+                if isinstance(came, Failure) and came.again and attempts[place] < ATTEMPTS:
+                    once_more = self._submit(client, jobs[place])
+                    places[once_more] = place
+                    ended.add(once_more)
+                    continue
+                yield place, replace(came, attempts=attempts[place]) if isinstance(came, Failure) else came
+        finally:
+            client.close()
+
+    @staticmethod
+    def _submit(client: Any, job: Job) -> Any:
+        return client.submit(_attempt, job, model_version(), pure=False)
+
+
+def _attempt(job: Job, version: str) -> Outcome | Failure:
+    """What a worker does; one with other sources would give other results."""
+    if model_version() != version:
+        told = f"a worker has another model ({model_version()}, not {version}); install the same wbsim there"
+        return Failure("input", told)
+    return attempt(job)
+
+
+def _came(future: Any) -> Outcome | Failure:
+    """What a future holds; that its worker is lost, if it holds nothing."""
+    if future.status == "finished":
+        result: Outcome | Failure = future.result()
+        return result
+    return Failure("lost", f"its worker was lost ({future.exception()})")
+
+
+def _client(address: str) -> tuple[Any, Any]:
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise bad(
+            "--cluster", "needs dask.distributed; install it with pip install 'wbsim[cluster]'"
+        ) from None
+    try:
+        connect: Any = Client
+        return connect(address, timeout="10s"), as_completed
+    except (OSError, TimeoutError, ValueError) as error:
+        raise bad("--cluster", f"nobody answers at {address} ({error}); give a scheduler's address") from None

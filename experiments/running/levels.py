@@ -1,0 +1,50 @@
+"""Levels of a run over time: what is dirty and under writeback, and what disks were given, every so often.
+
+The step begins short and doubles whenever there are `MOST` samples, of which every second is then dropped: a
+run of any length ends with between half of `MOST` and `MOST` of them, evenly spaced.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wbsim.models.machine import Machine
+from wbsim.sim.units import MS
+
+FIRST_STEP_NS: Final = 10 * MS
+MOST: Final = 512
+Levels = dict[str, tuple[int, ...]]
+"""By name: ``time_ns``, ``dirty_pages`` and ``writeback_pages``, and of each disk ``NAME ios`` and ``NAME
+sectors``
+until then."""
+
+
+class Sampler:
+    """Samples a machine while it runs; what it does cannot be seen by the model."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._step_ns = FIRST_STEP_NS
+        self._rows: list[tuple[int, ...]] = []
+        machine.watch(lambda: self._step_ns, self._look)
+
+    def _look(self) -> None:
+        self._rows.append(self._row())
+        if len(self._rows) == MOST:
+            self._rows = self._rows[1::2]
+            self._step_ns *= 2
+
+    def _row(self) -> tuple[int, ...]:
+        machine = self._machine
+        dirty = machine.cache.dirty
+        counters = [
+            count for queue in machine.queues.values() for count in (queue.stat.ios, queue.stat.sectors)
+        ]
+        return (machine.env.now, dirty, machine.cache.dirty_and_writeback - dirty, *counters)
+
+    def levels(self) -> Levels:
+        """What was seen, by name."""
+        disks = [f"{name} {what}" for name in self._machine.queues for what in ("ios", "sectors")]
+        names = ["time_ns", "dirty_pages", "writeback_pages", *disks]
+        columns = zip(*self._rows, strict=True) if self._rows else [() for _ in names]
+        return dict(zip(names, columns, strict=True))

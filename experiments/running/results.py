@@ -1,0 +1,86 @@
+"""The results of a directory: the one place where they are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.plan import RUNS, known_names, read_plan
+from wbsim.experiments.running.store import read_run
+
+
+class Results(NamedTuple):
+    """What is in a directory: the title and the axes of its plan, and the outcomes of runs that are done."""
+
+    title: str
+    axes: tuple[str, ...]
+    outcomes: list[Outcome]
+    directories: list[Path]
+
+    def configurations(self) -> Iterator[Any]:
+        """What each outcome's run was: resolved, one at a time."""
+        for directory in self.directories:
+            yield json.loads((directory / "config.json").read_text())["scenario"]
+
+
+def read_results(directory: Path) -> Results:
+    """What the runs of the plan in *directory* measured, in its order; those that are missing are left out.
+
+    Raises:
+        BadInput: there is no result, or one that is damaged.
+    """
+    plan = read_plan(directory)
+    done, _ = known_names(directory)
+    try:
+        runs = [run for run in plan["runs"] if run["name"] in done]
+        directories = [directory / RUNS / run["name"] for run in runs]
+        outcomes = [
+            replace(
+                read_run(place),
+                variant=run["variant"], point=run["point"], seed=run["seed"], replication=run["replication"],
+            )
+            for run, place in zip(runs, directories, strict=True)
+        ]  # fmt: skip
+        results = Results(plan["title"], tuple(plan["axes"]), outcomes, directories)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        told = f"holds a damaged result ({type(error).__name__}: {error}); remove it and run it again"
+        raise bad(str(directory), told) from None
+    if not outcomes:
+        raise bad(str(directory), "holds no run that has ended; go on with the command that began it")
+    return results
+
+
+_SHORT: Final = {
+    "workload": ("programs", "workload"), "filesystem": ("mounts", "filesystem"),
+    "device": ("machine", "disks", "device"), "queue": ("machine", "disks", "queue"),
+}  # fmt: skip
+"""What needs no name where there is one of it: the table of its name, and what of it is meant."""
+
+
+def setting_of(scenario: Any, key: str) -> Any:
+    """What a resolved *scenario* has at *key*, as a configuration has it; None, if that is nothing single."""
+    parts = key.split(".")
+    short = parts[1] if parts[0] == "machine" and len(parts) > 1 else parts[0]
+    if short in _SHORT and short not in scenario["machine"]:
+        *tables, what = _SHORT[short]
+        named = scenario
+        for table in tables:
+            named = named[table]
+        if len(named) != 1:
+            return None
+        (one,) = named
+        parts = [*tables, one, what, *parts[parts.index(short) + 1 :]]
+    value = scenario
+    for part in parts:
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, dict) and part in value:
+            value = value[part]
+        else:
+            return None
+    return None if isinstance(value, dict | list) else value

@@ -1,0 +1,129 @@
+"""Simulate one case in this process."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from wbsim.experiments.config.case import Case
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.running.levels import Sampler
+from wbsim.experiments.running.outcome import DiskResult, Outcome, Sample, disk_result, outcome_of
+from wbsim.experiments.running.progress import Progress
+from wbsim.models.machine import Machine, Primitives, build
+from wbsim.models.seams import NoSpace
+from wbsim.models.workloads.spec import Iteration
+from wbsim.sim.engine import GiveUp
+from wbsim.sim.laws import LawBroken
+from wbsim.sim.units import S
+
+Tell = Callable[[Progress], None]
+
+
+def run_case(
+    case: Case,
+    seed: int,
+    replication: int = 0,
+    primitives: Primitives | None = None,
+    tell: Tell | None = None,
+) -> Outcome:
+    """Simulate *case* to its end, and *tell* of each iteration.
+
+    Raises:
+        BadInput: the workload does not end within the scenario's ``give_up``.
+    """
+    _forget_peak_rss()
+    machine = build(case.scenario, seed, replication, primitives)
+    counters, sampler = _Counters(case, machine, tell), Sampler(machine)
+    started = time.process_time()
+    _run(machine, case)
+    cpu_s = time.process_time() - started
+    outcome = outcome_of(case, seed, replication, machine, counters.samples, counters.disks, sampler.levels())
+    return replace(outcome, cpu_s=cpu_s, peak_rss_mib=_peak_rss_mib())
+
+
+class _Counters:
+    """The counters of a run at the end of each iteration, until the last program ends."""
+
+    def __init__(self, case: Case, machine: Machine, tell: Tell | None) -> None:
+        self.samples: list[Sample] = []
+        self.disks: dict[str, DiskResult] = {}
+        self._machine = machine
+        self._label = case.label
+        self._tell = tell
+        programs = case.scenario.programs
+        self._running = {name for name, program in programs.items() if not program.workload.endless}
+        for name, program in machine.programs.items():
+            program.on_iteration = partial(self._sample, name)
+        if tell is not None:
+            machine.watch(lambda: WATCH_NS, lambda: self._told(machine.env.now))
+
+    def _sample(self, name: str, iteration: Iteration) -> None:
+        if not self._running:  # a sync(2) follows, beside which endless programs go on
+            return
+        program = self._machine.programs[name]
+        if program.share_done >= 1:
+            self._running.discard(name)
+        self.disks = {disk: disk_result(queue) for disk, queue in self._machine.queues.items()}
+        disks = self.disks.values()
+        self.samples.append(
+            Sample(
+                name, iteration.end_ns, iteration.files_per_sec, iteration.app_overhead_us, iteration.count,
+                program.system_ns, sum(disk.ios for disk in disks), sum(disk.merges for disk in disks),
+                sum(disk.sectors for disk in disks),
+            )
+        )  # fmt: skip
+        self._told(iteration.end_ns)
+
+    def _told(self, now_ns: int) -> None:
+        if self._tell is not None:
+            share = min(program.share_done for program in self._machine.programs.values())
+            self._tell(Progress(self._label, share, now_ns / S))
+
+
+def _forget_peak_rss() -> None:
+    """From here on the most memory that this process had is counted anew (proc(5), clear_refs)."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_rss_mib() -> float:
+    """The most memory that this process had since then."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def simulate(case: Case, seed: int) -> Machine:
+    """The machine of *case* after its run, for whoever wants to look at more than an `Outcome`.
+
+    Raises:
+        BadInput: the workload does not end within the scenario's ``give_up``.
+    """
+    machine = build(case.scenario, seed)
+    _run(machine, case)
+    return machine
+
+
+def _run(machine: Machine, case: Case) -> None:
+    # A run makes no cycles, and hunting for them among half a million inodes takes a tenth of the time.
+    gc.disable()
+    try:
+        machine.run()
+    except GiveUp as error:
+        raise bad(f"variant {case.label}", f"{error}; raise give_up, or look for a stall") from None
+    except NoSpace as error:
+        raise bad(f"variant {case.label}", str(error)) from None
+    except LawBroken as error:
+        raise LawBroken(f"variant {case.label}: {error}") from error
+    finally:
+        gc.enable()
+
+
+WATCH_NS: Final = 10 * S
+"""How often it is told how far a run is, within an iteration."""

@@ -1,0 +1,80 @@
+"""How far the runs of a directory are: from names alone, so that ten thousand are counted at once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wbsim.experiments.formats.table import table
+from wbsim.experiments.running.plan import FAILED, known_names, read_plan
+from wbsim.experiments.running.version import model_version
+
+_MOST_SHOWN = 10
+
+
+class Status(NamedTuple):
+    """Of the runs of a plan: how many are done, failed (with their messages) and missing, in all and by
+    variant; how many others are kept there; and whether the plan is of another model than ours.
+    """
+
+    title: str
+    counts: dict[str, int]
+    by_variant: dict[str, dict[str, int]]
+    failures: dict[str, str]
+    others: int
+    other_model: bool
+
+    def document(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return self._asdict()
+
+    def text(self) -> str:
+        """The same for people."""
+        rows = [
+            (variant, *(str(of.get(state, 0)) for state in _STATES))
+            for variant, of in self.by_variant.items()
+        ]
+        if len(rows) > 1:
+            rows.append(("all", *(str(self.counts[state]) for state in _STATES)))
+        lines = [self.title, table(("variant", *_STATES), rows)]
+        shown = list(self.failures.items())[:_MOST_SHOWN]
+        lines += [f"failed: {label}: {message.splitlines()[0]}" for label, message in shown]
+        if len(self.failures) > len(shown):
+            lines.append(f"and {len(self.failures) - len(shown)} more")
+        if self.others:
+            lines.append(f"{self.others} runs of earlier plans are kept there, too")
+        if self.other_model:
+            lines.append("made by another version of the model: the same command runs all of it again")
+        return "\n".join(lines)
+
+
+_STATES = ("done", "failed", "missing")
+
+
+def status_of(directory: Path) -> Status:
+    """The status of what is in *directory*.
+
+    Raises:
+        BadInput: there is no plan in it.
+    """
+    plan = read_plan(directory)
+    done, failed = known_names(directory)
+    counts: Counter[str] = Counter(dict.fromkeys(_STATES, 0))
+    by_variant: dict[str, dict[str, int]] = {}
+    failures = {}
+    for run in plan["runs"]:
+        name = run["name"]
+        state = "done" if name in done else "failed" if name in failed else "missing"
+        counts[state] += 1
+        of = by_variant.setdefault(run["variant"], {})
+        of[state] = of.get(state, 0) + 1
+        if state == "failed":
+            label = "-".join([run["variant"], *map(str, run["point"].values())])
+            with suppress(OSError, ValueError, KeyError):
+                failures[label] = json.loads((directory / FAILED / name / "run.json").read_text())["message"]
+    planned = {run["name"] for run in plan["runs"]}
+    others = len((done | failed) - planned)
+    return Status(plan["title"], dict(counts), by_variant, failures, others, plan["model"] != model_version())

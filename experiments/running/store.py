@@ -1,0 +1,237 @@
+"""Where runs are kept: a directory for each, under a name that says what it is.
+
+DIR/plan.json                   what was asked for last: title, axes, and each run's variant, point and name
+DIR/runs/NAME/config.json       the resolved configuration, seed and replication, and the model's version
+DIR/runs/NAME/summary.json      what the run measured: the same bytes wherever it ran
+DIR/runs/NAME/iterations.parquet  its counters at the end of each iteration
+DIR/runs/NAME/levels.parquet    its levels over time (`experiments.running.levels`)
+DIR/runs/NAME/run.json          how it was made: versions, command, time and memory that it took
+DIR/failed/NAME/                the same of a run that came to nothing, with traceback.txt
+DIR/dataset.parquet             a row for each run of the plan (`experiments.statistics.dataset`)
+
+NAME is a digest of config.json.  A run is written aside and renamed when it is whole, so that there is no
+lock and nothing to repair; what a killed process left aside, the next one removes.  A changed configuration
+or model has other names: nothing stale is ever taken for a result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.running.jobs import Failure, Job
+from wbsim.experiments.running.names import Names
+from wbsim.experiments.running.outcome import DiskResult, MountResult, Outcome, ProgramResult, Sample
+from wbsim.experiments.running.plan import FAILED, PLAN, RUNS
+from wbsim.experiments.running.version import model_version
+from wbsim.sim import COMPILED
+from wbsim.sim.build import engine
+
+_ASIDE: Final = ".aside-"
+_NAMED_ELSEWHERE: Final = (
+    "variant",
+    "point",
+    "seed",
+    "replication",
+    "samples",
+    "levels",
+    "cpu_s",
+    "peak_rss_mib",
+)
+"""What a summary leaves out: it is the plan's, the series' or the machine's that simulated."""
+_SAMPLE: Final = tuple(field.name for field in fields(Sample))
+_LIBRARIES: Final = ("wbsim", "simpy", "numpy", "numba", "pydantic")
+
+
+class Store:
+    """The runs below *directory*, which is made if it is not there.
+
+    Raises:
+        BadInput: it cannot be written.
+    """
+
+    def __init__(self, directory: Path, names: Names) -> None:
+        self.directory = directory
+        self._names = names
+        with _writing(directory):
+            for folder in (RUNS, FAILED):
+                (directory / folder).mkdir(parents=True, exist_ok=True)
+            probe = directory / f"{_ASIDE}{os.getpid()}-probe"
+            probe.mkdir()
+            probe.rmdir()
+        self._remove_left_aside()
+
+    def plan(self, title: str, axes: Sequence[str], jobs: Sequence[Job]) -> None:
+        """Write down what is asked for now; earlier plans' runs stay where they are.
+
+        Raises:
+            BadInput: it cannot be written.
+        """
+        runs = [
+            {
+                "name": self._names.name(job), "variant": job.case.variant, "point": job.case.point,
+                "seed": job.seed, "replication": job.replication,
+            }
+            for job in jobs
+        ]  # fmt: skip
+        document = {
+            "title": title,
+            "axes": list(axes),
+            "command": sys.argv,
+            "model": model_version(),
+            "runs": runs,
+        }
+        replace_whole(
+            self.directory / PLAN, lambda path: path.write_text(json.dumps(document, indent=1) + "\n")
+        )
+
+    def find(self, job: Job) -> Outcome | None:
+        """What *job* measured, if it was run."""
+        directory = self.directory / RUNS / self._names.name(job)
+        if not directory.is_dir():
+            return None
+        outcome = read_run(directory)
+        point = job.case.point
+        return replace(
+            outcome, variant=job.case.variant, point=point, seed=job.seed, replication=job.replication
+        )
+
+    def keep(self, job: Job, came: Outcome | Failure) -> None:
+        """Write down what *job* came to.
+
+        Raises:
+            BadInput: it cannot be written.
+        """
+        name = self._names.name(job)
+        failed = isinstance(came, Failure)
+        run: dict[str, Any] = {
+            "state": "failed" if failed else "done", "command": sys.argv, "host": socket.gethostname(),
+            "engine": engine(COMPILED), "python": platform.python_version(), "model": model_version(),
+            "libraries": {library: version(library) for library in _LIBRARIES},
+        }  # fmt: skip
+        with self._aside(name) as aside:
+            (aside / "config.json").write_text(self._names.identity(job) + "\n")
+            if isinstance(came, Failure):
+                run |= {"kind": came.kind, "message": came.message, "attempts": came.attempts}
+                (aside / "traceback.txt").write_text(came.traceback or came.message)
+            else:
+                run |= {"cpu_s": came.cpu_s, "peak_rss_mib": came.peak_rss_mib}
+                (aside / "summary.json").write_text(_summary(came))
+                rows = {name: [getattr(sample, name) for sample in came.samples] for name in _SAMPLE}
+                _write_columns(aside / "iterations.parquet", rows)
+                _write_columns(aside / "levels.parquet", came.levels)
+            (aside / "run.json").write_text(json.dumps(run, indent=1) + "\n")
+            self._put(aside, self.directory / (FAILED if failed else RUNS) / name)
+        if not failed:
+            shutil.rmtree(self.directory / FAILED / name, ignore_errors=True)
+
+    def peaks_mib(self, jobs: Sequence[Job]) -> dict[str, float]:
+        """The most memory that runs of *jobs* took, by variant."""
+        peaks: dict[str, float] = {}
+        for job in jobs:
+            with suppress(OSError, ValueError, KeyError):
+                run = json.loads((self.directory / RUNS / self._names.name(job) / "run.json").read_text())
+                peaks[job.case.variant] = max(peaks.get(job.case.variant, 0.0), run["peak_rss_mib"])
+        return peaks
+
+    @contextmanager
+    def _aside(self, name: str) -> Iterator[Path]:
+        """A directory to write into, which is gone afterwards."""
+        aside = self.directory / f"{_ASIDE}{socket.gethostname()}-{os.getpid()}-{name}"
+        with _writing(self.directory):
+            try:
+                aside.mkdir()
+                yield aside
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+
+    @staticmethod
+    def _put(aside: Path, place: Path) -> None:
+        """In place at once; if somebody else was quicker with the same run, theirs stays."""
+        if place.parent.name == FAILED:
+            shutil.rmtree(place, ignore_errors=True)
+        try:
+            aside.rename(place)
+        except OSError:
+            if not place.is_dir():
+                raise
+
+    def _remove_left_aside(self) -> None:
+        """What processes of this host left that are no more."""
+        for aside in self.directory.glob(f"{_ASIDE}{socket.gethostname()}-*"):
+            pid = aside.name.removeprefix(f"{_ASIDE}{socket.gethostname()}-").partition("-")[0]
+            if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+                shutil.rmtree(aside, ignore_errors=True)
+
+
+def read_run(directory: Path) -> Outcome:
+    """The outcome that is kept in *directory*, of no variant in particular."""
+    import pyarrow.parquet as pq
+
+    kept = json.loads((directory / "summary.json").read_text())
+    run = json.loads((directory / "run.json").read_text())
+    iterations = pq.read_table(directory / "iterations.parquet").to_pylist()
+    levels = pq.read_table(directory / "levels.parquet").to_pydict()
+    kept |= {
+        "extents": tuple(kept["extents"]),
+        "programs": {name: ProgramResult(**of) for name, of in kept["programs"].items()},
+        "disks": {name: DiskResult(**of) for name, of in kept["disks"].items()},
+        "mounts": {
+            name: MountResult(**{**of, "extents": tuple(of["extents"])})
+            for name, of in kept["mounts"].items()
+        },
+        "samples": tuple(Sample(**row) for row in iterations),
+        "levels": {name: tuple(values) for name, values in levels.items()},
+        "cpu_s": run["cpu_s"],
+        "peak_rss_mib": run["peak_rss_mib"],
+    }
+    return Outcome(variant="", point={}, seed=0, replication=0, **kept)
+
+
+def _summary(outcome: Outcome) -> str:
+    document = {key: value for key, value in asdict(outcome).items() if key not in _NAMED_ELSEWHERE}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path)
+
+
+def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Have *write* make a file beside *path*, then put it in place at once: never half a file.
+
+    Raises:
+        BadInput: the place cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with _writing(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(partial)
+            partial.replace(path)
+        finally:
+            with suppress(NotADirectoryError):  # then nothing was begun
+                partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What the system refuses becomes an error that names *path*."""
+    try:
+        yield
+    except OSError as error:
+        raise bad(str(path), f"{error.strerror}; give a directory that can be written with --out") from None

@@ -1,0 +1,22 @@
+"""Which model made a result: a digest of the sources that decide what a run measures, of no engine."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from wbsim.sim.build import digest
+
+_EXPERIMENTS: Final = Path(__file__).resolve().parents[1]
+_MEASURES: Final = ("running/simulate.py", "running/outcome.py", "running/lives.py", "running/levels.py")
+
+
+@cache
+def model_version() -> str:
+    """16 hexadecimal digits: of all of `sim` and `models`, and of what reads a run's figures off them."""
+    of = blake2b(digest(_EXPERIMENTS.parent).encode(), digest_size=8)
+    for name in _MEASURES:
+        of.update((_EXPERIMENTS / name).read_bytes())
+    return of.hexdigest()

@@ -1,0 +1,1 @@
+"""What many runs say together: figures, intervals, steady parts, and the tidy dataset."""

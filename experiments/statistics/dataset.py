@@ -1,0 +1,66 @@
+"""The tidy dataset: a row for each run, a column for each thing that was swept and for each figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+from wbsim.sim.units import SCALES, parse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IDENTITY = ("variant", "replication", "seed")
+
+
+def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
+    """A row for each of *outcomes*: ``variant``, a column for each of *axes*, ``replication``, ``seed``, and
+    each figure with its unit in its name (`experiments.statistics.figures`).
+
+    A swept quantity (``"4 GiB"``) is a number in its base unit; what is of several kinds is text.
+    """
+    import pandas as pd
+
+    rows = [
+        {
+            "variant": outcome.variant,
+            **{axis: outcome.point.get(axis) for axis in axes},
+            "replication": outcome.replication,
+            "seed": outcome.seed,
+            **{COLUMNS[name]: figure.whole(outcome) for name, figure in FIGURES.items()},
+        }
+        for outcome in outcomes
+    ]
+    columns = ["variant", *axes, "replication", "seed", *COLUMNS.values()]
+    frame = pd.DataFrame(rows, columns=columns)
+    for axis in axes:
+        frame[axis] = _of_one_kind(list(frame[axis]))
+    return frame
+
+
+def _of_one_kind(values: list[Any]) -> list[Any]:
+    """All numbers, in base units, or all texts."""
+    found = [number_of(value) for value in values]
+    return [str(value) for value in values] if any(one is None for one in found) else found
+
+
+def number_of(value: Any) -> float | int | None:
+    """The number that a swept value is: a factor's, or a quantity in its base unit; None of a mere text."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        return None
+    if value.startswith("x"):
+        value = value[1:]
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    for kind in SCALES:
+        try:
+            return parse(value, kind)
+        except ValueError:
+            continue
+    return None

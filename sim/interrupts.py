@@ -1,0 +1,74 @@
+"""Signals that end us: they become exceptions, which come between two events of a simulation."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+from wbsim.sim.beside import Clock
+
+_BEFORE_ALL: Final = -(1 << 40)
+_ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Ended(BaseException):
+    """The signal with this number asks us to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    raise Ended(number)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """In the body, SIGTERM and SIGHUP raise `Ended`, so that what was begun is tidied up; but for a signal
+    that is ignored (nohup), and outside the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    for number in _ENDING:
+        if before[number] is signal.SIG_DFL:
+            signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            with suppress(TypeError):  # it was not set from Python
+                signal.signal(number, handler)
+
+
+@contextmanager
+def between_events(env: Clock) -> Iterator[None]:
+    """In the body, SIGINT becomes an event of *env* that is due at once and raises `KeyboardInterrupt`; so do
+    the signals of `ended_by_signals`.
+
+    So nothing is left half done.  And no exception comes in the middle of compiled arithmetic, which would
+    take it for a lack of memory and abort.  Outside the main thread, or if the program has a handler of its
+    own, nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
+    ours = {number: of for number, of in handlers.items() if of in (signal.default_int_handler, _end)}
+
+    def soon(number: int, frame: FrameType | None) -> None:
+        env.call_at(env.now, _BEFORE_ALL, lambda: ours[number](number, None))
+
+    for number in ours:
+        signal.signal(number, soon)
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)

@@ -1,0 +1,243 @@
+"""What is swept: lists as they are written, points as they are run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.harness import FIO, loop_config
+from wbsim.experiments.config.case import Case, Experiment
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.config.reader import Asked
+from wbsim.experiments.config.sweeps import Factor, factor_in, latin_hypercube, scaled, values_of
+
+TEXT = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("3", [3]),
+        ("1,2,4..64", [1, 2, 4, 8, 16, 32, 64]),
+        ("1,2..5", [1, 2, 3, 4, 5]),
+        ("10,20..50,7", [10, 20, 30, 40, 50, 7]),
+        ("9,6..0", [9, 6, 3, 0]),
+        ("8,4,2..1", [8, 4, 2, 1]),
+        ("0.5,1..2", [0.5, 1.0, 1.5, 2.0]),
+        ("1 GiB,2 GiB,4 GiB..16 GiB", ["1 GiB", "2 GiB", "4 GiB", "8 GiB", "16 GiB"]),
+        ('"a,b",c', ["a,b", "c"]),
+        ('[1, 2],{ kind = "x", n = 2 }', [[1, 2], {"kind": "x", "n": 2}]),
+        ("true,false", [True, False]),
+        ("x0.5,x1", ["x0.5", "x1"]),
+        ("3.11,5.15", [3.11, 5.15]),
+        ('"3.11","../x"', ["3.11", "../x"]),
+    ],
+)
+def test_lists_as_a_command_line_has_them(text: str, values: list[Any]) -> None:
+    """Commas, ranges that add or multiply, units, quotes and brackets."""
+    assert values_of(text) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("4..64", "4..64 does not say its step; write 4,NEXT..64"),
+        ("1,2,5..64", "has no constant step before its ..; write the values one by one"),
+        ("1,3..8", "1,3..8 does not meet 8; its last value is 7"),
+        ("1,2,4..60", "does not meet 60; its last value is 32"),
+        ("1,2..1", "does not meet 1; its last value is 2"),
+        ("1 GiB,2 GiB..4 MiB", "changes its unit; give all of it in one"),
+        ("a,b..c", "a is no number; a range goes from number to number"),
+        ("1,1", "1,1 has a value twice"),
+        ("1,1..9", "does not meet 9"),
+    ],
+)
+def test_ranges_that_do_not_say_what_is_meant(text: str, why: str) -> None:
+    """Are refused, with the reason."""
+    with pytest.raises(ValueError, match=re.escape(why)):
+        values_of(text)
+
+
+@given(st.integers(-50, 50), st.integers(1, 9), st.integers(2, 30))
+def test_an_added_range_is_python_s(first: int, step: int, count: int) -> None:
+    """From the first value to the last, both included."""
+    last = first + step * count
+    expected = list(range(first, last + 1, step))
+    assert values_of(f"{first},{first + step}..{last}") == expected
+    assert values_of(f"{last},{last - step}..{first}") == expected[::-1]
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.integers(1, 1_000), st.integers(1, 5))
+def test_a_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, width: int, keys: int) -> None:
+    """For each key by itself: of so many equal parts of its range, each has one point. Whole numbers lie
+    between their ends, quantities keep being quantities, and the same is drawn each time.
+    """
+    ends = {f"k{n}": [low / 7, low / 7 + width] for n in range(keys)}
+    axis = latin_hypercube(samples, {**ends, "whole": [low, low + width], "size": ["1 KiB", "3 KiB"]})
+    assert len(axis.steps) == samples
+    for key, (first, last) in ends.items():
+        shares = [(step.shown[key] - first) / (last - first) for step in axis.steps]
+        assert sorted(int(share * samples + 1e-4) for share in shares) == pytest.approx(
+            list(range(samples)), abs=1
+        )
+    assert all(low <= step.shown["whole"] <= low + width for step in axis.steps)
+    assert all(isinstance(step.shown["whole"], int) for step in axis.steps)
+    assert all(step.shown["size"].endswith("B") for step in axis.steps)
+    assert axis == latin_hypercube(samples, {**ends, "whole": [low, low + width], "size": ["1 KiB", "3 KiB"]})
+
+
+@pytest.mark.parametrize(
+    ("value", "by", "result"),
+    [(3, 2.0, 6), (3, 0.5, 2), (1.5, 2.0, 3.0), ("500 MB/s", 2.0, "1000 MB/s"), ("1 GiB", 0.5, "536870912 B"),
+     ("3 ms", 1.5, "4500000 ns")],
+)  # fmt: skip
+def test_a_factor_multiplies(value: Any, by: float, result: Any) -> None:
+    """Whole numbers stay whole (halves go to the even one); quantities stay exact."""
+    assert scaled(value, by) == result
+    assert factor_in(f"x{by}") == Factor(by)
+    assert factor_in("x") == "x"
+    with pytest.raises(ValueError, match="is no number"):
+        scaled("xfs", by)
+
+
+def experiment(*lists: str, text: str = TEXT, **options: Any) -> Experiment:
+    """What the command line asks for."""
+    return parse(text, "x.toml", asked=Asked(lists, **options))
+
+
+def read(of: Case) -> tuple[Any, ...]:
+    """What a point sets: files, their size, limit, memory."""
+    (program,) = of.scenario.programs.values()
+    files = program.workload.total_files
+    dirty = of.scenario.kernel.dirty.dirty_bytes
+    return files, program.workload.total_bytes // files >> 10, (dirty or 0) >> 20
+
+
+def test_each_with_each_and_the_first_with_the_first() -> None:
+    """Grids and zipped lists; as the configuration has them, and as the command line does; points in their
+    order.
+    """
+    lists = ("workload.nrfiles=1,2", 'kernel.dirty.dirty_bytes="3 MiB","4 MiB"')
+    grid = experiment(*lists)
+    assert grid.axes == ("workload.nrfiles", "kernel.dirty.dirty_bytes")
+    assert [read(of) for of in grid.cases] == [(1, 1024, 3), (1, 1024, 4), (2, 1024, 3), (2, 1024, 4)]
+    assert grid.cases[1].point == {"workload.nrfiles": 1, "kernel.dirty.dirty_bytes": "4 MiB"}
+    assert grid.cases[1].label == "base-1-4 MiB"
+    together = experiment(*lists, together=True)
+    assert [read(of) for of in together.cases] == [(1, 1024, 3), (2, 1024, 4)]
+    inner = '{ "workload.nrfiles" = [1, 2], "kernel.dirty.dirty_bytes" = ["3 MiB", "4 MiB"] }'
+    for kind, same in (("grid", grid), ("zip", together)):
+        written = parse(f"{TEXT}[sweep]\n{kind} = {inner}\n", "x.toml")
+        assert written.axes == same.axes
+        assert [(of.point, read(of)) for of in written.cases] == [(of.point, read(of)) for of in same.cases]
+    both = experiment(
+        lists[0], text=f'{TEXT}[sweep]\ngrid = {{ "workload.filesize" = ["2 MiB", "4 MiB"] }}\n'
+    )
+    assert [read(of)[:2] for of in both.cases] == [(1, 2048), (2, 2048), (1, 4096), (2, 4096)]
+
+
+def test_a_hypercube_of_a_configuration_and_of_a_command_line() -> None:
+    """Ranges are sampled; what is a list beside them goes with each point."""
+    asked = experiment("workload.nrfiles=1..9", "kernel.dirty.dirty_bytes=x1,x2", samples=3)
+    assert len(asked.cases) == 6
+    assert sorted((of.point["workload.nrfiles"] - 1) // 3 for of in asked.cases) == [0, 0, 1, 1, 2, 2]
+    text = f'{TEXT}[sweep]\nlhs = {{ samples = 3, "workload.nrfiles" = [1, 9] }}\n'
+    assert {read(of)[0] for of in parse(text, "x.toml").cases} == {read(of)[0] for of in asked.cases}
+
+
+def test_factors_of_what_is_there() -> None:
+    """Of the catalogue's number, of the configuration's, of an override's, of a factor; where it stands."""
+    cases = experiment("kernel.dirty.dirty_bytes=x1,x2,x1.5", "workload.nrfiles=x1,x3").cases
+    assert [read(of)[::2] for of in cases] == [(2, 2), (6, 2), (2, 4), (6, 4), (2, 3), (6, 3)]
+    (doubled,) = parse(TEXT, "x.toml", ["machine.processors.wake_time=x2"]).cases
+    (once,) = parse(TEXT, "x.toml").cases
+    cpu = doubled.scenario.machine.processors
+    assert cpu.wake_time == 2 * once.scenario.machine.processors.wake_time
+    given_at = cpu.given("wake_time")
+    assert given_at is not None
+    assert given_at.source == "--set machine.processors.wake_time=x2: times 2"
+    four = parse(TEXT, "x.toml", ["workload.nrfiles=x2"], asked=Asked(("workload.nrfiles=x2,x1",))).cases
+    assert [read(of)[0] for of in four] == [8, 4]
+
+
+def test_lists_and_command_lines_can_be_swept() -> None:
+    """A place of a list; a name in braces, in any text."""
+    text = TEXT.replace("--nrfiles=2", "--nrfiles={files} --size={kib}k").replace("--filesize=1m ", "")
+    cases = experiment("files=1,2", "kib=8,16", text=text).cases
+    assert [read(of)[:2] for of in cases] == [(1, 8), (1, 16), (2, 4), (2, 8)]
+    assert cases[0].point == {"files": 1, "kib": 8}
+    lines = TEXT.replace("[scenario]", '[scenario]\nprograms = ["fs_mark -S0 -k -n 3 -s 4096 -d /a"]')
+    lines = "\n".join(line for line in lines.splitlines() if not line.startswith("workload"))
+    swept = experiment(
+        'programs.0="fs_mark -S0 -k -n 5 -s 4096 -d /a","fs_mark -S0 -k -n 6 -s 4096 -d /a"', text=lines
+    )
+    assert [next(iter(of.scenario.programs.values())).workload.total_files for of in swept.cases] == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("lists", "told"),
+    [
+        (["workload.nrfiles"], "--set workload.nrfiles: has no values; write --set key.path=1,2,4"),
+        (
+            ["kernel.dirty.dirty_byts=1,2"],
+            "--set kernel.dirty.dirty_byts=1,2: kernel.dirty.dirty_byts: unknown key; did",
+        ),
+        (["threads=1,2"], "threads: unknown key; known here: machine, kernel"),
+        (
+            ["workload.nrfiles=1,2", "workload.nrfiles=3"],
+            "workload.nrfiles is swept twice; give one list of it",
+        ),
+        (["workload.nrfiles=4..9"], "--set workload.nrfiles=4..9: 4..9 does not say its step"),
+        (["kernel.like=x2"], "kernel.like"),
+        (
+            ["machine.processors.no=x2"],
+            "machine.processors.no: is a factor; it multiplies a number, and there is none",
+        ),
+        (["workload.nrfiles=0,1"], "workload.nrfiles"),
+        (["machine.processors.wake_time=5,6"], "has no unit"),
+    ],
+)
+def test_what_cannot_be_swept_is_told_with_its_place(lists: list[str], told: str) -> None:
+    """Before anything is run."""
+    with pytest.raises(BadInput) as refused:
+        experiment(*lists)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "told"),
+    [
+        ("grid = 3", "x.toml:{n}: sweep.grid: is 3; a table was expected"),
+        ('grid = { "workload.nrfiles" = 3 }', "is 3; a list of values was expected"),
+        (
+            'zip = { "workload.nrfiles" = [1, 2], "give_up" = ["1 s"] }',
+            "zipped lists have to be equally long",
+        ),
+        (
+            'lhs = { "workload.nrfiles" = [1, 2] }',
+            "sweep.lhs.samples: is missing; say how many points are wanted",
+        ),
+        ('lhs = { samples = 2, "workload.nrfiles" = [1] }', "has 1 ends; give the smallest and the largest"),
+        ('lhs = { samples = 2, "give_up" = ["1 s", "2 ms"] }', "give both ends in one unit"),
+        (
+            'grid = { "give_up" = ["1 s"] }\nzip = { "give_up" = ["2 s"] }',
+            "sweep: has give_up twice; sweep it once",
+        ),
+    ],
+)
+def test_what_a_configuration_cannot_sweep(sweep: str, told: str) -> None:
+    """With the line."""
+    with pytest.raises(BadInput) as refused:
+        parse(f"{TEXT}[sweep]\n{sweep}\n", "x.toml")
+    assert told.format(n=len(TEXT.splitlines()) + 2) in str(refused.value)
+
+
+def test_more_points_than_anyone_wants_are_refused() -> None:
+    """Before they are made."""
+    with pytest.raises(BadInput, match="has 110889 points; give fewer values: 100000 are the most"):
+        experiment("workload.nrfiles=1,2..333", "workload.runs=1,2..333")

@@ -1,0 +1,60 @@
+"""An outcome by hand, and runs that are not simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import wbsim.experiments.running.execute
+from wbsim.experiments.running.jobs import Ended, Failure, Job, Told
+from wbsim.experiments.running.outcome import DiskResult, MountResult, Outcome, ProgramResult, Sample
+from wbsim.sim.units import S
+
+
+def sample(
+    end_s: float, rate: float, count: int, system_s: float, ios: int, merges: int, sectors: int
+) -> Sample:
+    """The state of a run at *end_s*."""
+    return Sample(
+        program="mark", end_ns=round(end_s * S), files_per_sec=rate, app_overhead_us=1_234, count=count,
+        system_ns=round(system_s * S), ios=ios, merges=merges, sectors=sectors,
+    )  # fmt: skip
+
+
+RUN = Outcome(
+    variant="unpatched", point={}, seed=1, replication=0, wall_time=4.0, system_cpu_time=2.25,
+    user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0, write_bandwidth=2_048_000.0,
+    merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(), flushed_files=9_000,
+    flushed_bytes=36_864_000, flusher_spin_time=0.125,
+    programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
+    disks={"vda": DiskResult(1_000, 3_000, 16_000)},
+    mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={"mark": {"user": 4 * S}}, uses={},
+    samples=(
+        sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
+    ),
+    levels={
+        "time_ns": (S, 4 * S), "dirty_pages": (10, 20), "writeback_pages": (1, 2), "vda ios": (100, 1_000),
+        "vda sectors": (1_600, 16_000),
+    },
+    cpu_s=0.5, peak_rss_mib=99.6,
+)  # fmt: skip
+"""1 000 requests of 8 KiB and 3 000 merges in four seconds; 12 000 files of one page."""
+
+
+def simulate_by(monkeypatch: pytest.MonkeyPatch, of: Callable[[Job], Outcome | Failure]) -> list[Job]:
+    """From here on a job comes to what *of* says; which were run, in turn."""
+    ran: list[Job] = []
+
+    class Fake:
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        def run(self, jobs: Sequence[Job], told: Told | None) -> Ended:
+            for place, job in enumerate(jobs):
+                ran.append(job)
+                yield place, of(job)
+
+    monkeypatch.setattr(wbsim.experiments.running.execute, "Workers", Fake)
+    return ran

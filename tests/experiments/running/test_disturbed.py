@@ -1,0 +1,227 @@
+"""A sweep that is disturbed: whatever happens to its processes, a rerun ends it and nothing is lost.
+
+Five disturbances in the gate, a hundred with ``-m fullsize``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+import pytest
+
+from tests.harness import loop_config
+
+TEXT: Final = loop_config("fs_mark -S0 -n {files} -s 4096 -L 3 -d a -d b", dirty_mib=2)
+SWEEP: Final = [
+    sys.executable, "-m", "wbsim.experiments.cli", "sweep", "x.toml", "--out", "out",
+    "--replications", "2", "--set", "files=200,300..700", "--jobs", "2",
+]  # fmt: skip
+RUNS: Final = 12
+
+
+def begin(directory: Path) -> subprocess.Popen[str]:
+    """The sweep, in a session of its own."""
+    (directory / "x.toml").write_text(TEXT)
+    return subprocess.Popen(
+        SWEEP, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, preexec_fn=_hear_interrupts,
+    )  # fmt: skip
+
+
+def _hear_interrupts() -> None:
+    """Whatever the shell does with the signals of what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Its status and what it said."""
+    try:
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, told
+
+
+def session_of(process: subprocess.Popen[str]) -> set[int]:
+    """The processes of its session that live."""
+    found = set()
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                state, _, _, session = (path / "stat").read_text().rpartition(")")[2].split()[:4]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(session) == process.pid and state not in "ZX":
+                found.add(int(path.name))
+    return found
+
+
+def all_gone(process: subprocess.Popen[str]) -> bool:
+    """Whether nobody of its session is left within five seconds."""
+    deadline = time.monotonic() + 5
+    while session_of(process) and time.monotonic() < deadline:
+        os.sched_yield()
+    return not session_of(process)
+
+
+def made(directory: Path) -> dict[str, tuple[int, bytes]]:
+    """The runs that are done: when they were written, and what they measured."""
+    runs = directory / "out" / "runs"
+    if not runs.exists():
+        return {}
+    return {
+        run.name: ((run / "run.json").stat().st_mtime_ns, (run / "summary.json").read_bytes())
+        for run in runs.iterdir()
+    }
+
+
+def values(directory: Path) -> pd.DataFrame:
+    """Of the dataset."""
+    return pd.read_parquet(directory / "out" / "dataset.parquet")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the sweep gives when nobody disturbs it."""
+    directory = tmp_path_factory.mktemp("whole")
+    status, told = ended(begin(directory))
+    assert (status, told) == (0, "wrote out; draw it with: wbsim plot out\n")
+    assert len(made(directory)) == RUNS
+    return directory
+
+
+def _to_us(number: int) -> Callable[[subprocess.Popen[str]], int]:
+    def disturb(process: subprocess.Popen[str]) -> int:
+        process.send_signal(number)
+        return -number if number == signal.SIGKILL else 128 + number
+
+    return disturb
+
+
+def _keyboard(process: subprocess.Popen[str]) -> int:
+    os.killpg(process.pid, signal.SIGINT)
+    return 130
+
+
+def _kill_a_worker(process: subprocess.Popen[str]) -> int:
+    workers = session_of(process) - {process.pid}
+    with suppress(ProcessLookupError, IndexError):  # there is none, or it has ended by itself
+        os.kill(random.choice(sorted(workers)), signal.SIGKILL)
+    return 0
+
+
+DISTURBANCES: Final = {
+    "Ctrl-C": _keyboard, "TERM": _to_us(signal.SIGTERM), "HUP": _to_us(signal.SIGHUP),
+    "kill -9": _to_us(signal.SIGKILL), "kill -9 of a worker": _kill_a_worker,
+}  # fmt: skip
+
+
+def disturbed(
+    directory: Path, whole: Path, disturb: Callable[[subprocess.Popen[str]], int], until: int
+) -> None:
+    """Begin, *disturb* when so many runs are done, and begin again."""
+    process = begin(directory)
+    while len(made_names(directory)) < until and process.poll() is None:
+        os.sched_yield()
+    wanted = disturb(process)
+    status, told = ended(process)
+    assert status in (wanted, 0), told
+    assert "Traceback" not in told
+    assert all_gone(process)
+    before = made(directory)
+    assert len(before) >= min(until, RUNS)
+    again, told = ended(begin(directory))
+    assert again == 0, told
+    after = made(directory)
+    assert {name: after[name] for name in before} == before, "what was done was not done again"
+    assert {name: of[1] for name, of in after.items()} == {name: of[1] for name, of in made(whole).items()}
+    pd.testing.assert_frame_equal(values(directory), values(whole))
+    left = sorted(path.name for path in (directory / "out").iterdir())
+    assert left == ["dataset.parquet", "failed", "plan.json", "runs"]
+    assert list((directory / "out" / "failed").iterdir()) == []
+
+
+def made_names(directory: Path) -> list[str]:
+    """The runs that are done."""
+    runs = directory / "out" / "runs"
+    return os.listdir(runs) if runs.exists() else []
+
+
+@pytest.mark.parametrize("name", DISTURBANCES)
+def test_a_disturbed_sweep_is_ended_by_the_same_command(name: str, tmp_path: Path, whole: Path) -> None:
+    """Its status says which signal; nobody is left; nothing is lost, nor made twice; values are equal."""
+    disturbed(tmp_path, whole, DISTURBANCES[name], 3)
+
+
+@pytest.mark.fullsize
+@pytest.mark.parametrize("number", range(100))
+def test_a_hundred_disturbances(number: int, tmp_path: Path, whole: Path) -> None:
+    """At random moments, also before the first run is done and after the last."""
+    dice = random.Random(number)
+    time.sleep(dice.random())
+    disturbed(tmp_path, whole, dice.choice(sorted(DISTURBANCES.items()))[1], dice.randrange(RUNS + 1))
+
+
+def test_a_configuration_that_is_edited_meanwhile_changes_nothing(tmp_path: Path, whole: Path) -> None:
+    """What was read at the beginning is run; the next command runs what is new, and keeps what is not asked
+    for.
+    """
+    process = begin(tmp_path)
+    while not made_names(tmp_path) and process.poll() is None:
+        os.sched_yield()
+    (tmp_path / "x.toml").write_text(TEXT.replace("4096", "8192"))
+    assert ended(process)[0] == 0
+    pd.testing.assert_frame_equal(values(tmp_path), values(whole))
+    edited = subprocess.run(SWEEP, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert edited.returncode == 0
+    assert len(made_names(tmp_path)) == 2 * RUNS
+    assert not values(tmp_path).equals(values(whole))
+
+
+def test_a_hash_seed_and_the_number_of_processes_change_no_byte(tmp_path: Path, whole: Path) -> None:
+    """One process with one hash seed, two with another."""
+    (tmp_path / "x.toml").write_text(TEXT)
+    words = [*SWEEP[:-1], "1"]
+    subprocess.run(
+        words, cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "4242"}
+    )
+    assert {name: of[1] for name, of in made(tmp_path).items()} == {
+        name: of[1] for name, of in made(whole).items()
+    }
+    pd.testing.assert_frame_equal(values(tmp_path), values(whole))
+
+
+@pytest.mark.filterwarnings("ignore")  # dask's own
+def test_a_cluster_changes_no_byte(tmp_path: Path, whole: Path) -> None:
+    """Two workers of a local dask cluster; and nobody at an address is one error."""
+    from distributed import LocalCluster
+
+    (tmp_path / "x.toml").write_text(TEXT)
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp"
+    ) as cluster:
+        words = [*SWEEP[:-2], "--cluster", cluster.scheduler_address]
+        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    assert {name: of[1] for name, of in made(tmp_path).items()} == {
+        name: of[1] for name, of in made(whole).items()
+    }
+    pd.testing.assert_frame_equal(values(tmp_path), values(whole))
+
+
+def test_a_cluster_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+    """With the address."""
+    (tmp_path / "x.toml").write_text(TEXT)
+    words = [*SWEEP[:-2], "--cluster", "tcp://127.0.0.1:9"]
+    told = subprocess.run(words, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert told.returncode == 2, told.stderr
+    assert "--cluster: nobody answers at tcp://127.0.0.1:9" in told.stderr

@@ -1,0 +1,41 @@
+"""Memory for several runs at once."""
+
+from __future__ import annotations
+
+from wbsim.experiments.running.memory import Budget, available_mib
+
+
+def test_a_run_waits_where_it_would_not_fit_beside_the_others() -> None:
+    """Of 1 000 MiB, 900 are given away: two of 400 fit, a third does not until one has ended; alone, anything
+    does.
+    """
+    budget = Budget(1_000, {"large": 400.0, "huge": 5_000.0})
+    assert budget.fits("huge")
+    for place in (0, 1):
+        assert budget.fits("large")
+        budget.begins(place, "large")
+    assert not budget.fits("large")
+    budget.ends(0, 350.0)
+    assert budget.fits("large")
+    assert not budget.fits("huge")
+    assert not budget.fits("never seen"), "it may be as large as the largest"
+
+
+def test_what_a_kind_needs_is_the_most_that_one_of_it_had() -> None:
+    """Nothing is known at first, so that all begin; then what was seen counts."""
+    budget = Budget(1_000, {})
+    for place in range(3):
+        assert budget.fits("a")
+        budget.begins(place, "a")
+    budget.ends(0, 500.0)
+    budget.ends(1, 100.0)
+    assert not budget.fits("a"), "500 and 500 are more than 900"
+    budget.ends(2, 0.0)
+    assert budget.fits("a")
+
+
+def test_there_is_some() -> None:
+    """Less than this machine has."""
+    with open("/proc/meminfo") as file:
+        total_mib = int(file.read().split()[1]) / 1024
+    assert 0 < available_mib() <= total_mib

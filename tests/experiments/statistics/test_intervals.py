@@ -1,0 +1,140 @@
+"""Intervals, steady parts and paired differences, on processes whose answers are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.experiments.outcomes import RUN, sample
+from wbsim.experiments.published.figures import METRICS
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.experiments.statistics.intervals import interval_of, paired, series_of, steady_from, steady_of
+from wbsim.experiments.statistics.precision import FEWEST, MOST, Precision
+from wbsim.sim.stats import confidence_95
+
+RUNS = 2_000
+
+
+def test_an_interval_of_replications_or_of_iterations() -> None:
+    """Of 3, 4 and 5 s: 4 +- 4.303 / sqrt(3). Of one run of a hundred equal iterations: no width; of two
+    samples: none can be told.
+    """
+    metric = METRICS["wall_time", "s"]
+    runs = [replace(RUN, wall_time=wall) for wall in (3.0, 4.0, 5.0)]
+    of_three = interval_of(metric, runs)
+    assert of_three.mean == pytest.approx(4.0)
+    assert of_three.high - of_three.mean == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
+    assert of_three.mean - of_three.low == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
+    equal = replace(RUN, samples=tuple(sample(i, 1, i, i, i, i, i) for i in range(1, 102)))
+    assert interval_of(metric, [equal]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
+    assert str(interval_of(metric, [RUN]).low) == "nan"
+    # What is not steady is left out: ten iterations of 50 s, then ninety of 1 s.
+    ends = [*range(50, 501, 50), *range(501, 591)]
+    uneven = replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))
+    assert interval_of(metric, [uneven]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
+    # The half-width is relative: batches of nine iterations, half of them 1 s, half 3 s.
+    ends = [*range(1, 11), *range(11, 56), *range(58, 58 + 3 * 46, 3)]
+    wide = interval_of(metric, [replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))])
+    assert wide.mean == 4.0
+    assert wide.high - 4.0 == pytest.approx(4.0 - wide.low)
+    assert 0.5 < wide.high - 4.0 < 2.5
+
+
+def test_the_interval_of_replications_covers_its_mean_as_often_as_it_says() -> None:
+    """Of two thousand samples of five normal values, 95 % of the intervals hold the mean: within four
+    standard errors of a binomial share.
+    """
+    values = np.random.default_rng(1).normal(10, 3, (RUNS, 5))
+    held = sum(of.low <= 10 <= of.high for of in map(confidence_95, values.tolist()))
+    assert abs(held / RUNS - 0.95) < 4 * (0.95 * 0.05 / RUNS) ** 0.5
+
+
+def test_batch_means_cover_the_mean_of_a_correlated_series() -> None:
+    """An AR(1) process (rho 0.7) with a known mean of 50, 200 iterations each: ten batches of twenty are
+    nearly independent, so that 95 % intervals hold it in at least 90 %.
+    """
+    dice, rho, held, runs = np.random.default_rng(2), 0.7, 0, 400
+    for _ in range(runs):
+        value, ends, end = 50.0, [0.0], 0.0
+        for noise in dice.normal(0, 1, 201):
+            value = 50 + rho * (value - 50) + noise
+            end += value
+            ends.append(end)
+        run = replace(
+            RUN, wall_time=end / 201, samples=tuple(sample(at, 1, 1, 1, 1, 1, 1) for at in ends[1:])
+        )
+        interval = interval_of(FIGURES["wall_time"], [run])
+        held += interval.low <= 50 <= interval.high
+    assert held / runs > 0.9 - 4 * (0.9 * 0.1 / runs) ** 0.5
+
+
+def test_the_precision_rule_stops_no_earlier_than_it_may_and_then_covers() -> None:
+    """Replications are added as a sweep adds them until half of the interval is 5 % of the mean: the interval
+    then holds the true mean in more than 90 % of 500 cases.
+    """
+    dice, held, cases = np.random.default_rng(3), 0, 500
+    wanted = Precision("wall_time", 0.05)
+    for _ in range(cases):
+        values = dice.normal(10, 1, MOST).tolist()
+        count = FEWEST
+        while not wanted.reached([replace(RUN, wall_time=value) for value in values[:count]]):
+            count += max(1, count // 4)
+        interval = confidence_95(values[:count])
+        assert interval.high - interval.mean <= 0.5 + 1e-9 + 0.05 * abs(interval.mean - 10)
+        held += interval.low <= 10 <= interval.high
+    assert held / cases > 0.9
+    assert not wanted.reached([replace(RUN, wall_time=10.0)] * (FEWEST - 1)), "equal by chance"
+
+
+def runs_of(values: list[float]) -> list[Outcome]:
+    """Replications that took so long."""
+    return [replace(RUN, replication=number, wall_time=value) for number, value in enumerate(values)]
+
+
+def test_paired_differences_do_not_see_what_both_share() -> None:
+    """Two cases that differ by 1, +-0.1, and both by up to 100 between replications: pairs are told by their
+    replication, in whatever order.
+    """
+    shared, apart = [0.0, 100.0, 50.0, 20.0], [1.1, 0.9, 1.0, 1.0]
+    one, other = runs_of(shared), runs_of([a + b for a, b in zip(shared, apart, strict=True)])
+    difference = paired(FIGURES["wall_time"], one, other[::-1])
+    assert difference.mean == pytest.approx(1.0)
+    assert difference.high - difference.mean == pytest.approx(3.182446 * 0.08164966 / 2, rel=1e-5)
+    assert paired(FIGURES["wall_time"], one, other[1:]).mean == pytest.approx((0.9 + 1 + 1) / 3)
+
+
+@given(st.integers(0, 60), st.integers(1, 40))
+def test_mser_5_finds_where_a_step_ends(warm: int, tens: int) -> None:
+    """A series that is far off at first and constant then: what is left away is the warm-up, to a batch of
+    five; never more than half, and nothing of a series that is constant from the beginning.
+    """
+    values = [1_000.0] * warm + [1.0 + 0.001 * (i % 2) for i in range(10 * tens)]
+    first = steady_from(values)
+    batches = len(values) // 5
+    assert first % 5 == 0
+    assert first <= 5 * (batches // 2)
+    if batches < 4 or not warm:
+        assert first <= 5 * (batches // 2)
+    elif -(-warm // 5) <= batches // 2:
+        assert first >= 5 * (-(-warm // 5))
+    if batches < 4:
+        assert first == 0
+
+
+def test_the_steady_part_weighs_iterations_by_their_lengths() -> None:
+    """Twenty iterations of 10 s without a request, then forty of 1 s and forty of 3 s with 100 each."""
+    ends = [*range(0, 210, 10), *range(201, 241), *range(243, 363, 3)]
+    ios = [0] * 21 + [100 * i for i in range(1, 81)]
+    run = replace(RUN, samples=tuple(sample(e, 1, 1, 1, n, 0, 0) for e, n in zip(ends, ios, strict=True)))
+    steady = steady_of(FIGURES["write_iops"], run)
+    assert steady is not None
+    assert steady.value == pytest.approx(8_000 / 160)
+    assert steady.since == 200
+    assert len(series_of(FIGURES["write_iops"], run)) == 100
+    assert steady_of(FIGURES["wall_time"], run) is None, "a length of an iteration says nothing"
+    assert steady_of(FIGURES["write_iops"], RUN) is None, "one iteration is too few"
