@@ -184,7 +184,7 @@ class Spec(BaseModel):
     def numbers(self, prefix: str = "") -> Iterator[Number]:
         """Every number and named choice of this spec and of those inside it, with its provenance."""
         for name in type(self).model_fields:
-            unit = _unit(type(self).model_fields[name])
+            unit = unit_of(type(self).model_fields[name])
             yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._given.get(name))
 
 
@@ -213,7 +213,7 @@ def _numbers(value: Any, path: str, unit: str, given: Given | None) -> Iterator[
         yield Number(path, value, unit, given)
 
 
-def _unit(field: FieldInfo) -> str:
+def unit_of(field: FieldInfo) -> str:
     """The unit of a field, which may be optional: ns, B or B/s, or 1 for a plain number or a choice."""
     optional = [mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ())]
     return next((mark.name for mark in (*field.metadata, *optional) if isinstance(mark, Unit)), "1")

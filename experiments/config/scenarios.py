@@ -13,10 +13,12 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from wbsim.experiments.config.merge import merged, plain
+from wbsim.experiments.config.own import NotThere, own_part
 from wbsim.experiments.config.problems import Path
+from wbsim.experiments.config.speed import at_speed
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
-from wbsim.models.catalogue.kernels import KERNELS, LACKING
+from wbsim.models.catalogue.kernels import FIRST, KERNELS, LACKING, LAST
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.variants import variants
 from wbsim.models.workloads.command_line import CommandError, words_of
@@ -31,6 +33,8 @@ ONLY_MOUNT: Final = "mnt"
 _ALREADY_THERE: Final = ("files", "cached_inodes")
 _OF_A_MOUNT: Final = ("disk", "at", "each", *_ALREADY_THERE)
 _OF_A_DISK: Final = ("queue", "device")
+_FOLDERS: Final = {"machine": "machines", "kernel": "kernels", "filesystem": "filesystems"}
+"""Where parts of one's own lie; any other one is a disk's."""
 
 
 class Inputs:
@@ -88,24 +92,50 @@ def _based(
     refused: Mapping[str, str] | None = None,
 ) -> dict[str, Any] | None:
     """The inputs of what ``like`` names, with what is *given* put over it."""
+    given = _expanded(of, path, given, bases)
     like = plain(given.pop("like", None))
     if refused is not None and like in refused:
         of.wrong((*path, "like"), f"{like} cannot be run: {refused[like]}")
         return None
     if not isinstance(like, str) or like not in bases:
         what = "is missing" if like is None else f"{like!r} is not known"
-        of.wrong((*path, "like"), f"{what}; use one of {', '.join(map(repr, bases))}")
+        more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
+        of.wrong((*path, "like"), f"{what}; use one of {', '.join(map(repr, bases))}{more}")
         return None
     return merged(bases[like].inputs(), given)
 
 
+def _expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any]:
+    """*given* over what the files of one's own say that its ``like`` names."""
+    seen: set[FilePath] = set()
+    while isinstance(like := plain(given.get("like")), str) and like not in bases:
+        folder = _FOLDERS.get("filesystem" if path[0] == "mounts" else path[-1], "disks")
+        try:
+            file, table = own_part(like, folder, of.directory)
+        except NotThere:
+            break
+        except ValueError as error:
+            of.wrong((*path, "like"), str(error))
+            break
+        if file in seen:
+            of.wrong((*path, "like"), f"{file} is like itself; name what it starts from")
+            break
+        seen.add(file)
+        given = merged(table, {key: value for key, value in given.items() if key != "like"})
+    return given
+
+
 def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, list[str]]]:
     """The machine's inputs, and the names of the disks of each group that was given with a count."""
+    before = dict(given.get("disks", {}))
+    given = _expanded(of, ("machine",), given, MACHINES)
     of_only_disk: dict[str, Any] = {key: given.pop(key) for key in _OF_A_DISK if key in given}
     disks = dict(given.pop("disks", {}))
     machine = _based(of, ("machine",), given, MACHINES)
     if machine is None:
         return None, {}
+    if set(disks) - set(before):  # a file of one's own says all disks that its machine has
+        machine["disks"] = {}
     names = list(machine["disks"])
     if len(names) == 1:
         machine["disks"][names[0]] = merged(machine["disks"][names[0]], of_only_disk)
@@ -131,7 +161,24 @@ def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, 
         else:
             groups[name] = [f"{name}{n}" for n in range(int(count))]
             machine["disks"].update(dict.fromkeys(groups[name], drive))
+    machine["disks"] = {name: _at_speed(of, name, disk) for name, disk in machine["disks"].items()}
     return machine, groups
+
+
+def _at_speed(of: Inputs, name: str, disk: Any) -> Any:
+    """*disk*, whose device may be asked to be so many times as fast."""
+    device = disk.get("device")
+    if not isinstance(device, Mapping) or "speed" not in device:
+        return disk
+    speed = plain(device["speed"])
+    rest = {key: value for key, value in device.items() if key != "speed"}
+    if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
+        of.wrong(
+            ("machine", "disks", name, "device", "speed"),
+            f"is {speed!r}; give how many times as fast, such as 2",
+        )
+        return {**disk, "device": rest}
+    return {**disk, "device": at_speed(rest, float(speed))}
 
 
 def _mounts(

@@ -137,7 +137,9 @@ def against(
     is how many requests a plug holds, where that stands on the axis.
     """
     picture, on = panels(len(figures), title)
-    for (label, of), colour, marker in zip(_lines(frame, by), cycle(COLOURS), cycle(MARKERS), strict=False):
+    for (label, of), colour, marker in zip(
+        _lines(frame, x, by), cycle(COLOURS), cycle(MARKERS), strict=False
+    ):
         for panel, name in zip(on, figures, strict=True):
             points = _points(of, x, name)
             style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5, "label": label}
@@ -164,9 +166,9 @@ def against(
     return picture
 
 
-def _lines(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The runs of each line, and what it is called."""
-    by = [column for column in by if column == "variant" or frame[column].nunique() > 1]
+def _lines(frame: pd.DataFrame, x: str, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The runs of each line, and what it is called: by nothing that goes along with *x*."""
+    by = [column for column in by if column == "variant" or frame.groupby(x)[column].nunique().max() > 1]
     if not by:
         yield "", frame
         return
@@ -192,7 +194,7 @@ def _points(of: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
 def _knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterator[str]:
     if not are_numbers(frame[x]):
         return
-    for label, of in _lines(frame, by):
+    for label, of in _lines(frame, x, by):
         points = _points(of, x, name)
         knee = knee_of(list(points["x"]), list(points["mean"]))
         if knee is not None:

@@ -5,11 +5,12 @@ Numbers are read in the sources that mechanisms.md lists, unless a line says oth
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from wbsim.models.block.spec import PlugRules
+from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import KernelSpec
 from wbsim.models.variants import variants
 from wbsim.sim.param import Given, assumed, measured, specified
@@ -79,11 +80,11 @@ def era_of(release: str) -> str:
     Raises:
         ValueError: no version, or one from before plugs were on the stack.
     """
-    version = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", release)
-    if version is None:
-        raise ValueError(f"{release!r} is no kernel version; give one such as {', '.join(PLUG_RULES)}")
-    major, minor, patch = version.groups(default="999")
-    found = [era for since, era in _SINCE if since <= (int(major), int(minor), int(patch))]
+    try:
+        release_number = release_of(release)
+    except ValueError as error:
+        raise ValueError(f"{error}; give one such as {', '.join(PLUG_RULES)}") from None
+    found = [era for since, era in _SINCE if since <= release_number]
     if not found:
         raise ValueError(f"{release} had no plug on the stack; the first was 2.6.39")
     return found[-1]
@@ -99,6 +100,7 @@ _CFS: Final = {
     "granularity": assumed(MS, f"wakeup_granularity: {_FAIR}", 0, 10 * MS),
     "hz": _HZ,
 }
+_HZ_OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured")
 _EEVDF: Final = {
     "algorithm": specified("EEVDF", "kernel/sched/fair.c from 6.6 [R]"),
     "slice_time": assumed(
@@ -127,42 +129,43 @@ def _inodes(
     }
 
 
-def _kernel(
-    name: str,
-    *,
-    plug: str,
-    plug_scope: str,
-    source: str,
-    spinlock: str = "queued",
-    requests: str = "tags",
-    wbt: bool = False,
-    sched: Mapping[str, Given] = _CFS,
-) -> dict[str, Any]:
-    """The inputs of a kernel with IO-less throttling and one flusher per device."""
+def _sched(release: Release) -> Mapping[str, Given]:
+    """The scheduler of tasks."""
+    sched = _EEVDF if release >= (6, 6, 0) else _CFS
+    return {**sched, "hz": _HZ_OF_6_18} if release >= (6, 18, 0) else sched
+
+
+def _kernel(name: str, plug_scope: str, source: str) -> dict[str, Any]:
+    """The inputs of a kernel with IO-less throttling and one flusher per device, by its release; between two
+    that were read, the earlier one's.
+    """
+    release = release_of(name)
+    sched = _sched(release)
+    mq, lists = release >= (4, 3, 0), release >= (3, 12, 0)
+    lru = "per_node" if lists else "superblock" if release >= (3, 0, 0) else "global"
     return {
         "name": name,
-        "spinlock": specified(spinlock, "mechanisms.md 7.1"),
-        "rwsem_spin": specified(0, _RWSEM),
+        "spinlock": specified("queued" if mq else "ticket", "mechanisms.md 7.1"),
+        "rwsem_spin": specified(10_500 if release >= (5, 3, 0) else 0, _RWSEM),
         "sched": sched,
-        "requests": specified(requests, "mechanisms.md 1.6, 1.3"),
-        "wbt": specified(wbt, "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"),
-        "plug": _PLUGS[plug],
+        "requests": specified("tags" if mq else "request_list", "mechanisms.md 1.6, 1.3"),
+        "wbt": specified(
+            release >= (4, 10, 0), "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"
+        ),
+        "plug": _PLUGS[era_of(name) if release >= (2, 6, 39) else "2.6.39"],
         "writeback": {
             "plug_scope": specified(plug_scope, source),
             "slice_time": specified(100 * MS, "mechanisms.md 2.2 [V 3.11, 4.3, 6.17]: HZ/10"),
             "used_up": specified("more_io", "mechanisms.md 2.1 [V 2.6.37, 3.11, 6.17]"),
             "leaves": specified(True, "mechanisms.md 2.2 [V 3.11]; since 2.6.38, commit aa373cf5 [R]"),
             "explicit_takes": specified("at_start", "mechanisms.md 2.1 [V 3.11, 6.17]"),
-            "waits_for_io": specified(False, "fs/fs-writeback.c from 3.11, commit 7747bd4b [R]"),
+            "waits_for_io": specified(
+                release < (3, 11, 0), "fs/fs-writeback.c: to 3.10, commit 7747bd4b [R]"
+            ),
             "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
             "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
         },
-        "inodes": _inodes(
-            "inode_sb_list_lock",
-            "2.6.39 to 4.2 [V 2.6.39, 3.11]",
-            lru="global" if name == "2.6.39" else "superblock",
-            lru_checks=False,
-        ),
+        "inodes": _inodes("inode_sb_list_lock", "2.6.39 to 4.2 [V 2.6.39, 3.11]", lru=lru, lru_checks=lists),
         "flusher": {"kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]")},
         "throttling": {
             "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
@@ -179,19 +182,11 @@ def _kernel(
     }
 
 
-def _ticket(name: str, *, plug: str, plug_scope: str, source: str) -> dict[str, Any]:
-    """The same before blk-mq and queued spinlocks."""
-    return _kernel(
-        name, plug=plug, plug_scope=plug_scope, source=source, spinlock="ticket", requests="request_list"
-    )
-
-
 def _callers_write(
     given: dict[str, Any], source: str, bandwidth: Given, nr_to_write: Given
 ) -> dict[str, Any]:
     """*given* where writers write back themselves (to 3.1)."""
-    waits = specified(True, "__writeback_single_inode to 3.10: filemap_fdatawait under WB_SYNC_ALL [R]")
-    writeback = {**given["writeback"], "nr_to_write": nr_to_write, "waits_for_io": waits}
+    writeback = {**given["writeback"], "nr_to_write": nr_to_write}
     throttling = {
         "kind": specified("caller_writes", f"mechanisms.md 3.2 {source}"),
         "hz": _HZ,
@@ -203,7 +198,7 @@ def _callers_write(
 def _2_6_34(name: str) -> dict[str, Any]:
     """Writers write back, 1024 pages a pass, and the queue plugs, not the thread."""
     source = "[V 2.6.34]"
-    given = _ticket(name, plug="2.6.39", plug_scope="none", source=f"mechanisms.md 2.6 {source}")
+    given = _kernel(name, "none", f"mechanisms.md 2.6 {source}")
     given["inodes"] = _inodes("inode_lock", "to 2.6.38 [V 2.6.29, 2.6.37]", lru="global", lru_checks=False)
     given["writeback"] |= {
         "used_up": specified("redirty_tail", f"mechanisms.md 2.1 {source}"),
@@ -217,30 +212,35 @@ def _nr_to_write(source: str) -> Given:
     return specified(1024, f"mechanisms.md 2.2 {source}: MAX_WRITEBACK_PAGES")
 
 
-def _2_6_39() -> dict[str, Any]:
+def _2_6_39(name: str) -> dict[str, Any]:
     """The first with a plug on the stack; otherwise as before, but for where a used-up inode goes."""
     source = "[V 2.6.39]"
-    given = _ticket("2.6.39", plug="2.6.39", plug_scope="mapping", source=f"mechanisms.md 2.6 {source}")
+    given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
 
 
-def _3_1() -> dict[str, Any]:
+def _3_1(name: str) -> dict[str, Any]:
     """Writers still write back; the flusher's chunks follow the bandwidth."""
     source = "[V 3.1]"
-    given = _ticket("3.1", plug="3.1", plug_scope="mapping", source=f"mechanisms.md 2.6 {source}")
+    given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, _INITIAL_BANDWIDTH, specified(None, f"mechanisms.md 2.3 {source}"))
 
 
-def _work(name: str, plug: str, source: str, **others: Any) -> dict[str, Any]:
+def _3_2(name: str) -> dict[str, Any]:
+    """From 3.2 on throttling is IO-less."""
+    return _kernel(name, "mapping", "mechanisms.md 2.6 [V 3.11]")
+
+
+def _4_3(name: str) -> dict[str, Any]:
     """From 4.3 on the plug is the work item's, and each superblock has a list lock of its own."""
-    given = _kernel(name, plug=plug, plug_scope="work", source=f"mechanisms.md 2.6 {source}", **others)
+    release = release_of(name)
+    read = "[V 4.3]" if release < (5, 17, 0) else "[V 6.1]" if release < (6, 12, 0) else "[V 6.12]"
     inodes = _inodes(
         "s_inode_list_lock", "from 4.3 on [V 4.3]", mutex=True, unhash="hashed",
-        walks="cached" if name == "4.3" else "under_writeback",
-        lookup="rcu" if name in ("6.14", "6.17", "6.18") else "locked",
+        walks="under_writeback" if release >= (4, 8, 0) else "cached",
+        lookup="rcu" if release >= (6, 12, 0) else "locked",
     )  # fmt: skip
-    spin_ns = 0 if name in ("4.3", "4.9") else 10_500
-    return {**given, "inodes": inodes, "rwsem_spin": specified(spin_ns, _RWSEM)}
+    return {**_kernel(name, "work", f"mechanisms.md 2.6 {read}"), "inodes": inodes}
 
 
 _PATCHED: Final = "report V13: the series"
@@ -248,7 +248,7 @@ _PATCHED: Final = "report V13: the series"
 
 def _v13(name: str, *, patched: bool) -> dict[str, Any]:
     """Mmotm of July 2013 (3.11-rc and the list_lru series), and the same with all of V13's patches."""
-    given = _ticket(name, plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]")
+    given = _3_2(name)
     given["inodes"] |= {"lru": specified("per_node", "report V13: mmotm has the list_lru series of 3.12")}
     if patched:
         given["writeback"] |= {
@@ -260,30 +260,58 @@ def _v13(name: str, *, patched: bool) -> dict[str, Any]:
     return given
 
 
-_OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kernel that was measured")
-KERNELS: Final = {
-    given["name"]: KernelSpec.model_validate(given)
-    for given in (
-        _2_6_34("2.6.34"),
-        _2_6_34("2.6.34-n10"),
-        _2_6_39(),
-        _3_1(),
-        _ticket("3.11", plug="3.11", plug_scope="mapping", source="mechanisms.md 2.6 [V 3.11]"),
-        _ticket("3.11-p13", plug="3.11", plug_scope="slice", source="report P13: the patch"),
-        _v13("3.11-mmotm", patched=False),
-        _v13("3.11-v13", patched=True),
-        _work("4.3", "4.3", "[V 4.3]"),
-        _work("4.9", "4.9", "[V 4.3]"),
-        _work("5.4", "5.4", "[V 4.3, 6.1]", wbt=True),
-        _work("5.10", "5.10", "[V 4.3, 6.1]", wbt=True),
-        _work("5.17", "5.17", "[V 6.1]", wbt=True),
-        _work("6.1", "6.1", "[V 6.1]", wbt=True),
-        _work("6.14", "6.14", "[V 6.12]", wbt=True, sched=_EEVDF),
-        _work("6.17", "6.17", "[V 6.12]", wbt=True, sched=_EEVDF),
-        _work("6.18", "6.17", "[V 6.12]", wbt=True, sched={**_EEVDF, "hz": _OF_6_18}),
-    )
-}
-"""The kernels that can be run."""
+def _p13(name: str) -> dict[str, Any]:
+    """P13's patch."""
+    return _kernel(name, "slice", "report P13: the patch")
+
+
+_MAKERS: Final[tuple[tuple[Release, Callable[[str], dict[str, Any]]], ...]] = (
+    ((2, 6, 39), _2_6_39), ((3, 0, 0), _3_1), ((3, 2, 0), _3_2), ((4, 3, 0), _4_3),
+)  # fmt: skip
+_NAMED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
+    "2.6.34": _2_6_34, "2.6.34-n10": _2_6_34, "3.11-p13": _p13, "3.11-mmotm": partial(_v13, patched=False),
+    "3.11-v13": partial(_v13, patched=True),
+}  # fmt: skip
+_SHOWN: Final = (
+    "2.6.34", "2.6.34-n10", "2.6.39", "3.1", "3.11", "3.11-p13", "3.11-mmotm", "3.11-v13", "4.3", "4.9",
+    "5.4", "5.10", "5.17", "6.1", "6.14", "6.17", "6.18",
+)  # fmt: skip
+FIRST: Final = "2.6.39"
+LAST: Final = "6.18"
+"""The first and the last release that can be run by its number."""
+
+
+class Kernels(Mapping[str, KernelSpec]):
+    """Kernels by name: those that a report, a source or a measurement stands for, and any release from
+    2.6.39 to 6.18, by its own rules.  Only the former are counted and listed.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[str, KernelSpec] = {}
+
+    def __getitem__(self, name: str) -> KernelSpec:
+        if name not in self._made:
+            self._made[name] = KernelSpec.model_validate(self._maker(name)(name))
+        return self._made[name]
+
+    @staticmethod
+    def _maker(name: str) -> Callable[[str], dict[str, Any]]:
+        if name in _NAMED:
+            return _NAMED[name]
+        try:
+            release = release_of(name)
+        except (ValueError, TypeError):
+            raise KeyError(name) from None
+        if name in LACKING or not _MAKERS[0][0] <= release <= release_of(LAST):
+            raise KeyError(name)
+        return [maker for since, maker in _MAKERS if since <= release][-1]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_SHOWN)
+
+    def __len__(self) -> int:
+        return len(_SHOWN)
+
 
 _E1: Final = (
     "its pdflush pool and the dirty lists of each superblock (mechanisms.md 4.1) are not modelled yet"
@@ -307,3 +335,5 @@ LACKING: Final = {
     " 2.6.39",
 }
 """The kernels that are known and cannot be run, each with what is missing."""
+KERNELS: Final = Kernels()
+"""The kernels that can be run."""

@@ -36,11 +36,11 @@ class OneRuns(Runs):
         segment = queue.segment_pages(inode.folio_pages)
         at_most, ioend = queue.bio_pages(segment), (inode, flight, pages)
         end_io = ends.end_io if pages <= at_most else ends.end_io_of(-(-pages // at_most))
+        if inode.file is not CLOSED:
+            file = inode.file  # a program may have written on, while the run was given its blocks
+            _lay_out(file if isinstance(file, PagedFile) else self._files.page(inode), block, pages)
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
-        if inode.file is not CLOSED:
-            file = inode.file  # a program may have made it a large one while its run was given its blocks
-            _lay_out(file if isinstance(file, PagedFile) else self._files.page(inode), block, pages)
         start, bios = (self._first_block + block) * PAGE_SECTORS, []
         while pages > 0:
             size = pages if pages < at_most else at_most
@@ -63,8 +63,5 @@ class OneRuns(Runs):
 
 def _lay_out(file: PagedFile, block: int, pages: int) -> None:
     """The first *pages* of *file*, of which none has a block, lie from *block* on, and are clean."""
-    if file.size < pages:
-        file.make_room(pages, pages)
-        file.pages.size[0] = pages
     file.pages.states[:pages] = RESERVED
     map_blocks(file.pages, 0, file.reach(block, pages), pages)

@@ -40,8 +40,23 @@ def jobs_of(line: str) -> list[dict[str, Any]]:
     if not jobs:
         raise CommandError("there is no job; give each a --name, or a section of its own in a job file")
     for job in jobs:
+        _settle_layout(job)
         _settle_size(job)
     return jobs
+
+
+def _settle_layout(job: dict[str, Any]) -> None:
+    """Files that are there before the job, and blocks that they have then, are not modelled."""
+    if job.pop("create_on_open") != "1":
+        raise CommandError(
+            "create_on_open=0, fio's default, gives all files their size before the first write, which is not"
+            " modelled; write --create_on_open=1"
+        )
+    if (how := job.pop("fallocate")) != "none":
+        raise CommandError(
+            f"fallocate={how} (fio's default is native) gives files their blocks before the first write, so"
+            " that writeback allocates nothing, which is not modelled; write --fallocate=none"
+        )
 
 
 def _by_job(words: Sequence[str]) -> list[Words]:
@@ -158,8 +173,8 @@ def _parser() -> CommandParser:
     add("--stonewall", "--wait_for_previous", **_FLAG)
     add("--end_fsync", **_FLAG)
     add("--fsync_on_close", **_FLAG)
-    add("--create_on_open", dest=SUPPRESS, choices=["1"], nargs="?", const="1", required=True)
-    add("--fallocate", dest=SUPPRESS, choices=["none"], required=True)
+    add("--create_on_open", nargs="?", const="1", default="0")
+    add("--fallocate", default="native")
     add("--direct", dest=SUPPRESS, choices=["0"])
     add("--ioengine", dest=SUPPRESS, choices=["sync", "psync", "io_uring", "libaio"])
     add("--iodepth", dest=SUPPRESS, type=int)

@@ -11,6 +11,7 @@ import pytest
 from tests.harness import FIO, loop_config, only
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.running.simulate import run_case
 from wbsim.models.filesystems.free_run import Free
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.machine import Machine, build
@@ -258,3 +259,14 @@ def test_a_run_that_breaks_a_law_fails_and_says_which(
     assert said.err == (
         "wbsim: variant base: a page was lost; the fault is wbsim's: please report it with what was run\n"
     )
+
+
+@pytest.mark.parametrize("kernel", ["2.6.39", "3.11", "6.17"])
+@pytest.mark.parametrize("size", [128, 256, 1_024])
+def test_a_file_that_grows_while_its_run_gets_its_blocks_keeps_its_pages(size: int, kernel: str) -> None:
+    """What a program writes meanwhile stays dirty: the laws at the end of a run count it."""
+    text = loop_config(
+        f"fs_mark -S0 -n 30 -s {size << 10} -L 2 -d a -d b -d c -d d", dirty_mib=2, kernel=kernel
+    )
+    (case,) = parse(text, "x.toml").cases
+    assert run_case(case, 1).files == 240

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from wbsim.models.release import release_of
 from wbsim.sim.param import Given, specified
 
 _BUMP_PAGES: Final = 32_768
 
 
-def _ext4(
-    *, bump: bool = False, page_bios: bool = False, unwritten: bool = True, by_order: bool = True,
-    packs_closed: bool = True, goals: str = "one", large_folios: bool = False,
-) -> dict[str, Given]:  # fmt: skip
+def ext4_rules(kernel: str) -> dict[str, Given]:
+    """Those of a kernel, by its release; between two that were read, the earlier one's."""
+    release = release_of(kernel)
+    bump, page_bios = release < (3, 11, 0), release < (2, 6, 37)
+    by_order, packs_closed = release >= (5, 13, 0), release >= (6, 0, 0)
+    goals = "per_processor" if release >= (6, 17, 0) else "one"
+    large_folios, unwritten = release >= (6, 16, 0), release >= (5, 6, 0)
     return {
         "bump_pages": specified(
             _BUMP_PAGES if bump else 0, "mechanisms.md 2.5: s_max_writeback_mb_bump of 128 MiB, to 3.10"
@@ -28,16 +32,3 @@ def _ext4(
         "large_folios": specified(large_folios, "fs/ext4; 6.16 and later [R], 6.18 measured, H"),
         "unwritten": specified(unwritten, "dioread_nolock is the default since 5.6 [R]"),
     }
-
-
-_OLD: Final = _ext4(unwritten=False, by_order=False, packs_closed=False)
-_BUMPED: Final = _ext4(bump=True, unwritten=False, by_order=False, packs_closed=False)
-_2_6_34: Final = _ext4(bump=True, page_bios=True, unwritten=False, by_order=False, packs_closed=False)
-_GOALS: Final = _ext4(goals="per_processor", large_folios=True)
-EXT4_ERAS: Final = {
-    "2.6.34": _2_6_34, "2.6.34-n10": _2_6_34, "2.6.39": _BUMPED, "3.1": _BUMPED,
-    "3.11": _OLD, "3.11-p13": _OLD, "3.11-mmotm": _OLD, "3.11-v13": _OLD,
-    "4.3": _OLD, "4.9": _OLD, "5.4": _OLD,
-    "5.10": _ext4(by_order=False, packs_closed=False), "5.17": _ext4(packs_closed=False), "6.1": _ext4(),
-    "6.14": _ext4(), "6.17": _GOALS, "6.18": _GOALS,
-}  # fmt: skip

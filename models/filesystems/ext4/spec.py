@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
-from wbsim.models.filesystems.ext4.eras import EXT4_ERAS
+from wbsim.models.filesystems.ext4.eras import ext4_rules
 from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
 from wbsim.sim.param import Bytes, Count, Ns, Spec, assumed, measured
@@ -118,17 +118,14 @@ class Ext4Spec(FilesystemSpec):
     @classmethod
     def rules_of(cls, kernel: str) -> dict[str, Any]:
         """See `FilesystemSpec.rules_of`."""
-        return dict(EXT4_ERAS[kernel])
+        return ext4_rules(kernel)
 
     @model_validator(mode="after")
     def _check(self) -> Ext4Spec:
         if not self.flex_groups or self.flex_groups & (self.flex_groups - 1):
             raise ValueError(f"flex_groups {self.flex_groups} has to be a power of two")
-        if self.size < 2 * _GROUP_BYTES or self.size % _GROUP_BYTES:
-            whole = max(2, self.size // _GROUP_BYTES) * 128
-            raise ValueError(
-                f"size {self.size} B has to be groups of 128 MiB, two at least; give {whole} MiB"
-            )
+        if self.size < 2 * _GROUP_BYTES:
+            raise ValueError(f"size {self.size} B has to be two groups of 128 MiB at least; give 256 MiB")
         for name, size in (("descriptors", self.descriptors), ("journal.size", self.journal.size)):
             if size % PAGE_BYTES:
                 raise ValueError(f"{name} {size} B has to be whole blocks of {PAGE_BYTES} B")
@@ -146,7 +143,7 @@ class Ext4Spec(FilesystemSpec):
     def geometry(self) -> Geometry:
         """The same in groups and blocks."""
         return Geometry(
-            self.size // _GROUP_BYTES,
+            self.size // _GROUP_BYTES,  # NOTE: mkfs has a last, smaller group for the rest
             self.flex_groups,
             self.descriptors // PAGE_BYTES,
             self.journal.blocks,
@@ -161,4 +158,7 @@ class Ext4Spec(FilesystemSpec):
     def room(self) -> int:
         """What files can take (bytes)."""
         geometry = self.geometry
-        return self.size - sum(geometry.head_blocks(group) for group in range(geometry.groups)) * PAGE_BYTES
+        return (
+            geometry.groups * _GROUP_BYTES
+            - sum(geometry.head_blocks(group) for group in range(geometry.groups)) * PAGE_BYTES
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from wbsim.models.release import release_of
 from wbsim.sim.param import Given, specified
 
 _PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.11, 6.17]"}
@@ -12,13 +13,13 @@ _PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "p
 def _xfs(
     prealloc: str,
     *,
-    counts: str = "pages",
-    whole_calls: bool = True,
-    wraps: bool = False,
-    unwritten: bool = True,
-    zeroing: bool = False,
-    large_folios: bool = False,
-    cil: str = "spinlock",
+    counts: str,
+    whole_calls: bool,
+    wraps: bool,
+    unwritten: bool,
+    zeroing: bool,
+    large_folios: bool,
+    cil: str,
 ) -> dict[str, Given]:
     return {
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {_PREALLOC[prealloc]}"),
@@ -32,17 +33,16 @@ def _xfs(
     }
 
 
-_OLD: Final = _xfs("preceding", whole_calls=False, wraps=True, unwritten=False)
-_BUFFERED_IOMAP: Final = _xfs("preceding", wraps=True, unwritten=False)
-_UNWRITTEN: Final = _xfs("preceding")
-_PER_CPU: Final = _xfs("preceding", large_folios=True, cil="per_cpu")
-_ZEROING: Final = _xfs("preceding", zeroing=True, large_folios=True, cil="per_cpu")
-XFS_ERAS: Final = {
-    "2.6.34": _xfs("fixed", counts="calls_x4", whole_calls=False, wraps=True, unwritten=False),
-    "2.6.34-n10": _xfs("fixed", whole_calls=False, wraps=True, unwritten=False),
-    "2.6.39": _xfs("size", whole_calls=False, wraps=True, unwritten=False),
-    "3.1": _xfs("size", whole_calls=False, wraps=True, unwritten=False),
-    "3.11": _OLD, "3.11-p13": _OLD, "3.11-mmotm": _OLD, "3.11-v13": _OLD, "4.3": _OLD, "4.9": _BUFFERED_IOMAP,
-    "5.4": _xfs("preceding", unwritten=False), "5.10": _UNWRITTEN, "5.17": _UNWRITTEN, "6.1": _PER_CPU,
-    "6.14": _ZEROING, "6.17": _ZEROING, "6.18": _ZEROING,
-}  # fmt: skip
+def xfs_rules(kernel: str) -> dict[str, Given]:
+    """Those of a kernel, by its release; between two that were read, the earlier one's."""
+    release = release_of(kernel)
+    return _xfs(
+        "fixed" if release < (2, 6, 38) else "size" if release < (3, 11, 0) else "preceding",
+        counts="calls_x4" if kernel == "2.6.34" else "pages",
+        whole_calls=release >= (4, 8, 0),
+        wraps=release < (4, 20, 0),
+        unwritten=release >= (5, 10, 0),
+        zeroing=release >= (6, 10, 0),
+        large_folios=release >= (5, 18, 0),
+        cil="per_cpu" if release >= (6, 0, 0) else "spinlock",
+    )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import model_validator
 
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.models.filesystems.xfs.eras import XFS_ERAS
+from wbsim.models.filesystems.xfs.eras import xfs_rules
 from wbsim.sim.param import Bytes, Count, Ns, Spec, assumed, measured
 from wbsim.sim.units import GIB, PAGE_BYTES
 
@@ -184,7 +184,7 @@ class XfsSpec(FilesystemSpec):
     @classmethod
     def rules_of(cls, kernel: str) -> dict[str, Any]:
         """See `FilesystemSpec.rules_of`."""
-        return dict(XFS_ERAS[kernel])
+        return xfs_rules(kernel)
 
     @model_validator(mode="after")
     def _check(self) -> XfsSpec:

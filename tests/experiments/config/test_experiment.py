@@ -269,7 +269,7 @@ def test_an_fs_mark_line_runs_on_p13_s_machine() -> None:
 
 def test_all_problems_come_at_once() -> None:
     """Three mistakes, three lines."""
-    text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"3.11"', '"3.12"')
+    text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"3.11"', '"7.12"')
     assert len(problems(text)) == 3
     text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"slice"', '"file"')
     assert len(problems(text)) == 3

@@ -1,0 +1,87 @@
+"""Parts of one's own: a machine, a disk, a filesystem or a kernel in a file, which ``like`` finds.
+
+A file is a table as the configuration would have it, with a ``like`` of its own where it starts from
+something::
+
+    like = "p13-vm"
+    processors.count = 16
+    disks.nvme0n1 = { like = "pm9a3" }                # the disks of a file are all that its machine has
+    processors.wake_time = { assumed = "5 us", low = "1 us", high = "50 us", why = "not measured here" }
+
+``like`` names a path that ends in .toml, from the configuration's folder, or a name: NAME.toml in that
+folder, in its machines/, disks/, filesystems/ or kernels/, or in the same folders of ~/.config/wbsim.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from wbsim.experiments.config.problems import Places
+from wbsim.sim.param import ByHand, Given, Origin, specified
+
+HOME: Final = Path("~/.config/wbsim").expanduser()
+_ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}
+_BESIDE: Final = {"low", "high", "why"}
+
+
+class NotThere(Exception):
+    """No file of that name."""
+
+
+def own_part(like: str, folder: str, directory: Path) -> tuple[Path, dict[str, Any]]:
+    """The file that *like* names, and its table with every value's place; *folder* is where such parts lie.
+
+    Raises:
+        NotThere: there is none.
+        ValueError: it cannot be read.
+    """
+    for path in _candidates(like, folder, directory):
+        if path.is_file():
+            try:
+                text = path.read_text()
+                table = tomllib.loads(text)
+            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+                raise ValueError(f"{path} cannot be read: {error}") from None
+            return path, sourced(table, Places(str(path), text))
+    raise NotThere(like)
+
+
+def _candidates(like: str, folder: str, directory: Path) -> Iterator[Path]:
+    if like.endswith(".toml"):
+        yield directory / like
+        return
+    if "/" in like or like.startswith("."):
+        return
+    for base in (directory, directory / folder, HOME / folder):
+        yield base / f"{like}.toml"
+
+
+def sourced(table: Mapping[str, Any], places: Places, path: tuple[str, ...] = ()) -> dict[str, Any]:
+    """*table* with every value marked as given where it stands, or with the origin that it names."""
+    result: dict[str, Any] = {}
+    for key, value in table.items():
+        at = (*path, key)
+        if isinstance(value, Mapping):
+            stated = _with_origin(value, places.of(at))
+            result[key] = stated if stated is not None else sourced(value, places, at)
+        else:
+            result[key] = specified(by_hand(value), places.of(at)) if not isinstance(value, list) else value
+    return result
+
+
+def _with_origin(value: Mapping[str, Any], place: str) -> Given | None:
+    """What ``{ assumed = ..., low = ..., high = ..., why = ... }`` gives; None of any other table."""
+    name = next((key for key in value if key in _ORIGINS), None)
+    if name is None or not set(value) <= {name, *_BESIDE}:
+        return None
+    why = f"{place}: {value.get('why', name)}"
+    low, high = value.get("low", value[name]), value.get("high", value[name])
+    return Given(by_hand(value[name]), _ORIGINS[name], why, low, high)
+
+
+def by_hand(value: Any) -> Any:
+    """A bare number is one that a user wrote."""
+    return ByHand(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,0 +1,1 @@
+"""What `import wbsim` gives: experiments, results and captures for notebooks and scripts."""

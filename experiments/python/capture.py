@@ -1,0 +1,68 @@
+"""A capture of a real kernel in Python: judged by any merge rule, and what other kernels would issue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wbsim.experiments.captures.conditions import Options, conditions_of
+from wbsim.experiments.captures.reader import open_capture
+from wbsim.experiments.captures.replay import Verdict, replay
+from wbsim.experiments.captures.report import figure
+from wbsim.experiments.captures.story import story_of
+from wbsim.experiments.captures.whatif import what_if
+from wbsim.models.block.spec import PlugRules
+from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.sim.units import KIB, SECTOR_BYTES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class Capture:
+    """What `wbsim capture` recorded, or blkparse printed, at *path*; of several devices, *device* ("7,0").
+
+    Raises:
+        BadInput: it is no capture, or does not say what is needed of its device.
+    """
+
+    def __init__(self, path: str | Path, device: str | None = None) -> None:
+        self._capture = open_capture(Path(path))
+        self._of = conditions_of(self._capture, Options(device, **dict.fromkeys(_OPTIONS)))
+
+    @property
+    def rules(self) -> PlugRules:
+        """Those of the kernel that was captured; change one with ``rules.model_copy(update={...})``."""
+        return PLUG_RULES[self._of.era]
+
+    def judge(self, rules: PlugRules | None = None) -> Verdict:
+        """Every decision of the kernel beside that of *rules* (its own by default)."""
+        of = self._of
+        story = story_of(self._capture.events(), of.scheduler)
+        return replay(story, rules or self.rules, of.limits, of.scheduler, of.device)
+
+    def what_if(self, rules: Mapping[str, PlugRules] = PLUG_RULES) -> pd.DataFrame:
+        """A row for each of *rules*, by name: the ``requests`` that would have left their plugs,
+        ``mean_size_kib``.
+        """
+        import pandas as pd
+
+        of = self._of
+        issued = what_if(story_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
+        rows = []
+        for name, found in issued.items():
+            sectors = sum(length * count for length, count in found.lengths.items())
+            mean_kib = sectors * SECTOR_BYTES / KIB / max(found.requests, 1)
+            rows.append({"rules": name, "requests": found.requests, "mean_size_kib": mean_kib})
+        return pd.DataFrame(rows)
+
+    def draw(self, rules: Mapping[str, PlugRules] = PLUG_RULES) -> Figure:
+        """The same as a picture: how many requests, and of which sizes."""
+        of = self._of
+        issued = what_if(story_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
+        return figure(self._capture.path.name, of, issued)
+
+
+_OPTIONS = ("kernel", "scheduler", "nomerges", "max_sectors_kb", "max_segments")

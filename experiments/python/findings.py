@@ -1,0 +1,148 @@
+"""What was measured, in Python: tidy frames with units in their names, and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from wbsim.experiments.formats.report import outcome_table
+from wbsim.experiments.pictures.lives import lives_picture
+from wbsim.experiments.pictures.plots import against, heat_map
+from wbsim.experiments.pictures.time import over_time
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.results import Results
+from wbsim.experiments.statistics.dataset import tidy
+from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+from wbsim.experiments.statistics.intervals import interval_of, steady_of
+from wbsim.experiments.why.explain import explanation, result_of
+from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES, S
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Findings:
+    """The outcomes of runs: `frame` and its kin are tidy (a row an observation), pictures matplotlib's."""
+
+    title: str
+    axes: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{outcome_table(self.outcomes, self.axes)}"
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each run: ``variant``, what was swept, ``replication``, ``seed``, and each figure with
+        its unit in its name (``write_iops_per_s``, ``wall_time_s`` ...).
+        """
+        return tidy(self.outcomes, self.axes)
+
+    def summary(self, figure: str) -> pd.DataFrame:
+        """A row for each case: the mean of *figure*, ``low`` and ``high`` of its 95 % interval (nan without
+        one), and
+        ``steady``, that of the steady part of a single run, which begins ``steady_since_s``.
+        """
+        import pandas as pd
+
+        rows = []
+        for of in self._cases():
+            interval = interval_of(FIGURES[figure], of)
+            steady = steady_of(FIGURES[figure], of[0]) if len(of) == 1 else None
+            rows.append(
+                {
+                    "variant": of[0].variant, **of[0].point, "runs": len(of), COLUMNS[figure]: interval.mean,
+                    "low": interval.low, "high": interval.high, "steady": steady and steady.value,
+                    "steady_since_s": steady and steady.since,
+                }
+            )  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def levels(self) -> pd.DataFrame:
+        """A row for each sample of each run: ``time_s``, ``dirty_mib`` and ``writeback_mib``, and of each
+        disk
+        ``NAME_requests`` and ``NAME_written_mib`` until then.
+        """
+        import pandas as pd
+
+        frames = []
+        for of in self.outcomes:
+            levels = pd.DataFrame(of.levels)
+            columns: dict[str, Any] = {
+                **self._keys(of), "time_s": levels["time_ns"] / S,
+                "dirty_mib": levels["dirty_pages"] * (PAGE_BYTES / MIB),
+                "writeback_mib": levels["writeback_pages"] * (PAGE_BYTES / MIB),
+            }  # fmt: skip
+            for disk in of.disks:
+                columns[f"{disk}_requests"] = levels[f"{disk} ios"]
+                columns[f"{disk}_written_mib"] = levels[f"{disk} sectors"] * (SECTOR_BYTES / MIB)
+            frames.append(pd.DataFrame(columns))
+        return pd.concat(frames, ignore_index=True)
+
+    def iterations(self) -> pd.DataFrame:
+        """A row for each iteration of each program: its cumulative counters when it ended."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [{**self._keys(of), **asdict(sample)} for of in self.outcomes for sample in of.samples]
+        )
+
+    def lives(self) -> pd.DataFrame:
+        """A row for each thread and cause: ``state`` (user, system, spinning, ready, waiting), ``cause``,
+        ``time_s``.
+        """
+        import pandas as pd
+
+        rows = []
+        for of in self.outcomes:
+            for thread, life in of.lives.items():
+                for name, ns in life.items():
+                    state, _, cause = name.partition(" ")
+                    rows.append(
+                        {**self._keys(of), "thread": thread, "state": state, "cause": cause, "time_s": ns / S}
+                    )
+        return pd.DataFrame(rows)
+
+    def explain(self) -> str:
+        """What held each run back, and where its threads' lives went."""
+        return explanation(result_of(self._results()))
+
+    def plot(
+        self, x: str | None = None, y: str | Sequence[str] = "write_iops", by: str | None = None
+    ) -> Figure:
+        """Lines of the figures *y* against *x* (the first thing that was swept, by default), one for each
+        variant or each value of *by*, with bands of 95 % intervals where there are replications.
+        """
+        x = x if x is not None else self.axes[0] if self.axes else "variant"
+        lines = [by] if by is not None else ["variant", *(axis for axis in self.axes if axis != x)]
+        names = [y] if isinstance(y, str) else list(y)
+        return against(self._named(), x, names, [line for line in lines if line != x], self.title)
+
+    def heat_map(self, x: str, y: str, figure: str = "write_iops") -> Figure:
+        """One *figure* over two things that were swept."""
+        return heat_map(self._named(), x, y, figure, self.title)
+
+    def over_time(self) -> Figure:
+        """Files, requests and bytes a second, and what is dirty, over simulated time."""
+        return over_time(self.title, self.outcomes)
+
+    def where_time_goes(self) -> Figure:
+        """The lives of the threads, as bars."""
+        return lives_picture(result_of(self._results()))
+
+    def _results(self) -> Results:
+        return Results(self.title, self.axes, list(self.outcomes), [])
+
+    def _named(self) -> pd.DataFrame:
+        """The frame with figures by their bare names."""
+        return self.frame().rename(columns={column: name for name, column in COLUMNS.items()})
+
+    def _keys(self, of: Outcome) -> dict[str, Any]:
+        return {"variant": of.variant, **of.point, "replication": of.replication}
+
+    def _cases(self) -> list[list[Outcome]]:
+        from wbsim.experiments.formats.report import by_case
+
+        return by_case(self.outcomes)

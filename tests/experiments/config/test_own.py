@@ -1,0 +1,135 @@
+"""Parts of one's own, found by ``like``; devices at another speed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wbsim.experiments.config import own
+from wbsim.experiments.config.experiment import load, parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.scenario import Scenario
+from wbsim.sim.param import Origin
+
+TEXT = """title = "t"
+[scenario]
+machine.like = "box"
+kernel.like = "mine"
+filesystem.like = "./fs.toml"
+workload.command = "fs_mark -S0 -k -n 5 -s 4096 -d /a"
+"""
+BOX = """like = "p13-vm"
+processors.count = 3
+processors.wake_time = { assumed = "7 us", low = "1 us", high = "50 us", why = "nobody knows" }
+disks.own = { like = "quick" }
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration with a machine, a disk and a filesystem beside it, and a kernel at home."""
+    home = tmp_path / "home"
+    monkeypatch.setattr(own, "HOME", home)
+    files = {
+        "x.toml": TEXT, "machines/box.toml": BOX, "fs.toml": 'like = "loop-xfs"\nagcount = 2\n',
+        "disks/quick.toml": 'like = "sata-ssd"\ndevice.command_time = "1 us"\n',
+        "home/kernels/mine.toml": 'like = "6.12"\ndirty.dirty_ratio = 30\n',
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path / "x.toml"
+
+
+def scenario_of(config: Path, *overrides: str) -> Scenario:
+    """Of its only case."""
+    (case,) = load(config, overrides).cases
+    return case.scenario
+
+
+def test_like_finds_files_of_one_s_own(config: Path) -> None:
+    """Beside the configuration, in the folder of its kind, at home, by path; each over what it is like
+    itself.
+    """
+    found: Any = scenario_of(config)
+    assert found.machine.processors.count == 3
+    assert found.machine.memory.memory == 16 << 30, "P13's"
+    assert list(found.machine.disks) == ["own"], "inherited disks do not stay"
+    assert found.machine.disks["own"].device.command_time == 1_000
+    assert (found.kernel.name, found.kernel.dirty.dirty_ratio) == ("6.12", 30)
+    (mount,) = found.mounts.values()
+    assert mount.filesystem.agcount == 2
+    over: Any = scenario_of(config, "machine.processors.count=5", "filesystem.agcount=1")
+    assert over.machine.processors.count == 5
+    assert list(over.machine.disks) == ["own"]
+
+
+def test_a_number_says_where_it_comes_from(config: Path) -> None:
+    """Its file and line; or that it is assumed, with its range and why."""
+    cpu = scenario_of(config).machine.processors
+    count, wake = cpu.given("count"), cpu.given("wake_time")
+    assert count is not None
+    assert wake is not None
+    assert count.source == f"{config.parent / 'machines' / 'box.toml'}:2"
+    assert (wake.origin, wake.low, wake.high) == (Origin.ASSUMED, "1 us", "50 us")
+    assert wake.source.endswith("box.toml:3: nobody knows")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("machines/box.toml", 'like = "box"\n', "machine.like: "),
+        ("machines/box.toml", "like = ", "cannot be read: "),
+        ("machines/box.toml", 'like = "nobody"\n', "'nobody' is not known; use one of 'p13-vm'"),
+        ("x.toml", TEXT.replace('"mine"', '"9.1"'), "or any release from 2.6.39 to 6.18"),
+        ("x.toml", TEXT.replace("./fs.toml", "./no.toml"), "'./no.toml' is not known"),
+    ],
+    ids=["like itself", "no TOML", "like nothing", "a kernel to come", "no file"],
+)
+def test_what_cannot_be_found_is_told(config: Path, file: str, text: str, told: str) -> None:
+    """With the key and what would be right."""
+    (config.parent / file).write_text(text)
+    with pytest.raises(BadInput) as refused:
+        load(config)
+    assert told in str(refused.value)
+
+
+SMALL = """title = "t"
+[scenario]
+machine.like = "{machine}"
+kernel.like = "3.11"
+filesystem.like = "p13-xfs"
+workload.command = "fs_mark -S0 -k -n 5 -s 4096 -d /a"
+"""
+
+
+def times_and_rates(spec: Any) -> dict[str, Any]:
+    """Of a device and all that it is made of."""
+    return {n.path: n.value for n in spec.numbers() if n.unit in ("ns", "B/s")}
+
+
+@pytest.mark.parametrize("machine", ["p13-vm", "n10-vm", "w25-server", "loop-vm"])
+def test_a_device_twice_as_fast(machine: str) -> None:
+    """Every time of it is half, every rate twice, of its members and caches, too; nothing else differs."""
+
+    def device(*overrides: str) -> Any:
+        small = ['filesystem.size="100 GiB"', "filesystem.agcount=4"]
+        (case,) = parse(SMALL.format(machine=machine), "x.toml", [*small, *overrides]).cases
+        return next(iter(case.scenario.machine.disks.values())).device
+
+    once, twice = device(), device("machine.device.speed=2")
+    for number in once.numbers():
+        (other,) = (of for of in twice.numbers() if of.path == number.path)
+        by = {"ns": 0.5, "B/s": 2}.get(number.unit, 1)
+        assert other.value == (round(number.value * by) if by != 1 else number.value), number.path
+    assert times_and_rates(once) or machine == "loop-vm"
+    assert times_and_rates(device("machine.device.speed=1")) == times_and_rates(once)
+
+
+@pytest.mark.parametrize("speed", ["0", "-1", '"fast"', "true", "1e9"])
+def test_no_device_has_that_speed(speed: str) -> None:
+    """Between a thousandth and a thousand."""
+    with pytest.raises(BadInput, match="give how many times as fast, such as 2"):
+        parse(SMALL.format(machine="p13-vm"), "x.toml", [f"machine.device.speed={speed}"])

@@ -1,0 +1,92 @@
+"""Any release between the first and the last that can be run: each rule by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wbsim.models.catalogue.kernels import KERNELS, LACKING
+from wbsim.models.release import NEWEST_PATCH, release_of
+
+RULES = {
+    "throttling.kind": ("3.2", "caller_writes", "io_less"),
+    "writeback.plug_scope": ("4.3", "mapping", "work"),
+    "writeback.waits_for_io": ("3.11", True, False),
+    "spinlock": ("4.3", "ticket", "queued"),
+    "wbt": ("4.10", False, True),
+    "rwsem_spin": ("5.3", 0, 10_500),
+    "sched.algorithm": ("6.6", "CFS", "EEVDF"),
+    "inodes.lru_checks": ("3.12", False, True),
+    "inodes.sync_walks": ("4.8", "cached", "under_writeback"),
+    "inodes.hash_lookup": ("6.12", "locked", "rcu"),
+    "filesystems.xfs.whole_calls": ("4.8", False, True),
+    "filesystems.xfs.wraps": ("4.20", True, False),
+    "filesystems.xfs.unwritten": ("5.10", False, True),
+    "filesystems.xfs.large_folios": ("5.18", False, True),
+    "filesystems.xfs.zeroing_converts": ("6.10", False, True),
+    "filesystems.xfs.cil": ("6.0", "spinlock", "per_cpu"),
+    "filesystems.ext4.bump_pages": ("3.11", 32_768, 0),
+    "filesystems.ext4.unwritten": ("5.6", False, True),
+    "filesystems.ext4.by_order": ("5.13", False, True),
+    "filesystems.ext4.packs_closed": ("6.0", False, True),
+    "filesystems.ext4.large_folios": ("6.16", False, True),
+    "filesystems.ext4.goals": ("6.17", "one", "per_processor"),
+    "plug.tried": ("6.17", "oldest", "tail"),
+}
+"""Since when which value, and what was there right before it."""
+
+
+def has(kernel: str, path: str) -> Any:
+    """What a kernel has at *path*."""
+    value: Any = KERNELS[kernel]
+    for part in path.split("."):
+        value = value[part] if hasattr(value, "keys") else getattr(value, part)
+    return value
+
+
+def before(release: str) -> str:
+    """The series right before *release*."""
+    major, minor, _ = release_of(release)
+    last_of = {3: "2.6.39", 4: "3.19", 5: "4.20", 6: "5.19"}
+    return f"{major}.{minor - 1}" if minor else last_of[major]
+
+
+@pytest.mark.parametrize("path", RULES)
+def test_each_rule_changes_with_its_release(path: str) -> None:
+    """From both sides of it."""
+    since, old, new = RULES[path]
+    assert (has(before(since), path), has(since, path)) == (old, new)
+
+
+SERIES = [
+    f"{major}.{minor}" for major, most in ((3, 19), (4, 20), (5, 19), (6, 18)) for minor in range(most + 1)
+]
+
+
+@given(st.sampled_from(SERIES))
+def test_every_series_can_be_named(series: str) -> None:
+    """With a patch level and a distribution's suffix, too; and it is what it is called."""
+    kernel = KERNELS[series]
+    assert kernel.name == series
+    assert KERNELS[f"{series}.999-generic"].model_copy(update={"name": series}) == kernel
+    assert f"{series}.1" in KERNELS
+    assert all(number.given is not None for number in kernel.numbers())
+
+
+@pytest.mark.parametrize("name", ["2.6.38", "2.6.9", "6.19", "7.0", "1", "linux", "", "3", "3.", *LACKING])
+def test_what_cannot_be_named(name: str) -> None:
+    """Too old, too new, no release, or known to lack something."""
+    assert name not in KERNELS
+
+
+def test_releases_are_numbers() -> None:
+    """Not texts: 6.12 is after 6.8; a series is its newest patch level."""
+    assert release_of("6.12") > release_of("6.8.300") == (6, 8, 300)
+    assert release_of("5.15") == (5, 15, NEWEST_PATCH) > release_of("5.15.55-rc1")
+    with pytest.raises(ValueError, match="is no kernel version"):
+        release_of("x6.1")
+    assert "6.12" not in list(KERNELS), "only those that stand for something are listed"
+    assert len(list(KERNELS)) == len(KERNELS)
