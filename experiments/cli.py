@@ -19,7 +19,7 @@ from typing import Any, Final
 from wbsim.experiments.commands.options import Parser
 
 COMMANDS: Final = (
-    "run", "sweep", "status", "plot", "explain", "advise",
+    "run", "sweep", "status", "plot", "explain", "advise", "sensitivity",
     "reproduce", "calibrate", "params", "layout", "replay", "capture",
 )  # fmt: skip
 """Each is a module of `experiments.commands`, of that name."""

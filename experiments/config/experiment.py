@@ -35,7 +35,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from wbsim.experiments.config.case import Experiment
+from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.problems import Places, bad
 from wbsim.experiments.config.reader import NOTHING, Asked, Reader
 
@@ -89,3 +89,15 @@ filesystem.like = "p13-xfs"
 workload.command = "{quoted}"
 """
     return parse(text, "--fs-mark", overrides, asked=asked)
+
+
+def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] = ()) -> Case:
+    """The smaller run that *file* names for *case*, one of *whole*; *overrides* go over what makes it
+    smaller.
+
+    Raises:
+        BadInput: it names none.
+    """
+    if not case.quick:
+        raise bad("--quick", f"{case.label} names no smaller run; give it quick = [...] in {file}")
+    return load(file, [*case.quick, *overrides]).cases[whole.cases.index(case)]

@@ -84,7 +84,7 @@ def scale_to(panel: Axes, values: Iterable[float]) -> None:
     if found and max(found) > _WIDE * min(found) > 0:
         panel.set_yscale("log")
     else:
-        panel.set_ylim(0, None)
+        panel.set_ylim(0, 1.08 * max(found, default=1) or 1)
         panel.yaxis.set_major_formatter(lambda value, _: f"{value:,g}".replace(",", " "))
 
 

@@ -1,6 +1,7 @@
 """Where the lives of threads went, as a picture: bars as long as what a thread did, divided by cause.
 
-Work is warm, in the order of a page's path, spinning red, waiting cold; what is neither is left white.
+Work is warm, in the order of a page's path, spinning red, waiting cold; idle is left white.  What is short in
+every bar is drawn as one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+SHORT: Final = "all that is shorter"
+_SEEN_IN_A_BAR: Final = 0.03
+"""What takes less of every bar than this part is drawn with others of its kind."""
+_WARM: Final = (
+    "#f3d27a", "#e8a33d", "#c96f2b", "#8c3b1e", "#f2b8a0",
+    "#d97f63", "#a8503c", "#6e4a2a", "#d9c3a0", "#b0894f",
+)  # fmt: skip
+_COLD: Final = ("#9cd3b8", "#4f9fb0", "#2a5f8a", "#8fa8d9", "#5d5a9c", "#b9d9e8")
+_STATES: Final = {"system": _WARM, "waiting": _COLD, "spinning": ("#d6163a", "#7a0f24", "#ee7a8f")}
 _WORTH: Final = 0.1
 """Along a sweep, a kind that did something for less than this part of every run has no panel."""
 
@@ -87,7 +97,10 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
 
     drawn = [(bar.run, bar.kind) for panel in of for bar in panel.bars if bar.kind is not None]
     causes = in_order({cause for run, kind in drawn for cause in seen_causes(run, [kind])})
-    colours = _colours([cause for cause in causes if cause not in AWAY])
+    large = _large(causes, drawn)
+    colours = _colours([cause for cause in causes if cause in large])
+    if set(causes) - large - set(AWAY):
+        colours[SHORT] = (0.72, 0.7, 0.68, 1.0)
     ratios = [len(panel.bars) + 1 for panel in of]
     figure = Figure(figsize=(9.6, 0.34 * sum(ratios) + 0.9 + 0.22 * len(colours) / 4), layout="constrained")
     axes = figure.subplots(len(of), 1, squeeze=False, height_ratios=ratios)[:, 0]
@@ -102,19 +115,31 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
         on.tick_params(length=0, labelsize=9)
         on.spines[["top", "right", "left"]].set_visible(False)
         on.set_title(panel.title, fontsize=9, loc="left")
-    axes[-1].set_xlabel("% of the run", fontsize=9)
+    axes[-1].set_xlabel("% of the run; white is idle", fontsize=9)
     handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
     figure.suptitle(fill(title, 100), fontsize=10, x=0.02, ha="left")
     return figure
 
 
+def _large(causes: Sequence[str], drawn: Sequence[tuple[Run, Kind]]) -> set[str]:
+    """The causes that took some of a bar that can be seen."""
+    return {
+        cause
+        for cause in causes
+        if cause not in AWAY
+        and any(kind.life.get(cause, 0) >= _SEEN_IN_A_BAR * run.length_ns for run, kind in drawn)
+    }
+
+
 def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[str, Any]) -> None:
     """One bar."""
     left = 0.0
-    for cause in in_order(kind.life):
-        share = 100 * kind.life[cause] / length_ns
-        if cause in colours:
+    life = {cause: ns for cause, ns in kind.life.items() if cause in colours}
+    others = sum(ns for cause, ns in kind.life.items() if cause not in colours and cause not in AWAY)
+    for cause, ns in [*((cause, life[cause]) for cause in in_order(life)), (SHORT, others)]:
+        share = 100 * ns / length_ns
+        if share:
             panel.barh(place, share, left=left, color=colours[cause], height=0.72, ec="w", lw=0.4)
             _label_part(panel, cause, left + share / 2, place, share, colours[cause])
         left += share
@@ -129,16 +154,14 @@ def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour:
 
 
 def _colours(causes: Sequence[str]) -> dict[str, Any]:
-    """One for each cause, by its state."""
-    from matplotlib import colormaps
+    """One for each cause, by its state; neighbours of a state differ in hue or much in lightness."""
+    from matplotlib.colors import to_rgba
 
-    ramps = {
-        "user": ("Greys", 0.55, 0.55), "system": ("YlOrBr", 0.2, 0.95), "spinning": ("Reds", 0.75, 0.95),
-        "ready": ("Purples", 0.6, 0.6), "waiting": ("GnBu", 0.35, 0.95),
-    }  # fmt: skip
-    colours = {}
-    for state, (name, first, last) in ramps.items():
-        of = [cause for cause in causes if cause.split(" ")[0] == state]
-        for place, cause in enumerate(of):
-            colours[cause] = colormaps[name](first + (last - first) * place / max(1, len(of) - 1))
+    colours: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    for cause in causes:
+        state = cause.split(" ")[0]
+        palette = _STATES.get(state, ("#8a8a8a",) if state == "user" else ("#8e6fa8",))
+        colours[cause] = to_rgba(palette[counts.get(state, 0) % len(palette)])
+        counts[state] = counts.get(state, 0) + 1
     return colours

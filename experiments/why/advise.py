@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from wbsim.experiments.config.case import Case
-from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.experiment import load, smaller
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
@@ -73,9 +73,7 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
     given = whole.only_case(variant)
     label = given.label
     if quick:
-        if not given.quick:
-            raise bad("--quick", f"{label} names no smaller run; give it quick = [...] in {config}")
-        given = load(config, [*given.quick, *overrides]).cases[whole.cases.index(given)]
+        given = smaller(config, whole, given, overrides)
 
     def case_of(contexts: int) -> Case:
         flusher = ParallelSpec(by=_by(given), contexts=contexts)

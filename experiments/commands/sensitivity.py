@@ -1,0 +1,68 @@
+"""`wbsim sensitivity`: how far the assumed numbers could move an answer."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from wbsim.experiments.commands.options import (
+    add_json,
+    add_running,
+    add_set,
+    add_variant,
+    how_of,
+    natural,
+    positive,
+    print_json,
+)
+
+HELP = "how far the assumed numbers could move an answer"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    add_variant(parser)
+    parser.add_argument("--figure", default="wall_time", metavar="NAME", help="such as write_iops")
+    parser.add_argument("--quick", action="store_true", help="the smaller run that the configuration names")
+    parser.add_argument(
+        "--trajectories", type=positive, default=6, metavar="N", help="Morris' over all of them"
+    )
+    parser.add_argument("--most", type=positive, default=5, metavar="N", help="how many Sobol looks at")
+    parser.add_argument(
+        "--sobol", type=natural, default=32, metavar="N", help="Sobol's base samples; 0: none"
+    )
+    add_set(parser)
+    add_running(parser)
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Vary them and print the table; draws the tornado into --out; returns the exit status."""
+    import sys
+    from functools import partial
+
+    from wbsim.experiments.config.experiment import load, smaller
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.pictures.axes import save_png
+    from wbsim.experiments.pictures.tornado import tornado
+    from wbsim.experiments.running.store import replace_whole
+    from wbsim.experiments.why.sensitivity import sensitivity
+
+    if arguments.sobol & (arguments.sobol - 1):
+        raise bad("--sobol", f"{arguments.sobol} is no power of two; give 16, 32 or 64, or 0 for none")
+    experiment = load(arguments.config, arguments.set)
+    case = experiment.only_case(arguments.variant)
+    if arguments.quick:
+        case = smaller(arguments.config, experiment, case, arguments.set)
+    how = how_of(arguments)
+    found = sensitivity(case, arguments.figure, how, arguments.trajectories, arguments.most, arguments.sobol)
+    if arguments.out is not None:
+        path = arguments.out / "tornado.png"
+        replace_whole(path, partial(save_png, tornado(found)))
+        print(f"wrote {path}", file=sys.stderr)
+    if arguments.json:
+        print_json(found.document())
+    else:
+        print(found.text())
+    return 0

@@ -1,0 +1,47 @@
+"""The tornado: how far each guess moves a figure, from one end of its range to the other."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from wbsim.experiments.pictures.axes import COLOURS
+from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.experiments.why.sensitivity import TORNADO, Sensitivity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def tornado(of: Sensitivity) -> Figure:
+    """A bar for each of the guesses that matter most, the longest on top: red towards its low end, blue
+    towards its high end; the interval that contains all guesses as a grey band.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    shown = [effect for effect in of.effects[:TORNADO] if effect.low is not None and effect.high is not None]
+    shown.sort(key=lambda effect: abs((effect.high or 0) - (effect.low or 0)))
+    figure = Figure(figsize=(9.6, 1.5 + 0.34 * len(shown)), layout="constrained")
+    panel = figure.subplots()
+    for place, effect in enumerate(shown):
+        for end, colour in ((effect.low, COLOURS[0]), (effect.high, COLOURS[1])):
+            assert end is not None
+            panel.barh(place, end - of.value, left=of.value, color=colour, height=0.7)
+    names = [f"{effect.guess.path}\n{effect.guess.low:g} .. {effect.guess.high:g}" for effect in shown]
+    panel.set_yticks(range(len(shown)), names, fontsize=7.5)
+    panel.axvline(of.value, color="0.3", linewidth=1)
+    if of.interval is not None:
+        panel.axvspan(*of.interval, color="0.92", zorder=0)
+    panel.set_xlabel(f"{of.figure.replace('_', ' ')}, {FIGURES[of.figure].unit}")
+    panel.spines[["top", "right", "left"]].set_visible(False)
+    panel.tick_params(axis="y", length=0)
+    figure.legend(
+        handles=[
+            Patch(color=colour, label=f"at the {end} end")
+            for colour, end in zip(COLOURS, ("low", "high"), strict=False)
+        ],
+        loc="outside lower center", ncols=2, frameon=False, fontsize=8,
+    )  # fmt: skip
+    figure.suptitle(fill(of.title, 100), fontsize=10, x=0.02, ha="left")
+    return figure

@@ -1,0 +1,282 @@
+"""`wbsim sensitivity`: how far could our guesses move this answer?
+
+Every assumed number of a case is varied within its range, all others as they are:
+
+1. Morris (elementary effects; SALib): which of them matter at all.  ``mu*`` is the mean absolute effect of
+moving
+   one number through its range, ``sigma`` how much that depends on the others.
+2. One at a time: the figure at both ends of the range of the ten that matter most, which is the tornado.
+3. Sobol (SALib): of the few that matter most, which share of the variance each explains alone (S1) and with
+the
+   others (ST); the middle 95 % of these runs are the interval that contains our guesses.
+
+A range whose ends are more than `WIDE` times apart counts by its logarithm.  A combination that the model
+refuses takes its whole trajectory with it, and is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+from statistics import quantiles
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from wbsim.experiments.config.case import Case
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.formats.table import figure_text, table
+from wbsim.experiments.running.execute import How, Runs
+from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.models.scenario import Scenario
+from wbsim.sim.param import Given, Number, Origin
+
+WIDE: Final = 30
+LEVELS: Final = 4
+TORNADO: Final = 10
+
+
+class Guess(NamedTuple):
+    """An assumed number, and between which ends it may lie."""
+
+    path: str
+    value: float
+    low: float
+    high: float
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether its ends are far apart."""
+        return self.low > 0 and self.high > WIDE * self.low
+
+    def at(self, share: float) -> float | int:
+        """Its value so far between its ends."""
+        if self.logarithmic:
+            found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
+        else:
+            found = self.low + share * (self.high - self.low)
+        return round(found) if isinstance(self.value, int) else found
+
+
+class Effect(NamedTuple):
+    """What one guess does to the figure: Morris' ``mu_star`` and ``sigma``; the figure at its ``low`` and
+    ``high`` end; Sobol's ``first`` and ``total`` share of the variance, for the few.
+    """
+
+    guess: Guess
+    mu_star: float
+    sigma: float
+    low: float | None = None
+    high: float | None = None
+    first: float | None = None
+    total: float | None = None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The effects of all guesses on a figure, the largest first; its value with all of them as they are, and
+    the interval that contains them (None without Sobol's runs); how many runs were made, and how many
+    refused.
+    """
+
+    title: str
+    figure: str
+    value: float
+    effects: list[Effect]
+    interval: tuple[float, float] | None
+    runs: int
+    refused: int
+
+    def document(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        effects = [{**of._asdict(), "guess": of.guess._asdict()} for of in self.effects]
+        named = {"title": self.title, "figure": self.figure, "value": self.value, "interval": self.interval}
+        return {**named, "runs": self.runs, "refused": self.refused, "effects": effects}
+
+    def text(self) -> str:
+        """The same for people."""
+        rows = []
+        for of in self.effects[:TORNADO]:
+            guess = of.guess
+            rows.append(
+                (
+                    guess.path, f"{guess.value:g}", f"{guess.low:g} .. {guess.high:g}",
+                    _percent(of.mu_star, self.value), _percent(of.sigma, self.value),
+                    *("-" if end is None else figure_text(end) for end in (of.low, of.high)),
+                    *("-" if share is None else f"{share:.2f}" for share in (of.first, of.total)),
+                )
+            )  # fmt: skip
+        header = ("assumed number", "value", "range", "mu* %", "sigma %", "at low", "at high", "S1", "ST")
+        unit = FIGURES[self.figure].unit
+        answer = f"{self.figure} is {figure_text(self.value)} {unit}"
+        if self.interval is not None:
+            low, high = self.interval
+            answer += (
+                f"; within our guesses, {figure_text(low)} .. {figure_text(high)} (95 % of Sobol's runs)"
+            )
+        quiet = sum(of.mu_star < 0.01 * abs(self.value) for of in self.effects)
+        counts = f"{len(self.effects)} assumed numbers, of which {quiet} move it by less than 1 %;"
+        counts += f" {self.runs} runs"
+        if self.refused:
+            counts += f", {self.refused} of them refused"
+        return "\n\n".join([self.title, table(header, rows), f"{answer}\n{counts}"])
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / abs(whole):.1f}" if whole else "-"
+
+
+def guesses_of(scenario: Scenario) -> list[Guess]:
+    """The assumed numbers of *scenario* that have a range."""
+    return [
+        Guess(number.path, number.value, number.given.low, number.given.high)
+        for number in scenario.numbers()
+        if number.given is not None and _is_guess(number, number.given)
+    ]
+
+
+def _is_guess(number: Number, given: Given) -> bool:
+    ends = (number.value, given.low, given.high)
+    plain = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+    return given.origin is Origin.ASSUMED and plain and given.low < given.high
+
+
+def with_numbers(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
+    """*scenario* with other *values* at these paths, as `Spec.numbers` writes them.
+
+    Raises:
+        ValidationError: they do not go together.
+    """
+    inputs = scenario.inputs()
+    for path, value in values.items():
+        *parts, last = path.replace("[", ".").replace("]", "").split(".")
+        at: Any = inputs
+        for part in parts:
+            at = at[int(part)] if isinstance(at, list) else at[part]
+        given = at[last]
+        at[last] = replace(given, value=value) if isinstance(given, Given) else value
+    return Scenario.model_validate(inputs)
+
+
+class _Study:
+    """Runs of one case with other numbers."""
+
+    def __init__(self, case: Case, figure: str, how: How, guesses: Sequence[Guess]) -> None:
+        self._case = case
+        self._figure = FIGURES[figure]
+        self._how = how
+        self._guesses = guesses
+        self._runs = Runs(how, f"Sensitivity of {figure}: {case.label}")
+        self.asked = 0
+        self.refused = 0
+
+    def figures(self, shares: NDArray[np.float64], of: Sequence[Guess]) -> NDArray[np.float64]:
+        """The figure at each row of *shares* of the guesses *of*; nan where the model refuses."""
+        jobs: list[Job | None] = []
+        for row in shares.tolist():
+            values = {guess.path: guess.at(share) for guess, share in zip(of, row, strict=True)}
+            try:
+                scenario = with_numbers(self._case.scenario, values)
+            except ValidationError:
+                jobs.append(None)
+                continue
+            jobs.append(Job(replace(self._case, scenario=scenario), self._how.seed))
+        results = iter(self._runs.run([job for job in jobs if job is not None]).results)
+        found = []
+        for job in jobs:
+            result = next(results) if job is not None else None
+            found.append(self._figure.whole(result) if isinstance(result, Outcome) else np.nan)
+        self.asked += len(jobs)
+        self.refused += int(np.isnan(found).sum())
+        return np.array(found)
+
+    def value(self) -> float:
+        """With all guesses as they are."""
+        (outcome,) = self._runs.run([Job(self._case, self._how.seed)]).all_outcomes()
+        self.asked += 1
+        return self._figure.whole(outcome)
+
+
+def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int, sobol: int) -> Sensitivity:
+    """How far the assumed numbers of *case* can move its *figure*: Morris with so many *trajectories* over
+    all, then Sobol with *sobol* base samples (a power of two; none with 0) over the *most* that matter.
+
+    Raises:
+        BadInput: there is no assumed number with a range, no such figure, or a result cannot be written.
+    """
+    if figure not in FIGURES:
+        raise bad("--figure", f"there is no {figure}; use one of {', '.join(FIGURES)}")
+    guesses = guesses_of(case.scenario)
+    if not guesses:
+        raise bad("sensitivity", "no number of it is assumed within a range; there is nothing to vary")
+    study = _Study(case, figure, how, guesses)
+    value = study.value()
+    effects = _morris(study, guesses, trajectories)
+    effects = [*_ends(study, effects[:TORNADO]), *effects[TORNADO:]]
+    interval = None
+    if sobol:
+        effects, interval = _sobol(study, effects, min(most, len(effects)), sobol)
+    title = f"How far our guesses move {figure} of {case.label}"
+    return Sensitivity(title, figure, value, effects, interval, study.asked, study.refused)
+
+
+def _problem(guesses: Sequence[Guess]) -> dict[str, Any]:
+    return {
+        "num_vars": len(guesses),
+        "names": [of.path for of in guesses],
+        "bounds": [[0.0, 1.0]] * len(guesses),
+    }
+
+
+def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[Effect]:
+    """Every guess, the one that matters most first."""
+    from SALib.analyze import morris as analysis
+    from SALib.sample import morris as sampling
+
+    problem = _problem(guesses)
+    shares = sampling.sample(problem, trajectories, num_levels=LEVELS, seed=0)
+    figures = study.figures(shares, guesses)
+    whole = ~np.isnan(figures).reshape(trajectories, -1).any(axis=1)
+    kept = np.repeat(whole, len(guesses) + 1)
+    if not whole.any():
+        raise bad(
+            "sensitivity", "every trajectory has a combination that the model refuses; narrow the ranges"
+        )
+    found = analysis.analyze(problem, shares[kept], figures[kept], num_levels=LEVELS, seed=0)
+    effects = [
+        Effect(guess, float(mu), float(sigma) if sigma == sigma else 0.0)
+        for guess, mu, sigma in zip(guesses, found["mu_star"], found["sigma"], strict=True)
+    ]
+    return sorted(effects, key=lambda of: -of.mu_star)
+
+
+def _ends(study: _Study, effects: Sequence[Effect]) -> list[Effect]:
+    """The figure at both ends of each, the others as they are."""
+    moved = []
+    for of in effects:
+        low, high = study.figures(np.array([[0.0], [1.0]]), [of.guess]).tolist()
+        moved.append(of._replace(low=None if low != low else low, high=None if high != high else high))
+    return moved
+
+
+def _sobol(
+    study: _Study, effects: Sequence[Effect], most: int, samples: int
+) -> tuple[list[Effect], tuple[float, float]]:
+    """The shares of the variance of the first ones, and the middle 95 % of their runs."""
+    from SALib.analyze import sobol as analysis
+    from SALib.sample import sobol as sampling
+
+    few = [of.guess for of in effects[:most]]
+    problem = _problem(few)
+    figures = study.figures(sampling.sample(problem, samples, calc_second_order=False, seed=0), few)
+    filled = np.where(np.isnan(figures), np.nanmean(figures), figures)
+    found = analysis.analyze(problem, filled, calc_second_order=False, seed=0)
+    shares = zip(effects, found["S1"], found["ST"], strict=False)
+    named = [of._replace(first=float(first), total=float(total)) for of, first, total in shares]
+    cuts = quantiles(filled.tolist(), n=40)
+    return [*named, *effects[most:]], (cuts[0], cuts[-1])
