@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from argparse import Namespace, RawDescriptionHelpFormatter
+from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
@@ -19,8 +19,8 @@ from typing import Any, Final
 from wbsim.experiments.commands.options import Parser
 
 COMMANDS: Final = (
-    "run", "sweep", "status", "plot", "explain", "advise", "sensitivity",
-    "reproduce", "calibrate", "params", "layout", "replay", "capture",
+    "run", "sweep", "status", "plot", "explain", "advise", "sensitivity", "show", "list", "schema",
+    "describe-machine", "layout", "reproduce", "calibrate", "params", "replay", "capture", "completion",
 )  # fmt: skip
 """Each is a module of `experiments.commands`, of that name."""
 
@@ -33,6 +33,7 @@ def parser_of_wbsim() -> Parser:
         epilog="start with: wbsim reproduce P13 --quick",
         formatter_class=RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="of wbsim, its model and its engine")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in COMMANDS:
         module = _module(name)
@@ -40,6 +41,19 @@ def parser_of_wbsim() -> Parser:
         command.set_defaults(command=name)
         module.add_options(command)
     return parser
+
+
+class _Version(Action):
+    def __call__(self, parser: ArgumentParser, *_: object) -> None:
+        """Print and end."""
+        from importlib.metadata import version
+
+        from wbsim import sim
+        from wbsim.experiments.running.version import model_version
+
+        engine = sim.build.engine(sim.COMPILED)
+        print(f"wbsim {version('wbsim')}, model {model_version()}, {engine} engine")
+        parser.exit()
 
 
 def _module(command: str) -> Any:

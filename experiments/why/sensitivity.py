@@ -211,6 +211,8 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
     """
     if figure not in FIGURES:
         raise bad("--figure", f"there is no {figure}; use one of {', '.join(FIGURES)}")
+    if trajectories < 2:
+        raise bad("--trajectories", "one says nothing of what effects depend on; give two at least")
     guesses = guesses_of(case.scenario)
     if not guesses:
         raise bad("sensitivity", "no number of it is assumed within a range; there is nothing to vary")

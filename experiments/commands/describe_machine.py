@@ -1,0 +1,49 @@
+"""`wbsim describe-machine`: a machine file of the machine that it runs on, or of a copy of its /proc and
+/sys.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+HELP = "write a machine file from what /proc and /sys say"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What it takes."""
+    parser.add_argument(
+        "root", nargs="?", type=Path, default=Path("/"), metavar="DIR|TAR",
+        help="a folder or a tarball with copies of proc and sys; this machine by default",
+    )  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.toml", help="write it there; like finds it by its name"
+    )
+
+
+def execute(arguments: Namespace) -> int:
+    """Print it, or write it; returns the exit status."""
+    import sys
+    import tarfile
+    from tempfile import TemporaryDirectory
+
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.machines.describe import describe
+    from wbsim.experiments.running.store import replace_whole
+
+    if arguments.root.is_file():
+        with TemporaryDirectory() as folder:
+            try:
+                with tarfile.open(arguments.root) as tar:
+                    tar.extractall(folder, filter="data")
+            except (tarfile.TarError, OSError) as error:
+                raise bad(str(arguments.root), f"is no tarball ({error}); make one of proc and sys") from None
+            text = describe(Path(folder))
+    else:
+        text = describe(arguments.root)
+    if arguments.out is None:
+        print(text, end="")
+    else:
+        replace_whole(arguments.out, lambda path: path.write_text(text))
+        print(f'wrote {arguments.out}; use it with machine.like = "./{arguments.out.name}"', file=sys.stderr)
+    return 0

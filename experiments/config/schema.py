@@ -1,0 +1,171 @@
+"""Every key that a configuration may have: as rows for a reference, and as a JSON Schema; made from the
+specs.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+
+from wbsim.models.filesystems.spec import FilesystemSpec
+from wbsim.models.scenario import DriveSpec, KernelSpec, MachineSpec
+from wbsim.models.variants import variants
+from wbsim.models.workloads.spec import WorkloadSpec
+from wbsim.sim.param import Named, Spec, unit_of
+
+_FOLDERS: Final = ("devices", "filesystems", "flushers", "throttling", "workloads")
+_UNITS: Final = {
+    "ns": 'a time, such as "5 ms"',
+    "B": 'a size, such as "4 KiB"',
+    "B/s": 'a rate, such as "500 MB/s"',
+}
+
+
+class Key(NamedTuple):
+    """One key of a table: where it stands, and what it takes."""
+
+    path: str
+    takes: str
+
+
+def keys_of(spec: type[Spec], prefix: str = "") -> Iterator[Key]:
+    """Every key of *spec* and of the specs in it; of a part of several kinds, those of each kind."""
+    for name, field in spec.model_fields.items():
+        if name == "kind":
+            continue
+        path = f"{prefix}{name}"
+        below = list(_specs_in(field.annotation))
+        if not below:
+            yield Key(path, _takes(field.annotation, unit_of(field)))
+        many = _is_named(field.annotation) or get_origin(field.annotation) is tuple
+        for one in below:
+            inner = f"{path}.NAME." if many else f"{path}."
+            yield from _of_variant(one, inner)
+
+
+def _of_variant(spec: type[Spec], prefix: str) -> Iterator[Key]:
+    """The keys of *spec*, or of each kind that may stand for it."""
+    kinds = _kinds_of(spec)
+    if not kinds:
+        yield from keys_of(spec, prefix)
+    for kind, one in kinds.items():
+        yield Key(f"{prefix}kind", f'"{kind}", with:')
+        yield from keys_of(one, prefix) if one is not spec else ()
+
+
+def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
+    """The kinds of a part, if it is the base of several."""
+    if "kind" not in spec.model_fields or get_origin(spec.model_fields["kind"].annotation) is Literal:
+        return {}
+    return {
+        kind: variant.spec
+        for folder in _FOLDERS
+        for kind, variant in variants(folder).items()
+        if issubclass(variant.spec, spec) and not _seen_below(spec, variant.spec)
+    }
+
+
+def _seen_below(spec: type[Spec], variant: type[Spec]) -> bool:
+    """Whether *variant* holds parts of its own base, which would go on for ever."""
+    return any(spec in _specs_in(field.annotation) for field in variant.model_fields.values())
+
+
+def _specs_in(annotation: Any) -> Iterator[type[Spec]]:
+    if get_origin(annotation) is Annotated:
+        yield from _specs_in(get_args(annotation)[0])
+    elif isinstance(annotation, type) and issubclass(annotation, Spec):
+        yield annotation
+    else:
+        for part in get_args(annotation):
+            yield from _specs_in(part)
+
+
+def _is_named(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        return _is_named(get_args(annotation)[0])
+    return get_origin(annotation) is Named
+
+
+def _takes(annotation: Any, unit: str) -> str:
+    """What a key takes, in words."""
+    if unit in _UNITS:
+        return _UNITS[unit]
+    if get_origin(annotation) is Annotated:
+        return _takes(get_args(annotation)[0], unit)
+    if get_origin(annotation) is Literal:
+        return "one of " + ", ".join(f'"{choice}"' for choice in get_args(annotation))
+    if get_origin(annotation) in (Union, types.UnionType):
+        parts = [_takes(part, unit) for part in get_args(annotation) if part is not type(None)]
+        return " or ".join(dict.fromkeys(parts))
+    if get_origin(annotation) is tuple:
+        return "a list"
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    return names.get(annotation, "a value")
+
+
+PARTS: Final[dict[str, type[Spec]]] = {
+    "machine": MachineSpec, "machine.disks.NAME": DriveSpec, "kernel": KernelSpec,
+    "filesystem": FilesystemSpec, "workload": WorkloadSpec,
+}  # fmt: skip
+"""The tables of a scenario; ``mounts.NAME`` is a filesystem's, ``programs.NAME`` a workload's."""
+
+
+def reference() -> str:
+    """All keys, as Markdown."""
+    lines = []
+    for name, spec in PARTS.items():
+        lines += [f"## {name}", "", "| key | takes |", "|---|---|"]
+        keys = _of_variant(spec, f"{name}.")
+        rows = [f"| `{key.path}` | {key.takes} |" for key in keys]
+        lines += [*dict.fromkeys(rows), ""]
+    return "\n".join(lines)
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of a configuration (JSON Schema 2020-12), for editors."""
+    tables: dict[str, Any] = {name: _table(spec) for name, spec in PARTS.items() if "." not in name}
+    tables["machine"]["properties"]["disks"] = _by_name(_table(DriveSpec))
+    tables |= {
+        "mounts": _by_name(tables["filesystem"]),
+        "programs": {"anyOf": [_by_name(tables["workload"]), {"type": "array"}]},
+        "give_up": {"type": "string"},
+        "sync_after": {"type": "boolean"},
+    }
+    lists = {"type": "object", "additionalProperties": {"type": "array"}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "An experiment of wbsim",
+        "type": "object",
+        "required": ["title", "scenario"],
+        "additionalProperties": False,
+        "properties": {
+            "title": {"type": "string"},
+            "quick": {"type": "array", "items": {"type": "string"}},
+            "replications": {"type": "integer", "minimum": 1},
+            "scenario": {"type": "object", "properties": tables, "additionalProperties": False},
+            "variants": _by_name({"type": "object"}),
+            "sweep": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "name": {"type": "string"}, "points": {"type": "array"}, "grid": lists, "zip": lists,
+                    "lhs": {"type": "object"},
+                },
+            },
+        },
+    }  # fmt: skip
+
+
+def _by_name(table: Any) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": table}
+
+
+def _table(spec: type[Spec]) -> dict[str, Any]:
+    """A table: the keys of *spec* or, where there are several kinds, of any of them; and ``like``."""
+    specs = list(_kinds_of(spec).values()) or [spec]
+    fields = {name: field for one in specs for name, field in one.model_fields.items()}
+    properties: dict[str, Any] = {"like": {"type": "string"}}
+    for name, field in fields.items():
+        properties[name] = {"description": _takes(field.annotation, unit_of(field))}
+    return {"type": "object", "properties": properties}

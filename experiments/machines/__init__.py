@@ -1,0 +1,1 @@
+"""Machines of one's own: described from what their kernels say."""

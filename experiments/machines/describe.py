@@ -1,0 +1,114 @@
+"""`wbsim describe-machine`: a machine file from /sys/block, /proc and sysctl of a machine.
+
+What the kernel says is taken: processors, nodes, memory, and of each disk its queue and its size.  What it
+cannot say is marked as assumed with its range: what a drive's flash or platters take, and what a processor's
+paths take, which is the desk's (docs/measurements.md H) times a scale.  *root* is / or a folder with copies
+of these files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from wbsim.experiments.config.problems import bad
+from wbsim.sim.units import KIB
+
+BASE: Final = "desk-vm"
+_VIRTUAL: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
+
+
+class Disk(NamedTuple):
+    """What the kernel says of a disk, and which of ours is like it."""
+
+    name: str
+    like: str
+    bytes: int
+    keys: dict[str, str]
+
+
+def describe(root: Path) -> str:
+    """The machine below *root* as a machine file (TOML).
+
+    Raises:
+        BadInput: it is no such folder, or has no disk.
+    """
+    processors = f"\n{_said(root / 'proc/cpuinfo')}".count("\nprocessor\t:")
+    memory_kib = int((_said(root / "proc/meminfo").partition("MemTotal:")[2].split() or ["0"])[0])
+    nodes = max(1, len(list((root / "sys/devices/system/node").glob("node[0-9]*"))))
+    if not processors or not memory_kib:
+        raise bad(str(root), "does not say its processors and memory; give / or a copy of its /proc and /sys")
+    disks = list(_disks(root))
+    if not disks:
+        raise bad(str(root), "has no disk in sys/block; those of loop, ram, dm and md devices are left out")
+    release = _said(root / "proc/sys/kernel/osrelease") or "?"
+    series = ".".join(release.split(".")[:2])
+    lines = [
+        f'# Linux {release}: in the configuration, kernel.like = "{series}", kernel.dirty = {_dirty(root)}',
+        f'like = "{BASE}"  # what its paths take, as measured there; no machine says that of itself',
+        'processors.writer_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
+        'processors.flusher_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
+        f"processors.count = {processors}",
+        f"processors.nodes = {nodes}",
+        f'memory.memory = "{memory_kib} KiB"',
+    ]
+    for disk in disks:
+        lines += ["", f"[disks.{disk.name}]  # {disk.bytes / 1e9:.0f} GB"]
+        lines.append(f'like = "{disk.like}"  # assumed: the kernel does not know how fast it is')
+        lines += [f"{key} = {value}" for key, value in disk.keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _disks(root: Path) -> Iterator[Disk]:
+    for path in sorted((root / "sys/block").glob("*")):
+        size = int(_said(path / "size") or 0) * 512
+        if path.name.startswith(_VIRTUAL) or not size or not (path / "queue").is_dir():
+            continue
+        rotates = _said(path / "queue/rotational") == "1"
+        like = "sata-disk" if rotates else "pm9a3" if path.name.startswith("nvme") else "sata-ssd"
+        yield Disk(path.name, like, size, dict(_queue(path / "queue")))
+
+
+def _queue(queue: Path) -> Iterator[tuple[str, str]]:
+    """The keys of its queue, as far as it has the files."""
+    if kib := _said(queue / "max_sectors_kb"):
+        yield "queue.limits.max_sectors_bytes", f'"{kib} KiB"'
+    if most := _said(queue / "max_segments"):
+        yield "queue.limits.max_segments", most
+    if size := _said(queue / "max_segment_size"):
+        yield "queue.limits.max_segment_bytes", f'"{min(int(size), (1 << 32) - KIB)} B"'
+    if merges := _said(queue / "nomerges"):
+        yield "queue.limits.nomerges", merges
+    if requests := _said(queue / "nr_requests"):
+        yield "queue.nr_requests", requests
+        yield "queue.driver_depth", requests
+    if cache := _said(queue / "write_cache"):
+        yield "queue.write_cache", f'"{cache}"'
+    if scheduler := _said(queue / "scheduler"):
+        chosen = scheduler.partition("[")[2].partition("]")[0] or scheduler
+        ours = {"mq-deadline": "deadline", "deadline": "deadline"}.get(chosen, "noop")
+        note = (
+            "" if chosen in ("none", "noop", "deadline", "mq-deadline") else f"  # {chosen} is not modelled"
+        )
+        yield "queue.elevator.scheduler", f'"{ours}"{note}'
+    if latency := _said(queue / "wbt_lat_usec"):
+        yield "queue.wbt", "true" if int(latency) > 0 else "false"
+
+
+def _dirty(root: Path) -> str:
+    """vm.dirty_*, as a configuration's kernel has them: those that are not 0."""
+    found = []
+    for name in ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes"):
+        value = _said(root / "proc/sys/vm" / name)
+        if value and int(value):
+            found.append(f'{name} = "{value} B"' if name.endswith("bytes") else f"{name} = {value}")
+    return "{ " + ", ".join(found) + " }"
+
+
+def _said(path: Path) -> str:
+    """What a file of one line says; nothing, if it is not there."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,213 @@
+"""What can be asked before anything is run: lists, keys, machines; and that it is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.harness import FIO, loop_config
+from wbsim.experiments.cli import COMMANDS, main
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.resolved import resolved
+from wbsim.experiments.config.schema import json_schema, reference
+from wbsim.experiments.running.version import model_version
+
+CONFIGS = sorted(Path(__file__).parents[2].glob("experiments/configs/*.toml"))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a command prints."""
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("what", "names"),
+    [
+        ("machines", ["p13-vm", "w25-server"]),
+        ("devices", ["pm9a3", "raid0"]),
+        ("filesystems", ["loop-ext4"]),
+        ("kernels", ["3.11-v13", "2.6.39 to 6.18", "2.6.29"]),
+        ("workloads", ["fs_mark, fsmark", "sync"]),
+        ("figures", ["write_iops", "lock_wait_time"]),
+    ],
+)
+def test_what_can_be_named(what: str, names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A line each."""
+    lines = [line.split("  ")[0] for line in printed(capsys, "list", what).splitlines()[2:]]
+    assert set(names) <= set(lines)
+    assert len(set(lines)) > 3
+
+
+def test_a_configuration_is_shown_with_every_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where each comes from; as a document, it is what is run."""
+    config = tmp_path / "x.toml"
+    config.write_text(loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2))
+    told = printed(capsys, "show", str(config), "--set", "machine.processors.count=3")
+    (line,) = (line for line in told.splitlines() if line.startswith("machine.processors.count "))
+    assert line.split() == [
+        "machine.processors.count", "3", "1", "specified", "--set", "machine.processors.count=3",
+    ]  # fmt: skip
+    document = json.loads(printed(capsys, "show", str(config), "--json"))
+    (case,) = load(config).cases
+    assert document == json.loads(json.dumps(resolved(case.scenario)))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_our_own_configurations_satisfy_the_schema(path: Path) -> None:
+    """An editor has nothing to mark in them."""
+    import tomllib
+
+    jsonschema.validate(tomllib.loads(path.read_text()), json_schema())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"titel": "x"}, {"scenario": {"machin": {}}}, {"replications": 0}, {"sweep": {"x": 1}}]
+)
+def test_the_schema_refuses_what_is_no_key(wrong: dict[str, Any]) -> None:
+    """At the top, in the scenario, in a sweep."""
+    good = {"title": "t", "scenario": {}}
+    jsonschema.validate(good, json_schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**good, **wrong}, json_schema())
+
+
+def test_every_key_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what it takes: a time, a choice, a number; and those of each kind."""
+    text = printed(capsys, "schema", "--reference")
+    assert text.strip() == reference().strip()
+    for row in (
+        '| `machine.processors.wake_time` | a time, such as "5 ms" |',
+        "| `kernel.dirty.dirty_ratio` | a whole number |",
+        '| `kernel.writeback.plug_scope` | one of "none", "mapping", "slice", "work" |',
+        '| `machine.disks.NAME.device.kind` | "ssd", with: |',
+        "| `filesystem.agcount` | a whole number |",
+        '| `machine.disks.NAME.queue.limits.max_sectors_bytes` | a size, such as "4 KiB" |',
+    ):
+        assert row in text.splitlines()
+    assert json.loads(printed(capsys, "schema"))["required"] == ["title", "scenario"]
+
+
+def test_completion_knows_every_command_and_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a shell asks."""
+    script = tmp_path / "c.bash"
+    script.write_text(printed(capsys, "completion", "bash"))
+
+    def completed(*words: str) -> set[str]:
+        line = " ".join(f"'{word}'" for word in ("wbsim", *words))
+        ask = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _wbsim; echo ${{COMPREPLY[@]}}"
+        return set(
+            subprocess.run(["bash", "-c", ask], capture_output=True, text=True, cwd=tmp_path).stdout.split()
+        )
+
+    assert set(COMMANDS) <= completed("")
+    assert completed("sw") == {"sweep"}
+    assert {"--until-ci", "--replications"} <= completed("sweep", "--")
+    assert completed("list", "k") == {"kernels"}
+
+
+def test_the_version_names_the_model_and_its_engine() -> None:
+    """So that a result can be told from another's."""
+    command = [sys.executable, "-m", "wbsim.experiments.cli", "--version"]
+    told = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "WBSIM_ENGINE": "light"}, check=True
+    )
+    assert told.stdout == f"wbsim 0.1.0, model {model_version()}, light engine\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """What a machine's kernel says: 16 processors, two nodes, 64 GB, an NVMe drive, a disk, and a loop
+    device.
+    """
+    files = {
+        "proc/cpuinfo": "".join(f"processor\t: {n}\nmodel name\t: x\n\n" for n in range(16)),
+        "proc/meminfo": "MemTotal:       65536000 kB\nMemFree: 1 kB\n",
+        "proc/sys/kernel/osrelease": "6.12.43+deb13-amd64\n", "proc/sys/vm/dirty_ratio": "20\n",
+        "proc/sys/vm/dirty_background_ratio": "0\n", "proc/sys/vm/dirty_background_bytes": "67108864\n",
+        "sys/devices/system/node/node0/cpulist": "0-7\n", "sys/devices/system/node/node1/cpulist": "8-15\n",
+        "sys/block/nvme0n1/size": "1758174768\n", "sys/block/sda/size": "7814037168\n",
+        "sys/block/loop0/size": "99\n",
+    }  # fmt: skip
+    queues = {
+        "nvme0n1": {
+            "rotational": "0", "max_sectors_kb": "128", "max_segments": "33",
+            "max_segment_size": "4294967295", "nomerges": "0", "nr_requests": "1023",
+            "scheduler": "[none] mq-deadline", "write_cache": "write through", "wbt_lat_usec": "0",
+        },
+        "sda": {
+            "rotational": "1", "max_sectors_kb": "1280", "nr_requests": "64",
+            "scheduler": "none mq-deadline [bfq]",
+        },
+    }  # fmt: skip
+    for disk, keys in queues.items():
+        files |= {f"sys/block/{disk}/queue/{key}": f"{value}\n" for key, value in keys.items()}
+    for name, text in files.items():
+        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / name).write_text(text)
+    return tmp_path / "root"
+
+
+def test_a_machine_is_described_and_run(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From its folder or a tarball of it; inherited disks do not stay; what it could not know is assumed."""
+    box = tmp_path / "box.toml"
+    assert main(["describe-machine", str(root), "--out", str(box)]) == 0
+    assert capsys.readouterr().err == f'wrote {box}; use it with machine.like = "./box.toml"\n'
+    with tarfile.open(tmp_path / "m.tgz", "w:gz") as tar:
+        tar.add(root, ".")
+    assert printed(capsys, "describe-machine", str(tmp_path / "m.tgz")) == box.read_text()
+    assert box.read_text().startswith(
+        '# Linux 6.12.43+deb13-amd64: in the configuration, kernel.like = "6.12",'
+        ' kernel.dirty = { dirty_ratio = 20, dirty_background_bytes = "67108864 B" }\n'
+    )
+    config = tmp_path / "x.toml"
+    config.write_text(
+        'title = "t"\n[scenario]\nmachine.like = "./box.toml"\nkernel.like = "6.12"\n'
+        'mounts.data = { like = "loop-ext4", disk = "nvme0n1", at = "/data", size = "900 GB" }\n'
+        f'programs.fio = "{FIO} --rw=randwrite --filesize=1m --name=a --directory=/data"\n'
+    )
+    (case,) = load(config).cases
+    machine: Any = case.scenario.machine
+    assert (machine.processors.count, machine.processors.nodes) == (16, 2)
+    assert machine.memory.memory == 65_536_000 << 10
+    assert list(machine.disks) == ["nvme0n1", "sda"]
+    limits, queue = machine.disks["nvme0n1"].queue.limits, machine.disks["nvme0n1"].queue
+    assert (limits.max_sectors_bytes, limits.max_segments) == (128 << 10, 33)
+    assert (queue.nr_requests, queue.write_cache, queue.wbt) == (1023, "write through", False)
+    assert (machine.disks["nvme0n1"].device.kind, machine.disks["sda"].device.kind) == ("ssd", "disk")
+    scale = machine.processors.given("writer_scale")
+    assert (scale.origin.value, scale.low, scale.high) == ("assumed", 0.3, 3.0)
+    assert main(["run", str(config)]) == 0
+
+
+@pytest.mark.parametrize("given", ["nothing", "no disk", "no tarball"])
+def test_what_is_no_machine_is_one_error(given: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 2, with what to give."""
+    at = root
+    if given == "nothing":
+        at = root / "proc"
+    elif given == "no disk":
+        for disk in ("nvme0n1", "sda"):
+            (root / "sys" / "block" / disk / "size").write_text("0\n")
+    else:
+        at = root / "proc" / "cpuinfo"
+    assert main(["describe-machine", str(at)]) == 2
+    told = capsys.readouterr().err
+    why = {
+        "nothing": "give / or a copy", "no disk": "has no disk in sys/block", "no tarball": "is no tarball",
+    }  # fmt: skip
+    assert why[given] in told

@@ -1,0 +1,148 @@
+"""How far guesses move an answer: on a model whose answer is known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.experiments.outcomes import RUN, simulate_by
+from tests.harness import FIO, loop_config
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.case import Case
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.pictures.tornado import tornado
+from wbsim.experiments.running.execute import How
+from wbsim.experiments.running.jobs import Failure, Job
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.why.sensitivity import Guess, guesses_of, sensitivity, with_numbers
+from wbsim.sim.param import Origin
+
+TEXT = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
+WAKE, CV = "machine.processors.wake_time", "machine.processors.cv"
+
+
+def case() -> Case:
+    """The only one."""
+    (only,) = parse(TEXT, "x.toml").cases
+    return only
+
+
+def share(job: Job, path: str) -> float:
+    """Where a number lies between its ends."""
+    (guess,) = (of for of in guesses_of(case().scenario) if of.path == path)
+    (number,) = (of for of in job.case.scenario.numbers() if of.path == path)
+    return (number.value - guess.low) / (guess.high - guess.low)
+
+
+def test_every_assumed_number_with_a_range_is_a_guess() -> None:
+    """And no other; each can be set, alone, keeping its origin."""
+    scenario = case().scenario
+    guesses = guesses_of(scenario)
+    assumed = [n for n in scenario.numbers() if n.given is not None and n.given.origin is Origin.ASSUMED]
+    ranged = [n for n in assumed if n.given is not None and n.given.low != n.given.high]
+    assert {of.path for of in guesses} == {n.path for n in ranged if not isinstance(n.value, str | bool)}
+    assert len(guesses) > 10
+    for guess in guesses:
+        moved = with_numbers(scenario, {guess.path: guess.high})
+        before = {n.path: n.value for n in scenario.numbers()}
+        after = {n.path: n.value for n in moved.numbers()}
+        assert {path for path in before if before[path] != after[path]} <= {guess.path}
+        (number,) = (n for n in moved.numbers() if n.path == guess.path)
+        assert number.given is not None
+        assert number.given.origin is Origin.ASSUMED
+
+
+def test_ends_that_are_far_apart_count_by_their_logarithm() -> None:
+    """Half-way between 1 and 10 000 is 100; between 1 and 30 it is 15.5; whole numbers stay whole."""
+    assert Guess("a", 1.0, 1.0, 10_000.0).at(0.5) == pytest.approx(100)
+    assert Guess("a", 1.0, 1.0, 30.0).at(0.5) == 15.5
+    assert Guess("a", 1, 0, 3).at(0.5) == 2
+    assert Guess("a", 1.0, 0.0, 10_000.0).at(0.5) == 5_000
+
+
+def test_what_matters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure that is 10 + 8 x + 2 y for the shares of two numbers: their effects are 8 and 2, all others'
+    none, at their ends it is 10 and 18, and their shares of the variance 64 to 4.
+    """
+    simulate_by(
+        monkeypatch, lambda job: replace(RUN, wall_time=10 + 8 * share(job, WAKE) + 2 * share(job, CV))
+    )
+    found = sensitivity(case(), "wall_time", How(), trajectories=4, most=2, sobol=64)
+    first, second, *rest = found.effects
+    assert (first.guess.path, second.guess.path) == (WAKE, CV)
+    assert (first.mu_star, second.mu_star) == (pytest.approx(8, rel=1e-3), pytest.approx(2, rel=1e-3))
+    assert all(of.mu_star == 0 for of in rest)
+    base = 10 + 8 * share(Job(case(), 1), WAKE) + 2 * share(Job(case(), 1), CV)
+    assert found.value == pytest.approx(base)
+    at = share(Job(case(), 1), WAKE)
+    assert (first.low, first.high) == (pytest.approx(base - 8 * at), pytest.approx(base + 8 * (1 - at)))
+    assert first.total == pytest.approx(64 / 68, abs=0.1)
+    assert second.total == pytest.approx(4 / 68, abs=0.1)
+    assert rest[0].total is None
+    assert found.interval is not None
+    low, high = found.interval
+    assert 10 < low < 11.5 < 18.5 < high < 20
+    text = found.text()
+    assert text.splitlines()[0] == "How far our guesses move wall_time of base"
+    assert f"of which {len(rest)} move it by less than 1 %" in text
+    json.dumps(found.document())
+    panel = tornado(found).axes[0]
+    assert panel.get_yticklabels()[-1].get_text().startswith(WAKE)
+    assert len(panel.patches) == 2 * 10 + 1
+
+
+def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trajectory with a run that fails is left out; where all do, it is told."""
+
+    def of(job: Job) -> Outcome | Failure:
+        return (
+            Failure("input", "no") if share(job, CV) > 0.9 else replace(RUN, wall_time=1 + share(job, WAKE))
+        )
+
+    simulate_by(monkeypatch, of)
+    found = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0)
+    assert found.refused > 0
+    assert found.interval is None
+    assert found.effects[0].guess.path == WAKE
+    assert f"{found.refused} of them refused" in found.text()
+    base = Job(case(), 1).case.scenario
+
+    def only_base(job: Job) -> Any:
+        return RUN if job.case.scenario == base else Failure("input", "no")
+
+    simulate_by(monkeypatch, only_base)
+    with pytest.raises(BadInput, match="every trajectory has a combination that the model refuses"):
+        sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=0)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table, a picture, and what it cannot be asked."""
+    config = tmp_path / "x.toml"
+    config.write_text(TEXT)
+    words = [
+        "sensitivity",
+        str(config),
+        "--trajectories",
+        "2",
+        "--sobol",
+        "0",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("How far our guesses move wall_time of base")
+    assert (tmp_path / "out" / "tornado.png").read_bytes().startswith(b"\x89PNG")
+    for more, why in (
+        (["--sobol", "12"], "--sobol: 12 is no power of two"),
+        (["--figure", "x"], "--figure: there is no x; use one of"),
+        (["--quick"], "--quick: base names no smaller run"),
+        (["--trajectories", "1"], "--trajectories: one says nothing"),
+    ):
+        assert main(["sensitivity", str(config), *more]) == 2
+        assert why in capsys.readouterr().err
