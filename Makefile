@@ -6,7 +6,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 SITE_OF := import sysconfig; print(sysconfig.get_path("platlib"))
 
-.PHONY: test test-compiled reproduce bench compiled wheel check mutants lint clean
+.PHONY: test test-compiled reproduce bench compiled wheel check mutants lint notebook clean
 
 reproduce: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
@@ -55,6 +55,12 @@ build-engine:
 wheel: .venv/compiler
 	WBSIM_COMPILE=1 $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
+# The notebooks in Jupyter, as notebooks of their own beside the sources.
+notebook: .venv/notebook
+	@$(MAKE) --no-print-directory fastest
+	$(BIN)/jupytext --quiet --to notebook notebooks/*.py
+	$(BIN)/jupyter lab notebooks
+
 # The compiled engine where it can be built, the interpreted one otherwise.
 .PHONY: fastest
 fastest:
@@ -78,6 +84,10 @@ clean:
 
 .venv/compiler: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) -e '.[compile]'
+	touch $@ .venv/runtime
+
+.venv/notebook: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[notebook]'
 	touch $@ .venv/runtime
 
 .venv/mutants: .venv/development

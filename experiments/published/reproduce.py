@@ -28,9 +28,7 @@ CONFIGS: Final = {
     "W25": "fragmentation.toml",
 }
 """The reports that can be reproduced, and their experiments."""
-INTERVAL: Final = (
-    "t-interval over the replications; of a single run with iterations, 10 batch means of its steady part"
-)
+INTERVAL: Final = "t over replications; of one run with iterations, ten batch means of its steady part"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""``python -m tests.documents [NAME ...]``: make what README shows anew, all or those names, and write it."""
+"""``python -m tests.documents [NAME ...]``: make what our documents show anew, all or those names, and write
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.documents.makers import MAKERS
-from tests.documents.places import DATA, README, ROOT, pictures_in, replaced
+from tests.documents.places import DATA, DOCUMENTS, ROOT, pictures_in, replaced
 
 
 def write(names: list[str]) -> None:
@@ -21,11 +23,12 @@ def write(names: list[str]) -> None:
             for name, text in made.items():
                 if name.endswith(".csv"):
                     (DATA / name).write_text(text)
-            for name in pictures_in(README.read_text()):
+            for name in {name for document in DOCUMENTS for name in pictures_in(document.read_text())}:
                 drawn = Path(directory, f"{name}.png")
                 if drawn.exists():
                     (ROOT / "docs" / drawn.name).write_bytes(drawn.read_bytes())
-        README.write_text(replaced(README.read_text(), made))
+        for document in DOCUMENTS:
+            document.write_text(replaced(document.read_text(), made))
         print("made", *maker.names, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What makes the numbers, tables and pictures of README, by the run that they come from.
+"""What makes the numbers, tables and pictures of our documents, by the run that they come from.
 
 A maker runs something in a directory of its own and returns texts by name: blocks, numbers, and the data of
 pictures (NAME.csv), which it draws there as NAME.png.
@@ -110,13 +110,17 @@ def inodes(_: Path) -> dict[str, str]:
 
 
 def threads(directory: Path) -> dict[str, str]:
-    """What the plug saves with more and more streams."""
-    of = _dataset(directory, "plug_threads.toml")
+    """What the plug saves with more and more streams: three replications."""
+    config = str(CONFIGS / "plug_threads.toml")
+    printed("sweep", config, "--replications", "3", "--out", str(directory))
+    of = pd.read_parquet(directory / "dataset.parquet")
     printed("plot", str(directory))
-    iops = of.pivot_table(index="point", columns="variant", values="write_iops")
+    iops = of.pivot_table(index="threads", columns="variant", values="write_iops_per_s")
     saved = 1 - iops["patched"] / iops["unpatched"]
     apart = 1 - iops["patched-72-processors"] / iops["unpatched-72-processors"]
-    data = of[["variant", "point", "write_iops", "files", "wall_time", "merges"]]
+    data = of[
+        ["variant", "threads", "replication", "write_iops_per_s", "file_rate_per_s", "request_size_kib"]
+    ]
     return {
         "threads.csv": data.to_csv(index=False, float_format="%.6g"),
         "threads.to-16": f"{100 * saved[saved.index <= 16].min():.0f}",
@@ -148,20 +152,19 @@ def extents_streams(directory: Path) -> dict[str, str]:
     """Extents against the number of streams."""
     of = _dataset(directory, "extents_streams.toml")
     _draw("extents", directory, "streams.png")
-    of["extents_per_file"] = [sum(counts) / len(counts) for counts in of["extents"]]
-    data = of[["variant", "point", "extents_per_file", "file_bytes", "wall_time"]]
+    data = of[["variant", "streams", "extents_per_file", "mean_extent_kib", "file_bandwidth_mb_per_s"]]
     return {"extents.csv": data.to_csv(index=False, float_format="%.6g")}
 
 
 def patches(directory: Path) -> dict[str, str]:
     """V13's patches, each alone and one after another: what each operation takes, and burns."""
     of = _dataset(directory, "patches.toml")
-    columns = of["variant"], of["point"], of["wall_time"], of["system_cpu_time"]
+    columns = of["variant"], of["operation"], of["wall_time_s"], of["system_cpu_time_s"]
     cells = {
         (variant, operation): f"{wall_s:#.4g} ({cpu_s / wall_s:.1f})"
         for variant, operation, wall_s, cpu_s in zip(*columns, strict=True)
     }
-    operations = list(dict.fromkeys(of["point"]))
+    operations = list(dict.fromkeys(of["operation"]))
     rows = [
         (name, *(cells[name, operation] for operation in operations)) for name in dict.fromkeys(of["variant"])
     ]
@@ -172,7 +175,7 @@ def processors(directory: Path) -> dict[str, str]:
     """Bulkstat's inodes a second against processors, and what they burn."""
     of = _dataset(directory, "inode_processors.toml")
     _draw("processors", directory, "processors.png")
-    data = of[["variant", "point", "files", "wall_time", "system_cpu_time"]]
+    data = of[["variant", "processors", "file_rate_per_s", "system_processors", "waiting_processors"]]
     return {"processors.csv": data.to_csv(index=False, float_format="%.6g")}
 
 

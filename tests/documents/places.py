@@ -1,4 +1,4 @@
-"""Where a document has something that is made.
+"""Where a document (README, docs/*.md) has something that is made.
 
 A line ``<!-- made: NAME -->`` stands above an indented block or a picture; a number in a sentence stands
 between ``<!--NAME-->`` and ``<!--/-->``.  The data of a picture NAME.png are docs/data/NAME.csv.
@@ -13,6 +13,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
+DOCUMENTS: Final = (README, *sorted((ROOT / "docs").glob("*.md")))
 DATA: Final = ROOT / "docs" / "data"
 _BLOCK: Final = re.compile(r"<!-- made: (?P<name>\S+) -->\n\n(?P<text>(?:(?: {4}.*)?\n)+)")
 _NUMBER: Final = re.compile(r"<!--(?P<name>[\w.-]+)-->(?P<text>[^<]*)<!--/-->")

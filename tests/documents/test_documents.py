@@ -1,21 +1,32 @@
-"""README shows what its commands print today."""
+"""Our documents show what their commands print today, and lead where they say."""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.documents.makers import MAKERS, Maker
-from tests.documents.places import DATA, README, made_in, pictures_in, replaced
+from tests.documents.places import DATA, DOCUMENTS, README, ROOT, made_in, pictures_in, replaced
+from wbsim.experiments.config.schema import reference
 
 QUICK = [maker for maker in MAKERS if maker.quick]
 OTHERS = [maker for maker in MAKERS if not maker.quick]
 
 
+def everything() -> str:
+    """All documents, one behind the other."""
+    return "\n".join(document.read_text() for document in DOCUMENTS)
+
+
 def check(maker: Maker, directory: Path) -> None:
     """What *maker* makes is what was committed."""
-    shown, made = made_in(README.read_text()), maker.make(directory)
+    shown, made = made_in(everything()), maker.make(directory)
     assert set(made) == set(maker.names)
     for name, text in made.items():
         committed = (DATA / name).read_text() if name.endswith(".csv") else shown[name]
@@ -36,8 +47,8 @@ def test_what_is_made_is_what_was_committed(maker: Maker, tmp_path: Path) -> Non
 
 
 def test_everything_has_its_place_and_its_maker() -> None:
-    """No block, number or picture of README that is made lacks a maker, nor the reverse."""
-    text, names = README.read_text(), {name for maker in MAKERS for name in maker.names}
+    """No block, number or picture that is made lacks a maker, nor the reverse."""
+    text, names = everything(), {name for maker in MAKERS for name in maker.names}
     data = {f"{name}.csv" for name in pictures_in(text)} - {"lives.csv"}  # whose data are those of explain
     assert set(made_in(text)) | data == names
     assert all((DATA / name).exists() for name in data)
@@ -52,3 +63,47 @@ def test_what_is_replaced_is_the_block_and_the_number() -> None:
         "a <!--n-->7<!--/--> b <!--m-->2<!--/-->\n\n<!-- made: x -->\n\n    new\n\n    line\n\nrest\n"
     )
     assert made_in(new) == {"n": "7", "m": "2", "x": "new\n\nline"}
+
+
+def test_readme_is_a_first_page() -> None:
+    """At most 150 lines of at most 100 characters."""
+    lines = README.read_text().splitlines()
+    assert len(lines) <= 150
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    """Every one to a file of the tree."""
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
+        assert (document.parent / target).exists(), target
+
+
+def test_the_reference_is_what_the_specs_say() -> None:
+    """`wbsim schema --reference > docs/reference.md`, below its first lines."""
+    assert (
+        reference().strip()
+        == (ROOT / "docs" / "reference.md").read_text().partition("\n\n")[2].partition("\n\n")[2].strip()
+    )
+
+
+LONG = ("plug_threads.toml", "wbsim plot results/threads")
+"""Of README, what takes minutes; its maker runs it at full size."""
+
+
+def test_what_readme_says_to_type_runs(tmp_path: Path) -> None:
+    """Every wbsim line of its blocks, in their order, in a folder of its own; and its Python."""
+    text = README.read_text()
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    wbsim ")]
+    assert len(lines) >= 5
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    environment = {**os.environ, "WBSIM_ENGINE": os.environ.get("WBSIM_ENGINE", "light")}
+    for line in lines:
+        if not any(part in line for part in LONG):
+            words = [sys.executable, "-m", "wbsim.experiments.cli", *shlex.split(line, comments=True)[1:]]
+            ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+            assert ran.returncode == 0, ran.stderr
+    (code,) = re.findall(r"    import wbsim\n(?:(?:    .*)?\n)+", text)
+    block = "\n".join(line[4:] for line in code.splitlines())
+    subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "results" / "q" / "workload.processes.png").exists()
