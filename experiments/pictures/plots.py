@@ -103,7 +103,7 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tup
     held = _held(results) if "request_size" in figures and are_numbers(frame[x]) else None
     held = held if held is not None and min(frame[x]) < held < max(frame[x]) else None
     figure = against(frame, x, figures, by, results.title, held)
-    return f"{_as_file(x)}.png", figure, list(_knees(frame, x, figures[0], by))
+    return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in _knees(frame, x, name, by)]
 
 
 def _telling(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -150,8 +150,7 @@ def against(
                 half = points["high"] - points["mean"]
                 panel.errorbar(points["x"], points["mean"], half, linestyle="none", capsize=3, **style)
     for panel, name in zip(on, figures, strict=True):
-        unit = FIGURES[name].unit
-        panel.set_ylabel(name.replace("_", " ") + ("" if unit == "1" else f", {unit}"), fontsize=9)
+        panel.set_ylabel(_label(name), fontsize=9)
         scale_to(panel, frame[name])
         ticks_at(panel, list(frame[x]))
         if held is not None:
@@ -232,12 +231,15 @@ def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figu
                 fontsize=8,
                 color="w" if dark else "0.2",
             )
-    unit = FIGURES[name].unit
-    figure.colorbar(
-        image, ax=figure.axes, label=name.replace("_", " ") + ("" if unit == "1" else f", {unit}")
-    )
+    figure.colorbar(image, ax=figure.axes, label=_label(name))
     figure.suptitle(title, fontsize=10, x=0.02, ha="left", wrap=True)
     return figure
+
+
+def _label(name: str) -> str:
+    """A figure with its unit, as it stands beside an axis."""
+    unit = FIGURES[name].unit
+    return name.replace("_", " ").replace("iops", "IOPS") + ("" if unit == "1" else f", {unit}")
 
 
 def _named(value: Any) -> str:

@@ -2,16 +2,14 @@
 
 Every assumed number of a case is varied within its range, all others as they are:
 
-1. Morris (elementary effects; SALib): which of them matter at all.  ``mu*`` is the mean absolute effect of
-moving
+1. Morris (elementary effects): which of them matter at all.  ``mu*`` is the mean absolute effect of moving
    one number through its range, ``sigma`` how much that depends on the others.
 2. One at a time: the figure at both ends of the range of the ten that matter most, which is the tornado.
-3. Sobol (SALib): of the few that matter most, which share of the variance each explains alone (S1) and with
-the
+3. Sobol: of the few that matter most, which share of the variance each explains alone (S1) and with the
    others (ST); the middle 95 % of these runs are the interval that contains our guesses.
 
-A range whose ends are more than `WIDE` times apart counts by its logarithm.  A combination that the model
-refuses takes its whole trajectory with it, and is counted.
+Samples are SALib's.  A range whose ends are more than `WIDE` times apart counts by its logarithm.  Runs that
+the model refuses are counted; the effects are those between the others.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
-from statistics import quantiles
+from statistics import fmean, quantiles, stdev
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -237,22 +235,22 @@ def _problem(guesses: Sequence[Guess]) -> dict[str, Any]:
 
 def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[Effect]:
     """Every guess, the one that matters most first."""
-    from SALib.analyze import morris as analysis
     from SALib.sample import morris as sampling
 
-    problem = _problem(guesses)
-    shares = sampling.sample(problem, trajectories, num_levels=LEVELS, seed=0)
+    shares = sampling.sample(_problem(guesses), trajectories, num_levels=LEVELS, seed=0)
     figures = study.figures(shares, guesses)
-    whole = ~np.isnan(figures).reshape(trajectories, -1).any(axis=1)
-    kept = np.repeat(whole, len(guesses) + 1)
-    if not whole.any():
-        raise bad(
-            "sensitivity", "every trajectory has a combination that the model refuses; narrow the ranges"
-        )
-    found = analysis.analyze(problem, shares[kept], figures[kept], num_levels=LEVELS, seed=0)
+    found: list[list[float]] = [[] for _ in guesses]
+    for place in range(len(shares) - 1):
+        (moved,) = np.nonzero(shares[place + 1] - shares[place])
+        if len(moved) == 1 and (place + 1) % (len(guesses) + 1):  # a step of one trajectory
+            step = shares[place + 1][moved[0]] - shares[place][moved[0]]
+            effect = float((figures[place + 1] - figures[place]) / step)
+            found[moved[0]] += [effect] if effect == effect else []
+    if not any(found):
+        raise bad("sensitivity", "the model refuses one of each two runs side by side; narrow the ranges")
     effects = [
-        Effect(guess, float(mu), float(sigma) if sigma == sigma else 0.0)
-        for guess, mu, sigma in zip(guesses, found["mu_star"], found["sigma"], strict=True)
+        Effect(guess, fmean(map(abs, of)) if of else 0.0, stdev(of) if len(of) > 1 else 0.0)
+        for guess, of in zip(guesses, found, strict=True)
     ]
     return sorted(effects, key=lambda of: -of.mu_star)
 

@@ -51,7 +51,7 @@ def test_a_figure_against_what_was_swept() -> None:
     held = [(2.0, 0.0), (2.0, 1.0)]
     assert lines(iops) == {"new": [(1, 60), (4, 100)], "old": [(1, 800), (4, 4_000)], "2": held}
     assert lines(rate) == {"new": [(1, 4), (4, 1)], "old": [(1, 2), (4, 4)], "2": held}
-    assert (iops.get_ylabel(), rate.get_ylabel()) == ("write iops, 1/s", "file rate, 1/s")
+    assert (iops.get_ylabel(), rate.get_ylabel()) == ("write IOPS, 1/s", "file rate, 1/s")
     assert (iops.get_xlabel(), rate.get_xlabel()) == ("", "threads")
     low, high = iops.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
     assert (low, high) == (
@@ -214,7 +214,8 @@ def test_what_can_be_drawn_of_a_result(tmp_path: Path, capsys: pytest.CaptureFix
     words = ["--x", "workload.filesize", "--y", "write_iops", "--heat", "workload.nrfiles"]
     assert main(["plot", str(out), *words]) == 0
     drawn = ("workload.nrfiles", "workload.filesize", "write_iops-workload.filesize-workload.nrfiles")
-    assert capsys.readouterr().out.split() == [str(out / f"{name}.png") for name in drawn]
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("/")]
+    assert told == [str(out / f"{name}.png") for name in drawn]
     frame = frame_of(read_results(out), Wanted(x="kernel.dirty.dirty_bytes", by="filesystem.agcount"))
     assert set(frame["kernel.dirty.dirty_bytes"]) == {2 << 20}
     assert frame["filesystem.agcount"].nunique() == 1

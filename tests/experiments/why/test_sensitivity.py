@@ -97,7 +97,7 @@ def test_what_matters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trajectory with a run that fails is left out; where all do, it is told."""
+    """Effects are those between two runs that end; where there are none, it is told."""
 
     def of(job: Job) -> Outcome | Failure:
         return (
@@ -116,7 +116,7 @@ def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> N
         return RUN if job.case.scenario == base else Failure("input", "no")
 
     simulate_by(monkeypatch, only_base)
-    with pytest.raises(BadInput, match="every trajectory has a combination that the model refuses"):
+    with pytest.raises(BadInput, match="refuses one of each two runs side by side"):
         sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=0)
 
 
