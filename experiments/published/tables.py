@@ -11,6 +11,13 @@ def reproduction_table(result: Reproduction) -> str:
     """Published beside simulated, and how it was got."""
     rows = [_reproduction_cells(row) for row in result.rows]
     text = table(("figure", "published", "unit", "simulated", "95 % interval", "error", "role"), rows)
+    steady = [
+        (row.id, figure_text(row.steady.value), row.unit, f"{row.steady.since:.0f} s")
+        for row in result.rows
+        if row.steady is not None and row.steady.since > 0
+    ]
+    if steady:
+        text += "\n\n" + table(("steady part", "simulated", "unit", "from"), steady)
     constants = ", ".join(f"{count} {origin}" for origin, count in result.constants.items())
     notes = []
     if result.outcomes:

@@ -22,6 +22,7 @@ from wbsim.experiments.published.fit import Fit
 from wbsim.experiments.published.reproduce import Reproduction, Row
 from wbsim.experiments.published.tables import fit_table, reproduction_table
 from wbsim.experiments.running.outcome import DiskResult, MountResult, ProgramResult
+from wbsim.experiments.statistics.intervals import Steady
 
 
 def test_a_table_is_aligned() -> None:
@@ -125,6 +126,11 @@ def test_a_reproduction_s_table() -> None:
         "numbers: 3 calibrated, 42 assumed (see: wbsim params)\n"
         "12 s of CPU, 196 MiB, seed 7"
     )
+    settled = [replace(rows[1], steady=Steady(1_950.4, 61.0)), replace(rows[0], steady=Steady(1.0, 0.0))]
+    assert (
+        "\n\nsteady part  simulated  unit  from\n-----------  ---------  ----  ----\n"
+        "P13-iops-p       1 950   1/s  61 s\n\ninterval"
+    ) in reproduction_table(replace(result, rows=settled))
     assert "\nquick: one run each" in reproduction_table(replace(result, quick=True))
     assert reproduction_table(replace(result, outcomes=[])).endswith("predicted")
 
