@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -195,10 +196,52 @@ def test_a_hash_seed_and_the_number_of_processes_change_no_byte(tmp_path: Path, 
     subprocess.run(
         words, cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "4242"}
     )
-    assert {name: of[1] for name, of in made(tmp_path).items()} == {
+    assert_same(tmp_path, whole)
+
+
+def assert_same(directory: Path, whole: Path) -> None:
+    """Every byte of every summary, and the dataset's values."""
+    assert {name: of[1] for name, of in made(directory).items()} == {
         name: of[1] for name, of in made(whole).items()
     }
-    pd.testing.assert_frame_equal(values(tmp_path), values(whole))
+    pd.testing.assert_frame_equal(values(directory), values(whole))
+
+
+def test_another_engine_changes_no_byte(tmp_path: Path, whole: Path) -> None:
+    """Stock SimPy, beside the engine of these tests: the source, or what was compiled of it."""
+    (tmp_path / "x.toml").write_text(TEXT)
+    environment = {**os.environ, "WBSIM_ENGINE": ""}
+    subprocess.run(
+        [*SWEEP, "--engine", "simpy"], cwd=tmp_path, check=True, capture_output=True, env=environment
+    )
+    assert_same(tmp_path, whole)
+
+
+def _runs(python: Path) -> bool:
+    """Whether it is there, and no stand-in."""
+    return (
+        python.exists()
+        and not subprocess.run([python, "-c", ""], check=False, capture_output=True).returncode
+    )
+
+
+@pytest.mark.fullsize
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_another_python_changes_no_byte(python: str, tmp_path: Path, whole: Path) -> None:
+    """Each in an environment of its own, from the pinned versions; one that is not here is skipped."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    places = [*pyenv.glob(f"versions/{python}.*/bin/python"), Path(shutil.which(f"python{python}") or "none")]
+    found = next((path for path in places if _runs(path)), None)
+    if found is None:
+        pytest.skip(f"there is no Python {python} here")
+    root = Path(__file__).parents[3]
+    subprocess.run([found, "-m", "venv", tmp_path / "env"], check=True)
+    install = [tmp_path / "env/bin/pip", "install", "-q", "-c", root / "constraints.txt", root]
+    subprocess.run(install, check=True, capture_output=True)
+    (tmp_path / "x.toml").write_text(TEXT)
+    words, light = [str(tmp_path / "env/bin/python"), *SWEEP[1:]], {**os.environ, "WBSIM_ENGINE": "light"}
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, env=light)
+    assert_same(tmp_path, whole)
 
 
 @pytest.mark.filterwarnings("ignore")  # dask's own
@@ -212,10 +255,7 @@ def test_a_cluster_changes_no_byte(tmp_path: Path, whole: Path) -> None:
     ) as cluster:
         words = [*SWEEP[:-2], "--cluster", cluster.scheduler_address]
         subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
-    assert {name: of[1] for name, of in made(tmp_path).items()} == {
-        name: of[1] for name, of in made(whole).items()
-    }
-    pd.testing.assert_frame_equal(values(tmp_path), values(whole))
+    assert_same(tmp_path, whole)
 
 
 def test_a_cluster_that_is_not_there_is_one_error(tmp_path: Path) -> None:
