@@ -105,12 +105,12 @@ def test_only_the_machine_builds_components() -> None:
                 assert not sibling_imports(folder, "", path.read_text()), path.name
 
 
-def imports_between(paths: list[Path]) -> dict[str, set[str]]:
-    """Which folder of models (or file, where it lies loose) imports which."""
+def imports_between(paths: list[Path], layer: str = "models") -> dict[str, set[str]]:
+    """Which folder of *layer* (or file, where it lies loose) imports which."""
     found: dict[str, set[str]] = {}
     for path in paths:
-        place = path.relative_to(ROOT / "models").parts[0].removesuffix(".py")
-        names = {n.split(".")[1] for n in imported(path.read_text()) if n.startswith("models.")}
+        place = path.relative_to(ROOT / layer).parts[0].removesuffix(".py")
+        names = {n.split(".")[1] for n in imported(path.read_text()) if n.startswith(f"{layer}.")}
         found.setdefault(place, set()).update(names - {place})
     return found
 
@@ -130,6 +130,15 @@ def test_folders_import_each_other_one_way() -> None:
     assert {"seams", "block", "filesystems", "machine"} <= graph.keys()
     assert cycle_in(graph) == []
     assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["a", "b", "c"], "the check can fail"
+
+
+def test_rooms_of_experiments_import_each_other_one_way() -> None:
+    """From what a configuration says to who asks: no room needs one that needs it."""
+    graph = imports_between(
+        [p for p in SOURCES if p.relative_to(ROOT).parts[0] == "experiments"], "experiments"
+    )
+    assert {"config", "running", "statistics", "sweeps", "why", "commands"} <= graph.keys()
+    assert cycle_in({room: needs - {"cli"} for room, needs in graph.items()}) == []
 
 
 def test_what_is_about_the_whole_lies_loose_and_nothing_else() -> None:

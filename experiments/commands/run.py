@@ -32,7 +32,7 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.config.experiment import from_command, load
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.report import print_fs_mark
-    from wbsim.experiments.running.sweep import run_experiment
+    from wbsim.experiments.sweeps.run import run_experiment
 
     if (arguments.config is None) == (arguments.fs_mark is None):
         raise bad("run", "give either CONFIG.toml or --fs-mark LINE")

@@ -18,7 +18,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Print it; returns the exit status."""
-    from wbsim.experiments.running.status import status_of
+    from wbsim.experiments.sweeps.status import status_of
 
     status = status_of(arguments.directory)
     if arguments.json:

@@ -18,8 +18,8 @@ from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.plan import PLAN
 from wbsim.experiments.running.results import read_results
-from wbsim.experiments.running.sweep import run_experiment
-from wbsim.experiments.statistics.precision import precision_of
+from wbsim.experiments.sweeps.precision import precision_of
+from wbsim.experiments.sweeps.run import run_experiment
 
 
 @dataclass(frozen=True)

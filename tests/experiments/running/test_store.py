@@ -21,9 +21,9 @@ from wbsim.experiments.running import names as names_module
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.names import Names
 from wbsim.experiments.running.results import read_results, setting_of
-from wbsim.experiments.running.status import status_of
 from wbsim.experiments.running.store import Store, replace_whole
 from wbsim.experiments.statistics.dataset import number_of, tidy
+from wbsim.experiments.sweeps.status import status_of
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
 

@@ -14,7 +14,7 @@ from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.store import replace_whole
 from wbsim.experiments.statistics.dataset import IDENTITY, tidy
 from wbsim.experiments.statistics.figures import COLUMNS
-from wbsim.experiments.statistics.precision import FEWEST, Precision
+from wbsim.experiments.sweeps.precision import FEWEST, Precision
 
 
 def run_experiment(
