@@ -14,6 +14,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.bench_engines import compare
 from wbsim.experiments.captures.reader import open_capture
@@ -33,6 +34,7 @@ def main() -> None:
     """All measurements, the short ones first."""
     print(f"wbsim --help: {help_s():.2f} s of CPU")
     print(compare(["simpy", "light", *(["compiled"] if COMPILED else [])]))
+    print(f"a run in a sweep: {overhead_ms():.2f} ms beyond the run itself, kept in a store")
     print(f"replay: {replay_us():.1f} us to read an event of a capture (1 M in as many s)")
     if "--short" not in sys.argv:
         full_size()
@@ -72,6 +74,23 @@ def help_s() -> float:
     subprocess.run([sys.executable, "-m", CLI, "--help"], stdout=subprocess.DEVNULL, check=True)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def overhead_ms(runs: int = 400) -> float:
+    """Wall time of a run by a warm worker with a store, less that of the same run alone (ms)."""
+    (case,) = load(config_path("question.toml"), ["workload.files=5", "workload.loops=2"]).cases
+    jobs = [Job(case, 1, dice) for dice in range(runs)]
+    run_case(*jobs[0])
+    started = time.monotonic()
+    for job in jobs:
+        run_case(*job)
+    alone_s = time.monotonic() - started
+    with TemporaryDirectory() as directory:
+        how = How(directory=Path(directory, "out"), processes=1)
+        run_jobs(jobs[:2], how)
+        started = time.monotonic()
+        run_jobs(jobs, how)
+        return 1e3 * (time.monotonic() - started - alone_s) / runs
 
 
 def replay_us() -> float:
