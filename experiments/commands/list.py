@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 HELP = "the machines, disks, kernels, filesystems, workloads and figures that can be named"
-_WHAT = ("machines", "devices", "kernels", "filesystems", "workloads", "figures")
+_WHAT = ("machines", "disks", "devices", "kernels", "filesystems", "workloads", "figures")
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -56,10 +56,11 @@ def _kernels() -> _Rows:
 
 
 def _filesystems() -> _Rows:
+    from wbsim.experiments.formats.table import figure_text
     from wbsim.models.catalogue.filesystems import FILESYSTEMS
 
     return ("filesystem", "kind", "size"), [
-        (name, of.kind, f"{of.size / 2**30:.4g} GiB") for name, of in FILESYSTEMS.items()
+        (name, of.kind, f"{figure_text(of.size / 2**30)} GiB") for name, of in FILESYSTEMS.items()
     ]
 
 
@@ -82,6 +83,6 @@ def _figures() -> _Rows:
 
 
 _ROWS = {
-    "machines": _machines, "devices": _devices, "kernels": _kernels, "filesystems": _filesystems,
-    "workloads": _workloads, "figures": _figures,
+    "machines": _machines, "disks": _devices, "devices": _devices, "kernels": _kernels,
+    "filesystems": _filesystems, "workloads": _workloads, "figures": _figures,
 }  # fmt: skip

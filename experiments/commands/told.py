@@ -16,17 +16,15 @@ if TYPE_CHECKING:
     from wbsim.experiments.running.outcome import Outcome
 
 NOTHING_WRITTEN = (
-    "nothing was written back: all of it stayed below the background limit until the programs ended;"
-    " make more files, or let a sync follow with sync_after = true"
+    "nothing was written back before the programs ended: all of it stayed below the background limit; make"
+    "\nmore files or larger ones, or lower kernel.dirty.dirty_background_ratio"
 )
 
 
 def tell(ran: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
     """Print the tables, or one JSON document; tell of failures on stderr; the exit status."""
     if arguments.out is not None:
-        drawn = experiment.axes or any(len(outcome.samples) > 1 for outcome in ran.outcomes)
-        hint = f"plot {arguments.out}" if drawn else f"layout {arguments.config} --out {arguments.out}"
-        print(f"wrote {arguments.out}; draw it with: wbsim {hint}", file=sys.stderr)
+        print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
     if arguments.json:
         document = {"title": experiment.title, "axes": list(experiment.axes)}
         print_json({**document, "outcomes": [asdict(outcome) for outcome in ran.outcomes]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from wbsim.experiments.config.problems import Path
 from wbsim.experiments.config.sweeps import Factor, scaled
@@ -34,9 +34,28 @@ def put(table: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
     if rest and isinstance(below, list):
         inner = put(dict(enumerate_texts(below)), tuple(rest), value)
         return {**table, first: [inner[str(place)] for place in range(len(inner))]}
+    if rest and isinstance(below, str):  # a program that is its command alone
+        below = {"command": below}
     if rest:
         return {**table, first: put(below if isinstance(below, Mapping) else {}, tuple(rest), value)}
     return merged(table, {first: value})
+
+
+_SHORT: Final = {"workload": "programs", "filesystem": "mounts"}
+_INNER: Final = {"programs": "workload", "mounts": "filesystem"}
+
+
+def written_as(table: Mapping[str, Any], path: Path) -> Path:
+    """*path* as *table* has it: ``workload.x`` is the only named program's, ``programs.a.workload.x`` (as a
+    resolved configuration has it) is ``programs.a.x``; so with filesystems and mounts.
+    """
+    first, *rest = path
+    named = table.get(_SHORT.get(first, ""))
+    if first not in table and isinstance(named, Mapping) and len(named) == 1:
+        return (_SHORT[first], *named, *rest)
+    if len(path) > 3 and path[2] == _INNER.get(first):
+        return (first, path[1], *path[3:])
+    return path
 
 
 def enumerate_texts(items: list[Any]) -> list[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case, Experiment
-from wbsim.experiments.config.merge import merged, plain, put
+from wbsim.experiments.config.merge import merged, plain, put, written_as
 from wbsim.experiments.config.problems import (
     BadInput,
     Path,
@@ -188,7 +188,7 @@ class Reader:
         )
         table = merged(common, {key: value for key, value in changes.items() if key not in _OF_A_VARIANT})
         for path, value in self._overrides:
-            table = put(table, path, value)
+            table = self._put(table, path, value)
         return [
             replace(case, rows=rows, quick=quick)
             for step in points(axes)
@@ -198,15 +198,20 @@ class Reader:
     def _set(self, table: dict[str, Any], step: Step) -> dict[str, Any]:
         """*table* at a point of the sweep."""
         for path, value in step.sets.items():
-            if path[0] in PARTS:
-                table = put(table, path, factor_in(value))
-            elif not _has(table, ".".join(path)):
-                name = ".".join(path)
-                known = f"{unknown_key(path[0], PARTS)}, or {{{name}}} in a command line"
-                self._wrong(("scenario", *path), known)
-            else:
-                table = _filled(table, ".".join(path), str(value))
+            table = self._put(table, path, factor_in(value))
         return table
+
+    def _put(self, table: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+        """*table* with a key set, or a name in braces filled in."""
+        if path[0] in PARTS:
+            return put(table, written_as(table, path), value)
+        name = ".".join(path)
+        if not _has(table, name):
+            known = f"{unknown_key(path[0], PARTS)}, or {{{name}}} in a command line"
+            self._wrong(("scenario", *path), known)
+            return table
+        filled: dict[str, Any] = _filled(table, name, str(value))
+        return filled
 
     def _case(self, variant: str, step: Step, table: Mapping[str, Any]) -> list[Case]:
         """The case of *table*, or nothing and its problems."""

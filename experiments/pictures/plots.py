@@ -137,11 +137,13 @@ def against(
     is how many requests a plug holds, where that stands on the axis.
     """
     picture, on = panels(len(figures), title)
+    heights: dict[str, list[float]] = {name: [] for name in figures}
     for (label, of), colour, marker in zip(
         _lines(frame, x, by), cycle(COLOURS), cycle(MARKERS), strict=False
     ):
         for panel, name in zip(on, figures, strict=True):
             points = _points(of, x, name)
+            heights[name] += [*points["mean"], *points["high"]]
             style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5, "label": label}
             if are_numbers(points["x"]):
                 panel.plot(points["x"], points["mean"], **style)
@@ -151,7 +153,7 @@ def against(
                 panel.errorbar(points["x"], points["mean"], half, linestyle="none", capsize=3, **style)
     for panel, name in zip(on, figures, strict=True):
         panel.set_ylabel(_label(name), fontsize=9)
-        scale_to(panel, frame[name])
+        scale_to(panel, heights[name])
         ticks_at(panel, list(frame[x]))
         if held is not None:
             panel.axvline(held, color="0.6", linewidth=1, linestyle=":")

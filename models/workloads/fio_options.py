@@ -47,16 +47,19 @@ def jobs_of(line: str) -> list[dict[str, Any]]:
 
 def _settle_layout(job: dict[str, Any]) -> None:
     """Files that are there before the job, and blocks that they have then, are not modelled."""
+    wrong = []
     if job.pop("create_on_open") != "1":
-        raise CommandError(
+        wrong.append(
             "create_on_open=0, fio's default, gives all files their size before the first write, which is not"
             " modelled; write --create_on_open=1"
         )
     if (how := job.pop("fallocate")) != "none":
-        raise CommandError(
+        wrong.append(
             f"fallocate={how} (fio's default is native) gives files their blocks before the first write, so"
             " that writeback allocates nothing, which is not modelled; write --fallocate=none"
         )
+    if wrong:
+        raise CommandError("; and ".join(wrong))
 
 
 def _by_job(words: Sequence[str]) -> list[Words]:

@@ -179,6 +179,27 @@ def test_lists_and_command_lines_can_be_swept() -> None:
     assert [next(iter(of.scenario.programs.values())).workload.total_files for of in swept.cases] == [5, 6]
 
 
+NAMED = TEXT.replace("workload.command =", "programs.job =")
+
+
+@pytest.mark.parametrize("key", ["programs.job.nrfiles", "programs.job.workload.nrfiles", "workload.nrfiles"])
+def test_a_named_program_s_keys(key: str) -> None:
+    """As it is written, as `wbsim show` has it, and as that of the only one; a program may be its command
+    alone.
+    """
+    assert [read(of)[0] for of in experiment(f"{key}=1,3,x2", text=NAMED).cases] == [1, 3, 4]
+    (case,) = parse(NAMED, "x.toml", [f"{key}=5"]).cases
+    assert read(case)[0] == 5
+    (mount,) = parse(TEXT, "x.toml", ["filesystem.agcount=2"]).cases[0].scenario.mounts.values()
+    assert mount.filesystem.agcount == 2  # type: ignore[attr-defined]
+
+
+def test_a_name_in_braces_can_be_given_to_a_single_run() -> None:
+    """With --set of run, too."""
+    (case,) = parse(TEXT.replace("--nrfiles=2", "--nrfiles={files}"), "x.toml", ["files=3"]).cases
+    assert read(case)[0] == 3
+
+
 @pytest.mark.parametrize(
     ("lists", "told"),
     [
