@@ -1,0 +1,128 @@
+"""`import wbsim`: what scripts and notebooks are given."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wbsim
+from tests.harness import loop_config
+from wbsim.experiments.config.problems import BadInput
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+TEXT = loop_config("fs_mark -S0 -n 200 -s 4096 -L 3 -d a -d b", dirty_mib=2) + (
+    '[variants.a]\n[variants.b]\nkernel.writeback.plug_scope = "slice"\n'
+)
+
+
+@pytest.fixture(scope="module")
+def found() -> wbsim.Findings:
+    """Two variants at two sizes, twice."""
+    study = wbsim.experiment(TEXT).vary({"workload.files": [200, 300]})
+    return study.run(replications=2, progress=False)
+
+
+def test_frames_are_tidy(found: wbsim.Findings) -> None:
+    """A row an observation, with what was swept and the replication beside it."""
+    frame = found.frame()
+    assert len(frame) == 8
+    assert list(frame.columns[:4]) == ["variant", "workload.files", "replication", "seed"]
+    summary = found.summary("write_iops")
+    assert list(summary["runs"]) == [2] * 4
+    assert (summary["low"] <= summary["write_iops_per_s"]).all()
+    levels = found.levels()
+    assert {"time_s", "dirty_mib", "writeback_mib", "loop0_requests", "loop0_written_mib"} <= set(
+        levels.columns
+    )
+    assert levels["dirty_mib"].max() > 0
+    assert len(found.iterations()) == 8 * 3
+    lives = found.lives()
+    flusher = lives[lives["thread"].str.endswith("/flusher")]
+    assert set(flusher["state"]) <= {"user", "system", "spinning", "ready", "waiting"}
+    one = lives[(lives["variant"] == "a") & (lives["workload.files"] == 200) & (lives["replication"] == 0)]
+    ends = one.groupby("thread")["time_s"].sum()
+    assert ends.max() == pytest.approx(ends.median(), rel=1e-3), "each life is as long as the run"
+
+
+def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
+    """Lines, a map, a run over time, lives; and a table as its text."""
+    lines = found.plot(y=["write_iops", "file_rate"])
+    assert [axes.get_xlabel() for axes in lines.axes] == ["", "workload.files"]
+    assert {line.get_label() for line in lines.axes[0].get_lines()} == {"a", "b"}
+    assert {line.get_label() for line in found.plot("variant", "write_iops").axes[0].get_lines()} != set()
+    assert len(found.heat_map("workload.files", "replication").axes) == 3
+    assert len(found.over_time().axes) == 4
+    assert found.where_time_goes().axes
+    assert "held back by" in found.explain()
+    assert repr(found).splitlines()[1].startswith("variant  workload.files")
+
+
+def test_a_study_says_what_it_would_run() -> None:
+    """Changes of every kind of value, one variant, points together, ends of a hypercube; nothing is run
+    before.
+    """
+    study = (
+        wbsim.experiment(TEXT)
+        .variant("b")
+        .set({"workload.loops": 2, "kernel.dirty": {"dirty_bytes": "3 MiB"}})
+    )
+    (case,) = study.experiment().cases
+    assert (case.variant, case.scenario.kernel.dirty.dirty_bytes) == ("b", 3 << 20)
+    together = study.vary({"workload.files": [1, 2], "workload.loops": [3, 4]}, together=True)
+    assert [case.point for case in together.experiment().cases] == [
+        {"workload.files": 1, "workload.loops": 3}, {"workload.files": 2, "workload.loops": 4},
+    ]  # fmt: skip
+    assert len(study.vary({"workload.files": [1, 90]}, samples=7).experiment().cases) == 7
+    assert wbsim.load("plug.toml").experiment().title.startswith("fs_mark of 9.6 million")
+    with pytest.raises(BadInput, match=r"nowhere\.toml: No such file"):
+        wbsim.load("nowhere.toml")
+    with pytest.raises(BadInput, match="unknown key"):
+        wbsim.experiment("titel = 3")
+    with pytest.raises(wbsim.BadInput, match="holds no result"):
+        wbsim.results(CAPTURES)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        wbsim.nothing  # noqa: B018
+    assert set(wbsim.__all__) < set(dir(wbsim))
+    assert wbsim.__version__ == "0.1.0"
+
+
+def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+    """The same outcomes."""
+    study = wbsim.experiment(TEXT).variant("a")
+    ran = study.run(out=tmp_path / "out", progress=False)
+    assert wbsim.results(tmp_path / "out").outcomes == ran.outcomes
+
+
+def test_a_capture_is_judged_by_any_rules() -> None:
+    """By the kernel's own, all decisions are equal; by others, not; and what each would have issued."""
+    capture = wbsim.Capture(CAPTURES / "fsmark-xfs-ag2.trace.xz")
+    own = capture.judge()
+    assert own.agrees
+    other = capture.judge(capture.rules.model_copy(update={"max_requests": 1}))
+    assert other.full_flush_equal != own.full_flush_equal or not other.agrees
+    frame = capture.what_if({"a": capture.rules, "b": wbsim.PLUG_RULES["3.11"]})
+    assert list(frame["rules"]) == ["a", "b"]
+    assert (frame["requests"] > 0).all()
+    assert capture.draw().axes
+
+
+def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
+    """One that has models.py, experiments/ and sim/ of its own: theirs are imported, and ours by one name."""
+    (tmp_path / "models.py").write_text("MINE = 1\n")
+    for name in ("experiments", "sim"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("MINE = 2\n")
+    code = (
+        "import wbsim, models, experiments, sim\n"
+        "assert (models.MINE, experiments.MINE, sim.MINE) == (1, 2, 2)\n"
+        "print(wbsim.load('plug.toml').experiment().axes)\n"
+    )
+    light = {**os.environ, "WBSIM_ENGINE": os.environ.get("WBSIM_ENGINE", "light")}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=light, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout) == (0, "()\n"), ran.stderr
