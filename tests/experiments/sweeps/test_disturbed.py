@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -187,6 +187,37 @@ def test_a_configuration_that_is_edited_meanwhile_changes_nothing(tmp_path: Path
     assert edited.returncode == 0
     assert len(made_names(tmp_path)) == 2 * RUNS
     assert not values(tmp_path).equals(values(whole))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A filesystem with room for a few runs."""
+    disk = tmp_path / "out"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "wbsim-test", str(disk)]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("options", ["size=200k", "ro"], ids=["a full disk", "a disk that is read only"])
+def test_a_disk_that_takes_no_more_loses_nothing(
+    options: str, tmp_path: Path, small_disk: Path, whole: Path
+) -> None:
+    """One line with the place; what was kept is whole, and with room the same command goes on."""
+    subprocess.run(["mount", "-o", f"remount,{options}", str(small_disk)], check=True)
+    status, told = ended(begin(tmp_path))
+    assert status == 2, told
+    assert ("No space left on device" if options != "ro" else "Read-only file system") in told
+    assert len(told.splitlines()) == 1
+    before = made(tmp_path)
+    assert len(before) < RUNS
+    subprocess.run(["mount", "-o", "remount,rw,size=64m", str(small_disk)], check=True)
+    assert ended(begin(tmp_path))[0] == 0
+    after = made(tmp_path)
+    assert {name: after[name] for name in before} == before
+    assert_same(tmp_path, whole)
 
 
 def test_a_hash_seed_and_the_number_of_processes_change_no_byte(tmp_path: Path, whole: Path) -> None:
