@@ -20,6 +20,8 @@ from wbsim.models.spent import FLUSHER, PATHS
 from wbsim.sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")
+_HELD: Final = 0.5
+"""What is in use for less than this part of a run does not hold it back."""
 _NEXT: Final = 3
 """How many resources are named beside the first."""
 
@@ -115,8 +117,9 @@ def document(result: Result) -> dict[str, Any]:
 def verdict(run: Run, others: int = _NEXT) -> str:
     """Which resource held the run back, and how many others come next."""
     first, *then = most_used(run.uses)
+    held = "held back by" if first.share >= _HELD else "held back by nothing in particular; most used was"
     text = (
-        f"{run.label}: {run.length_ns / S:.2f} s, held back by {first.name}, in use for"
+        f"{run.label}: {run.length_ns / S:.2f} s, {held} {first.name}, in use for"
         f" {100 * first.share:.1f} % of it"
     )
     if others:
