@@ -25,6 +25,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -118,7 +119,7 @@ class Store:
         run: dict[str, Any] = {
             "state": "failed" if failed else "done", "command": sys.argv, "host": socket.gethostname(),
             "engine": engine(COMPILED), "python": platform.python_version(), "model": model_version(),
-            "libraries": {library: version(library) for library in _LIBRARIES},
+            "libraries": _libraries(),
         }  # fmt: skip
         with self._aside(name) as aside:
             (aside / "config.json").write_text(self._names.identity(job) + "\n")
@@ -197,6 +198,12 @@ def read_run(directory: Path) -> Outcome:
         "peak_rss_mib": run["peak_rss_mib"],
     }
     return Outcome(variant="", point={}, seed=0, replication=0, **kept)
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    """What runs us, with versions."""
+    return {library: version(library) for library in _LIBRARIES}
 
 
 def _summary(outcome: Outcome) -> str:
