@@ -96,7 +96,7 @@ class Reader:
         if type(replications) is not int or replications < 1:
             self._wrong(("replications",), f"is {replications!r}; a whole number of one or more was expected")
         names = [name for axis in axes for name in axis.names]
-        for name in {name for name in names if names.count(name) > 1}:
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             self._wrong(("sweep",), f"has {name} twice; sweep it once")
         cases = [
             case

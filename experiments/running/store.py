@@ -68,7 +68,7 @@ class Store:
         with _writing(directory):
             for folder in (RUNS, FAILED):
                 (directory / folder).mkdir(parents=True, exist_ok=True)
-            probe = directory / f"{_ASIDE}{os.getpid()}-probe"
+            probe = self._place_aside("probe")
             probe.mkdir()
             probe.rmdir()
         self._remove_left_aside()
@@ -146,10 +146,14 @@ class Store:
                 peaks[job.case.variant] = max(peaks.get(job.case.variant, 0.0), run["peak_rss_mib"])
         return peaks
 
+    def _place_aside(self, name: str) -> Path:
+        """Where this process writes what is not whole yet; its name tells the next one whether we live."""
+        return self.directory / f"{_ASIDE}{socket.gethostname()}-{os.getpid()}-{name}"
+
     @contextmanager
     def _aside(self, name: str) -> Iterator[Path]:
         """A directory to write into, which is gone afterwards."""
-        aside = self.directory / f"{_ASIDE}{socket.gethostname()}-{os.getpid()}-{name}"
+        aside = self._place_aside(name)
         with _writing(self.directory):
             try:
                 aside.mkdir()

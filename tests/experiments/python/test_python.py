@@ -53,7 +53,8 @@ def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
     lines = found.plot(y=["write_iops", "file_rate"])
     assert [axes.get_xlabel() for axes in lines.axes] == ["", "workload.files"]
     assert {line.get_label() for line in lines.axes[0].get_lines()} == {"a", "b"}
-    assert {line.get_label() for line in found.plot("variant", "write_iops").axes[0].get_lines()} != set()
+    by_size = found.plot("variant", "write_iops", by="workload.files").axes[0]
+    assert [text.get_text() for text in by_size.figure.legends[0].get_texts()] == ["200", "300"]
     assert len(found.heat_map("workload.files", "replication").axes) == 3
     assert len(found.over_time().axes) == 4
     assert found.where_time_goes().axes

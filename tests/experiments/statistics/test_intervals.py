@@ -118,10 +118,9 @@ def test_mser_5_finds_where_a_step_ends(warm: int, tens: int) -> None:
     batches = len(values) // 5
     assert first % 5 == 0
     assert first <= 5 * (batches // 2)
-    if batches < 4 or not warm:
-        assert first <= 5 * (batches // 2)
-    elif -(-warm // 5) <= batches // 2:
+    if warm and batches >= 4 and -(-warm // 5) <= batches // 2:
         assert first >= 5 * (-(-warm // 5))
+    assert steady_from([1.0] * len(values)) == 0
     if batches < 4:
         assert first == 0
 
