@@ -38,7 +38,7 @@ def open_capture(path: Path) -> Capture:
     for magic, remedy in _FOREIGN.items():
         if start.startswith(magic):
             raise bad(str(path), remedy)
-    head = list(islice(_lines(path), _LOOKED_AT))
+    head = list(islice(lines_of(path), _LOOKED_AT))
     if not head:
         raise bad(f"{path}:1", "is empty; give a capture")
     text_format, parse = _format(path, head)
@@ -61,10 +61,10 @@ def _events(path: Path, parse: Parser) -> Iterator[Event]:
     def wrong(number: int, message: str) -> BadInput:
         return bad(f"{path}:{number}", message)
 
-    return parse(_lines(path), wrong)
+    return parse(lines_of(path), wrong)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """The numbered lines; what is no text stays visible as escapes, for the parser to refuse."""
     with path.open("rb") as file:
         start = file.read(6)

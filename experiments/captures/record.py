@@ -11,9 +11,12 @@ import lzma
 import os
 import platform
 import re
+import resource
+import shlex
 import shutil
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +36,9 @@ EVENTS: Final = (
     "block/block_rq_issue", "block/block_rq_merge", "block/block_rq_complete",
     "writeback/writeback_start", "writeback/writeback_written", "writeback/writeback_single_inode",
 )  # fmt: skip
+SWITCHES: Final = "sched/sched_switch"
+MARKS: Final = 20_000
+"""How many marks tell what tracing takes for an event."""
 LIMITS: Final = (
     "scheduler",
     "nomerges",
@@ -56,12 +62,15 @@ class Recorded(NamedTuple):
     lost: int
 
 
-def record(out: Path, command: Sequence[str], buffer_mib: int, device: str | None = None) -> Recorded:
+def record(
+    out: Path, command: Sequence[str], buffer_mib: int, device: str | None = None, cpu: bool = False
+) -> Recorded:
     """Run *command*, then sync(2), and write the events meanwhile to *out* (.gz and .xz are packed).
 
     Another sync(2) comes first: what others had dirty is not to be recorded.
     *buffer_mib* is the room for events, per processor.  The first line's limits are those of *device*
-    ("major,minor"), by default of the one that was given the most bios.
+    ("major,minor"), by default of the one that was given the most bios.  *cpu*: with sched_switch, and in
+    the first line what `wbsim.experiments.captures.processor` needs.
 
     Raises:
         BadInput: not root, no tracefs, no such command, no bio at all, or *out* cannot be written.
@@ -76,14 +85,18 @@ def record(out: Path, command: Sequence[str], buffer_mib: int, device: str | Non
 
     def write(partial: Path) -> None:
         os.sync()
-        with _stoppable(), _tracefs() as root, own_instance(root, buffer_mib) as instance:
+        events = (*EVENTS, SWITCHES) if cpu else EVENTS
+        with _stoppable(), _tracefs() as root, own_instance(root, buffer_mib, events) as instance:
+            event_ns, before = (_event_ns(instance) if cpu else 0), _of_children_ns()
             status = subprocess.run(command, check=False).returncode
+            program_ns = _of_children_ns() - before
             os.sync()
             (instance / "tracing_on").write_text("0")
             bios, lost = counted(instance / "trace")
             named = device or bios.most_common(1)[0][0]
             with _packed(out)(partial, "wt", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(f"# {limits(named)}\n# command: {' '.join(command)}\n")
+                times = f" event_ns {event_ns} program_ns {program_ns} {_mounted(named)}" if cpu else ""
+                file.write(f"# {limits(named)}{times}\n# command: {shlex.join(command)}\n")
                 with (instance / "trace").open(encoding="utf-8", errors="surrogateescape") as text:
                     shutil.copyfileobj(text, file)
         recorded.append(Recorded(status, named, bios[named], bios.total() - bios[named], lost))
@@ -133,22 +146,55 @@ def _tracefs() -> Iterator[Path]:
 
 
 @contextmanager
-def own_instance(root: Path, buffer_mib: int) -> Iterator[Path]:
-    """An instance that records `EVENTS`, and is gone afterwards."""
-    missing = [event for event in EVENTS if not (root / "events" / event).is_dir()]
+def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) -> Iterator[Path]:
+    """An instance that records *events*, and is gone afterwards."""
+    missing = [event for event in events if not (root / "events" / event).is_dir()]
     if "block/block_bio_queue" in missing:
         raise bad(str(root / "events"), "has no block events; the kernel needs CONFIG_BLK_DEV_IO_TRACE")
+    if SWITCHES in missing:
+        raise bad(str(root / "events"), "has no sched_switch; leave --cpu out")
     instance = root / "instances" / f"wbsim-{os.getpid()}"
     instance.mkdir()
     try:
         (instance / "buffer_size_kb").write_text(str(buffer_mib * 1024))
-        for event in EVENTS:
+        for event in events:
             if event not in missing:
                 (instance / "events" / event / "enable").write_text("1")
         (instance / "tracing_on").write_text("1")
         yield instance
     finally:
         instance.rmdir()
+
+
+def _event_ns(instance: Path) -> int:
+    """What tracing takes for an event: a mark, less a write that goes nowhere.  The marks are taken away."""
+
+    def each_ns(path: Path) -> int:
+        with path.open("wb", buffering=0) as file:
+            file.write(b"mark")
+            began = time.perf_counter_ns()
+            for _ in range(MARKS):
+                file.write(b"mark")
+            return (time.perf_counter_ns() - began) // MARKS
+
+    took = each_ns(instance / "trace_marker") - each_ns(Path(os.devnull))
+    (instance / "trace").write_text("")
+    return max(0, took)
+
+
+def _of_children_ns() -> int:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((used.ru_utime + used.ru_stime) * 1e9)
+
+
+def _mounted(device: str) -> str:
+    """The filesystem on *device* and where it is mounted, as the first line has them."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields, _, rest = line.partition(" - ")
+        words = fields.split()
+        if words[2] == device.replace(",", ":"):
+            return f"filesystem {rest.split()[0]} at {words[4]}"
+    return ""
 
 
 def counted(trace: Path) -> tuple[Counter[str], int]:

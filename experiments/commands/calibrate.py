@@ -1,23 +1,36 @@
-"""`wbsim calibrate`: refit the calibrated constants and compare."""
+"""`wbsim calibrate`: refit the calibrated constants and compare; or a machine's costs, from a capture."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from wbsim.experiments.commands.options import add_running, how_of
 
-HELP = "refit the calibrated constants and compare"
+HELP = "refit the calibrated constants and compare, or take a machine's costs from a capture"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """What it takes."""
-    parser.add_argument("report", choices=["P13", "V13", "N10", "W25"])
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("report", nargs="?", choices=["P13", "V13", "N10", "W25"])
+    what.add_argument(
+        "--from", type=Path, dest="capture", metavar="CAPTURE",
+        help="print the costs that a capture with --cpu tells, as keys of a machine file",
+    )  # fmt: skip
     add_running(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Fit and print; the exit status says whether the committed constants came out."""
     import sys
+
+    if arguments.capture is not None:
+        from wbsim.experiments.machines.costs import scales_of
+
+        found = scales_of(arguments.capture)
+        print("\n".join([*found.table(), *found.lines()]))
+        return 0
 
     from wbsim.experiments.published.calibrate import CALIBRATIONS
     from wbsim.experiments.published.fit import fit

@@ -22,6 +22,9 @@ def add_options(parser: ArgumentParser) -> None:
         "--buffer-mib", type=positive, default=64, metavar="N", help="room for events, per processor"
     )
     parser.add_argument(
+        "--cpu", action="store_true", help="with sched_switch, for calibrate --from (more events)"
+    )
+    parser.add_argument(
         "run", nargs="+", metavar="COMMAND", help="after --; a sync comes before and after it"
     )
 
@@ -33,7 +36,8 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.captures.device import device_of
     from wbsim.experiments.captures.record import record
 
-    recorded = record(arguments.out, arguments.run, arguments.buffer_mib, device_of(arguments.device))
+    device = device_of(arguments.device)
+    recorded = record(arguments.out, arguments.run, arguments.buffer_mib, device, arguments.cpu)
     others = f", {recorded.others} for other devices" if recorded.others else ""
     print(f"wrote {arguments.out}: {recorded.bios} bios for {recorded.device}{others}", file=sys.stderr)
     if recorded.lost:

@@ -17,6 +17,9 @@ def add_options(parser: ArgumentParser) -> None:
         help="a folder or a tarball with copies of proc and sys; this machine by default",
     )  # fmt: skip
     parser.add_argument(
+        "--costs", type=Path, metavar="CAPTURE", help="with the costs that a capture with --cpu tells"
+    )
+    parser.add_argument(
         "--out", type=Path, metavar="FILE.toml", help="write it there; like finds it by its name"
     )
 
@@ -28,9 +31,11 @@ def execute(arguments: Namespace) -> int:
     from tempfile import TemporaryDirectory
 
     from wbsim.experiments.config.problems import bad
-    from wbsim.experiments.machines.describe import describe
+    from wbsim.experiments.machines.costs import scales_of
+    from wbsim.experiments.machines.describe import ASSUMED, describe
     from wbsim.experiments.running.store import replace_whole
 
+    costs = ASSUMED if arguments.costs is None else scales_of(arguments.costs).lines()
     if arguments.root.is_file():
         with TemporaryDirectory() as folder:
             try:
@@ -38,9 +43,9 @@ def execute(arguments: Namespace) -> int:
                     tar.extractall(folder, filter="data")
             except (tarfile.TarError, OSError) as error:
                 raise bad(str(arguments.root), f"is no tarball ({error}); make one of proc and sys") from None
-            text = describe(Path(folder))
+            text = describe(Path(folder), costs)
     else:
-        text = describe(arguments.root)
+        text = describe(arguments.root, costs)
     if arguments.out is None:
         print(text, end="")
     else:

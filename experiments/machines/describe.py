@@ -2,13 +2,13 @@
 
 What the kernel says is taken: processors, nodes, memory, and of each disk its queue and its size.  What it
 cannot say is marked as assumed with its range: what a drive's flash or platters take, and what a processor's
-paths take, which is the desk's (docs/measurements.md H) times a scale.  *root* is / or a folder with copies
-of these files.
+paths take, which is the desk's (docs/measurements.md H) times a scale, unless a capture told it.  *root* is
+/ or a folder with copies of these files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +17,13 @@ from wbsim.sim.units import KIB
 
 BASE: Final = "desk-vm"
 _VIRTUAL: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
+
+
+ASSUMED: Final = (
+    'processors.writer_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
+    'processors.flusher_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
+)
+"""What no machine says of itself; a capture does (`wbsim.experiments.machines.costs`)."""
 
 
 class Disk(NamedTuple):
@@ -28,8 +35,8 @@ class Disk(NamedTuple):
     keys: dict[str, str]
 
 
-def describe(root: Path) -> str:
-    """The machine below *root* as a machine file (TOML).
+def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
+    """The machine below *root* as a machine file (TOML); *costs*: its lines on what its processors take.
 
     Raises:
         BadInput: it is no such folder, or has no disk.
@@ -47,8 +54,7 @@ def describe(root: Path) -> str:
     lines = [
         f'# Linux {release}: in the configuration, kernel.like = "{series}", kernel.dirty = {_dirty(root)}',
         f'like = "{BASE}"  # what its paths take, as measured there; no machine says that of itself',
-        'processors.writer_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
-        'processors.flusher_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
+        *costs,
         f"processors.count = {processors}",
         f"processors.nodes = {nodes}",
         f'memory.memory = "{memory_kib} KiB"',

@@ -242,7 +242,7 @@ def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[
     found: list[list[float]] = [[] for _ in guesses]
     for place in range(len(shares) - 1):
         (moved,) = np.nonzero(shares[place + 1] - shares[place])
-        if len(moved) == 1 and (place + 1) % (len(guesses) + 1):  # a step of one trajectory
+        if len(moved) == 1:
             step = shares[place + 1][moved[0]] - shares[place][moved[0]]
             effect = float((figures[place + 1] - figures[place]) / step)
             found[moved[0]] += [effect] if effect == effect else []

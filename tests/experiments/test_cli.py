@@ -298,8 +298,11 @@ def test_capture_returns_what_the_command_did(
     monkeypatch.setattr(wbsim.experiments.captures.record, "record", record)
     options = ["--buffer-mib", "9", "--device", "7:0"]
     assert main(["capture", "--out", "there", *options, "--", "sh", "-c", "true"]) == recorded.status
-    assert main(["capture", "--out", "there", "--", "true"]) == recorded.status
-    assert asked == [(Path("there"), ["sh", "-c", "true"], 9, "7,0"), (Path("there"), ["true"], 64, None)]
+    assert main(["capture", "--out", "there", "--cpu", "--", "true"]) == recorded.status
+    assert asked == [
+        (Path("there"), ["sh", "-c", "true"], 9, "7,0", False),
+        (Path("there"), ["true"], 64, None, True),
+    ]
     assert capsys.readouterr().err == 2 * said
 
 

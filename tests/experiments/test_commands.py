@@ -185,6 +185,7 @@ def test_a_machine_is_described_and_run(
     assert (machine.processors.count, machine.processors.nodes) == (16, 2)
     assert machine.memory.memory == 65_536_000 << 10
     assert list(machine.disks) == ["nvme0n1", "sda"]
+    assert "[disks.nvme0n1]  # 900 GB\n" in box.read_text()
     limits, queue = machine.disks["nvme0n1"].queue.limits, machine.disks["nvme0n1"].queue
     assert (limits.max_sectors_bytes, limits.max_segments) == (128 << 10, 33)
     assert (queue.nr_requests, queue.write_cache, queue.wbt) == (1023, "write through", False)

@@ -12,7 +12,7 @@ import pytest
 from tests.harness import small_scenario
 from wbsim.models.machine import LIGHT, STOCK, Primitives, build
 from wbsim.sim.engine import Steps
-from wbsim.sim.interrupts import between_events
+from wbsim.sim.interrupts import Ended, between_events, ended_by_signals
 
 pytestmark = pytest.mark.usefixtures("python_s_own_handler")
 
@@ -91,3 +91,25 @@ def test_a_machine_s_run_is_interrupted_between_events() -> None:
     with pytest.raises(KeyboardInterrupt):
         machine.run()
     assert done == [5_000] == [machine.env.now]
+
+
+@ended_by_signals()
+def _hang_up_and_terminate() -> None:
+    signal.raise_signal(signal.SIGHUP)
+    signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """As nohup wants it; the other one ends us, and both are put back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(Ended) as ended:
+            _hang_up_and_terminate()
+        assert ended.value.number == signal.SIGTERM
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

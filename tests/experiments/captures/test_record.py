@@ -10,7 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
@@ -20,6 +20,7 @@ import pytest
 
 from wbsim.experiments.captures import record as recorder
 from wbsim.experiments.captures.conditions import Options, conditions_of
+from wbsim.experiments.captures.processor import flusher_time
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
 from wbsim.experiments.captures.story import story_of
@@ -106,6 +107,25 @@ def test_this_machines_kernel_is_replayed_equal(
     assert verdict.decisions_total > 500
     assert verdict.mismatches == []
     assert verdict.events_lost == 0
+
+
+def test_this_machines_costs_are_told(
+    disk: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --cpu: a file takes the flusher 1 to 100 us, an event less than 5."""
+    device, there = disk
+    out = tmp_path / "cpu.trace.xz"
+    monkeypatch.chdir(there)
+    fs_mark = shlex.split("fs_mark -k -S0 -n 500 -s 4096 -d 0 -d 1")
+    assert main(["capture", "--cpu", "--out", str(out), "--device", device, "--", *fs_mark]) == 0
+    found = flusher_time(out)
+    assert (found.recording.filesystem, found.recording.at) == ("xfs", str(there))
+    assert 1_000 <= found.files <= found.pages < 1_010  # the superblock's own inodes, too
+    assert 1_000 < found.file_ns < 100_000
+    assert 0 < found.recording.event_ns < 5_000
+    with lzma.open(out, "rt") as text:
+        assert "tracing_mark_write" not in text.read()
+    assert 1e6 < found.recording.program_ns < 1e9
 
 
 def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_path: Path) -> None:
@@ -234,7 +254,8 @@ def test_what_is_recorded_is_written_whole(
     instance_of = recorder.own_instance
 
     @contextmanager
-    def recorded(root: Path, buffer_mib: int) -> Iterator[Path]:
+    def recorded(root: Path, buffer_mib: int, events: Sequence[str]) -> Iterator[Path]:
+        assert events == recorder.EVENTS
         with instance_of(root, buffer_mib) as instance:
             instances.append(instance)
             (instance / "trace").write_text(TRACE, errors="surrogateescape")
@@ -246,7 +267,7 @@ def test_what_is_recorded_is_written_whole(
     found = recorder.record(out, ["sh", "-c", "exit 3"], 5)
     assert found == recorder.Recorded(3, "7,0", 2, 1, 7)
     with opened(out, "rt", errors="surrogateescape") as file:
-        assert file.read() == f"# limits of 7,0\n# command: sh -c exit 3\n{TRACE}"
+        assert file.read() == f"# limits of 7,0\n# command: sh -c 'exit 3'\n{TRACE}"
     monkeypatch.setattr(recorder, "queue_of", lambda device: None)
     assert recorder.record(out, ["true"], 5, "8,0") == recorder.Recorded(0, "8,0", 1, 2, 7)
     with pytest.raises(BadInput, match="there is no command no-such-command"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,15 @@ def test_nothing_is_run_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     results = run_jobs([Job(case, 1) for case in alike], How())
     assert len(ran) == 1
     assert [outcome.variant for outcome in results.outcomes] == ["a", "b"]
+
+
+def test_what_was_run_is_known_without_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as the same `Runs` is asked."""
+    ran = simulate_by(monkeypatch, lambda job: replace(RUN, seed=job.seed))
+    runs = Runs(How())
+    first = runs.run(jobs_of("workload.nrfiles=1,2"))
+    assert runs.run(jobs_of("workload.nrfiles=1,2")).results == first.results
+    assert len(ran) == 2
 
 
 @pytest.fixture
@@ -219,3 +229,88 @@ def test_who_stops_listening_leaves_no_worker() -> None:
     while len(children.read_text().split()) > len(before) - 2 and time.monotonic() < deadline:
         os.sched_yield()
     assert len(children.read_text().split()) == len(before) - 2
+
+
+def _in_a_process(monkeypatch: pytest.MonkeyPatch, run: Any) -> int:
+    """Run two jobs in two workers below a process of their own, whose number is given; each is *run*."""
+    monkeypatch.setattr(jobs_module, "run_case", run)
+    parent = os.fork()
+    if parent == 0:
+        with suppress(BaseException):
+            run_jobs(jobs_of("workload.nrfiles=1,2"), How(processes=2))
+        os._exit(0)
+    return parent
+
+
+def _waits(path: Path, count: int) -> list[int]:
+    """The processes that *path* names, as soon as there are so many."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        if path.exists() and len(named := path.read_text().split()) >= count:
+            return [int(pid) for pid in named]
+        time.sleep(0.02)
+    raise AssertionError(f"{path} does not name {count}")
+
+
+def test_workers_end_with_their_parent_in_the_middle_of_a_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Though none of them says or hears anything."""
+    pids = tmp_path / "pids"
+
+    def long(*_: Any, tell: Any) -> Outcome:
+        with pids.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(30)
+        return RUN
+
+    parent = _in_a_process(monkeypatch, long)
+    found = _waits(pids, 2)
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    until = time.monotonic() + 5
+    while any(Path(f"/proc/{pid}").exists() for pid in found):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_worker_leaves_the_keyboard_to_its_parent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """SIGINT goes to all in the foreground; a worker that it ended would cost its run an attempt."""
+    pids, ended = tmp_path / "pids", tmp_path / "ended"
+
+    def struck(*_: Any, tell: Any) -> Outcome:
+        with pids.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        os.kill(os.getpid(), signal.SIGINT)
+        with ended.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        return RUN
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        os.waitpid(_in_a_process(monkeypatch, struck), 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert sorted(pids.read_text().split()) == sorted(ended.read_text().split())
+    assert len(pids.read_text().split()) == 2
+
+
+def test_a_worker_that_was_stopped_for_a_moment_is_not_lost(seen: Path) -> None:
+    """Twice for less than the limit, which together are more."""
+    crew = workers_module._Crew([], None, workers_module.Budget(1.0, {}))
+    crew.hire(1)
+    (worker,) = crew._workers
+    pid = worker.process.pid
+    assert pid is not None
+    try:
+        for _ in range(2):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.05)
+            assert crew._lost() == []
+            time.sleep(0.4)
+            assert crew._lost() == []
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.05)
+            assert crew._lost() == []
+    finally:
+        crew.dismiss()

@@ -1,0 +1,169 @@
+"""Where the flusher's processor time went in a capture with sched_switch: per file and per request.
+
+A flusher's events come one after the other, so the time between two of them, less what it was not on a
+processor and less what tracing itself takes, belongs to what the second one ends:
+
+    block_bio_queue, writeback_single_inode    an inode was taken, mapped, its pages walked
+    block_bio_backmerge, -frontmerge           its bio was merged
+    block_getrq, block_plug                    it got a request
+    block_unplug, block_rq_insert, -issue      requests were sent on
+
+A worker is the flusher of the device from ``writeback_start`` of its bdi on until it starts on another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from wbsim.experiments.captures.reader import lines_of
+from wbsim.experiments.config.problems import bad
+
+INODE: Final = "inode"
+REQUEST: Final = "request"
+_STAGES: Final = {
+    "block_bio_queue": INODE, "writeback_single_inode": INODE, "block_bio_backmerge": INODE,
+    "block_bio_frontmerge": INODE, "block_getrq": REQUEST, "block_plug": REQUEST, "block_unplug": REQUEST,
+    "block_rq_insert": REQUEST, "block_rq_issue": REQUEST,
+}  # fmt: skip
+_EVENT: Final = re.compile(r"\s*.{1,16}?-(\d+)\s.*?\[\d+\]\s+(?:[^\s:]{4,9}\s+)?(\d+)\.(\d{6}): (\w+): ?(.*)")
+_SWITCH: Final = re.compile(r"prev_comm=.* prev_pid=(\d+) .* next_pid=(\d+) ")
+_BDI: Final = re.compile(r"bdi (\d+):(\d+): ")
+_WROTE: Final = re.compile(r" wrote=(\d+) ")
+
+
+_NEEDED: Final = ("kernel", "device", "filesystem", "at", "event_ns", "program_ns")
+_COMMAND: Final = "# command: "
+
+
+class Recording(NamedTuple):
+    """What the first two lines of such a capture say: of which device with which *filesystem*, mounted *at*;
+    what tracing takes for an event, and what processor time *command* and all that it started took (ns).
+    """
+
+    kernel: str
+    device: str
+    filesystem: str
+    at: str
+    event_ns: int
+    program_ns: int
+    command: str
+
+
+@dataclass(frozen=True)
+class FlusherTime:
+    """The processor time of a device's flushers (ns): per file, its pages and bios with it, and per request;
+    of how many ``files``, ``pages`` and ``requests``.
+    """
+
+    recording: Recording
+    files: int
+    pages: int
+    requests: int
+    file_ns: float
+    request_ns: float
+
+
+@dataclass
+class _Worker:
+    """A task that was a flusher at least once; times in ns.
+
+    ``off``: since its last event; ``ours``: the bdi that it writes back is the device's.
+    """
+
+    last: int | None = None
+    left: int | None = None
+    off: int = 0
+    ours: bool = False
+
+
+@dataclass
+class _Sums:
+    ns: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
+    files: int = 0
+    pages: int = 0
+
+
+def flusher_time(path: Path) -> FlusherTime:
+    """What the capture in *path* tells.
+
+    Raises:
+        BadInput: it was not recorded with ``wbsim capture --cpu``, or no flusher wrote anything in it.
+    """
+    recording = _recording(path)
+    sums, workers = _Sums(), dict[int, _Worker]()
+    for _, line in lines_of(path):
+        found = _EVENT.match(line)
+        if found is None:
+            continue
+        pid, seconds, micros, name, fields = found.groups()
+        now = int(seconds) * 1_000_000_000 + int(micros) * 1_000
+        if name == "sched_switch":
+            _switch(workers, fields, now)
+        elif name == "writeback_start":
+            bdi = _BDI.match(fields)
+            ours = bdi is not None and f"{bdi[1]},{bdi[2]}" == recording.device
+            workers[int(pid)] = _Worker(last=now, ours=ours)
+        elif int(pid) in workers:
+            _event(workers[int(pid)], name, fields, now, sums)
+    requests = sums.events["block_getrq"]
+    if not sums.files or not requests:
+        raise bad(str(path), f"no flusher of {recording.device} wrote in it; capture what writes many files")
+
+    def each(stage: str, count: int) -> float:
+        traced = sum(number for name, number in sums.events.items() if _STAGES[name] == stage)
+        return max(0.0, (sums.ns[stage] - traced * recording.event_ns) / count)
+
+    file_ns, request_ns = each(INODE, sums.files), each(REQUEST, requests)
+    return FlusherTime(recording, sums.files, sums.pages, requests, file_ns, request_ns)
+
+
+def _recording(path: Path) -> Recording:
+    first, second = ([line for _, line in islice(lines_of(path), 2)] + ["", ""])[:2]
+    words = first.lstrip("# ").split()
+    said = dict(pairwise(words))
+    if missing := [name for name in _NEEDED if name not in said]:
+        raise bad(f"{path}:1", f"does not tell {missing[0]}; record it with wbsim capture --cpu")
+    numbers = {name: said[name] for name in ("event_ns", "program_ns")}
+    for name, value in numbers.items():
+        if not (value.isascii() and value.isdecimal()):
+            raise bad(f"{path}:1", f"{value!r} is no whole number", name)
+    if not second.startswith(_COMMAND):
+        raise bad(f"{path}:2", "does not tell the command; record it with wbsim capture --cpu")
+    kernel, device, filesystem, at = (said[name] for name in _NEEDED[:4])
+    of_event, of_program = map(int, numbers.values())
+    return Recording(
+        kernel, device, filesystem, at, of_event, of_program, second.removeprefix(_COMMAND).rstrip("\n")
+    )
+
+
+def _switch(workers: dict[int, _Worker], fields: str, now: int) -> None:
+    """One task leaves its processor, and another one comes."""
+    if found := _SWITCH.match(fields):
+        if leaves := workers.get(int(found[1])):
+            leaves.left = now
+        comes = workers.get(int(found[2]))
+        if comes is not None and comes.left is not None:
+            comes.off += now - comes.left
+            comes.left = None
+
+
+def _event(worker: _Worker, name: str, fields: str, now: int, sums: _Sums) -> None:
+    """What *worker* did since its last event ended with this one."""
+    stage = _STAGES.get(name)
+    if stage is None:
+        if name == "writeback_written":
+            worker.last, worker.off = now, 0
+        return
+    if worker.ours and worker.last is not None:
+        sums.ns[stage] += now - worker.last - worker.off
+        sums.events[name] += 1
+        if name == "writeback_single_inode" and (wrote := _WROTE.search(fields)) and int(wrote[1]):
+            sums.files += 1
+            sums.pages += int(wrote[1])
+    worker.last, worker.off = now, 0

@@ -1,0 +1,186 @@
+"""A flusher's processor time, told from a capture whose times are known, and what is made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wbsim.experiments.captures.processor import flusher_time
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.machines.costs import scales_of
+from wbsim.models.catalogue.machines import MACHINES
+
+COMMAND = "fs_mark -k -S0 -n 200 -s 4096 -d /mnt/x/a"
+HEAD = (
+    "# kernel 6.18.44 scheduler none device 7,0 event_ns 200 program_ns 9000000 filesystem {kind} at /mnt/x\n"
+    f"# command: {COMMAND}\n"
+)
+
+
+class Text:
+    """A capture that is written event by event, each so many microseconds after the one before."""
+
+    def __init__(self, kind: str = "xfs") -> None:
+        self.lines = [HEAD.format(kind=kind)]
+        self.us = 5_000_000
+
+    def event(self, after_us: int, name: str, fields: str = "", pid: int = 70) -> None:
+        """One line."""
+        self.us += after_us
+        seconds, micros = divmod(self.us, 1_000_000)
+        task = f"kworker/u8:1-{pid}"
+        self.lines.append(f"{task:>22}    [001] ..... {seconds}.{micros:06}: {name}: {fields}\n")
+
+    def switch(self, after_us: int, leaves: int, comes: int) -> None:
+        """Another task runs from now on."""
+        fields = f"prev_comm=a b prev_pid={leaves} prev_prio=120 prev_state=R+ ==> next_comm=kworker/u8:1"
+        self.event(after_us, "sched_switch", f"{fields} next_pid={comes} next_prio=120", leaves)
+
+    def start(self, after_us: int, bdi: str = "7:0", pid: int = 70) -> None:
+        """A flusher begins."""
+        self.event(after_us, "writeback_start", f"bdi {bdi}: sb_dev 0:0 nr_pages=8 reason=sync", pid)
+
+    def file(self, queue_us: int, merge_us: int, end_us: int, pages: int = 1, pid: int = 70) -> None:
+        """A file whose bio merges."""
+        self.event(queue_us, "block_bio_queue", "7,0 W 8 + 8 [kworker/u8:1]", pid)
+        self.event(merge_us, "block_bio_backmerge", "7,0 W 8 + 8 [kworker/u8:1]", pid)
+        self.event(end_us, "writeback_single_inode", f"bdi 7:0: ino=1 wrote={pages} cgroup_ino=1", pid)
+
+    def request(self, get_us: int, plug_us: int, pid: int = 70) -> None:
+        """A request, and its way into the plug."""
+        self.event(get_us, "block_getrq", "7,0 W 8 + 8 [kworker/u8:1]", pid)
+        self.event(plug_us, "block_plug", "[kworker/u8:1]", pid)
+
+    def save(self, folder: Path) -> Path:
+        """Its file."""
+        path = folder / "c.trace"
+        path.write_text("".join(self.lines))
+        return path
+
+
+def test_time_belongs_to_what_ends_with_an_event(tmp_path: Path) -> None:
+    """Less what others ran and what tracing takes; not what came before the flusher began."""
+    text = Text()
+    text.event(3, "block_bio_queue", "7,0 W 8 + 8 [x]")  # not a flusher yet
+    text.start(1_000)
+    text.file(7, 1, 2)
+    text.switch(1, 70, 9)
+    text.switch(50, 9, 70)
+    text.file(8, 1, 2)  # 9 on the processor since the last event, of 59
+    text.request(3, 1)
+    text.event(4, "block_rq_complete", "7,0 W () 8 + 8 [0]")  # an interrupt: the flusher's time goes on
+    text.event(2, "block_unplug", "[kworker/u8:1] 1")
+    text.event(5, "block_rq_issue", "7,0 W 4096 () 8 + 8 be,0,4 [kworker/u8:1]")
+    text.event(9, "writeback_written", "bdi 7:0: nr_pages=6")
+    text.event(400, "block_unplug", "[kworker/u8:1] 1")
+    found = flusher_time(text.save(tmp_path))
+    assert (found.files, found.pages, found.requests) == (2, 2, 1)
+    assert found.file_ns == pytest.approx((7 + 1 + 2 + 9 + 1 + 2) * 1_000 / 2 - 3 * 200)
+    assert found.request_ns == pytest.approx((3 + 1 + 6 + 5 + 400) * 1_000 - 5 * 200)
+    assert found.recording.program_ns == 9_000_000
+    assert found.recording.command == COMMAND
+
+
+def test_two_flushers_and_another_device(tmp_path: Path) -> None:
+    """Each has times of its own; what a worker does for another device is left out."""
+    text = Text()
+    text.start(0)
+    text.start(0, pid=71)
+    text.event(4, "block_bio_queue", "7,0 W 8 + 8 [x]", 70)
+    text.event(2, "block_bio_queue", "7,0 W 8 + 8 [x]", 71)
+    text.event(1, "writeback_single_inode", "bdi 7:0: ino=1 wrote=3 cgroup_ino=1", 71)
+    text.event(1, "writeback_single_inode", "bdi 7:0: ino=1 wrote=1 cgroup_ino=1", 70)
+    text.event(1, "writeback_single_inode", "bdi 7:0: ino=1 wrote=0 cgroup_ino=1", 70)
+    text.request(1, 1)
+    text.start(30, "8:0")
+    text.file(90, 90, 90)
+    found = flusher_time(text.save(tmp_path))
+    assert (found.files, found.pages, found.requests) == (2, 4, 1)
+    assert found.file_ns == pytest.approx((4 + 6 + 1 + 4 + 1) * 1_000 / 2 - 2.5 * 200)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lists"),
+    [("xfs", 150 + 300 + 150 + 150 + 10_200 + 4 * 2 + 620), ("ext4", 150 + 300 + 150 + 8_400 + 4 * 2 + 620)],
+)
+def test_the_desk_s_costs_are_scaled(kind: str, lists: int, tmp_path: Path) -> None:
+    """To the capture's file and request; its command's time to what the model takes for it."""
+    text = Text(kind)
+    text.start(0)
+    for _ in range(20):
+        text.file(20, 1, 2, pages=4)
+    for _ in range(4):
+        text.request(3, 1)
+    found = scales_of(text.save(tmp_path))
+    assert found.desk_file_ns == lists
+    assert found.flusher == pytest.approx((23_000 - 600) / lists)
+    assert found.desk_program_ns is not None
+    assert found.writer == pytest.approx(9_000_000 / found.desk_program_ns)
+    own = tmp_path / "mine.toml"
+    own.write_text("\n".join(['like = "desk-vm"', *found.lines()]))
+    config = tmp_path / "x.toml"
+    config.write_text(
+        'title = "t"\n[scenario]\nmachine.like = "./mine.toml"\nkernel.like = "6.18"\n'
+        f'mounts.x = {{ like = "desk-{kind}", disk = "loop0", at = "/mnt/x" }}\nprograms.p = "{COMMAND}"\n'
+    )
+    (case,) = load(config).cases
+    processors: Any = case.scenario.machine.processors
+    assert processors.flusher_scale == pytest.approx(found.flusher, rel=0.01)
+    assert processors.writer_scale == pytest.approx(found.writer, rel=0.01)
+    assert processors.given("writer_scale").origin.value == "measured"
+    block = processors.paths.block
+    total_ns = (block.request_ns + block.insert_ns + block.dispatch_ns) * processors.flusher_scale
+    assert total_ns == pytest.approx(4_000 - 400, rel=0.01)
+    desk: Any = MACHINES["desk-vm"].processors.paths.block
+    assert block.request_ns / block.insert_ns == pytest.approx(desk.request_ns / desk.insert_ns, rel=0.01)
+
+
+def test_it_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By calibrate for people, by describe-machine into a machine file."""
+    text = Text()
+    text.lines[0] = HEAD.format(kind="xfs").replace(COMMAND, "tar xf x.tar")
+    text.start(0)
+    text.file(10, 1, 1, pages=2)
+    text.request(2, 1)
+    capture = text.save(tmp_path)
+    assert main(["calibrate", "--from", str(capture)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == (
+        "# Linux 6.18.44, xfs on 7,0: 1 files of 2.0 pages, 1 requests; tracing's own 200 ns an event are"
+        " taken off"
+    )
+    assert printed[1] == "# the flusher: 11.40 us a file (desk 11.57), 2.60 us a request (desk 0.90)"
+    assert printed[2].startswith(
+        "processors.writer_scale = { assumed = 1.0, low = 0.3, high = 3.0,"
+        " why = \"times the desk's; the model cannot run the command: "
+    )
+    assert main(["describe-machine", "--costs", str(capture)]) == 0
+    assert "\n".join(printed[2:]) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("event_ns 200 ", ""), ":1: does not tell event_ns; record it with wbsim capture --cpu"),
+        (("program_ns 9", "program_ns x9"), ":1: program_ns: 'x9000000' is no whole number"),
+        (("# command", "# cmd"), ":2: does not tell the command"),
+        (("filesystem xfs", "filesystem btrfs"), ":1: is of btrfs; capture on one of ext4, xfs"),
+        (("wrote=1", "wrote=5"), "its files have 5 pages each; capture small ones"),
+        (("bdi 7:0", "bdi 8:0"), "no flusher of 7,0 wrote in it"),
+    ],
+)
+def test_what_does_not_tell_costs_is_refused(change: tuple[str, str], told: str, tmp_path: Path) -> None:
+    """With what to record instead."""
+    text = Text()
+    text.start(0)
+    text.file(10, 1, 1)
+    text.request(2, 1)
+    path = text.save(tmp_path)
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(BadInput) as refused:
+        scales_of(path)
+    assert told in str(refused.value)
