@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import simpy
 
 from wbsim.models.bio import BlockDevice
+from wbsim.models.block.congestion import Congestion
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts
 from wbsim.models.block.thread import BlockThread
@@ -181,6 +182,7 @@ class _Builder:
         self._kernel = scenario.kernel
         self._cpu = scenario.machine.processors
         self._env = primitives.environment()
+        self._congestion = Congestion(self._env, URGENT)
         self._threads: list[BlockThread] = []
         self._make_site = partial(self._site_of, streams, signals)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
@@ -233,6 +235,7 @@ class _Builder:
             urgent=urgent,
             processors=cpu.count,
             signals=signals,
+            congestion=self._congestion,
             thread=thread,
             process=partial(thread, seated=True),
             inode_lock=self._inode_lock,
@@ -322,7 +325,7 @@ class _Builder:
         )  # fmt: skip
         for bdi in self._bdis.values():
             flushers.register(bdi)
-        self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes)
+        self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes, self._congestion)
         return flushers
 
     def _system_calls(self) -> SystemCalls:

@@ -80,12 +80,14 @@ class InodeSync:
 
 class WritebackControl:
     """struct writeback_control: ``nr_to_write`` pages of a file may be written, from where its last writeback
-    ended (``range_cyclic``) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file.
+    ended (``range_cyclic``) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file; ``visits``:
+    of whoever may not block (``nonblocking``).
     """
 
-    __slots__ = ("nr_to_write", "reason", "sync_all")
+    __slots__ = ("nr_to_write", "reason", "sync_all", "visits")
 
-    def __init__(self, reason: Reason, nr_to_write: int = LONG_MAX) -> None:
+    def __init__(self, reason: Reason, nr_to_write: int = LONG_MAX, visits: Visits | None = None) -> None:
+        self.visits = visits
         self.reason: Reason = reason
         self.sync_all = reason == "sync"
         self.nr_to_write = nr_to_write
@@ -99,13 +101,15 @@ class WritebackControl:
 class Work(NamedTuple):
     """struct wb_writeback_work: what to write and until when.
 
-    ``sb``: the one superblock whose inodes it writes, if any; ``done``: completed when the work ends.
+    ``sb``: the one superblock whose inodes it writes, if any; ``done``: completed when the work ends;
+    ``visits``: of a thread that may not block.
     """
 
     reason: Reason
     nr_pages: int = LONG_MAX
     sb: Superblock | None = None
     done: Completion | None = None
+    visits: Visits | None = None
 
 
 class Superblock(Protocol):
@@ -216,8 +220,12 @@ class Dirtier(Protocol):
 class Throttle(Protocol):
     """Holds writers back.  One for all contexts."""
 
-    def start(self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack) -> None:
-        """Called once: the contexts, their flushers, and how a writer writes back itself."""
+    def start(
+        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion: CongestionWait
+    ) -> None:
+        """Called once: the contexts, their flushers, how a writer writes back itself, and how it waits for
+        queues.
+        """
 
     def dirtier(self) -> Dirtier:
         """The account of a new writer."""
@@ -233,6 +241,26 @@ class Throttle(Protocol):
 
     def share(self, wb: Wb, pages: int) -> int:
         """The part of a threshold of *pages* that is *wb*'s."""
+
+
+class CongestionWait(Protocol):
+    """congestion_wait (`models.block.congestion`)."""
+
+    def wait(self, thread: Thread, at_most_ns: int) -> Steps:
+        """*thread* sleeps until a queue leaves congestion, for *at_most_ns*."""
+
+
+class Visits(Protocol):
+    """How a thread visits inodes that may neither block nor meet another of its kind (pdflush)."""
+
+    def enter(self, wb: Wb) -> bool:
+        """Whether it may visit an inode of *wb* now."""
+
+    def leave(self, wb: Wb) -> None:
+        """The visit is over."""
+
+    def gives_up(self) -> bool:
+        """Whether it leaves the file that it is in as it is."""
 
 
 class WriteBack(Protocol):

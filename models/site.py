@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.block.congestion import Congestion
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
 from wbsim.sim.engine import Environment
@@ -31,6 +32,7 @@ class Site:
     urgent: int
     processors: int
     signals: Signals
+    congestion: Congestion
     thread: Callable[[str], Thread]
     process: Callable[[str], Thread]
     spin_lock: Callable[[str], SpinLock]

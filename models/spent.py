@@ -46,6 +46,7 @@ DEVICE: Final = "the device"
 WBT: Final = "wbt"
 REQUEST: Final = "a request"
 THROTTLED: Final = "throttled"
+CONGESTION: Final = "congestion"
 I_SYNC: Final = "lock I_SYNC"
 # The last part of the names of threads of which there are several kinds: what explain groups them by.
 FLUSHER: Final = "flusher"

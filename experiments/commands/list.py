@@ -45,13 +45,12 @@ def _devices() -> _Rows:
 
 
 def _kernels() -> _Rows:
-    from wbsim.models.catalogue.kernels import FIRST, KERNELS, LACKING, LAST
+    from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 
     rows: list[tuple[str, ...]] = [
         (name, of.throttling.kind, of.writeback.plug_scope) for name, of in KERNELS.items()
     ]
     rows.append((f"{FIRST} to {LAST}", "", "any release, by its own rules"))
-    rows += [(name, "cannot be run:", why) for name, why in LACKING.items()]
     return ("kernel", "throttling", "the plug opens around a"), rows
 
 

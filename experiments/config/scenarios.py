@@ -18,7 +18,7 @@ from wbsim.experiments.config.problems import Path
 from wbsim.experiments.config.speed import at_speed
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
-from wbsim.models.catalogue.kernels import FIRST, KERNELS, LACKING, LAST
+from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.variants import variants
 from wbsim.models.workloads.command_line import CommandError, words_of
@@ -72,7 +72,7 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
     if machine is not None:
         of.inputs["machine"] = machine
     kernel = dict(tables.get("kernel", {}))
-    based = _based(of, ("kernel",), kernel, KERNELS, LACKING)
+    based = _based(of, ("kernel",), kernel, KERNELS)
     if based is not None:
         of.inputs["kernel"] = based
     disks = list(machine["disks"]) if machine is not None else []
@@ -84,19 +84,10 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
     return of
 
 
-def _based(
-    of: Inputs,
-    path: Path,
-    given: dict[str, Any],
-    bases: Mapping[str, Spec],
-    refused: Mapping[str, str] | None = None,
-) -> dict[str, Any] | None:
+def _based(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any] | None:
     """The inputs of what ``like`` names, with what is *given* put over it."""
     given = _expanded(of, path, given, bases)
     like = plain(given.pop("like", None))
-    if refused is not None and like in refused:
-        of.wrong((*path, "like"), f"{like} cannot be run: {refused[like]}")
-        return None
     if not isinstance(like, str) or like not in bases:
         what = "is missing" if like is None else f"{like!r} is not known"
         more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""

@@ -1,8 +1,10 @@
 """Requests that wait for the device, and merge while they wait.
 
 Stands for elv_merge, elv_attempt_insert_merge, attempt_back_merge, attempt_front_merge (block/elevator.c,
-blk-merge.c) with noop, deadline and mq-deadline, and for the software queues of blk-mq without a scheduler
-(blk_bio_list_merge).  Pure.  Left out: CFQ, reads and their preference, the write expiry (5 s).
+blk-merge.c) with noop, deadline and mq-deadline, CFQ where all asynchronous requests are in its one shared
+queue, and for the software queues of blk-mq without a scheduler (blk_bio_list_merge).  Pure.  Left out:
+deadline's preference for reads and its write expiry (5 s); CFQ's slices and idling: whatever is synchronous
+goes first.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class Elevator:
         self, rules: ElevatorRules, bounds: Bounds, put: Callable[[Request], None] = lambda _: None
     ) -> None:
         self._put = put
-        self._sorts = rules.scheduler == "deadline"
+        self._sorts = rules.scheduler != "noop"
+        self._sync_first = rules.scheduler == "cfq"
         self._batch = rules.fifo_batch
         self._only_cheap = bounds.only_cheap
         self._bounds = bounds
@@ -93,6 +96,11 @@ class Elevator:
                 if before is not None and self._append(before, request):
                     self._join_with_predecessors(before)
                     return False
+        self.add(request)
+        return True
+
+    def add(self, request: Request) -> None:
+        """Add *request* as it is (to 2.6.38 its bio has been tried, and nothing else is)."""
         self.waiting[request] = self._arrivals
         self._arrivals += 1
         if not request.nomerge:
@@ -102,7 +110,6 @@ class Elevator:
         if self._sorts:
             self._by_start[request.start_sector] = request
             insort(self._by_sector, self._key(request))
-        return True
 
     def next(self) -> Request:
         """Take the request that goes to the driver now."""
@@ -141,7 +148,11 @@ class Elevator:
         )
 
     def _next_in_sweep(self) -> Request:
-        if self._left_in_batch == 0:
+        if self._sync_first:
+            for request in self.waiting:
+                if request.sync:
+                    return request
+        elif self._left_in_batch == 0:
             self._left_in_batch = self._batch
             self._head = next(iter(self.waiting)).start_sector
         index = bisect_left(self._by_sector, (self._head,))

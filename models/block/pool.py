@@ -8,6 +8,7 @@ blk-mq one set of tags for both.  Left out: tags that several queues share.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from wbsim.sim.engine import Environment, Task
@@ -31,11 +32,12 @@ class Tags:
 class TagClass:
     """The synchronous or the asynchronous requests that have one of *tags*; ``count`` is how many do."""
 
-    __slots__ = ("_env", "_tags", "count", "waiters")
+    __slots__ = ("_env", "_tags", "congested", "count", "waiters")
 
     def __init__(self, env: Environment, tags: Tags) -> None:
         self._env = env
         self._tags = tags
+        self.congested = False  # nobody asks any more
         self.count = 0
         self.waiters = tags.waiters
 
@@ -67,13 +69,25 @@ class TagClass:
 
 
 class RequestList:
-    """request_list: ``nr_requests`` of one sync class, which some tasks may overdraw for a while."""
+    """request_list: ``nr_requests`` of one sync class, which some tasks may overdraw for a while.
 
-    __slots__ = ("_batchers", "_env", "_full", "_nr", "count", "waiters")
+    ``congested``: from seven eighths of them on, until less than about six are taken; then *uncongested* is
+    called (blk_queue_congestion_threshold).
+    """
 
-    def __init__(self, env: Environment, nr_requests: int) -> None:
+    __slots__ = (
+        "_batchers", "_env", "_full", "_nr", "_off", "_on", "_uncongested", "congested", "count", "waiters",
+    )  # fmt: skip
+
+    def __init__(
+        self, env: Environment, nr_requests: int, uncongested: Callable[[], None] = lambda: None
+    ) -> None:
         self._env = env
         self._nr = nr_requests
+        self._on = min(nr_requests - nr_requests // 8 + 1, nr_requests)
+        self._off = max(nr_requests - nr_requests // 8 - nr_requests // 16 - 1, 1)
+        self._uncongested = uncongested
+        self.congested = False
         self._full = False
         self._batchers: dict[Task, tuple[int, int]] = {}
         self.count = 0
@@ -94,12 +108,14 @@ class RequestList:
                 return False
         if self.count >= 3 * self._nr // 2:
             return False
-        self.count += 1
+        self.add(1)
         return True
 
     def add(self, requests: int) -> None:
         """Allocate so many, for which there is room."""
         self.count += requests
+        if self.count >= self._on:
+            self.congested = True
 
     def woken(self, task: Task) -> None:
         """ioc_set_batching: *task*, which filled the list or has slept, may overdraw it a little, for a
@@ -117,6 +133,9 @@ class RequestList:
     def free(self, requests: int = 1) -> None:
         """Return *requests*; wake the first sleeper if there is room."""
         self.count -= requests
+        if self.congested and self.count < self._off:
+            self.congested = False
+            self._uncongested()
         if self.count + 1 <= self._nr:
             if self.waiters:
                 self._env.wake(self.waiters.popleft())
@@ -127,15 +146,19 @@ class RequestList:
 Pool = TagClass | RequestList
 
 
-def tag_classes(env: Environment, nr_requests: int) -> tuple[Pool, Pool]:
+def tag_classes(
+    env: Environment, nr_requests: int, uncongested: Callable[[], None] = lambda: None
+) -> tuple[Pool, Pool]:
     """One set for both."""
     tags = Tags(nr_requests)
     return TagClass(env, tags), TagClass(env, tags)
 
 
-def request_lists(env: Environment, nr_requests: int) -> tuple[Pool, Pool]:
-    """A list for each."""
-    return RequestList(env, nr_requests), RequestList(env, nr_requests)
+def request_lists(
+    env: Environment, nr_requests: int, uncongested: Callable[[], None] = lambda: None
+) -> tuple[Pool, Pool]:
+    """A list for each; of congestion only that of writes is told, which are not synchronous."""
+    return RequestList(env, nr_requests, uncongested), RequestList(env, nr_requests)
 
 
 POOLS: Final = {"request_list": request_lists, "tags": tag_classes}

@@ -17,6 +17,7 @@ from wbsim.models.block.batch import Batch
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.pool import POOLS, Pool
+from wbsim.models.block.queue_plug import QueuePlug
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.block.wbt import WritebackThrottling
 from wbsim.models.scheduler.cpu import ANY_CPU, Processors
@@ -31,6 +32,7 @@ class DiskStats:
     """The write half of /proc/diskstats, with exact times: ``wait_ns`` is summed over the requests.
 
     Every write that was submitted is one of ``ios`` or of ``merges`` once it is done; ``reads`` are apart.
+    ``busy_ns``: how long something was in the queue or in the driver (io_ticks), but for what is now.
     """
 
     ios: int = 0
@@ -40,6 +42,7 @@ class DiskStats:
     wait_ns: int = 0
     reads: int = 0
     read_sectors: int = 0
+    busy_ns: int = 0
 
 
 class Queue:
@@ -58,17 +61,25 @@ class Queue:
         processors: Processors,
         wbt: bool = False,
     ) -> None:
-        self._env = site.env
+        self._env = env = site.env
         self._device = device
         self._processors = processors
         self._depth = spec.driver_depth
         self._to_submitter = spec.interrupts == "submitter"
         self._batches = device.batches
         # Schedulers that limit asynchronous requests leave the rest to synchronous reads: there are none.
-        self._async, self._sync = POOLS[pool](site.env, spec.elevator.async_depth or spec.nr_requests)
+        self._async, self._sync = POOLS[pool](
+            env, spec.elevator.async_depth or spec.nr_requests, site.congestion.ended
+        )
+        self._plug: QueuePlug | None = None
+        if rules.unplug_requests is not None and rules.unplug_time is not None:
+            self._plug = QueuePlug(
+                env, site.urgent, rules.unplug_requests, rules.unplug_time, self._feed_driver
+            )
+        self._busy_since: int | None = None
         self.wbt: WritebackThrottling | None = None
         if wbt:
-            self.wbt = WritebackThrottling(site.env, spec.nr_requests, spec.write_cache == "write back")
+            self.wbt = WritebackThrottling(env, spec.nr_requests, spec.write_cache == "write back")
         self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
@@ -97,6 +108,23 @@ class Queue:
     def pool(self, sync: bool) -> Pool:
         """The request pool of the sync or the async class."""
         return self._sync if sync else self._async
+
+    @property
+    def congested(self) -> bool:
+        """bdi_write_congested."""
+        return self._async.congested
+
+    @property
+    def busy_ns(self) -> int:
+        """How long something has been in the queue or in the driver."""
+        since = self._busy_since
+        return self.stat.busy_ns + (0 if since is None else self._env.now - since)
+
+    def unplug(self) -> None:
+        """blk_unplug: whoever waits has what the queue's plug holds sent on."""
+        if self._plug is not None and self._plug.closed:
+            self._plug.closed = False
+            self._feed_driver()
 
     def segment_pages(self, folio_pages: int) -> int:
         """How many pages of folios of so many are one segment."""
@@ -144,6 +172,8 @@ class Queue:
         unless requests wait.
         """
         rows, waits = batch.rows, self.elevator.waiting
+        if self._busy_since is None:
+            self._busy_since = self._env.now
         if rows is None or waits or self.stat.in_flight + len(rows) > self._depth:
             self._insert_each(batch.requests_that_end(), task)
             return
@@ -163,10 +193,31 @@ class Queue:
         stat, elevator, cpu = self.stat, self.elevator, self._cpu_of(task)
         for request in requests:
             request.cpu = cpu
-            if not elevator.waiting and stat.in_flight < self._depth:
+            if self._plug is not None:
+                self._gather(request, self._plug)
+            elif not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
             else:
                 elevator.insert(request)
+
+    def _gather(self, request: Request, plug: QueuePlug) -> None:
+        """__make_request's end, to 2.6.38: *request* waits in the elevator, behind the plug of the queue."""
+        if not self.elevator.waiting:
+            plug.close()
+        self.elevator.add(request)
+        queued = self._async.count + self._sync.count - self.stat.in_flight
+        if request.sync or queued >= plug.requests:
+            self.unplug()
+
+    def _run_on(self) -> None:
+        """blk_run_queue, once a request has ended: without the plug; or nothing is left."""
+        if self._plug is not None:
+            self._plug.closed = False
+        if self.elevator.waiting:
+            self._feed_driver()
+        elif not self.stat.in_flight and self._busy_since is not None:
+            self.stat.busy_ns += self._env.now - self._busy_since
+            self._busy_since = None
 
     def _complete_batch(self, batch: Batch, rows: NDArray[Any], submitted_ns: int, cpu: int) -> None:
         stat, count = self.stat, len(rows)
@@ -184,8 +235,7 @@ class Queue:
             self.wbt.done(count)
         for end_io, pages in batch.ends:
             end_io(pages)
-        if self.elevator.waiting:
-            self._feed_driver()
+        self._run_on()
 
     def _feed_driver(self) -> None:
         stat, elevator = self.stat, self.elevator
@@ -217,5 +267,4 @@ class Queue:
         for bio in request.bios:
             if bio.end_io is not None:
                 bio.end_io(bio.context)
-        if self.elevator.waiting:
-            self._feed_driver()
+        self._run_on()

@@ -41,6 +41,9 @@ class PlugRules(Spec):
     this size and the queue merges at all; ``order``: in which order a flush issues; ``order_mixed``: the same
     for a plug of several queues that holds more than ``mixed_above`` requests (queue: as they came, queue by
     queue); ``meta_apart``: a bio with REQ_META joins no request without, nor the reverse.
+
+    To 2.6.38 no task has a plug, but each queue (mechanisms.md 1.1): it holds less than ``unplug_requests``,
+    for ``unplug_time`` (q->unplug_thresh, q->unplug_delay); None: it has none.
     """
 
     tried: Literal["all", "newest", "oldest", "tail"]
@@ -52,23 +55,28 @@ class PlugRules(Spec):
     order_mixed: Literal["sector", "fifo", "lifo", "queue"]
     mixed_above: Count
     meta_apart: bool
+    unplug_requests: Count | None = None
+    unplug_time: Ns | None = None
 
 
 class ElevatorRules(Spec):
-    """``scheduler`` as in sysfs; deadline dispatches by sector in batches of ``fifo_batch``.
+    """``scheduler`` as in sysfs; deadline dispatches by sector in batches of ``fifo_batch``, cfq by sector
+    from where the last request ended, synchronous requests first.
 
     ``async_depth``: how many of the queue's requests may be others than synchronous reads, where mq-deadline
     has the limit (5.14 and later; three quarters of nr_requests to 6.8, none on 6.18); None: all.
     """
 
-    scheduler: Literal["noop", "deadline"]
+    scheduler: Literal["noop", "deadline", "cfq"]
     fifo_batch: Count
     async_depth: Count | None = None
 
     @model_validator(mode="after")
     def _check(self) -> ElevatorRules:
-        if self.async_depth is not None and self.scheduler == "noop":
-            raise ValueError(f"async_depth {self.async_depth}: noop has no such limit; leave it out")
+        if self.async_depth is not None and self.scheduler != "deadline":
+            raise ValueError(
+                f"async_depth {self.async_depth}: {self.scheduler} has no such limit; leave it out"
+            )
         return self
 
 

@@ -117,7 +117,7 @@ class BlockThread(Thread):
                 yield from self._sleep_for_room(queue.wbt)
             queue.wbt.count += 1
         if not pool.take(self.task):
-            yield from self._sleep_for_request(pool)
+            yield from self._sleep_for_request(queue, pool)
         self._tell(IS_NEW, bio)
         self.spent.request += queue.request_ns
         yield queue.request_ns
@@ -169,7 +169,7 @@ class BlockThread(Thread):
                 in_hand = 0
                 continue
             if not pool.take(self.task):
-                yield from self._sleep_for_request(pool)
+                yield from self._sleep_for_request(queue, pool)
             in_hand = 1
 
     def _sleep_for_room(self, wbt: WritebackThrottling) -> Steps:
@@ -179,10 +179,11 @@ class BlockThread(Thread):
         self.task.waits_for = WBT
         yield PARK
 
-    def _sleep_for_request(self, pool: Pool) -> Steps:
-        """get_request_wait: until *pool* has one for this thread."""
+    def _sleep_for_request(self, queue: Queue, pool: Pool) -> Steps:
+        """get_request_wait: until *pool* of *queue* has one for this thread."""
         while True:
             self.before_sleep()
+            queue.unplug()
             pool.waiters.append(self.task)
             self.task.waits_for = REQUEST
             yield PARK

@@ -52,6 +52,13 @@ _PLUGS: Final = {
     "6.17": _plug("tail", (32, 64), 128 * KIB, "oldest", ("fifo", "fifo"), "6.12.117, 6.17", meta_apart=True),
 }
 
+_QUEUE_PLUG: Final = {
+    **_PLUGS["2.6.39"],
+    "unplug_requests": specified(4, "mechanisms.md 1.1 [V 2.6.29-2.6.37]: q->unplug_thresh"),
+    "unplug_time": specified(3 * MS, "mechanisms.md 1.1 [V 2.6.29-2.6.37]: q->unplug_delay"),
+}
+"""Where the queue plugs no task does: nothing else of these rules is asked (`plug_scope` none)."""
+
 PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}
 """The plug's rules of every era that had plugs on the stack."""
 
@@ -152,7 +159,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> dict[str, Any]:
         "wbt": specified(
             release >= (4, 10, 0), "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"
         ),
-        "plug": _PLUGS[era_of(name) if release >= (2, 6, 39) else "2.6.39"],
+        "plug": _PLUGS[era_of(name)] if release >= (2, 6, 39) else _QUEUE_PLUG,
         "writeback": {
             "plug_scope": specified(plug_scope, source),
             "slice_time": specified(100 * MS, "mechanisms.md 2.2 [V 3.11, 4.3, 6.17]: HZ/10"),
@@ -195,17 +202,41 @@ def _callers_write(
     return {**given, "writeback": writeback, "throttling": throttling}
 
 
-def _2_6_34(name: str) -> dict[str, Any]:
-    """Writers write back, 1024 pages a pass, and the queue plugs, not the thread."""
-    source = "[V 2.6.34]"
+def _2_6_32(name: str) -> dict[str, Any]:
+    """Writers write back, 1024 pages a pass, and the queue plugs, not the thread: to 2.6.38."""
+    source, release = "[V 2.6.32, 2.6.34, 2.6.37]", release_of(name)
     given = _kernel(name, "none", f"mechanisms.md 2.6 {source}")
     given["inodes"] = _inodes("inode_lock", "to 2.6.38 [V 2.6.29, 2.6.37]", lru="global", lru_checks=False)
+    used_up = "redirty_tail" if release < (2, 6, 37) else "more_io"
+    takes = "at_pass" if release < (2, 6, 37) else "at_start"
     given["writeback"] |= {
-        "used_up": specified("redirty_tail", f"mechanisms.md 2.1 {source}"),
-        "leaves": specified(False, "fs/fs-writeback.c to 2.6.37, before commit aa373cf5 [R]"),
-        "explicit_takes": specified("at_pass", "writeback_inodes_wb of 2.6.34: start = jiffies [R]"),
+        "used_up": specified(used_up, f"mechanisms.md 2.1 {source}"),
+        "leaves": specified(release >= (2, 6, 38), "fs/fs-writeback.c: from 2.6.38 on, commit aa373cf5 [R]"),
+        "explicit_takes": specified(takes, "writeback_inodes_wb of 2.6.34: start = jiffies [R]"),
     }
     return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
+
+
+def _2_6_29(name: str) -> dict[str, Any]:
+    """A pool of pdflush threads for all devices; writers wait for queues to leave congestion: to 2.6.31."""
+    source, release = "[V 2.6.29, 2.6.30]", release_of(name)
+    given = _2_6_32(name)
+    pool = f"mechanisms.md 4.1 {source}"
+    given["flusher"] = {
+        "kind": specified("pdflush", pool), "min_threads": specified(2, pool),
+        "max_threads": specified(8, pool),
+    }  # fmt: skip
+    writes_back = "any" if release < (2, 6, 31) else "above_limit"
+    given["throttling"] |= {
+        "writes_back": specified(writes_back, f"mechanisms.md 3.2 {source}"),
+        "waits": specified("congestion", f"mechanisms.md 3.2 {source}; in 2.6.31 [R]"),
+    }
+    if release < (2, 6, 30):
+        given["dirty"] = {
+            "dirty_background_ratio": specified(5, "mechanisms.md 3.1 [V 2.6.29]"),
+            "dirty_ratio": specified(10, "mechanisms.md 3.1 [V 2.6.29]"),
+        }
+    return given
 
 
 def _nr_to_write(source: str) -> Given:
@@ -266,24 +297,26 @@ def _p13(name: str) -> dict[str, Any]:
 
 
 _MAKERS: Final[tuple[tuple[Release, Callable[[str], dict[str, Any]]], ...]] = (
-    ((2, 6, 39), _2_6_39), ((3, 0, 0), _3_1), ((3, 2, 0), _3_2), ((4, 3, 0), _4_3),
+    ((2, 6, 29), _2_6_29), ((2, 6, 32), _2_6_32), ((2, 6, 39), _2_6_39),
+    ((3, 0, 0), _3_1), ((3, 2, 0), _3_2), ((4, 3, 0), _4_3),
 )  # fmt: skip
 _NAMED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
-    "2.6.34": _2_6_34, "2.6.34-n10": _2_6_34, "3.11-p13": _p13, "3.11-mmotm": partial(_v13, patched=False),
+    "2.6.34-n10": _2_6_32, "3.11-p13": _p13, "3.11-mmotm": partial(_v13, patched=False),
     "3.11-v13": partial(_v13, patched=True),
 }  # fmt: skip
 _SHOWN: Final = (
-    "2.6.34", "2.6.34-n10", "2.6.39", "3.1", "3.11", "3.11-p13", "3.11-mmotm", "3.11-v13", "4.3", "4.9",
-    "5.4", "5.10", "5.17", "6.1", "6.14", "6.17", "6.18",
+    "2.6.29", "2.6.30", "2.6.32", "2.6.34", "2.6.34-n10", "2.6.37", "2.6.39", "3.1",
+    "3.11", "3.11-p13", "3.11-mmotm", "3.11-v13", "4.3", "4.9", "5.4", "5.10", "5.17", "6.1", "6.14", "6.17",
+    "6.18",
 )  # fmt: skip
-FIRST: Final = "2.6.39"
+FIRST: Final = "2.6.29"
 LAST: Final = "6.18"
 """The first and the last release that can be run by its number."""
 
 
 class Kernels(Mapping[str, KernelSpec]):
     """Kernels by name: those that a report, a source or a measurement stands for, and any release from
-    2.6.39 to 6.18, by its own rules.  Only the former are counted and listed.
+    2.6.29 to 6.18, by its own rules.  Only the former are counted and listed.
     """
 
     def __init__(self) -> None:
@@ -302,7 +335,7 @@ class Kernels(Mapping[str, KernelSpec]):
             release = release_of(name)
         except (ValueError, TypeError):
             raise KeyError(name) from None
-        if name in LACKING or not _MAKERS[0][0] <= release <= release_of(LAST):
+        if not _MAKERS[0][0] <= release <= release_of(LAST):
             raise KeyError(name)
         return [maker for since, maker in _MAKERS if since <= release][-1]
 
@@ -313,27 +346,5 @@ class Kernels(Mapping[str, KernelSpec]):
         return len(_SHOWN)
 
 
-_E1: Final = (
-    "its pdflush pool and the dirty lists of each superblock (mechanisms.md 4.1) are not modelled yet"
-)
-_E2: Final = (
-    "its writeback leaves a file when the queue is congested (mechanisms.md 2.4), which is not modelled;"
-    " the nearest that can be run is 2.6.34"
-)
-_COUNTS: Final = (
-    "its rule for what a walk counts lies between 2.6.34's and the repair (mechanisms.md 2.5);"
-    " use 2.6.34 or 2.6.34-n10"
-)
-LACKING: Final = {
-    "2.6.29": _E1,
-    "2.6.30": _E1,
-    "2.6.32": _E2,
-    "2.6.33": _E2,
-    "2.6.35": _COUNTS,
-    "2.6.36": _COUNTS,
-    "2.6.37": "its plugging by the queue (mechanisms.md 1.1) is not modelled; the nearest are 2.6.34-n10 and"
-    " 2.6.39",
-}
-"""The kernels that are known and cannot be run, each with what is missing."""
 KERNELS: Final = Kernels()
 """The kernels that can be run."""

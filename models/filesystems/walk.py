@@ -27,6 +27,8 @@ from wbsim.models.vfs.superblock import Flight, MountedSuperblock
 from wbsim.sim.engine import Steps
 
 _BIOS: Final = 1_024
+_BIOS_NONBLOCKING: Final = 15
+"""From where a queue is congested so many requests of 128 are left: who stops there does not sleep."""
 
 
 class PageWalk:
@@ -58,7 +60,8 @@ class PageWalk:
         placement = self._placement
         at = Walk(file.writeback_index if wbc.range_cyclic else 0, wbc.nr_to_write)
         placement.prepare(inode, at, wbc)
-        bios = np.empty((_BIOS, 2), np.int64)
+        visits = wbc.visits
+        bios = np.empty((_BIOS if visits is None else _BIOS_NONBLOCKING, 2), np.int64)
         bio_pages, dice = (
             self._queue.bio_pages(self._queue.segment_pages(inode.folio_pages)),
             self._costs.dice,
@@ -71,6 +74,8 @@ class PageWalk:
             ended = placement.step(inode, at, bio_pages, self._horizon.look(), bios)
             dice.at = at.dice
             yield from self._submit(thread, inode, file, at, bios)
+            if visits is not None and ended != DONE and visits.gives_up():
+                break
             if ended == BLOCKED:
                 yield from placement.unblock(thread, inode, at)
             if (ready := cond_resched(thread.task)) is not None:

@@ -1,7 +1,7 @@
 """Throttling to 3.1: the writer writes back.
 
 Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_limit of mm/page-writeback.c
-from 2.6.31 to 3.1.  A task's own limit is
+from 2.6.29 to 3.1.  A task's own limit is
 lower, by up to an eighth, the more of the recent dirtying is its own: so one that slept passes before one
 that wrote.  (mechanisms.md 3.2 does not have this; it is from memory of the source, [R].)  Left out:
 real-time tasks, laptop mode, and that the pages between two checks are counted per processor, not per task.
@@ -15,7 +15,7 @@ from typing import Final
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.shares import EventShares, Member, Proportions
 from wbsim.models.scheduler.cpu import sleep
-from wbsim.models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
+from wbsim.models.seams import CongestionWait, Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from wbsim.models.signals import Signals
 from wbsim.models.spent import THROTTLED
 from wbsim.models.throttling.spec import CallerWritesSpec
@@ -53,6 +53,7 @@ class CallerWrites(Throttle):
 
     _flushers: Flushers
     _write_back: WriteBack
+    _congestion: CongestionWait
 
     def __init__(
         self,
@@ -67,6 +68,8 @@ class CallerWrites(Throttle):
         self._hz = spec.hz
         self._initial_bandwidth = spec.initial_bandwidth
         self._jiffy_ns = S // spec.hz
+        self._writes_any = spec.writes_back == "any"
+        self._waits_for_queues = spec.waits == "congestion"
         self._cache = cache
         self._signals = signals
         pages = cache.total_pages // (32 * processors)
@@ -75,8 +78,11 @@ class CallerWrites(Throttle):
         self._dirtiers = Proportions(limit)
         self._shares = EventShares(cache.wbs, limit)
 
-    def start(self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack) -> None:
+    def start(
+        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion: CongestionWait
+    ) -> None:
         """See `Throttle`."""
+        self._congestion = congestion
         self._flushers = flushers
         self._write_back = write_back
         for wb in wbs:
@@ -122,12 +128,15 @@ class CallerWrites(Throttle):
                 break
             wb.dirty_exceeded = True
             self.wrote(wb, start_ns)
-            if wb.dirty > limit:
+            if wb.dirty > (0 if self._writes_any else limit):
                 wrote += yield from self._write_back(thread, wb, chunk)
                 if wb.dirty_and_writeback <= limit:
                     break
             if wrote >= chunk:
                 break
+            if self._waits_for_queues:
+                yield from self._congestion.wait(thread, S // 10)
+                continue
             yield from self._sleep(thread, pause)
             pause = min(2 * pause, self._hz // 10)
         if wb.dirty_and_writeback < limit:

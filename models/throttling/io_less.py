@@ -15,7 +15,7 @@ from wbsim.models.page_cache.accounting import PageCache, Thresholds
 from wbsim.models.page_cache.bandwidth import roundup_pow2
 from wbsim.models.page_cache.shares import FlexShares
 from wbsim.models.scheduler.cpu import sleep
-from wbsim.models.seams import Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
+from wbsim.models.seams import CongestionWait, Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from wbsim.models.signals import Signals
 from wbsim.models.spent import THROTTLED
 from wbsim.models.throttling.spec import IoLessSpec
@@ -209,7 +209,9 @@ class IoLessThrottle(Throttle):
         """See `Throttle`."""
         return self._shares.share(wb, pages)
 
-    def start(self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack) -> None:
+    def start(
+        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion: CongestionWait
+    ) -> None:
         """See `Throttle`."""
         self._flushers = flushers
         for wb in wbs:

@@ -24,9 +24,16 @@ AnyThrottling = Annotated[ThrottlingSpec, variant_field("throttling")]
 
 
 class CallerWritesSpec(ThrottlingSpec):
-    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW where the write bandwidth is estimated (3.1)."""
+    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW where the write bandwidth is estimated (3.1).
+
+    ``writes_back``: a writer that is to wait writes back whatever is dirty on the device (to 2.6.30), or what
+    is above its limit; ``waits``: it sleeps until a queue leaves congestion, 100 ms at most (to 2.6.31), or
+    for jiffies, twice as many each time.
+    """
 
     kind: Literal["caller_writes"] = "caller_writes"
+    writes_back: Literal["any", "above_limit"] = "above_limit"
+    waits: Literal["congestion", "jiffies"] = "jiffies"
     hz: Count
     initial_bandwidth: BytesPerS | None = None
 

@@ -109,6 +109,7 @@ class MountedSuperblock(Superblock):
 
     def wait_for_writeback(self, thread: Thread) -> Steps:
         """*thread* sleeps until all that is under writeback now is clean."""
+        self.bdi.queue.unplug()
         flight, self.flight = self.flight, Flight(self._env)
         flight.close()
         self._landing = [early for early in [*self._landing, flight] if not early.landed.done]

@@ -109,11 +109,20 @@ class Writeback:
 
     def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
         """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1)."""
-        end, move_ns = Slice(), wb.queue_io(self._env.now) * self._costs.move_ns
-        thread.spent.lists += move_ns
-        yield wb.lock.section(thread.task, move_ns)
-        yield self._slice(thread, wb, Work("background"), pages, end)
-        return end.wrote
+        return (yield from self.pass_over(thread, wb, Work("background"), pages)).wrote
+
+    def pass_over(self, thread: Thread, wb: Wb, work: Work, pages: int) -> Generator[Wait, None, Slice]:
+        """generic_sync_sb_inodes: once over what is due now, up to *pages*."""
+        end = Slice()
+        plugged = self._rules.plug_scope == "work" and thread.start_plug()
+        if work.reason != "periodic" or not wb.b_io:
+            move_ns = wb.queue_io(self._older_than_ns(work, self._env.now)) * self._costs.move_ns
+            thread.spent.lists += move_ns
+            yield wb.lock.section(thread.task, move_ns)
+        yield self._slice(thread, wb, work, pages, end)
+        if plugged:
+            yield from thread.finish_plug()
+        return end
 
     def _slice(self, thread: Thread, wb: Wb, work: Work, pages_left: int, end: Slice) -> Steps:
         """writeback_sb_inodes: visit inodes until b_io is empty, the time or the pages are used up.
@@ -125,7 +134,8 @@ class Writeback:
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.nr_to_write is None else FAR_NS
         per_mapping, scheduler = rules.plug_scope == "mapping", task.scheduler
-        wbc = WritebackControl(work.reason)
+        visits = work.visits
+        wbc = WritebackControl(work.reason, visits=visits)
         waits_for_io = rules.waits_for_io and wbc.sync_all
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
@@ -136,6 +146,8 @@ class Writeback:
         spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
         while io:
+            if visits is not None and not visits.enter(wb):
+                break
             inode = io.popleft()
             if only is not None and inode.sb is not only:
                 wb.add(inode, env.now)
@@ -155,6 +167,8 @@ class Writeback:
             self._requeue(wb, inode, wbc, budget - wbc.nr_to_write, end)
             spent.lists += turn_ns
             spent.inode += inode_ns
+            if visits is not None:
+                visits.leave(wb)
             yield lock.section(task, turn_ns, inode_ns)
             if scheduler is not None and scheduler.contended and scheduler.need_resched(task):
                 yield from self._give_way(thread, scheduler)
@@ -173,7 +187,9 @@ class Writeback:
             end.cleaned += 1
             if self._counts_inodes:
                 end.wrote += 1
-        elif wbc.nr_to_write <= 0 and (self._waits_more or wbc.reason == "periodic"):
+        elif (wbc.nr_to_write <= 0 and (self._waits_more or wbc.reason == "periodic")) or (
+            wbc.visits is not None and self._waits_more
+        ):  # given up, and as old as before
             wb.requeue_io(inode)
         else:
             wb.add(inode, self._env.now)  # redirty_tail

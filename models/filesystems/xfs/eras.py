@@ -25,7 +25,7 @@ def _xfs(
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {_PREALLOC[prealloc]}"),
         "whole_calls": specified(whole_calls, "fs/iomap; since 4.8 [R], 6.18 measured, D"),
         "zeroing_converts": specified(zeroing, "fs/xfs/xfs_iomap.c; 6.10 and later [R], 6.18 measured, D"),
-        "nr_to_write_counts": specified(counts, "mechanisms.md 2.5 [V 2.6.34, 2.6.35.6, 2.6.37]"),
+        "nr_to_write_counts": specified(counts, "mechanisms.md 2.5 [V 2.6.34-2.6.37]; since 2.6.32 [R]"),
         "unwritten": specified(unwritten, "mechanisms.md 6.2: not in 5.4, in 5.10 [V 5.4, 5.10]"),
         "large_folios": specified(large_folios, "fs/xfs; 5.18 and later [R], 6.18 measured, H"),
         "cil": specified(cil, "mechanisms.md 5.2, 7.5: one xc_cil_lock to 5.19, per processor from 6.0 on"),
@@ -38,7 +38,7 @@ def xfs_rules(kernel: str) -> dict[str, Given]:
     release = release_of(kernel)
     return _xfs(
         "fixed" if release < (2, 6, 38) else "size" if release < (3, 11, 0) else "preceding",
-        counts="calls_x4" if kernel == "2.6.34" else "pages",
+        counts="calls_x4" if (2, 6, 32) <= release < (2, 6, 35) and kernel != "2.6.34-n10" else "pages",
         whole_calls=release >= (4, 8, 0),
         wraps=release < (4, 20, 0),
         unwritten=release >= (5, 10, 0),

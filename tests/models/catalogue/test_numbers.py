@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
-from wbsim.models.catalogue.kernels import KERNELS, LACKING, PLUG_RULES
+from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.variants import variants
 from wbsim.sim.param import Given, Spec
@@ -34,8 +34,6 @@ def numbers() -> Iterator[str]:
     for kind, variant in variants("workloads").items():
         for path, given in variant.spec.costs.items():
             yield _line(f"program {kind}", path, "ns", given)
-    for kernel, missing in LACKING.items():
-        yield f"kernel {kernel}\tlacks\t{missing}"
 
 
 def _line(name: str, path: str, unit: str, given: Given) -> str:

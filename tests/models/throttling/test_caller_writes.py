@@ -60,7 +60,7 @@ class Writer:
         signals.balance_dirty_pages.observers.append(lambda _, dirty, pause: self.pauses.append(pause))
         spec = CallerWritesSpec(hz=1000, initial_bandwidth=100 * MIB)
         self.throttle = CallerWrites(env=self.env, spec=spec, cache=self.cache, processors=2, signals=signals)
-        self.throttle.start([self.wb], self.flushers, self._write_back)
+        self.throttle.start([self.wb], self.flushers, self._write_back, self.congestion)
 
     def _write_back(self, thread: Any, wb: Any, pages: int) -> Generator[Wait, None, int]:
         self.asked.append((self.env.now, pages))

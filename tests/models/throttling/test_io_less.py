@@ -188,7 +188,7 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
         env=env, spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB), cache=cache,
         processors=2, signals=signals,
     )  # fmt: skip
-    throttle.start([counts], flushers, None)  # type: ignore[arg-type]
+    throttle.start([counts], flushers, None, None)  # type: ignore[arg-type]
     signals.balance_dirty_pages.observers.append(lambda _, **fields: told.append(fields))
     task = env.task("writer")
     dirtier = throttle.dirtier()

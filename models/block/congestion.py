@@ -1,0 +1,45 @@
+"""congestion_wait: sleep until any queue of the machine leaves congestion, or for a time.
+
+Stands for congestion_wait and clear_bdi_congested of mm/backing-dev.c (mechanisms.md 1.6).  All that sleep
+wake at once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from wbsim.models.seams import Thread
+from wbsim.models.spent import CONGESTION
+from wbsim.sim.engine import PARK, Environment, Steps, Task
+
+
+class Congestion:
+    """Who sleeps for it; *rank* is that of their timers."""
+
+    def __init__(self, env: Environment, rank: int) -> None:
+        self._env = env
+        self._rank = rank
+        self._sleepers: dict[Task, int] = {}
+        self._sleeps = 0
+
+    def wait(self, thread: Thread, at_most_ns: int) -> Steps:
+        """*thread* sleeps until a queue leaves congestion, for *at_most_ns*."""
+        task = thread.task
+        thread.before_sleep()
+        self._sleeps += 1
+        self._sleepers[task] = self._sleeps
+        self._env.call_at(self._env.now + at_most_ns, self._rank, partial(self._timeout, task, self._sleeps))
+        task.waits_for = CONGESTION
+        yield PARK
+
+    def ended(self) -> None:
+        """A queue left congestion."""
+        sleepers = list(self._sleepers)
+        self._sleepers.clear()
+        for task in sleepers:
+            self._env.wake(task)
+
+    def _timeout(self, task: Task, sleep: int) -> None:
+        if self._sleepers.get(task) == sleep:
+            del self._sleepers[task]
+            self._env.wake(task)
