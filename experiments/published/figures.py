@@ -69,6 +69,8 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
     ("write_iops", "1/s"): FIGURES["write_iops"],
     ("write_bandwidth", "MB/s"): FIGURES["write_bandwidth"],
     ("throughput", "MB/s"): FIGURES["file_bandwidth"],
+    ("disk_utilisation", "percent"): FIGURES["utilisation"],
+    ("system_cpu", ""): FIGURES["kernel_cpu"],
     ("throughput", "MiB/s"): Figure(
         "MiB/s", "what files hold, a second of wall time", lambda o: o.file_bytes / o.wall_time / MIB
     ),

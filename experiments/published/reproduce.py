@@ -26,6 +26,7 @@ CONFIGS: Final = {
     "V13": "inodes.toml",
     "N10": "streams.toml",
     "W25": "fragmentation.toml",
+    "J09": "pdflush.toml",
 }
 """The reports that can be reproduced, and their experiments."""
 INTERVAL: Final = "t over replications; of one run with iterations, ten batch means of its steady part"

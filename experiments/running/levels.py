@@ -14,9 +14,8 @@ from wbsim.sim.units import MS
 FIRST_STEP_NS: Final = 10 * MS
 MOST: Final = 512
 Levels = dict[str, tuple[int, ...]]
-"""By name: ``time_ns``, ``dirty_pages`` and ``writeback_pages``, and of each disk ``NAME ios`` and ``NAME
-sectors``
-until then."""
+"""By name: ``time_ns``, ``dirty_pages`` and ``writeback_pages``, and of each disk ``NAME ios``, ``NAME
+sectors`` and ``NAME busy_ns`` until then."""
 
 
 class Sampler:
@@ -38,13 +37,15 @@ class Sampler:
         machine = self._machine
         dirty = machine.cache.dirty
         counters = [
-            count for queue in machine.queues.values() for count in (queue.stat.ios, queue.stat.sectors)
+            count
+            for queue in machine.queues.values()
+            for count in (queue.stat.ios, queue.stat.sectors, queue.busy_ns)
         ]
         return (machine.env.now, dirty, machine.cache.dirty_and_writeback - dirty, *counters)
 
     def levels(self) -> Levels:
         """What was seen, by name."""
-        disks = [f"{name} {what}" for name in self._machine.queues for what in ("ios", "sectors")]
+        disks = [f"{name} {what}" for name in self._machine.queues for what in ("ios", "sectors", "busy_ns")]
         names = ["time_ns", "dirty_pages", "writeback_pages", *disks]
         columns = zip(*self._rows, strict=True) if self._rows else [() for _ in names]
         return dict(zip(names, columns, strict=True))

@@ -50,11 +50,14 @@ class ProgramResult:
 
 @dataclass(frozen=True)
 class DiskResult:
-    """What one disk was given until the last program ended, as iostat has it."""
+    """What one disk was given until the last program ended, as iostat has it; ``busy_time`` (s): something
+    was in its queue or in its driver.
+    """
 
     ios: int
     merges: int
     sectors: int
+    busy_time: float
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def outcome_of(
 
 def disk_result(queue: Queue) -> DiskResult:
     """What *queue* was given until now."""
-    return DiskResult(queue.stat.ios, queue.stat.merges, queue.stat.sectors)
+    return DiskResult(queue.stat.ios, queue.stat.merges, queue.stat.sectors, queue.busy_ns / S)
 
 
 def _mount_result(filesystem: Filesystem) -> MountResult:

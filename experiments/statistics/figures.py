@@ -37,6 +37,12 @@ def _bytes(outcome: Outcome) -> int:
     return sum(disk.sectors for disk in outcome.disks.values()) * SECTOR_BYTES
 
 
+def _in_kernel_ns(outcome: Outcome) -> int:
+    """Of all threads, until the run's end; spinning, too."""
+    lives = outcome.lives.values()
+    return sum(ns for life in lives for cause, ns in life.items() if cause.startswith(("system", "spinning")))
+
+
 def _waiting(outcome: Outcome) -> float:
     """Waiting in the part that was simulated, for each of its files, times their rate."""
     waits_s = sum(lock["wait_ns"] for lock in outcome.locks.values()) / S
@@ -90,6 +96,16 @@ FIGURES: Final[dict[str, Figure]] = {
         "%",
         "bios that went into another's request, as iostat's wrqm",
         lambda o: 100 * _share(o.merges, o.merges + _ios(o)),
+    ),
+    "utilisation": Figure(
+        "%",
+        "the busiest disk had something to do, as iostat's %util",
+        lambda o: 100 * _share(max((disk.busy_time for disk in o.disks.values()), default=0.0), o.wall_time),
+    ),
+    "kernel_cpu": Figure(
+        "us/MB",
+        "all threads' time in the kernel for what went to disks",
+        lambda o: _share(_in_kernel_ns(o) / 1e3, _bytes(o) / 1e6),
     ),
     "file_bandwidth": Figure(
         "MB/s", "what files hold, a second of wall time", lambda o: o.file_bytes / o.wall_time / 1e6

@@ -40,6 +40,25 @@ SATA_DISK_2010: Final[dict[str, Any]] = {
 }
 
 
+X25_E: Final[dict[str, Any]] = {
+    "kind": specified("ssd", "report J09: 32G Intel X25-E"),
+    "size": specified(32 * 10**9, "report J09: 32G"),
+    "link": assumed(270_000_000, "mechanisms.md 8.2 [R]: SATA-II, effective", 250_000_000, 285_000_000),
+    "command_time": assumed(15 * US, "mechanisms.md 8.2 [R]: SATA 10-20 us a command", 10 * US, 20 * US),
+    "latency": assumed(
+        55 * US, "mechanisms.md 8.1 [R]: 85 us a write, less command and wire", 20 * US, 70 * US
+    ),
+    "cache": assumed(
+        16 * MIB, "mechanisms.md 8.1 [S]: 16 MB of DRAM, part of it for the map", 1 * MIB, 16 * MIB
+    ),
+    "units": assumed(20, "mechanisms.md 8.2 [G]: 10 channels x 2", 10, 40),
+    "flash_page": assumed(4 * KIB, "SLC of 50 nm", 2 * KIB, 8 * KIB),
+    "program_time": calibrated(390 * US, "20 x 4 KiB in 390 us is the report's own 210 MB/s", ("J09-seqbw",)),
+    "read_time": assumed(75 * US, "mechanisms.md 8.1 [S]: 75 us", 60 * US, 100 * US),
+    "protected": assumed(False, "no capacitor is known of", False, True),
+}
+
+
 def _lba_bytes(gigabytes: int) -> int:
     """What a drive sold as one of so many GB holds: IDEMA's LBA1-03, in blocks of 512 B."""
     return (97_696_368 + 1_953_504 * (gigabytes - 50)) * 512

@@ -195,6 +195,13 @@ V13_EXT4: Final = Ext4Spec.model_validate(
         },
     }
 )
+J09_EXT4: Final = Ext4Spec.model_validate(
+    {
+        **LOOP_EXT4.inputs(),
+        "kind": specified("ext4", "report J09"),
+        "size": specified(30 * GIB - GIB // 4, "report J09: 32G, less a little"),
+    }
+)
 DESK_XFS: Final = XfsSpec.model_validate(
     {**LOOP_XFS.inputs(), "size": measured(8 * GIB, "docs/measurements.md H: mkfs.xfs -d agcount=4")}
 )
@@ -216,6 +223,7 @@ FILESYSTEMS: Final[dict[str, FilesystemSpec]] = {
     "w25-xfs-bm1743": W25_XFS_BM1743,
     "loop-xfs": LOOP_XFS,
     "loop-ext4": LOOP_EXT4,
+    "j09-ext4": J09_EXT4,
     "desk-xfs": DESK_XFS,
     "desk-ext4": DESK_EXT4,
 }

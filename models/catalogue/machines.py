@@ -260,9 +260,50 @@ V13_MACHINE: Final = MachineSpec.model_validate(
 )
 """Report V13: the machine of P13 a few weeks later, with NUMA nodes."""
 
+_J09_SCALE: Final = assumed(1.5, "a server of 2009 beside the reference, whose paths are of 2013", 1, 3)
+
+J09_MACHINE: Final = MachineSpec.model_validate(
+    {
+        "name": "j09-server",
+        "processors": {
+            **LOOP_MACHINE.processors.inputs(),
+            "count": assumed(8, "two sockets of 2009; the report names none", 2, 16),
+            "writer_scale": _J09_SCALE,
+            "flusher_scale": _J09_SCALE,
+            "exit_time": specified(0, "no guest"),
+            "paths": REFERENCE_PATHS,
+        },
+        "memory": {
+            **LOOP_MACHINE.memory.inputs(),
+            "memory": assumed(4 * GIB, "the report names none", 1 * GIB, 8 * GIB),
+            "kernel_reserve": assumed(192 * MIB, "as in P13 for so much memory", 128 * MIB, 512 * MIB),
+        },
+        "disks": {
+            "sda": {
+                "queue": {
+                    **P13_MACHINE.disks["vdb"].queue.inputs(),
+                    "limits": {
+                        **P13_MACHINE.disks["vdb"].queue.limits.inputs(),
+                        "max_segments": specified(168, "mechanisms.md 1.5 [V 2.6.29]: AHCI"),
+                    },
+                    "elevator": {
+                        "scheduler": assumed("cfq", "mechanisms.md 1.4 [R]: the default", "cfq", "deadline"),
+                        "fifo_batch": specified(16, "mechanisms.md 1.4"),
+                    },
+                    "driver_depth": specified(31, "mechanisms.md 1.5 [V 2.6.29]: NCQ"),
+                    "interrupts": assumed("any", "one vector, which irqbalance moves", "any", "submitter"),
+                },
+                "device": X25_E,
+            },
+        },
+    }
+)
+"""Report J09: an X25-E in a server that the report does not describe."""
+
 MACHINES: Final = {
     machine.name: machine
     for machine in (
+        J09_MACHINE,
         P13_MACHINE,
         V13_MACHINE,
         N10_MACHINE,

@@ -29,14 +29,14 @@ RUN = Outcome(
     merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(), flushed_files=9_000,
     flushed_bytes=36_864_000, flusher_spin_time=0.125,
     programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
-    disks={"vda": DiskResult(1_000, 3_000, 16_000)},
+    disks={"vda": DiskResult(1_000, 3_000, 16_000, 3.0)},
     mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={"mark": {"user": 4 * S}}, uses={},
     samples=(
         sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
     ),
     levels={
         "time_ns": (S, 4 * S), "dirty_pages": (10, 20), "writeback_pages": (1, 2), "vda ios": (100, 1_000),
-        "vda sectors": (1_600, 16_000),
+        "vda sectors": (1_600, 16_000), "vda busy_ns": (S // 2, 3 * S),
     },
     cpu_s=0.5, peak_rss_mib=99.6,
 )  # fmt: skip
