@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wbsim.models.block.spec import MAX_DISCARD_BYTES
 from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
-from wbsim.models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013
+from wbsim.models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013, X25_E
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
 from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import assumed, calibrated, measured, specified
