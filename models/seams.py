@@ -250,6 +250,7 @@ class CongestionWait(Protocol):
         """*thread* sleeps until a queue leaves congestion, for *at_most_ns*."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Visits(Protocol):
     """How a thread visits inodes that may neither block nor meet another of its kind (pdflush)."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.models.filesystems.lock_times import table
 from wbsim.models.bio import Bio, Write
+from wbsim.models.block.congestion import Congestion
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
 from wbsim.models.block.thread import BlockThread
@@ -224,14 +225,17 @@ class BlockLayer:
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
         scheduler: str = "noop", pool: Any = "request_list", batches: bool = False,
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
-        wake_ns: int = 1_000,
+        wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000),
     ) -> None:  # fmt: skip
         self.env = Environment()
         slow = SlowBatchDevice if batches else SlowDevice
         self.device: Any = slow(self.env, latency_ns) if device is None else device(self.env)
         self.ended: list[Any] = []
         self._signals = Signals()
-        costs = BlockCosts(request_ns=100, insert_ns=10, dispatch_ns=1_000, complete_ns=0)
+        request_ns, insert_ns, dispatch_ns = costs
+        of_block = BlockCosts(
+            request_ns=request_ns, insert_ns=insert_ns, dispatch_ns=dispatch_ns, complete_ns=0
+        )
         spec = QueueSpec(
             limits=limits,
             elevator=ElevatorRules(scheduler=scheduler, fifo_batch=16),
@@ -241,12 +245,13 @@ class BlockLayer:
             wbt=False,
             interrupts="any",
         )
-        self._rules = PLUG_RULES[era]
+        self._rules = KERNELS[era].plug if era in KERNELS else PLUG_RULES[era]
         self.site = Site(
             urgent=URGENT,
             env=self.env,
             processors=1,
             signals=self._signals,
+            congestion=Congestion(self.env, URGENT),
             thread=self._thread,
             process=self._thread,
             spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
@@ -270,7 +275,7 @@ class BlockLayer:
             spec=spec,
             rules=self._rules,
             pool=pool,
-            costs=costs,
+            costs=of_block,
             device=self.device,
             processors=Processors(self.env, 1, SchedulerRules(10**9), lambda: 0.0),
         )

@@ -78,12 +78,6 @@ def test_a_job_file_may_lie_beside_the_configuration(tmp_path: Path) -> None:
         load(config)
 
 
-def test_a_kernel_that_cannot_be_run_says_what_is_missing() -> None:
-    """replay knows it; a run would need rules that nobody has written down."""
-    (problem,) = problems(GOOD.replace('"3.11"', '"2.6.37"'))
-    assert "2.6.37 cannot be run: " in problem
-
-
 def test_programs_in_a_list_are_named_after_their_kind() -> None:
     """The second fs_mark is fs_mark-2, the third fs_mark-3."""
     line = "fs_mark -S0 -n 200 -s 4096 -L 4 -D 100 -d a -d b"

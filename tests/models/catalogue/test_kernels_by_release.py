@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.release import NEWEST_PATCH, release_of
+from wbsim.sim.units import MS
 
 RULES = {
     "throttling.kind": ("3.2", "caller_writes", "io_less"),
@@ -90,3 +91,30 @@ def test_releases_are_numbers() -> None:
         release_of("x6.1")
     assert "6.12" not in list(KERNELS), "only those that stand for something are listed"
     assert len(list(KERNELS)) == len(KERNELS)
+
+
+OLD: dict[str, dict[str, Any]] = {
+    "flusher.kind": {"2.6.31": "pdflush", "2.6.32": "per_bdi"},
+    "dirty.dirty_ratio": {"2.6.29": 10, "2.6.30": 20},
+    "dirty.dirty_background_ratio": {"2.6.29": 5, "2.6.30": 10},
+    "throttling.writes_back": {"2.6.30": "any", "2.6.31": "above_limit"},
+    "throttling.waits": {"2.6.31": "congestion", "2.6.32": "jiffies"},
+    "plug.unplug_requests": {"2.6.38": 4, "2.6.39": None},
+    "plug.unplug_time": {"2.6.38": 3 * MS, "2.6.39": None},
+    "writeback.used_up": {"2.6.36": "redirty_tail", "2.6.37": "more_io"},
+    "writeback.explicit_takes": {"2.6.36": "at_pass", "2.6.37": "at_start"},
+    "writeback.leaves": {"2.6.37": False, "2.6.38": True},
+    "inodes.sb_list": {"2.6.38": "inode_lock", "2.6.39": "inode_sb_list_lock"},
+    "filesystems.xfs.nr_to_write_counts": {
+        "2.6.31": "pages", "2.6.32": "calls_x4", "2.6.34": "calls_x4", "2.6.34-n10": "pages",
+        "2.6.35": "pages",
+    },
+    "filesystems.ext4.bump_pages": {"2.6.31": 16, "2.6.32": 32_768},
+}  # fmt: skip
+"""What changed before 3.0, from both sides."""
+
+
+@pytest.mark.parametrize(("path", "of"), OLD.items())
+def test_kernels_before_3_0(path: str, of: dict[str, Any]) -> None:
+    """Each rule with its release."""
+    assert {kernel: has(kernel, path) for kernel in of} == of

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from wbsim.models.block.congestion import Congestion
 from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.page_cache.bandwidth import WriteBandwidth
 from wbsim.models.page_cache.shares import Proportions
@@ -15,7 +16,7 @@ from wbsim.models.signals import Signals
 from wbsim.models.spent import Spent
 from wbsim.models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
 from wbsim.models.throttling.spec import CallerWritesSpec
-from wbsim.sim.engine import Environment, Steps, Wait
+from wbsim.sim.engine import URGENT, Environment, Steps, Wait
 from wbsim.sim.units import MIB, MS
 
 
@@ -35,8 +36,11 @@ class Writer:
     held below 75); 40 pages between checks. Writing back takes 1 000 ns and what *wrote* says.
     """
 
-    def __init__(self, dirty: int, dirty_and_writeback: int, wrote: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, dirty: int, dirty_and_writeback: int, wrote: tuple[int, ...] = (), **rules: Any
+    ) -> None:
         self.env = Environment()
+        self.congestion = Congestion(self.env, URGENT)
         self.asked: list[tuple[int, int]] = []
         self.pauses: list[int] = []
         self.started: list[int] = []
@@ -58,7 +62,7 @@ class Writer:
         )
         signals = Signals()
         signals.balance_dirty_pages.observers.append(lambda _, dirty, pause: self.pauses.append(pause))
-        spec = CallerWritesSpec(hz=1000, initial_bandwidth=100 * MIB)
+        spec = CallerWritesSpec(hz=1000, initial_bandwidth=100 * MIB, **rules)
         self.throttle = CallerWrites(env=self.env, spec=spec, cache=self.cache, processors=2, signals=signals)
         self.throttle.start([self.wb], self.flushers, self._write_back, self.congestion)
 
@@ -80,7 +84,7 @@ class Writer:
         dirtier = self.throttle.dirtier()
         dirtier.nr_dirtied = 10
         task = self.env.task("writer")
-        thread: Any = SimpleNamespace(task=task, spent=Spent())
+        thread: Any = SimpleNamespace(task=task, spent=Spent(), before_sleep=lambda: None)
         ended: list[int] = []
 
         def body() -> Steps:
@@ -172,3 +176,24 @@ def test_one_context_of_several_has_what_the_others_leave(
     of.cache.wbs.append(object())
     of.cache.dirty_and_writeback, of.wb.dirty_and_writeback = dirty_and_writeback, own
     assert of.throttle.share(of.wb, pages) == share
+
+
+def test_to_2_6_30_a_writer_writes_back_whatever_is_dirty() -> None:
+    """Later kernels leave it alone where what is dirty is below the limit, and wait a jiffy for I/O."""
+    old = Writer(90, 101, wrote=(10,), writes_back="any")
+    assert (old.balance(), old.asked) == (1_000, [(0, 60)])
+    nothing = Writer(0, 101, writes_back="any")
+    nothing.env.call_at(2 * MS, 0, lambda: nothing.fall(0, 50))
+    assert nothing.balance() == 3 * MS, "jiffies: 1, then 2"
+    assert nothing.asked == []
+
+
+def test_to_2_6_31_a_writer_waits_until_a_queue_is_no_longer_congested() -> None:
+    """For 100 ms at most, and then again."""
+    woken = Writer(0, 101, waits="congestion")
+    woken.env.call_at(7 * MS, 0, lambda: woken.fall(0, 50))
+    woken.env.call_at(7 * MS, 1, woken.congestion.ended)
+    assert (woken.balance(), woken.pauses) == (7 * MS, [])
+    alone = Writer(0, 101, waits="congestion")
+    alone.env.call_at(150 * MS, 0, lambda: alone.fall(0, 50))
+    assert alone.balance() == 200 * MS

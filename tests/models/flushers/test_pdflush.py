@@ -1,0 +1,240 @@
+"""The pool of pdflush threads: who is given work, who comes and who goes; and what a pass does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.harness import FIO, BlockLayer, loop_config, run_for
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.flushers.pdflush import PASS_PAGES, Pass, Pdflush, PdflushSpec
+from wbsim.models.machine import Machine, build
+from wbsim.models.page_cache.accounting import Thresholds
+from wbsim.models.seams import Work
+from wbsim.sim.engine import Wait
+from wbsim.sim.units import MS, S
+
+
+class Bdi:
+    """A device with one context, whose queue is congested or not."""
+
+    def __init__(self, site: Any, name: str) -> None:
+        self.name = name
+        self.site = site
+        self.queue = SimpleNamespace(congested=False)
+        self.wbs: list[Any] = []
+
+
+class Pool:
+    """One whose works take what *takes_ns* says, each once; ``began``: when, with what reason."""
+
+    def __init__(self, *takes_ns: int, interval_ns: int = 1_000 * S, **spec: int) -> None:
+        self.block = block = BlockLayer()
+        self.env = block.env
+        self.takes_ns = list(takes_ns)
+        self.began: list[tuple[int, str, str]] = []
+        self.cache: Any = SimpleNamespace(
+            dirty=10, wbs=[], thresholds=lambda: Thresholds(background=5, limit=20)
+        )
+        self.of = Pdflush(
+            site=block.site, spec=PdflushSpec(**spec), cache=self.cache, writeback=self,  # type: ignore[arg-type]
+            interval_ns=interval_ns,
+        )  # fmt: skip
+        self.bdi = Bdi(block.site, "sda")
+        self.of.register(self.bdi)  # type: ignore[arg-type]
+        self.wb = self.bdi.wbs[0]
+        self.wb.b_dirty.append(object())
+        run_for(self.env, 0)
+
+    def pass_over(self, thread: Any, wb: Any, work: Work, pages: int) -> Generator[Wait, None, Any]:
+        """`Writeback.pass_over`: takes the next time, and leaves nothing to do."""
+        self.began.append((self.env.now, thread.task.name, work.reason))
+        yield self.takes_ns.pop(0) if self.takes_ns else 1
+        return SimpleNamespace(wrote=0, cleaned=0)
+
+    def ask(self) -> bool:
+        """Background work, if anybody is idle."""
+        return self.of.operation(Work("background", 0))
+
+    def runs(self, ns: int) -> int:
+        """Let *ns* pass; how many threads there are then."""
+        run_for(self.env, ns)
+        return self.of.alive
+
+
+def test_the_thread_that_became_idle_last_is_asked_first() -> None:
+    """And a request that comes while none is idle is dropped."""
+    pool = Pool(30, 10, 5)
+    assert pool.ask()
+    pool.runs(1)
+    assert [pool.ask(), pool.ask()] == [True, False]
+    pool.runs(19)
+    assert pool.ask(), "the one that took 10"
+    pool.runs(20)
+    names = [name for _, name, _ in pool.began]
+    assert names == ["pdflush1/flusher", "pdflush0/flusher", "pdflush0/flusher"]
+
+
+@pytest.mark.parametrize(("busy_ns", "threads"), [(S, 2), (S + 1, 3)])
+def test_one_more_comes_when_the_pool_was_empty_for_more_than_a_second(busy_ns: int, threads: int) -> None:
+    """Seen by a thread that ends its work while no other is idle."""
+    pool = Pool(busy_ns, 10 * S)
+    pool.ask()
+    pool.ask()
+    assert pool.runs(busy_ns + 1) == threads
+
+
+def test_there_are_eight_at_most_and_one_more_a_second() -> None:
+    """However long all of them work; idle ones go, one a second, until two are left."""
+    pool = Pool()
+    grown = []
+    for _ in range(12):
+        while pool.of._idle:
+            pool.takes_ns = [S + 20]
+            pool.ask()
+            run_for(pool.env, 1)
+        grown.append(pool.runs(S + 40))
+    assert max(grown) == 8
+    assert all(b - a <= 1 for a, b in pairwise(grown))
+    pool.takes_ns = []
+    shrunk = []
+    for _ in range(20):
+        pool.runs(S + 1)
+        pool.ask()
+        shrunk.append(pool.runs(2))
+    assert shrunk[-1] == 2
+    assert all(a - b <= 1 for a, b in pairwise(shrunk))
+
+
+@pytest.mark.parametrize(("idle_ns", "threads"), [(S, 3), (S + 1, 2)])
+def test_one_goes_when_another_was_idle_for_more_than_a_second(idle_ns: int, threads: int) -> None:
+    """The one that has just ended its work, of three; of two none goes."""
+    pool = Pool(min_threads=2, max_threads=3)
+    pool.of._start_thread()
+    run_for(pool.env, 0)
+    pool.runs(idle_ns - 1)
+    pool.ask()
+    assert pool.runs(1) == threads
+    pool.runs(3 * S)
+    pool.ask()
+    pool.runs(2)
+    pool.runs(3 * S)
+    pool.ask()
+    assert pool.runs(2) == 2
+
+
+def test_periodic_work_comes_every_interval_and_at_least_a_second_after_its_end() -> None:
+    """Or is tried again a second later, where nobody was idle."""
+    pool = Pool(1, 4_500 * MS, 1, interval_ns=5 * S)
+    run_for(pool.env, 40 * S)
+    assert [at for at, _, _ in pool.began] == [
+        5 * S,
+        10 * S,
+        10 * S + 5_500 * MS,
+        20_500 * MS,
+        25_500 * MS,
+        30_500 * MS,
+        35_500 * MS,
+    ]
+    dropped = Pool(6_500 * MS, 6_500 * MS, interval_ns=5 * S)
+    dropped.ask()
+    dropped.ask()
+    run_for(dropped.env, 8 * S)
+    assert [at for at, _, reason in dropped.began if reason == "periodic"] == [7 * S]
+
+
+def test_a_sync_starts_all_once_and_does_the_rest_itself() -> None:
+    """wakeup_pdflush once for all devices; the work of sync(2) is nobody else's."""
+    pool = Pool()
+    assert pool.of.queue(pool.wb, Work("start", 100)) is None
+    assert pool.of.queue(pool.wb, Work("start", 100)) is None
+    assert pool.of.queue(pool.wb, Work("sync")) is None
+    run_for(pool.env, 10)
+    assert [reason for _, _, reason in pool.began] == ["background"]
+
+
+# -- on a machine ----------------------------------------------------------------------------------------
+
+TWO = """\
+title = "two disks, and two filesystems on one of them"
+[scenario]
+machine.like = "loop-vm"
+machine.disks.a = {{ like = "sata-ssd" }}
+machine.disks.b = {{ like = "sata-ssd" }}
+kernel.like = "{kernel}"
+kernel.dirty.dirty_bytes = "{dirty} MiB"
+kernel.dirty.dirty_background_bytes = "{background} MiB"
+mounts.x = {{ like = "loop-ext4", disk = "a", at = "/x" }}
+mounts.y = {{ like = "loop-xfs", disk = "b", at = "/y", size = "4 GiB" }}
+mounts.z = {{ like = "loop-xfs", disk = "b", at = "/z", size = "4 GiB" }}
+programs.x = "{fio} --rw=randwrite --nrfiles=2 --filesize=3m --name=a --directory=/x"
+programs.y = "{fio} --rw=write --nrfiles=2 --filesize=4m --name=a --directory=/y"
+programs.z = "fs_mark -S0 -n 300 -s 8192 -L 2 -d /z/a -d /z/b"
+programs.sync = {{ command = "sync", start = "40 ms" }}
+sync_after = true
+"""
+
+
+def of_two(kernel: str, dirty: int = 4) -> Machine:
+    """Everything twice."""
+    text = TWO.format(kernel=kernel, dirty=dirty, background=dirty // 2, fio=FIO)
+    return build(parse(text, "x.toml").cases[0].scenario, 1)
+
+
+@pytest.mark.parametrize("kernel", ["2.6.29", "2.6.30", "2.6.31", "2.6.32", "2.6.37"])
+@pytest.mark.parametrize("dirty", [2, 64])
+def test_sync_loses_no_page_though_requests_are_dropped(kernel: str, dirty: int) -> None:
+    """Two disks, two filesystems on one of them, all threads of the pool busy or not."""
+    machine = of_two(kernel, dirty)
+    machine.run()
+    cache = machine.cache
+    assert (cache.dirty, cache.writeback) == (0, 0)
+    assert cache.dirtied == cache.written == 2 * 768 + 2 * 1024 + 1_200 * 2
+
+
+def test_a_device_has_one_pdflush_at_a_time() -> None:
+    """Each inode is claimed with its device; of two devices another thread may have the other one."""
+    pool = Pool()
+    other = Bdi(pool.block.site, "sdb")
+    pool.of.register(other)  # type: ignore[arg-type]
+    one, second = Pass(pool.of), Pass(pool.of)
+    assert one.enter(pool.wb)
+    assert (second.enter(pool.wb), second.encountered_congestion) == (False, False)
+    assert second.enter(other.wbs[0])
+    assert (pool.of.in_progress(pool.wb), pool.of.in_progress(other.wbs[0])) == (True, True)
+    one.leave(pool.wb)
+    assert (pool.of.in_progress(pool.wb), pool.of.in_progress(other.wbs[0])) == (False, True)
+    pool.bdi.queue.congested = True
+    assert not second.gives_up(), "the other's queue is not congested"
+    second.leave(other.wbs[0])
+    assert (second.enter(pool.wb), second.encountered_congestion) == (False, True)
+
+
+def test_a_congested_queue_is_left_alone_and_met_again() -> None:
+    """On a slow disk: no pdflush ever waits for a request, though writers do; all is written."""
+    slow = 'machine.device = { kind = "loop", command_time = "200 us", page_time = "1 us" }'
+    text = loop_config(
+        f"{FIO} --rw=randwrite --nrfiles=2 --filesize=16m --name=a", dirty_mib=16, kernel="2.6.30",
+        filesystem="loop-ext4", more=f"sync_after = true\n{slow}",
+    )  # fmt: skip
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+    machine.run()
+    slept = dict.fromkeys(("a request", "congestion"), 0)
+    for thread in machine.flushers.threads:
+        for what in slept:
+            slept[what] += thread.task.slept_ns.get(what, 0)
+    assert slept["a request"] == 0
+    assert slept["congestion"] > 0
+    writers = [thread for thread in machine.threads if "process" in thread.task.name]
+    assert sum(thread.task.slept_ns.get("a request", 0) for thread in writers) > 0
+    assert PASS_PAGES == 1024
+
+
+def test_a_pool_that_is_too_small_for_itself_is_refused() -> None:
+    """With both numbers."""
+    with pytest.raises(ValueError, match="max_threads 1 has to be min_threads 2 at least"):
+        PdflushSpec(max_threads=1)
