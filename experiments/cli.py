@@ -19,8 +19,9 @@ from typing import Any, Final
 from wbsim.experiments.commands.options import Parser
 
 COMMANDS: Final = (
-    "run", "sweep", "status", "plot", "explain", "advise", "sensitivity", "show", "list", "schema",
-    "describe-machine", "layout", "reproduce", "calibrate", "params", "replay", "capture", "completion",
+    "run", "sweep", "status", "plot", "timeline", "explain", "advise", "sensitivity", "show", "list",
+    "schema", "describe-machine", "layout", "reproduce", "calibrate", "params", "replay", "capture",
+    "completion",
 )  # fmt: skip
 """Each is a module of `experiments.commands`, of that name."""
 

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 import simpy
 
 from wbsim.models.bio import BlockDevice
-from wbsim.models.block.congestion import Congestion
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts
 from wbsim.models.block.thread import BlockThread
+from wbsim.models.congestion import Congestion
 from wbsim.models.devices.spec import DeviceSpec
 from wbsim.models.lock_makers import LockMakers
 from wbsim.models.page_cache.accounting import PageCache
@@ -325,7 +325,7 @@ class _Builder:
         )  # fmt: skip
         for bdi in self._bdis.values():
             flushers.register(bdi)
-        self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes, self._congestion)
+        self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes, self._congestion.wait)
         return flushers
 
     def _system_calls(self) -> SystemCalls:

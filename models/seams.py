@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wbsim.models.bio import Bio
 from wbsim.models.spent import I_SYNC, Spent
+from wbsim.models.visits import Visits
 from wbsim.sim.engine import PARK, Environment, Steps, Task, Wait
 from wbsim.sim.sync import Completion, SpinLock
 
@@ -80,8 +81,7 @@ class InodeSync:
 
 class WritebackControl:
     """struct writeback_control: ``nr_to_write`` pages of a file may be written, from where its last writeback
-    ended (``range_cyclic``) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file; ``visits``:
-    of whoever may not block (``nonblocking``).
+    ended (``range_cyclic``) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file.
     """
 
     __slots__ = ("nr_to_write", "reason", "sync_all", "visits")
@@ -101,8 +101,7 @@ class WritebackControl:
 class Work(NamedTuple):
     """struct wb_writeback_work: what to write and until when.
 
-    ``sb``: the one superblock whose inodes it writes, if any; ``done``: completed when the work ends;
-    ``visits``: of a thread that may not block.
+    ``sb``: the one superblock whose inodes it writes, if any; ``done``: completed when the work ends.
     """
 
     reason: Reason
@@ -150,9 +149,8 @@ class Wb(Protocol):
     """struct bdi_writeback: the lists of one writeback context, and the counts of its own dirty pages.
 
     ``dirtied`` and ``written`` only grow.  ``work_list`` holds the work that its flusher is asked to do;
-    ``i_syncs`` has one entry for each thread that writes its inodes back.  ``flushed_inodes`` counts the
-    visits of its flusher that left an inode clean; ``flushed_pages`` counts the pages that went under
-    writeback meanwhile.
+    ``i_syncs`` has one entry for each thread that writes its inodes back.  ``flushed_inodes`` counts visits
+    of its flusher that left an inode clean, ``flushed_pages`` what went under writeback meanwhile.
     """
 
     name: str
@@ -221,11 +219,9 @@ class Throttle(Protocol):
     """Holds writers back.  One for all contexts."""
 
     def start(
-        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion: CongestionWait
+        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion_wait: CongestionWait
     ) -> None:
-        """Called once: the contexts, their flushers, how a writer writes back itself, and how it waits for
-        queues.
-        """
+        """Called once: the contexts, their flushers, how a writer writes back or waits for queues."""
 
     def dirtier(self) -> Dirtier:
         """The account of a new writer."""
@@ -243,25 +239,8 @@ class Throttle(Protocol):
         """The part of a threshold of *pages* that is *wb*'s."""
 
 
-class CongestionWait(Protocol):
-    """congestion_wait (`models.block.congestion`)."""
-
-    def wait(self, thread: Thread, at_most_ns: int) -> Steps:
-        """*thread* sleeps until a queue leaves congestion, for *at_most_ns*."""
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Visits(Protocol):
-    """How a thread visits inodes that may neither block nor meet another of its kind (pdflush)."""
-
-    def enter(self, wb: Wb) -> bool:
-        """Whether it may visit an inode of *wb* now."""
-
-    def leave(self, wb: Wb) -> None:
-        """The visit is over."""
-
-    def gives_up(self) -> bool:
-        """Whether it leaves the file that it is in as it is."""
+CongestionWait = Callable[["Thread", int], Steps]
+"""congestion_wait (`models.congestion`): a thread sleeps until a queue is not congested, or so long (ns)."""
 
 
 class WriteBack(Protocol):
@@ -277,7 +256,11 @@ class Flushers(Protocol):
 
     @property
     def threads(self) -> list[Thread]:
-        """Those that exist."""
+        """All that were made."""
+
+    @property
+    def alive(self) -> int:
+        """How many there are now (of works of a workqueue: how many run)."""
 
     def register(self, bdi: Any) -> None:
         """Make the contexts of *bdi*, and what threads these need."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.block.congestion import Congestion
+from wbsim.models.congestion import Congestion
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
 from wbsim.sim.engine import Environment

@@ -10,13 +10,13 @@ import numpy as np
 
 from tests.models.filesystems.lock_times import table
 from wbsim.models.bio import Bio, Write
-from wbsim.models.block.congestion import Congestion
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
 from wbsim.models.block.thread import BlockThread
 from wbsim.models.catalogue.filesystems import P13_XFS
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import P13_MACHINE
+from wbsim.models.congestion import Congestion
 from wbsim.models.filesystems.lock_table import NO_ROW, Locks
 from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.walk_state import Walk

@@ -21,14 +21,14 @@ _BINS: Final = 80
 
 
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
-    """Files a second of each program that has iterations, write requests and MB a second of each disk, and
-    MiB that are dirty or under writeback, over simulated time: a colour for each variant and point, of
-    several replications the first.
+    """Files a second of each program that has iterations, write requests and MB a second of each disk and how
+    busy it was, how many flushers there were, and MiB that are dirty or under writeback between the
+    thresholds, over simulated time: a colour for each variant and point, of several replications the first.
     """
     shown = [outcome for outcome in outcomes if outcome.replication == 0 and outcome.levels.get("time_ns")]
     made = any(len(outcome.samples) > 1 for outcome in shown)
-    figure, of = panels(3 + made, title, height=1.9)
-    *rates, requests, bandwidth, dirty = of
+    figure, of = panels(5 + made, title, height=1.7)
+    *rates, requests, bandwidth, busy, flushers, dirty = of
     step_s = max(outcome.levels["time_ns"][-1] for outcome in shown) / S / _BINS
     for outcome, colour in zip(shown, cycle(COLOURS), strict=False):
         label = " ".join([outcome.variant, *map(str, outcome.point.values())])
@@ -43,9 +43,15 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             requests.plot(at, rate, label=named, linestyle=line, **style)
             at, rate = rates_of(seconds, levels[f"{disk} sectors"] * (SECTOR_BYTES / 1e6), step_s)
             bandwidth.plot(at, rate, linestyle=line, **style)
+            at, rate = rates_of(seconds, levels[f"{disk} busy_ns"] * (100 / S), step_s)
+            busy.plot(at, rate, linestyle=line, **style)
+        flushers.plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
         held = (levels["dirty_pages"] + levels["writeback_pages"]) * (PAGE_BYTES / MIB)
         dirty.plot(seconds, held, **style)
-    for panel, name in zip((*rates, requests, bandwidth, dirty), _NAMES[-3 - made :], strict=True):
+        for threshold in ("background_pages", "limit_pages"):
+            levels_mib = levels[threshold] * (PAGE_BYTES / MIB)
+            dirty.plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
+    for panel, name in zip(of, _NAMES[-5 - made :], strict=True):
         panel.set_ylabel(name, fontsize=9)
         panel.set_ylim(0, None)
     dirty.set_xlabel("simulated time, s")
@@ -54,7 +60,10 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     return figure
 
 
-_NAMES: Final = ("files / s", "write requests / s", "MB / s", "MiB dirty or\nunder writeback")
+_NAMES: Final = (
+    "files / s", "write requests / s", "MB / s", "% busy", "flushers",
+    "MiB dirty or\nunder writeback;\nthresholds",
+)  # fmt: skip
 
 
 def _files(panel: Any, outcome: Outcome, label: str, style: dict[str, Any]) -> None:

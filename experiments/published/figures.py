@@ -70,7 +70,7 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
     ("write_bandwidth", "MB/s"): FIGURES["write_bandwidth"],
     ("throughput", "MB/s"): FIGURES["file_bandwidth"],
     ("disk_utilisation", "percent"): FIGURES["utilisation"],
-    ("system_cpu", ""): FIGURES["kernel_cpu"],
+    ("system_cpu", ""): FIGURES["system_cpu"],
     ("throughput", "MiB/s"): Figure(
         "MiB/s", "what files hold, a second of wall time", lambda o: o.file_bytes / o.wall_time / MIB
     ),

@@ -61,9 +61,9 @@ class Findings:
         return pd.DataFrame(rows)
 
     def levels(self) -> pd.DataFrame:
-        """A row for each sample of each run: ``time_s``, ``dirty_mib`` and ``writeback_mib``, and of each
-        disk
-        ``NAME_requests`` and ``NAME_written_mib`` until then.
+        """A row for each sample of each run: ``time_s``, ``dirty_mib`` and ``writeback_mib``, the thresholds
+        ``background_mib`` and ``limit_mib``, how many ``flushers`` there are and ``held_writers``; of each
+        disk ``NAME_requests``, ``NAME_written_mib`` and ``NAME_busy_s`` until then, and ``NAME_queued``.
         """
         import pandas as pd
 
@@ -74,9 +74,14 @@ class Findings:
                 **self._keys(of), "time_s": levels["time_ns"] / S,
                 "dirty_mib": levels["dirty_pages"] * (PAGE_BYTES / MIB),
                 "writeback_mib": levels["writeback_pages"] * (PAGE_BYTES / MIB),
+                "background_mib": levels["background_pages"] * (PAGE_BYTES / MIB),
+                "limit_mib": levels["limit_pages"] * (PAGE_BYTES / MIB),
+                "flushers": levels["flushers"], "held_writers": levels["held"],
             }  # fmt: skip
             for disk in of.disks:
                 columns[f"{disk}_requests"] = levels[f"{disk} ios"]
+                columns[f"{disk}_busy_s"] = levels[f"{disk} busy_ns"] / S
+                columns[f"{disk}_queued"] = levels[f"{disk} queued"]
                 columns[f"{disk}_written_mib"] = levels[f"{disk} sectors"] * (SECTOR_BYTES / MIB)
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)

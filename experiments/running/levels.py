@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from typing import Final
 
+from wbsim.models.block.queue import Queue
 from wbsim.models.machine import Machine
+from wbsim.models.spent import CONGESTION, THROTTLED
 from wbsim.sim.units import MS
 
 FIRST_STEP_NS: Final = 10 * MS
 MOST: Final = 512
+_HELD: Final = (THROTTLED, CONGESTION)
+_OF_ALL: Final = (
+    "time_ns", "dirty_pages", "writeback_pages", "background_pages", "limit_pages", "flushers", "held",
+)  # fmt: skip
+_OF_DISK: Final = ("ios", "sectors", "busy_ns", "queued")
 Levels = dict[str, tuple[int, ...]]
-"""By name: ``time_ns``, ``dirty_pages`` and ``writeback_pages``, and of each disk ``NAME ios``, ``NAME
-sectors`` and ``NAME busy_ns`` until then."""
+"""By name: ``time_ns``, ``dirty_pages`` and ``writeback_pages``, the thresholds ``background_pages`` and
+``limit_pages``, how many ``flushers`` there are, how many of the programs' threads are ``held`` back by the
+throttle; of each disk ``NAME ios``, ``NAME sectors`` and ``NAME busy_ns`` until then, and what is ``NAME
+queued``."""
 
 
 class Sampler:
@@ -36,16 +45,20 @@ class Sampler:
     def _row(self) -> tuple[int, ...]:
         machine = self._machine
         dirty = machine.cache.dirty
-        counters = [
-            count
-            for queue in machine.queues.values()
-            for count in (queue.stat.ios, queue.stat.sectors, queue.busy_ns)
-        ]
-        return (machine.env.now, dirty, machine.cache.dirty_and_writeback - dirty, *counters)
+        disks = [level for queue in machine.queues.values() for level in _of_disk(queue)]
+        writeback, thresholds = machine.cache.dirty_and_writeback - dirty, machine.cache.thresholds()
+        held = sum(thread.task.waits_for in _HELD for thread in machine.threads if thread.task.seated)
+        of_all = dirty, writeback, thresholds.background, thresholds.limit, machine.flushers.alive, held
+        return (machine.env.now, *of_all, *disks)
 
     def levels(self) -> Levels:
         """What was seen, by name."""
-        disks = [f"{name} {what}" for name in self._machine.queues for what in ("ios", "sectors", "busy_ns")]
-        names = ["time_ns", "dirty_pages", "writeback_pages", *disks]
+        disks = [f"{name} {what}" for name in self._machine.queues for what in _OF_DISK]
+        names = [*_OF_ALL, *disks]
         columns = zip(*self._rows, strict=True) if self._rows else [() for _ in names]
         return dict(zip(names, columns, strict=True))
+
+
+def _of_disk(queue: Queue) -> tuple[int, ...]:
+    stat = queue.stat
+    return stat.ios, stat.sectors, queue.busy_ns, len(queue.elevator.waiting) + stat.in_flight

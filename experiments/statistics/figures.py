@@ -102,10 +102,15 @@ FIGURES: Final[dict[str, Figure]] = {
         "the busiest disk had something to do, as iostat's %util",
         lambda o: 100 * _share(max((disk.busy_time for disk in o.disks.values()), default=0.0), o.wall_time),
     ),
+    "system_cpu": Figure(
+        "us/MB",
+        "the programs' time in the kernel for what went to disks",
+        lambda o: _share(o.system_cpu_time * 1e6, _bytes(o) / 1e6),
+    ),
     "kernel_cpu": Figure(
         "us/MB",
-        "all threads' time in the kernel for what went to disks",
-        lambda o: _share(_in_kernel_ns(o) / 1e3, _bytes(o) / 1e6),
+        "all threads' time in the kernel, until the run's end, for what files hold",
+        lambda o: _share(_in_kernel_ns(o) / 1e3, o.file_bytes / 1e6),
     ),
     "file_bandwidth": Figure(
         "MB/s", "what files hold, a second of wall time", lambda o: o.file_bytes / o.wall_time / 1e6

@@ -17,7 +17,7 @@ from wbsim.models.block.batch import Batch
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.pool import POOLS, Pool
-from wbsim.models.block.queue_plug import QueuePlug
+from wbsim.models.block.queue_plug import QueuePlug, plug_of
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.block.wbt import WritebackThrottling
 from wbsim.models.scheduler.cpu import ANY_CPU, Processors
@@ -71,11 +71,7 @@ class Queue:
         self._async, self._sync = POOLS[pool](
             env, spec.elevator.async_depth or spec.nr_requests, site.congestion.ended
         )
-        self._plug: QueuePlug | None = None
-        if rules.unplug_requests is not None and rules.unplug_time is not None:
-            self._plug = QueuePlug(
-                env, site.urgent, rules.unplug_requests, rules.unplug_time, self._feed_driver
-            )
+        self._plug = plug_of(rules, env, site.urgent, self._feed_driver)
         self._busy_since: int | None = None
         self.wbt: WritebackThrottling | None = None
         if wbt:

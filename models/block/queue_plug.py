@@ -12,21 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from wbsim.models.block.spec import PlugRules
 from wbsim.sim.engine import Environment
 
 
 class QueuePlug:
-    """``closed``: requests wait though the driver has room; *run* is called when the time is over, which ends
-    with *rank*.  From *requests* on the plug does not hold.
+    """``closed``: requests wait though the driver has room; from *requests* on it does not hold.  *feed* is
+    called when its time is over, with *rank*.
     """
 
     def __init__(
-        self, env: Environment, rank: int, requests: int, delay_ns: int, run: Callable[[], None]
+        self, env: Environment, rank: int, requests: int, delay_ns: int, feed: Callable[[], None]
     ) -> None:
         self._env = env
         self._rank = rank
         self._delay_ns = delay_ns
-        self._run = run
+        self._feed = feed
         self._closings = 0
         self.requests = requests
         self.closed = False
@@ -43,4 +44,11 @@ class QueuePlug:
     def _timeout(self, closing: int) -> None:
         if self.closed and closing == self._closings:
             self.closed = False
-            self._run()
+            self._feed()
+
+
+def plug_of(rules: PlugRules, env: Environment, rank: int, feed: Callable[[], None]) -> QueuePlug | None:
+    """The plug of a queue, where queues have one."""
+    if rules.unplug_requests is None or rules.unplug_time is None:
+        return None
+    return QueuePlug(env, rank, rules.unplug_requests, rules.unplug_time, feed)

@@ -173,7 +173,12 @@ def _kernel(name: str, plug_scope: str, source: str) -> dict[str, Any]:
             "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
         },
         "inodes": _inodes("inode_sb_list_lock", "2.6.39 to 4.2 [V 2.6.39, 3.11]", lru=lru, lru_checks=lists),
-        "flusher": {"kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]")},
+        "flusher": {
+            "kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]"),
+            "exits_after": specified(
+                300 * S if release < (3, 10, 0) else None, "mechanisms.md 4.2 [V 2.6.32, 2.6.37, 3.10]"
+            ),
+        },
         "throttling": {
             "kind": specified("io_less", "mechanisms.md 3.3 [V 3.11]"),
             "hz": sched["hz"],

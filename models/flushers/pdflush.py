@@ -15,9 +15,10 @@ from pydantic import model_validator
 
 from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.seams import Flushers, Thread, Visits, Wb, Work
+from wbsim.models.seams import Flushers, Thread, Wb, Work
 from wbsim.models.site import Site
 from wbsim.models.spent import FLUSHER
+from wbsim.models.visits import Visits
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice, WritebackContext, first_context
 from wbsim.sim.engine import IDLE, PARK, Steps, Wait
@@ -115,7 +116,7 @@ class Pdflush(Flushers):
         self._asked_ns = -1
         self.bdis: dict[Wb, BackingDevice] = {}
         self.claimed: set[BackingDevice] = set()
-        self.alive = 0
+        self._alive = 0
         for _ in range(spec.min_threads):
             self._start_thread()
         self._env.call_at(interval_ns, site.urgent, self._timer)
@@ -124,6 +125,11 @@ class Pdflush(Flushers):
     def threads(self) -> list[Thread]:
         """All that ever lived, in the order of their making."""
         return self._made
+
+    @property
+    def alive(self) -> int:
+        """See `Flushers.alive`."""
+        return self._alive
 
     def register(self, bdi: BackingDevice) -> None:
         """See `Flushers.register`."""
@@ -170,7 +176,7 @@ class Pdflush(Flushers):
     def _start_thread(self) -> None:
         worker = Worker(self._site.of(f"pdflush{len(self._made)}").thread(FLUSHER))
         self._made.append(worker.thread)
-        self.alive += 1
+        self._alive += 1
         self._env.start(worker.thread.task, self._run(worker))
 
     def _run(self, worker: Worker) -> Steps:
@@ -184,19 +190,19 @@ class Pdflush(Flushers):
             job, worker.job = worker.job, None
             assert job is not None, "who wakes a thread gives it work"
             yield from self._do(worker.thread, job)
-            self._grow()
-            if not self._idle or self.alive <= spec.min_threads:
+            self._fill()
+            if not self._idle or self._alive <= spec.min_threads:
                 continue
             longest = self._idle[0]
             if env.now - longest.idle_since_ns > POOL_NS:
                 longest.idle_since_ns = env.now  # limits the rate at which they go
                 break
-        self.alive -= 1
+        self._alive -= 1
 
-    def _grow(self) -> None:
+    def _fill(self) -> None:
         """One more, if the pool has been empty for long and still is."""
         now = self._env.now
-        if not self._idle and now - self._last_empty_ns > POOL_NS and self.alive < self._spec.max_threads:
+        if not self._idle and now - self._last_empty_ns > POOL_NS and self._alive < self._spec.max_threads:
             self._last_empty_ns = now
             self._start_thread()
 

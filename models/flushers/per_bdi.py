@@ -7,17 +7,23 @@ from typing import Any, Literal
 from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.writeback.context_thread import ContextFlushers
 from wbsim.models.writeback.wb import first_context
+from wbsim.sim.param import Ns
 
 
 class PerBdiSpec(FlusherSpec):
-    """One thread per device."""
+    """One thread per device, which is made when it is needed, and exits when it has written nothing for
+    ``exits_after`` (2.6.32 to 3.9); None: a workqueue does the work.
+    """
 
     kind: Literal["per_bdi"] = "per_bdi"
+    exits_after: Ns | None = None
 
 
 def per_bdi(*, spec: PerBdiSpec, **parts: Any) -> ContextFlushers:
     """One context, and one thread, for each device."""
-    return ContextFlushers(contexts=lambda _: 1, places=first_context, **parts)
+    return ContextFlushers(
+        contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **parts
+    )
 
 
 SPEC, COMPONENT = PerBdiSpec, per_bdi

@@ -53,7 +53,7 @@ class CallerWrites(Throttle):
 
     _flushers: Flushers
     _write_back: WriteBack
-    _congestion: CongestionWait
+    _congestion_wait: CongestionWait
 
     def __init__(
         self,
@@ -79,10 +79,10 @@ class CallerWrites(Throttle):
         self._shares = EventShares(cache.wbs, limit)
 
     def start(
-        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion: CongestionWait
+        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion_wait: CongestionWait
     ) -> None:
         """See `Throttle`."""
-        self._congestion = congestion
+        self._congestion_wait = congestion_wait
         self._flushers = flushers
         self._write_back = write_back
         for wb in wbs:
@@ -135,7 +135,7 @@ class CallerWrites(Throttle):
             if wrote >= chunk:
                 break
             if self._waits_for_queues:
-                yield from self._congestion.wait(thread, S // 10)
+                yield from self._congestion_wait(thread, S // 10)
                 continue
             yield from self._sleep(thread, pause)
             pause = min(2 * pause, self._hz // 10)

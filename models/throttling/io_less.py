@@ -210,7 +210,7 @@ class IoLessThrottle(Throttle):
         return self._shares.share(wb, pages)
 
     def start(
-        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion: CongestionWait
+        self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion_wait: CongestionWait
     ) -> None:
         """See `Throttle`."""
         self._flushers = flushers

@@ -1,8 +1,10 @@
 """A thread for each writeback context: explicit work first, then the periodic check, then the background
 check.
 
-Stands for bdi_writeback_workfn / wb_workfn and wb_do_writeback (fs/fs-writeback.c).  Left out: the forker
-thread of 2.6.32-3.9, which is only seen in the first five seconds.
+Stands for bdi_writeback_workfn / wb_workfn and wb_do_writeback (fs/fs-writeback.c), and for
+bdi_forker_thread, which makes a thread (2.6.32 to 3.9) when it is first needed: at once for work that is
+queued, else when it looks at all devices, every dirty_writeback_centisecs.  That it takes no time to make
+one.
 """
 
 from __future__ import annotations
@@ -22,9 +24,24 @@ from wbsim.sim.sync import Completion
 
 
 class ContextThread:
-    """The flusher of *wb*; it looks at its lists every *interval_ns*."""
+    """The flusher of *wb*; it looks at its lists every *interval_ns*.
 
-    def __init__(self, site: Site, thread: Thread, wb: Wb, writeback: Writeback, interval_ns: int) -> None:
+    It is ``alive`` from its first work on until it has written nothing for *exits_after_ns*; or, where None
+    (a work of a workqueue), while it works.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        thread: Thread,
+        wb: Wb,
+        writeback: Writeback,
+        interval_ns: int,
+        exits_after_ns: int | None = None,
+    ) -> None:
+        self._exits_after_ns = exits_after_ns
+        self._made = False
+        self._active_ns = 0
         self._env = env = site.env
         self._urgent = site.urgent
         self._wb = wb
@@ -41,8 +58,15 @@ class ContextThread:
         """writeback_in_progress: it runs, or was told to."""
         return not self._asleep
 
+    @property
+    def alive(self) -> bool:
+        """Whether there is such a thread now."""
+        return not self._asleep if self._exits_after_ns is None else self._made
+
     def wake(self) -> None:
         """Have it look at its works and at the thresholds."""
+        if not self._made:
+            self._made, self._active_ns = True, self._env.now
         if self._asleep:
             self._asleep = False
             self._env.wake(self.thread.task)
@@ -56,10 +80,13 @@ class ContextThread:
         """The delayed work that fires every dirty_writeback_centisecs."""
         if len(self._wb):
             self.wake()
+        elif self._exits_after_ns is not None and self._env.now - self._active_ns > self._exits_after_ns:
+            self._made = False
         self._env.call_at(self._env.now + self._interval_ns, self._urgent, self._tick)
 
     def _run(self) -> Steps:
         writeback, thread, works, wb = self._writeback, self.thread, self._wb.work_list, self._wb
+        flushed = 0
         while True:
             while works:
                 yield writeback.perform(thread, wb, works.popleft())
@@ -68,6 +95,8 @@ class ContextThread:
                 yield writeback.perform(thread, wb, Work("periodic"))
             if writeback.over_background(wb):
                 yield writeback.perform(thread, wb, Work("background"))
+            if wb.flushed_pages != flushed:
+                flushed, self._active_ns = wb.flushed_pages, self._env.now
             if not works:
                 self._asleep = True
                 yield PARK
@@ -88,7 +117,9 @@ class ContextFlushers(Flushers):
         interval_ns: int,
         contexts: Callable[[BackingDevice], int],
         places: Places,
+        exits_after_ns: int | None = None,
     ) -> None:
+        self._exits_after_ns = None if exits_after_ns is None else max(exits_after_ns, interval_ns)
         self._site = site
         self._cache = cache
         self._writeback = writeback
@@ -103,6 +134,11 @@ class ContextFlushers(Flushers):
         """All of them, in the order of their making."""
         return [context.thread for context in self._threads.values()]
 
+    @property
+    def alive(self) -> int:
+        """See `Flushers.alive`."""
+        return sum(context.alive for context in self._threads.values())
+
     def register(self, bdi: BackingDevice) -> None:
         """See `Flushers.register`."""
         contexts = self._contexts(bdi)
@@ -113,7 +149,9 @@ class ContextFlushers(Flushers):
             bdi.wbs.append(wb)
             self._siblings[wb] = bdi.wbs
             thread = site.thread(FLUSHER)
-            self._threads[wb] = ContextThread(site, thread, wb, self._writeback, self._interval_ns)
+            self._threads[wb] = ContextThread(
+                site, thread, wb, self._writeback, self._interval_ns, self._exits_after_ns
+            )
         bdi.places = self._places
 
     def start_background(self, wb: Wb) -> None:

@@ -134,8 +134,7 @@ class Writeback:
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.nr_to_write is None else FAR_NS
         per_mapping, scheduler = rules.plug_scope == "mapping", task.scheduler
-        visits = work.visits
-        wbc = WritebackControl(work.reason, visits=visits)
+        wbc = WritebackControl(work.reason, visits=work.visits)
         waits_for_io = rules.waits_for_io and wbc.sync_all
         # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
@@ -145,9 +144,7 @@ class Writeback:
         spent.lists += costs.take_ns
         spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
-        while io:
-            if visits is not None and not visits.enter(wb):
-                break
+        while io and (work.visits is None or work.visits.enter(wb)):
             inode = io.popleft()
             if only is not None and inode.sb is not only:
                 wb.add(inode, env.now)
@@ -167,8 +164,8 @@ class Writeback:
             self._requeue(wb, inode, wbc, budget - wbc.nr_to_write, end)
             spent.lists += turn_ns
             spent.inode += inode_ns
-            if visits is not None:
-                visits.leave(wb)
+            if work.visits is not None:
+                work.visits.leave(wb)
             yield lock.section(task, turn_ns, inode_ns)
             if scheduler is not None and scheduler.contended and scheduler.need_resched(task):
                 yield from self._give_way(thread, scheduler)

@@ -35,8 +35,9 @@ RUN = Outcome(
         sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
     ),
     levels={
-        "time_ns": (S, 4 * S), "dirty_pages": (10, 20), "writeback_pages": (1, 2), "vda ios": (100, 1_000),
-        "vda sectors": (1_600, 16_000), "vda busy_ns": (S // 2, 3 * S),
+        "time_ns": (S, 4 * S), "dirty_pages": (10, 20), "writeback_pages": (1, 2), "flushers": (1, 1),
+        "background_pages": (50, 50), "limit_pages": (100, 100), "held": (0, 3), "vda queued": (0, 7),
+        "vda ios": (100, 1_000), "vda sectors": (1_600, 16_000), "vda busy_ns": (S // 2, 3 * S),
     },
     cpu_s=0.5, peak_rss_mib=99.6,
 )  # fmt: skip

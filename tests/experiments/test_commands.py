@@ -35,7 +35,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("machines", ["p13-vm", "w25-server"]),
         ("devices", ["pm9a3", "raid0"]),
         ("filesystems", ["loop-ext4"]),
-        ("kernels", ["3.11-v13", "2.6.39 to 6.18", "2.6.29"]),
+        ("kernels", ["3.11-v13", "2.6.29 to 6.18", "2.6.37"]),
         ("workloads", ["fs_mark, fsmark", "sync"]),
         ("figures", ["write_iops", "lock_wait_time"]),
     ],

@@ -84,7 +84,7 @@ def test_the_parts_of_a_run() -> None:
     many = replace(
         RUN,
         programs={**RUN.programs, "dd": ProgramResult(2.0, 0.25, 0.125, 1, 8_000_000, 0)},
-        disks={**RUN.disks, "vdb": DiskResult(0, 0, 0), "vdc": DiskResult(500, 0, 4_000)},
+        disks={**RUN.disks, "vdb": DiskResult(0, 0, 0, 0.0), "vdc": DiskResult(500, 0, 4_000, 1.0)},
         mounts={**RUN.mounts, "data": MountResult(0, 4_194_304, (3, 1))},
     )
     assert parts_tables(many) == [
@@ -188,6 +188,8 @@ LAID_OUT = replace(
         ("write_bandwidth", "MB/s", 2.048, 14_400 * 512 / 1e6 / 3),
         ("throughput", "MB/s", 12.288, None),
         ("throughput", "MiB/s", 49_152_000 / 2**20 / 4, None),
+        ("disk_utilisation", "percent", 75.0, None),
+        ("system_cpu", "", 2.25e6 / 8.192, None),
         ("extents_total", "1", 4, None),
         ("extents_per_file", "1", 2.0, None),
         ("mean_extent", "512B sectors", 24_000.0, None),
@@ -209,7 +211,7 @@ def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: fl
     assert (of.iteration is None) == (iteration is None)
     if of.iteration is not None and iteration is not None:
         assert of.iteration(*RUN.samples) == pytest.approx(iteration)
-    assert len(METRICS) == 19
+    assert len(METRICS) == 21
 
 
 def test_the_published_rows_are_read_in_order() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.harness import BlockLayer
 from wbsim.models.bio import Bio
-from wbsim.models.block.congestion import Congestion
 from wbsim.models.block.pool import RequestList, request_lists
+from wbsim.models.congestion import Congestion
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import URGENT, Environment, Steps
 from wbsim.sim.units import MS, US

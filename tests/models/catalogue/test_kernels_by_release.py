@@ -77,7 +77,7 @@ def test_every_series_can_be_named(series: str) -> None:
     assert all(number.given is not None for number in kernel.numbers())
 
 
-@pytest.mark.parametrize("name", ["2.6.28", "2.6.9", "2.6", "6.19", "7.0", "1", "linux", "", "3", "3."])
+@pytest.mark.parametrize("name", ["2.6.28", "2.6.9", "6.19", "7.0", "1", "linux", "", "3", "3."])
 def test_what_cannot_be_named(name: str) -> None:
     """Too old, too new, or no release."""
     assert name not in KERNELS

@@ -238,3 +238,36 @@ def test_a_pool_that_is_too_small_for_itself_is_refused() -> None:
     """With both numbers."""
     with pytest.raises(ValueError, match="max_threads 1 has to be min_threads 2 at least"):
         PdflushSpec(max_threads=1)
+
+
+def test_threads_are_made_when_needed_and_exit_after_five_idle_minutes() -> None:
+    """Of twenty devices two are written to: one for a moment, one for longer; the second comes when the
+    forker looks. From 3.10 on a work of a workqueue is there while it works.
+    """
+    text = f"""\
+title = "many disks"
+[scenario]
+machine.like = "loop-vm"
+machine.disks.s = {{ like = "sata-ssd", count = 20 }}
+kernel.like = "2.6.37"
+kernel.flusher.exits_after = "30 s"
+sync_after = false
+mounts.d = {{ like = "loop-ext4", each = "s", at = "/d{{n}}" }}
+programs.short = "{FIO} --rw=write --nrfiles=1 --filesize=64k --name=a --directory=/d1"
+programs.long = "{FIO} --rw=write --nrfiles=1 --filesize=400k --rate=4k --name=a --directory=/d7"
+"""
+    (case,) = parse(text, "x.toml").cases
+    machine, seen = build(case.scenario, 1), list[tuple[float, int]]()
+    machine.watch(lambda: S, lambda: seen.append((machine.env.now / S, machine.flushers.alive)))
+    machine.run()
+    alive = dict(seen)
+    assert alive[4.0] == 0
+    assert alive[6.0] == 2
+    assert max(alive.values()) == 2
+    # The first is written back when it is 30 s old, at the tick of 35 s; 30 s later it is still there.
+    assert (alive[64.0], alive[71.0]) == (2, 1)
+    assert machine.flushers.alive == 1
+    text = text.replace("2.6.37", "3.11").replace('exits_after = "30 s"', 'kind = "per_bdi"')
+    newer = build(parse(text, "x.toml").cases[0].scenario, 1)
+    newer.run()
+    assert newer.flushers.alive == 0

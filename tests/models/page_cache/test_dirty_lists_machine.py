@@ -45,7 +45,7 @@ class Lists(RuleBasedStateMachine):
             WritebackContext(str(i), SpinLock(env, "list_lock", HandOff(0, 0)), self.cache)
             for i in range(CONTEXTS)
         ]
-        bdi: Any = None
+        bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: None))
         self.sbs = [MountedSuperblock(env, name, bdi, 0, inodes_of(env, bdi, self.cache)) for name in "abc"]
         self.inodes = [Inode(self.sbs[i % 3], self.wbs[i % CONTEXTS]) for i in range(INODES)]
         self.lists: list[dict[str, list[int]]] = [{"dirty": [], "io": [], "more_io": []} for _ in self.wbs]

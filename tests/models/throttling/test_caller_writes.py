@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.block.congestion import Congestion
+from wbsim.models.congestion import Congestion
 from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.page_cache.bandwidth import WriteBandwidth
 from wbsim.models.page_cache.shares import Proportions
@@ -64,7 +64,7 @@ class Writer:
         signals.balance_dirty_pages.observers.append(lambda _, dirty, pause: self.pauses.append(pause))
         spec = CallerWritesSpec(hz=1000, initial_bandwidth=100 * MIB, **rules)
         self.throttle = CallerWrites(env=self.env, spec=spec, cache=self.cache, processors=2, signals=signals)
-        self.throttle.start([self.wb], self.flushers, self._write_back, self.congestion)
+        self.throttle.start([self.wb], self.flushers, self._write_back, self.congestion.wait)
 
     def _write_back(self, thread: Any, wb: Any, pages: int) -> Generator[Wait, None, int]:
         self.asked.append((self.env.now, pages))

@@ -22,7 +22,7 @@ def mounted(env: Environment) -> MountedSuperblock:
         return object()
 
     made: list[int] = []
-    bdi: Any = SimpleNamespace()
+    bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: None))
     sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()))
     sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
     return sb

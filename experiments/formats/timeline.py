@@ -1,0 +1,80 @@
+"""What a run did over time, as text: the columns of vmstat and iostat -x, from its levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean, pstdev
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wbsim.experiments.config.problems import bad
+from wbsim.experiments.formats.table import figure_text, table
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES, S
+
+MOST_LINES: Final = 10_000
+_OF_DISK: Final = ("w/s", "wMB/s", "queued", "%util")
+
+
+def intervals_of(outcome: Outcome, every_s: float) -> NDArray[np.float64]:
+    """The ends of intervals of *every_s* (s), the first of them 0; the last whole one ends with the run.
+
+    Raises:
+        BadInput: the run has no levels, or that are too many lines.
+    """
+    seconds = np.array(outcome.levels["time_ns"]) / S
+    if not len(seconds):
+        raise bad("timeline", "the run ended before its levels were looked at once; there is nothing to show")
+    took_s = seconds[-1]
+    count = int(took_s / every_s) if every_s else 0
+    if not 1 <= count <= MOST_LINES:
+        raise bad(
+            "--every",
+            f"{count} intervals of {every_s:g} s in a run of {took_s:.3g} s; make them 1 to {MOST_LINES}",
+        )
+    return np.arange(count + 1, dtype=np.float64) * every_s
+
+
+def rates(outcome: Outcome, counter: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much of a *counter* comes each second, in each of the intervals that *ends* bound."""
+    seconds = np.concatenate(([0.0], np.array(outcome.levels["time_ns"]) / S))
+    counts = np.concatenate(([0.0], outcome.levels[counter]))
+    return np.diff(np.interp(ends, seconds, counts)) / np.diff(ends)
+
+
+def at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A *level* at the end of each interval, as it was seen last."""
+    seconds = np.array(outcome.levels["time_ns"]) / S
+    places = np.maximum(np.searchsorted(seconds, ends[1:], side="right") - 1, 0)
+    return np.array(outcome.levels[level])[places]
+
+
+def timeline(outcome: Outcome, every_s: float) -> str:
+    """A line for each interval; below, for each disk, how even its writes were."""
+    ends = intervals_of(outcome, every_s)
+    pages = PAGE_BYTES / MIB
+    names = ("dirty_pages", "writeback_pages", "background_pages", "limit_pages")
+    columns = [ends[1:], *(at(outcome, name, ends) * pages for name in names)]
+    columns += [at(outcome, name, ends) for name in ("flushers", "held")]
+    header = ["s", "dirty MiB", "writeback", "background", "limit", "flushers", "held"]
+    for disk in outcome.disks:
+        written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
+        columns += [rates(outcome, f"{disk} ios", ends), written, at(outcome, f"{disk} queued", ends)]
+        columns.append(rates(outcome, f"{disk} busy_ns", ends) / S * 100)
+        header += [f"{disk} {name}" if len(outcome.disks) > 1 else name for name in _OF_DISK]
+    rows = [[figure_text(float(value)) for value in line] for line in zip(*columns, strict=True)]
+    return "\n".join([table(header, rows), "", *_evenness(outcome, ends)])
+
+
+def _evenness(outcome: Outcome, ends: NDArray[np.float64]) -> Iterator[str]:
+    for disk in outcome.disks:
+        written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
+        yield f"{disk}: {fmean(written):.1f} MB/s, coefficient of variation {variation(written):.2f}"
+
+
+def variation(values: NDArray[np.float64]) -> float:
+    """The coefficient of variation; 0 of nothing but zeros."""
+    mean = fmean(values)
+    return float(pstdev(values) / mean) if mean else 0.0

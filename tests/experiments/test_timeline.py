@@ -1,0 +1,80 @@
+"""A run over time, as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.experiments.outcomes import RUN, simulate_by
+from tests.harness import FIO, loop_config
+from wbsim.experiments.cli import main
+from wbsim.experiments.formats.timeline import at, intervals_of, rates, timeline, variation
+from wbsim.experiments.running.outcome import DiskResult
+from wbsim.sim.units import S
+
+LEVELS = {
+    "time_ns": (S, 2 * S, 4 * S), "dirty_pages": (256, 512, 1024), "writeback_pages": (0, 256, 0),
+    "background_pages": (512,) * 3, "limit_pages": (1024,) * 3, "flushers": (0, 1, 2), "held": (0, 0, 4),
+    "sda ios": (10, 30, 30), "sda sectors": (2_000, 6_000, 6_000), "sda busy_ns": (S // 2, 3 * S // 2, 2 * S),
+    "sda queued": (1, 7, 0),
+}  # fmt: skip
+OF = replace(RUN, levels=LEVELS, disks={"sda": DiskResult(30, 0, 6_000, 2.0)})
+
+
+def test_counters_become_rates_and_levels_are_those_that_were_seen_last() -> None:
+    """From the beginning of the run on; what is behind the last whole interval is left out."""
+    ends = intervals_of(OF, 1.5)
+    assert ends.tolist() == [0, 1.5, 3.0]
+    assert rates(OF, "sda ios", ends).tolist() == pytest.approx([20 / 1.5, 10 / 1.5])
+    assert at(OF, "sda queued", ends).tolist() == [1, 7]
+    assert at(OF, "flushers", intervals_of(OF, 0.5)).tolist() == [0, 0, 0, 1, 1, 1, 1, 2]
+    assert variation(np.array([1.0, 3.0])) == 0.5
+    assert variation(np.zeros(3)) == 0.0
+
+
+def test_a_line_for_each_interval() -> None:
+    """With the columns of iostat, and how even the writes were."""
+    assert timeline(OF, 1.0).splitlines() == [
+        "s  dirty MiB  writeback  background  limit  flushers  held  w/s  wMB/s  queued  %util",
+        "-  ---------  ---------  ----------  -----  --------  ----  ---  -----  ------  -----",
+        "1          1          0           2      4         0     0   10  1.024       1     50",
+        "2          2          1           2      4         1     0   20  2.048       7  100.0",
+        "3          2          1           2      4         1     0    0      0       7     25",
+        "4          4          0           2      4         2     4    0      0       0     25",
+        "",
+        "sda: 0.8 MB/s, coefficient of variation 1.11",
+    ]
+    two = replace(OF, disks={"sda": OF.disks["sda"], "sdb": OF.disks["sda"]})
+    levels = {**LEVELS, **{name.replace("sda", "sdb"): of for name, of in LEVELS.items()}}
+    text = timeline(replace(two, levels=levels), 2.0).splitlines()
+    assert text[0].endswith("sda %util  sdb w/s  sdb wMB/s  sdb queued  sdb %util")
+    assert text[-1].startswith("sdb: 0.8 MB/s")
+
+
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every variant, of replications the first; what is no interval is refused."""
+    simulate_by(monkeypatch, lambda job: replace(OF, variant=job.case.variant, replication=job.replication))
+    config = tmp_path / "x.toml"
+    text = loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2)
+    config.write_text(f"{text}[variants.a]\n[variants.b]\n")
+    out = str(tmp_path / "out")
+    assert main(["sweep", str(config), "--replications", "2", "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["timeline", out, "--every", "2 s"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line.startswith("on the machine")] == [
+        "on the machine that was measured a", "on the machine that was measured b",
+    ]  # fmt: skip
+    for every, told in (
+        ("5 s", "make them 1 to 10000"),
+        ("0 s", "--every"),
+        ("x", "is no quantity"),
+        ("1 us", "4000000 intervals"),
+    ):
+        assert main(["timeline", out, "--every", every]) == 2
+        assert told in capsys.readouterr().err
