@@ -1,35 +1,14 @@
-"""pdflush: a pool of threads for all devices, which do not block (to 2.6.31).
-
-Stands for mm/pdflush.c, and for background_writeout, wb_kupdate, wakeup_pdflush and writeback_inodes of that
-time (mechanisms.md 4.1).  Left out: lists of inodes for each superblock (here those of one device are
-together), writing superblocks (sync_supers), other work that was given to pdflush.
-"""
+"""A pool of threads for all devices (to 2.6.31)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from mypy_extensions import mypyc_attr
 from pydantic import model_validator
 
 from wbsim.models.flushers.spec import FlusherSpec
-from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.seams import Flushers, Thread, Wb, Work
-from wbsim.models.site import Site
-from wbsim.models.spent import FLUSHER
-from wbsim.models.visits import Visits
-from wbsim.models.writeback.loop import Writeback
-from wbsim.models.writeback.wb import BackingDevice, WritebackContext, first_context
-from wbsim.sim.engine import IDLE, PARK, Steps, Wait
+from wbsim.models.writeback.pdflush import Pdflush
 from wbsim.sim.param import Count
-from wbsim.sim.sync import Completion
-from wbsim.sim.units import MS, S
-
-PASS_PAGES: Final = 1024  # MAX_WRITEBACK_PAGES
-CONGESTION_WAIT_NS: Final = 100 * MS
-POOL_NS: Final = S
-"""For so long the pool is empty before another thread comes, and a thread idle before one goes."""
 
 
 class PdflushSpec(FlusherSpec):
@@ -48,201 +27,9 @@ class PdflushSpec(FlusherSpec):
         return self
 
 
-class Pass(Visits):
-    """writeback_control of one pass of a thread: whether it met a congested queue, and what it left.
-
-    It claims a device around each inode (writeback_acquire): another pdflush leaves that out meanwhile.
-    """
-
-    def __init__(self, pool: Pdflush) -> None:
-        self._bdis = pool.bdis
-        self._claimed = pool.claimed
-        self._bdi: BackingDevice | None = None
-        self.encountered_congestion = False
-        self.more_io = False
-        self.wrote = 0
-
-    def enter(self, wb: Wb) -> bool:
-        """See `Visits.enter`."""
-        bdi = self._bdis[wb]
-        if bdi.queue.congested:
-            self.encountered_congestion = True
-            return False
-        if bdi in self._claimed:
-            return False
-        self._bdi = bdi
-        self._claimed.add(bdi)
-        return True
-
-    def leave(self, wb: Wb) -> None:
-        """See `Visits.leave`."""
-        self._claimed.discard(self._bdis[wb])
-
-    def gives_up(self) -> bool:
-        """See `Visits.gives_up`."""
-        assert self._bdi is not None, "a file is visited on a device"
-        if not self._bdi.queue.congested:
-            return False
-        self.encountered_congestion = True
-        return True
+def pdflush(*, spec: PdflushSpec, **parts: Any) -> Pdflush:
+    """The pool."""
+    return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **parts)
 
 
-class Worker:
-    """A pdflush thread, what it was given to do, and since when it is idle."""
-
-    def __init__(self, thread: Thread) -> None:
-        self.thread = thread
-        self.job: Work | None = None
-        self.idle_since_ns = 0
-        thread.background = True
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Pdflush(Flushers):
-    """See `models.seams.Flushers`; ``claimed``: the devices that a thread is writing an inode of."""
-
-    def __init__(
-        self, *, site: Site, spec: PdflushSpec, cache: PageCache, writeback: Writeback, interval_ns: int
-    ) -> None:
-        self._site = site
-        self._env = site.env
-        self._spec = spec
-        self._cache = cache
-        self._writeback = writeback
-        self._interval_ns = interval_ns
-        self._made: list[Thread] = []
-        self._idle: list[Worker] = []  # the one that is idle for the shortest time comes last
-        self._last_empty_ns = 0
-        self._asked_ns = -1
-        self.bdis: dict[Wb, BackingDevice] = {}
-        self.claimed: set[BackingDevice] = set()
-        self._alive = 0
-        for _ in range(spec.min_threads):
-            self._start_thread()
-        self._env.call_at(interval_ns, site.urgent, self._timer)
-
-    @property
-    def threads(self) -> list[Thread]:
-        """All that ever lived, in the order of their making."""
-        return self._made
-
-    @property
-    def alive(self) -> int:
-        """See `Flushers.alive`."""
-        return self._alive
-
-    def register(self, bdi: BackingDevice) -> None:
-        """See `Flushers.register`."""
-        site = bdi.site.of(bdi.name)
-        wb = WritebackContext(bdi.name, site.inode_lock or site.spin_lock("list_lock"), self._cache)
-        bdi.wbs.append(wb)
-        bdi.places = first_context
-        self.bdis[wb] = bdi
-
-    def start_background(self, wb: Wb) -> None:
-        """See `Flushers.start_background`; dropped, if no thread is idle."""
-        self.operation(Work("background", 0))
-
-    def in_progress(self, wb: Wb) -> bool:
-        """See `Flushers.in_progress`: BDI_pdflush."""
-        return self.bdis[wb] in self.claimed
-
-    def queue(self, wb: Wb, work: Work) -> Completion | None:
-        """See `Flushers.queue`: a sync(2) starts all that is dirty once, and then writes it itself."""
-        if work.reason == "start" and work.sb is None and self._asked_ns != self._env.now:
-            self._asked_ns = self._env.now
-            self.operation(Work("background", work.nr_pages))
-        return None
-
-    def operation(self, job: Work) -> bool:
-        """pdflush_operation: whether the thread that became idle last could be given *job*."""
-        if not self._idle:
-            return False
-        worker = self._idle.pop()
-        if not self._idle:
-            self._last_empty_ns = self._env.now
-        worker.job = job
-        self._env.wake(worker.thread.task)
-        return True
-
-    def _timer(self) -> None:
-        """wb_timer_fn."""
-        if not self.operation(Work("periodic")):
-            self._arm(S)
-
-    def _arm(self, in_ns: int) -> None:
-        self._env.call_at(self._env.now + in_ns, self._site.urgent, self._timer)
-
-    def _start_thread(self) -> None:
-        worker = Worker(self._site.of(f"pdflush{len(self._made)}").thread(FLUSHER))
-        self._made.append(worker.thread)
-        self._alive += 1
-        self._env.start(worker.thread.task, self._run(worker))
-
-    def _run(self, worker: Worker) -> Steps:
-        """__pdflush."""
-        env, spec = self._env, self._spec
-        while True:
-            worker.idle_since_ns = env.now
-            self._idle.append(worker)
-            worker.thread.task.waits_for = IDLE
-            yield PARK
-            job, worker.job = worker.job, None
-            assert job is not None, "who wakes a thread gives it work"
-            yield from self._do(worker.thread, job)
-            self._fill()
-            if not self._idle or self._alive <= spec.min_threads:
-                continue
-            longest = self._idle[0]
-            if env.now - longest.idle_since_ns > POOL_NS:
-                longest.idle_since_ns = env.now  # limits the rate at which they go
-                break
-        self._alive -= 1
-
-    def _fill(self) -> None:
-        """One more, if the pool has been empty for long and still is."""
-        now = self._env.now
-        if not self._idle and now - self._last_empty_ns > POOL_NS and self._alive < self._spec.max_threads:
-            self._last_empty_ns = now
-            self._start_thread()
-
-    def _do(self, thread: Thread, job: Work) -> Steps:
-        if job.reason == "periodic":
-            next_ns = self._env.now + self._interval_ns
-            yield from self._write(
-                thread, job.reason, self._cache.dirty + sum(map(len, self.bdis)), kupdate=True
-            )
-            self._arm(max(next_ns - self._env.now, S))
-        else:
-            yield from self._write(thread, job.reason, job.nr_pages, kupdate=False)
-
-    def _write(self, thread: Thread, reason: Any, pages: int, *, kupdate: bool) -> Steps:
-        """wb_kupdate's or background_writeout's passes, as long as there is anything to do."""
-        cache, left = self._cache, pages
-        while left > 0 or not (kupdate or cache.dirty < cache.thresholds().background):
-            of = Pass(self)
-            yield from self._pass(thread, reason, of)
-            left -= of.wrote
-            if of.wrote < PASS_PAGES:
-                if not (of.encountered_congestion or of.more_io):
-                    break
-                yield from self._site.congestion.wait(thread, CONGESTION_WAIT_NS)
-
-    def _pass(self, thread: Thread, reason: Any, of: Pass) -> Generator[Wait, None, None]:
-        """writeback_inodes: over all that is dirty, the newest superblock first."""
-        work = Work(reason, visits=of)
-        for wb in reversed(list(self.bdis)):
-            if not len(wb):
-                continue
-            went, left = wb.dirtied - wb.dirty, PASS_PAGES - of.wrote
-            end = yield from self._writeback.pass_over(thread, wb, work, left)
-            wb.flushed_inodes += end.cleaned
-            wb.flushed_pages += wb.dirtied - wb.dirty - went
-            of.wrote += end.wrote
-            if end.wrote >= left:
-                of.more_io = True
-                break
-            of.more_io |= bool(wb.b_more_io)
-
-
-SPEC, COMPONENT = PdflushSpec, Pdflush
+SPEC, COMPONENT = PdflushSpec, pdflush

@@ -11,10 +11,11 @@ import pytest
 
 from tests.harness import FIO, BlockLayer, loop_config, run_for
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.flushers.pdflush import PASS_PAGES, Pass, Pdflush, PdflushSpec
+from wbsim.models.flushers.pdflush import PdflushSpec, pdflush
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.seams import Work
+from wbsim.models.writeback.pdflush import PASS_PAGES, Pass
 from wbsim.sim.engine import Wait
 from wbsim.sim.units import MS, S
 
@@ -40,7 +41,7 @@ class Pool:
         self.cache: Any = SimpleNamespace(
             dirty=10, wbs=[], thresholds=lambda: Thresholds(background=5, limit=20)
         )
-        self.of = Pdflush(
+        self.of = pdflush(
             site=block.site, spec=PdflushSpec(**spec), cache=self.cache, writeback=self,  # type: ignore[arg-type]
             interval_ns=interval_ns,
         )  # fmt: skip
