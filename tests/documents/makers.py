@@ -63,6 +63,11 @@ def p13(directory: Path) -> dict[str, str]:
     return {"p13": _table(printed("reproduce", "P13"), "figure ")}
 
 
+def j09(directory: Path) -> dict[str, str]:
+    """The report's table, and the command above it."""
+    return {"j09": "$ wbsim reproduce J09\n" + _table(printed("reproduce", "J09"), "figure ")}
+
+
 def explained(directory: Path) -> dict[str, str]:
     """Why P13's runs took as long as they did."""
     printed("run", str(CONFIGS / "plug.toml"), "--out", str(directory))
@@ -188,6 +193,7 @@ def _draw(name: str, directory: Path, picture: str) -> None:
 MAKERS = (
     Maker(two_disks, ("two-disks",), quick=True),
     Maker(p13, ("p13",)),
+    Maker(j09, ("j09",)),
     Maker(explained, ("explain",)),
     Maker(
         threads,

@@ -20,6 +20,7 @@ RUNS = [
     ("6.18", "loop-ext4", "fs_mark -S0 -n 200 -s 16384 -L 2 -d /a"),
     ("6.18", "loop-xfs", "dd if=/dev/zero of=/a/f bs=1024k count=24"),
     ("2.6.34", "loop-xfs", f"{FIO} --rw=randwrite --filesize=6m --nrfiles=2 --name=a --directory=/a"),
+    ("2.6.30", "loop-ext4", f"{FIO} --rw=randwrite --filesize=6m --nrfiles=2 --name=a --directory=/a"),
     ("6.18", "loop-ext4", f"{FIO} --rw=write --filesize=6m --nrfiles=2 --name=a --directory=/a"),
 ]
 
