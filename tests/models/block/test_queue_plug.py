@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness import BlockLayer
-from wbsim.models.bio import Bio
+from tests.harness import LIMITS, BlockLayer
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.elevator import Elevator
+from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.pool import RequestList, request_lists
+from wbsim.models.block.spec import ElevatorRules
+from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.congestion import Congestion
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import URGENT, Environment, Steps
 from wbsim.sim.units import MS, US
+
+BOUNDS = bounds_of(LIMITS, KERNELS["2.6.30"].plug)
 
 
 def layer(**given: Any) -> BlockLayer:
@@ -72,11 +78,30 @@ def test_while_the_device_works_nothing_is_plugged_for_long() -> None:
 
 
 def test_who_waits_for_a_request_sends_the_others_on() -> None:
-    """Of three requests two are for everybody, and the one that fills the list overdraws it by one."""
-    block = layer(nr_requests=3, latency_ns=MS)
-    times = submitted(block, *((0, block.bio(1_000 * i)) for i in range(6)))
+    """Of two requests, which may be overdrawn by one: three are too few to open the plug."""
+    block = layer(nr_requests=2, latency_ns=MS)
+    times = submitted(block, *((0, block.bio(1_000 * i)) for i in range(5)))
     assert times[:3] == [0, 0, 0]
-    assert len(times) == 6
+    assert len(times) == 5
+
+
+def test_synchronous_requests_in_the_driver_are_not_among_those_that_wait() -> None:
+    """Two of them are there when four others come: the fourth opens the plug."""
+    block = layer(latency_ns=2 * MS)
+    sync = [(0, Bio(900 + 8_000 * i, 8, queue=block.queue, sync=True)) for i in range(2)]
+    others = [(10, block.bio(100_000 + 1_000 * i)) for i in range(4)]
+    assert submitted(block, *sync, *others) == [0, 0, *[40] * 4]
+
+
+def test_cfq_sends_what_is_synchronous_first_and_the_rest_in_a_sweep() -> None:
+    """From where the last request ended; deadline begins a batch with the oldest."""
+    order = {}
+    for scheduler in ("cfq", "deadline"):
+        of = Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), BOUNDS)  # type: ignore[arg-type]
+        for sector, sync in ((800, False), (100, False), (500, True), (300, False), (60, True)):
+            of.add(Request(Bio(sector, 8, sync=sync)))
+        order[scheduler] = [of.next().start_sector for _ in range(5)]
+    assert order == {"cfq": [500, 60, 100, 300, 800], "deadline": [800, 60, 100, 300, 500]}
 
 
 @dataclass
