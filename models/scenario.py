@@ -18,7 +18,7 @@ from wbsim.models.throttling.spec import AnyThrottling
 from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
 from wbsim.models.workloads.spec import AnyWorkload
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
-from wbsim.sim.param import Bytes, Count, Named, Ns, Spec
+from wbsim.sim.param import BytesOrNone, Count, Flag, Named, Ns, Real, Spec
 from wbsim.sim.units import MIB
 
 
@@ -46,10 +46,10 @@ class ProcessorSpec(Spec):
 
     count: Count
     nodes: Count
-    writer_scale: float = Field(gt=0)
-    flusher_scale: float = Field(gt=0)
+    writer_scale: Real = Field(gt=0, le=1e6)
+    flusher_scale: Real = Field(gt=0, le=1e6)
     exit_time: Ns
-    cv: float = Field(ge=0)
+    cv: Real = Field(ge=0, le=10)
     line_own: Ns
     line_time: Ns
     line_from_far: Ns
@@ -97,7 +97,7 @@ class KernelSpec(Spec):
     rwsem_spin: Ns
     sched: SchedulerSpec
     requests: Literal["request_list", "tags"]
-    wbt: bool
+    wbt: Flag
     inodes: InodeRules
     plug: PlugRules
     writeback: WritebackRules
@@ -140,7 +140,7 @@ class ProgramSpec(Spec):
     """A program that begins at ``start`` and has so much anonymous ``memory`` until it ends."""
 
     start: Ns
-    memory: Bytes = 0
+    memory: BytesOrNone = 0
     workload: AnyWorkload
 
 
@@ -152,7 +152,7 @@ class Scenario(Spec):
     mounts: Named[MountSpec]
     programs: Named[ProgramSpec]
     give_up: Ns
-    sync_after: bool = False
+    sync_after: Flag = False
 
     def mount_of(self, path: str) -> str:
         """The name of the mount that *path* lies on: the deepest that holds it.

@@ -78,8 +78,8 @@ def _parse(kind: str) -> BeforeValidator:
     def parse(value: object) -> object:
         if isinstance(value, str):
             return units.parse(value, kind)
-        if isinstance(value, ByHand):
-            raise ValueError(f"{int(value)} has no unit; write a text such as {units.EXAMPLES[kind]}")
+        if isinstance(value, ByHand | bool | float):
+            raise ValueError(f"{value!r} has no unit; write a text such as {units.EXAMPLES[kind]}")
         return value
 
     return BeforeValidator(parse)
@@ -91,14 +91,31 @@ class Unit(NamedTuple):
     name: str
 
 
-Ns = Annotated[int, _parse("time"), Unit("ns"), Field(ge=0)]
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError(f"{value!r} is no number; write one, without quotes")
+    return value
+
+
+# Beyond these nothing has a meaning, and int64 none, either.
+MOST_NS, MOST_BYTES, MOST_BYTES_PER_S, MOST = 10**18, 1 << 60, 10**13, 10**9
+
+Ns = Annotated[int, _parse("time"), Unit("ns"), Field(ge=0, le=MOST_NS)]
 """A duration: ns in Python, text with a unit (``"5 ms"``) in a configuration."""
-Bytes = Annotated[int, _parse("size"), Unit("B"), Field(ge=0)]
-"""A size: bytes in Python, text with a unit (``"4 KiB"``) in a configuration."""
-BytesPerS = Annotated[int, _parse("rate"), Unit("B/s"), Field(gt=0)]
+Interval = Annotated[int, _parse("time"), Unit("ns"), Field(gt=0, le=MOST_NS)]
+"""One that something comes again after: not 0."""
+BytesOrNone = Annotated[int, _parse("size"), Unit("B"), Field(ge=0, le=MOST_BYTES)]
+"""A size that may be 0: bytes in Python, text with a unit (``"4 KiB"``) in a configuration."""
+Bytes = Annotated[int, _parse("size"), Unit("B"), Field(gt=0, le=MOST_BYTES)]
+"""A size of something that is there."""
+BytesPerS = Annotated[int, _parse("rate"), Unit("B/s"), Field(gt=0, le=MOST_BYTES_PER_S)]
 """A rate: bytes per second in Python, text with a unit (``"500 MB/s"``) in a configuration."""
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST)]
 """A whole number, one or more."""
+Real = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
+"""A number that need not be whole."""
+Flag = Annotated[bool, Field(strict=True)]
+"""true or false, and nothing that stands for one."""
 
 
 ValueT = TypeVar("ValueT")

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import model_validator
 
-from wbsim.sim.param import Bytes, Count, Ns, Spec
+from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
@@ -23,7 +23,7 @@ class QueueLimits(Spec):
     max_segments: Count
     max_segment_bytes: Bytes
     nomerges: Literal[0, 1, 2]
-    max_discard_bytes: Bytes = MAX_DISCARD_BYTES
+    max_discard_bytes: BytesOrNone = MAX_DISCARD_BYTES
 
     def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
         """Physical segments of *size_bytes* in memory whose runs are *page_bytes* long."""
@@ -54,7 +54,7 @@ class PlugRules(Spec):
     order: Literal["sector", "fifo", "lifo"]
     order_mixed: Literal["sector", "fifo", "lifo", "queue"]
     mixed_above: Count
-    meta_apart: bool
+    meta_apart: Flag
     unplug_requests: Count | None = None
     unplug_time: Ns | None = None
 
@@ -93,7 +93,7 @@ class QueueSpec(Spec):
     nr_requests: Count
     driver_depth: Count
     write_cache: Literal["write back", "write through"]
-    wbt: bool
+    wbt: Flag
     interrupts: Literal["any", "submitter"]
 
     @model_validator(mode="after")

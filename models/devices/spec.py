@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from wbsim.models.variants import variant_field
-from wbsim.sim.param import Bytes, BytesPerS, Count, Ns, Spec
+from wbsim.sim.param import Bytes, BytesOrNone, BytesPerS, Count, Flag, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 
@@ -51,7 +51,7 @@ class SsdSpec(DeviceSpec):
     flash_page: Bytes
     program_time: Ns
     read_time: Ns
-    protected: bool
+    protected: Flag
     indirection_unit: Bytes | None = None
     size: Bytes | None = None
 
@@ -85,7 +85,7 @@ class DiskSpec(DeviceSpec):
     turn_time: Ns
     track_seek: Ns
     full_seek: Ns
-    cache: Bytes
+    cache: BytesOrNone
     link: BytesPerS
 
     @property
@@ -99,7 +99,7 @@ class Raid0Spec(DeviceSpec):
 
     kind: Literal["raid0"] = "raid0"
     chunk: Bytes
-    members: tuple[AnyDevice, ...]
+    members: Annotated[tuple[AnyDevice, ...], Field(min_length=1)]
 
     @property
     def capacity(self) -> int | None:

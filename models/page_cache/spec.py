@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from wbsim.sim.param import Bytes, Count, Spec
+from wbsim.sim.param import Bytes, BytesOrNone, Count, Spec
 from wbsim.sim.units import MIB, PAGE_BYTES
 
 
@@ -15,8 +15,8 @@ class MemorySpec(Spec):
     """
 
     memory: Bytes
-    kernel_reserve: Bytes
-    inode_slab_bytes: Bytes
+    kernel_reserve: BytesOrNone
+    inode_slab_bytes: BytesOrNone
 
     @model_validator(mode="after")
     def _check(self) -> MemorySpec:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import model_validator
 
 from wbsim.models.scheduler.runqueue import SchedulerRules
-from wbsim.sim.param import Count, Ns, Spec
+from wbsim.sim.param import Count, Interval, Ns, Spec
 from wbsim.sim.units import MS, S
 
 _MOST_PROCESSORS = 8
@@ -27,7 +27,7 @@ class SchedulerSpec(Spec):
     """
 
     algorithm: Literal["CFS", "EEVDF"]
-    slice_time: Ns
+    slice_time: Interval
     ahead_time: Ns | None = None
     granularity: Ns | None = None
     hz: Count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wbsim.sim.param import Ns, Spec
+from wbsim.sim.param import Flag, Ns, Spec
 
 
 class WriteCosts(Spec):
@@ -58,8 +58,8 @@ class InodeRules(Spec):
 
     sb_list: Literal["inode_lock", "inode_sb_list_lock", "s_inode_list_lock", "per_node"]
     sync_walks: Literal["cached", "under_writeback"]
-    sync_mutex: bool
+    sync_mutex: Flag
     unhash: Literal["all", "hashed"]
     hash_lookup: Literal["locked", "rcu"]
     lru: Literal["global", "superblock", "per_node"]
-    lru_checks: bool
+    lru_checks: Flag

@@ -24,7 +24,7 @@ from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequ
 from wbsim.models.workloads.fio_options import jobs_of
 from wbsim.models.workloads.random_map import RandomMap
 from wbsim.models.workloads.spec import WorkloadSpec
-from wbsim.sim.param import Bytes, BytesPerS, Count, Ns, assumed, measured
+from wbsim.sim.param import Bytes, BytesPerS, Count, Flag, Ns, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 Rw = Literal["write", "randwrite"]
@@ -62,9 +62,9 @@ class FioSpec(WorkloadSpec):
     thinktime_blocks: Count | tuple[Count, ...] = 1
     startdelay: Ns | tuple[Ns, ...] = 0
     rate: BytesPerS | tuple[BytesPerS | None, ...] | None = None
-    stonewall: bool | tuple[bool, ...] = False
-    end_fsync: bool | tuple[bool, ...] = False
-    fsync_on_close: bool | tuple[bool, ...] = False
+    stonewall: Flag | tuple[Flag, ...] = False
+    end_fsync: Flag | tuple[Flag, ...] = False
+    fsync_on_close: Flag | tuple[Flag, ...] = False
     app_time: Ns
     fork_time: Ns
     start_time: Ns

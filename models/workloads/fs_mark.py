@@ -19,7 +19,7 @@ from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
 from wbsim.models.workloads.spec import WorkloadSpec
-from wbsim.sim.param import Bytes, Count, Ns, assumed, measured
+from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Ns, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US
 
 MAX_PROCESSES: Final = 64  # MAX_THREADS
@@ -56,7 +56,7 @@ class FsMarkSpec(WorkloadSpec):
     kind: Literal["fs_mark"] = "fs_mark"
     processes: Count
     files: Count
-    file_size: Bytes
+    file_size: BytesOrNone
     write_size: Bytes
     loops: Count
     subdirs: int
@@ -66,7 +66,7 @@ class FsMarkSpec(WorkloadSpec):
     fork_time: Ns
     start_time: Ns
     report_time: Ns
-    until_steady: bool = False
+    until_steady: Flag = False
 
     @model_validator(mode="after")
     def _check(self) -> FsMarkSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wbsim.sim.param import Count, Ns, Spec
+from wbsim.sim.param import Count, Flag, Interval, Ns, Spec
 
 
 class WritebackRules(Spec):
@@ -21,14 +21,14 @@ class WritebackRules(Spec):
     """
 
     plug_scope: Literal["none", "mapping", "slice", "work"]
-    slice_time: Ns
+    slice_time: Interval
     nr_to_write: Count | None = None
     used_up: Literal["more_io", "redirty_tail"]
-    leaves: bool
+    leaves: Flag
     explicit_takes: Literal["at_start", "at_pass"]
-    waits_for_io: bool
+    waits_for_io: Flag
     expire: Ns
-    interval: Ns
+    interval: Interval
 
 
 class WritebackCosts(Spec):

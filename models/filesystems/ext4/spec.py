@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from wbsim.models.filesystems.ext4.eras import ext4_rules
 from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.sim.param import Bytes, Count, Ns, Spec, assumed, measured
+from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
 from wbsim.sim.units import PAGE_BYTES
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
@@ -31,12 +31,12 @@ class Ext4Rules(Spec):
     """
 
     bump_pages: int = Field(ge=0)
-    page_bios: bool
-    by_order: bool
-    packs_closed: bool
+    page_bios: Flag
+    by_order: Flag
+    packs_closed: Flag
     goals: Literal["one", "per_processor"]
-    unwritten: bool
-    large_folios: bool
+    unwritten: Flag
+    large_folios: Flag
 
 
 class JournalSpec(Spec):
@@ -48,7 +48,7 @@ class JournalSpec(Spec):
     """
 
     size: Bytes
-    commit_interval: Ns
+    commit_interval: Interval
     expire: Ns
     create_credits: Count
     map_credits: Count
@@ -112,7 +112,7 @@ class Ext4Spec(FilesystemSpec):
     }
     kind: Literal["ext4"] = "ext4"
     flex_groups: Count
-    descriptors: Bytes
+    descriptors: BytesOrNone
     journal: JournalSpec
 
     @classmethod

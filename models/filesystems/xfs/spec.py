@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
 from wbsim.models.filesystems.xfs.eras import xfs_rules
-from wbsim.sim.param import Bytes, Count, Ns, Spec, assumed, measured
+from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
 from wbsim.sim.units import GIB, PAGE_BYTES
 
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
@@ -34,12 +34,12 @@ class XfsRules(Spec):
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
-    zeroing_converts: bool
+    zeroing_converts: Flag
     nr_to_write_counts: Literal["pages", "calls_x4"]
-    whole_calls: bool
-    wraps: bool
-    unwritten: bool
-    large_folios: bool
+    whole_calls: Flag
+    wraps: Flag
+    unwritten: Flag
+    large_folios: Flag
     cil: Literal["spinlock", "per_cpu"]
 
 
@@ -55,10 +55,10 @@ class LogSpec(Spec):
     size: Bytes
     iclog_bytes: Bytes
     iclogs: Count
-    record_header: Bytes
+    record_header: BytesOrNone
     checkpoint_bytes: Bytes
-    sync_interval: Ns
-    ail_pause: Ns
+    sync_interval: Interval
+    ail_pause: Interval
 
     @model_validator(mode="after")
     def _check(self) -> LogSpec:
@@ -165,8 +165,8 @@ class XfsSpec(FilesystemSpec):
     }
     kind: Literal["xfs"] = "xfs"
     agcount: Count
-    rmapbt: bool
-    group_head: Bytes
+    rmapbt: Flag
+    group_head: BytesOrNone
     stripe_unit: Bytes | None = None
     allocsize: Bytes | None = None
     inode_bytes: Bytes

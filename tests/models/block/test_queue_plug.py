@@ -237,8 +237,9 @@ def test_congestion_wait_wakes_all() -> None:
 
         return thread.task, steps()
 
-    for task, steps in (sleeper("a", 100, 100), sleeper("b", 500)):
+    for task, steps in (sleeper("a", 100, 100), sleeper("b", 500), sleeper("c", 50)):
         env.start(task, steps)
     env.call_at(60, 0, congestion.ended)
     env.run()
-    assert log == [("a", 60), ("b", 60), ("a", 160)]
+    assert log == [("c", 50), ("a", 60), ("b", 60), ("a", 160)]
+    assert congestion._sleepers == {}

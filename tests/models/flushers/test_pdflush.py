@@ -128,6 +128,34 @@ def test_one_goes_when_another_was_idle_for_more_than_a_second(idle_ns: int, thr
     assert pool.runs(2) == 2
 
 
+def test_one_a_second_comes_and_goes_though_two_end_at_once() -> None:
+    """The new one is not idle yet when the second looks; who is idle for longest was just looked at."""
+    comes = Pool(S + 1, S + 1)
+    comes.ask()
+    comes.ask()
+    assert comes.runs(S + 2) == 3
+    goes = Pool(5, 5, min_threads=2, max_threads=4)
+    goes.of._start_thread()
+    goes.of._start_thread()
+    goes.runs(2 * S)
+    goes.ask()
+    goes.ask()
+    assert goes.runs(9) == 3
+
+
+def test_it_is_the_longest_idle_that_counts() -> None:
+    """Not the one that came last: of three, one has been idle for two seconds, another for an instant."""
+    pool = Pool(5, 9, max_threads=3)
+    pool.of._start_thread()
+    pool.runs(2 * S)
+    pool.of._alive = 2  # who ends first stays
+    pool.ask()
+    pool.ask()
+    pool.runs(6)
+    pool.of._alive = 3
+    assert pool.runs(9) == 2
+
+
 def test_periodic_work_comes_every_interval_and_at_least_a_second_after_its_end() -> None:
     """Or is tried again a second later, where nobody was idle."""
     pool = Pool(1, 4_500 * MS, 1, interval_ns=5 * S)
