@@ -8,6 +8,7 @@ so that ``--help`` answers at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -24,6 +25,9 @@ COMMANDS: Final = (
     "completion",
 )  # fmt: skip
 """Each is a module of `experiments.commands`, of that name."""
+
+
+_NOT_TAKEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def parser_of_wbsim() -> Parser:
@@ -67,12 +71,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     if getattr(arguments, "engine", None) is not None:
         os.environ["WBSIM_ENGINE"] = arguments.engine
     try:
-        return _told(arguments)
+        status = _told(arguments)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return _interrupted(arguments, signal.SIGINT)
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NOT_TAKEN:
+            raise
+        print(f"wbsim: what it prints was not taken ({error.strerror})", file=sys.stderr)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  so that Python's own end has nothing to flush
+        return 1
+    return status
 
 
 def _told(arguments: Namespace) -> int:

@@ -51,7 +51,7 @@ def variant_field(folder: str) -> BeforeValidator:
         kind = value.get("kind")
         kind = kind.value if isinstance(kind, Given) else kind
         known = variants(folder)
-        if kind not in known:
+        if not isinstance(kind, str) or kind not in known:
             raise ValueError(f"kind is {kind!r}; use one of {', '.join(sorted(known))}")
         return _validated(known[kind].spec, value, kind)
 

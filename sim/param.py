@@ -91,7 +91,12 @@ class Unit(NamedTuple):
     name: str
 
 
-def _number(value: object) -> object:
+def number(value: object) -> object:
+    """*value*, which is neither a flag nor a text.
+
+    Raises:
+        ValueError: it is.
+    """
     if isinstance(value, bool | str):
         raise ValueError(f"{value!r} is no number; write one, without quotes")
     return value
@@ -110,9 +115,11 @@ Bytes = Annotated[int, _parse("size"), Unit("B"), Field(gt=0, le=MOST_BYTES)]
 """A size of something that is there."""
 BytesPerS = Annotated[int, _parse("rate"), Unit("B/s"), Field(gt=0, le=MOST_BYTES_PER_S)]
 """A rate: bytes per second in Python, text with a unit (``"500 MB/s"``) in a configuration."""
-Count = Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST)]
+Count = Annotated[int, BeforeValidator(number), Field(ge=1, le=MOST)]
 """A whole number, one or more."""
-Real = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
+CountOrNone = Annotated[int, BeforeValidator(number), Field(ge=0, le=MOST)]
+"""A whole number that may be 0."""
+Real = Annotated[float, BeforeValidator(number), Field(allow_inf_nan=False)]
 """A number that need not be whole."""
 Flag = Annotated[bool, Field(strict=True)]
 """true or false, and nothing that stands for one."""

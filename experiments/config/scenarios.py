@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from wbsim.experiments.config.merge import merged, plain
-from wbsim.experiments.config.own import NotThere, own_part
+from wbsim.experiments.config.own import NotThere, by_hand, own_part
 from wbsim.experiments.config.problems import Path
 from wbsim.experiments.config.speed import at_speed
 from wbsim.models.catalogue.drives import DRIVES
@@ -67,7 +67,7 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
     commands are looked for in *directory*, too.
     """
     of = Inputs(directory)
-    of.inputs["give_up"] = tables.get("give_up", DEFAULT_GIVE_UP)
+    of.inputs["give_up"] = by_hand(tables["give_up"]) if "give_up" in tables else DEFAULT_GIVE_UP
     machine, groups = _machine(of, dict(tables.get("machine", {})))
     if machine is not None:
         of.inputs["machine"] = machine
@@ -254,6 +254,9 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
     given = dict(entry)
     command = plain(given.pop("command", None))
     own = {"start": 0, **{name: given.pop(name) for name in ("start", "memory") if name in given}}
+    if "kind" in given:
+        of.wrong((*path, "kind"), "follows from the command; leave it out")
+        return None
     lines = [command] if isinstance(command, str) else command
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
         of.wrong((*path, "command"), f"is missing; give a command line of {_known_programs()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import cycle
@@ -119,7 +120,8 @@ def _no_bytes(frame: pd.DataFrame) -> bool:
 
 
 def _as_file(name: str) -> str:
-    return name.replace("/", "_")
+    """*name* as a part of a file's name: nothing in it leads elsewhere, and it is not too long for one."""
+    return re.sub(r"[^\w.,=+-]", "_", name)[:60].lstrip(".") or "_"
 
 
 def against(

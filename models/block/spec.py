@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
-from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Ns, Spec
+from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Ns, Spec, number
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
@@ -22,7 +22,7 @@ class QueueLimits(Spec):
     max_sectors_bytes: Bytes
     max_segments: Count
     max_segment_bytes: Bytes
-    nomerges: Literal[0, 1, 2]
+    nomerges: Annotated[Literal[0, 1, 2], BeforeValidator(number)]
     max_discard_bytes: BytesOrNone = MAX_DISCARD_BYTES
 
     def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from wbsim.models.variants import variant_field
 from wbsim.sim.param import Spec, measured
@@ -16,16 +16,19 @@ SHELL_FORK: Final = measured(480 * US, "docs/measurements.md L: a shell starts a
 """``fork_time`` of programs that a shell starts (ns)."""
 
 
+MOST_DIRECTORIES: Final = 100_000
+
+
 def _numbered(value: object) -> object:
     """A bare number of directories: that many, called 0, 1, 2 ..."""
     if isinstance(value, int) and not isinstance(value, bool):
-        if value < 1:
-            raise ValueError(f"{int(value)} directories; give one at least, or their paths")
+        if not 1 <= value <= MOST_DIRECTORIES:
+            raise ValueError(f"{int(value)} directories; give 1 to {MOST_DIRECTORIES}, or their paths")
         return tuple(str(number) for number in range(value))
     return value
 
 
-Directories = Annotated[tuple[str, ...], BeforeValidator(_numbered)]
+Directories = Annotated[tuple[str, ...], BeforeValidator(_numbered), Field(min_length=1)]
 """Paths, of which each picks its mount; or how many there are, if it does not matter where."""
 
 

@@ -38,6 +38,8 @@ class Pool:
         self.env = block.env
         self.takes_ns = list(takes_ns)
         self.began: list[tuple[int, str, str]] = []
+        self.asked: list[tuple[str, int]] = []
+        self.writes: list[int] = []
         self.cache: Any = SimpleNamespace(
             dirty=10, wbs=[], thresholds=lambda: Thresholds(background=5, limit=20)
         )
@@ -52,10 +54,13 @@ class Pool:
         run_for(self.env, 0)
 
     def pass_over(self, thread: Any, wb: Any, work: Work, pages: int) -> Generator[Wait, None, Any]:
-        """`Writeback.pass_over`: takes the next time, and leaves nothing to do."""
+        """`Writeback.pass_over`: takes the next time, writes what it is to, and leaves nothing to do."""
         self.began.append((self.env.now, thread.task.name, work.reason))
+        self.asked.append((wb.name, pages))
         yield self.takes_ns.pop(0) if self.takes_ns else 1
-        return SimpleNamespace(wrote=0, cleaned=0)
+        if wb.b_more_io:
+            wb.b_more_io.pop()
+        return SimpleNamespace(wrote=self.writes.pop(0) if self.writes else 0, cleaned=0)
 
     def ask(self) -> bool:
         """Background work, if anybody is idle."""
@@ -184,6 +189,28 @@ def test_a_sync_starts_all_once_and_does_the_rest_itself() -> None:
     assert pool.of.queue(pool.wb, Work("sync")) is None
     run_for(pool.env, 10)
     assert [reason for _, _, reason in pool.began] == ["background"]
+
+
+def test_a_pass_shares_1024_pages_among_all_devices() -> None:
+    """The newest first; the next pass begins anew, until one writes less and leaves nothing."""
+    pool = Pool()
+    other = Bdi(pool.block.site, "sdb")
+    pool.of.register(other)  # type: ignore[arg-type]
+    other.wbs[0].b_dirty.append(object())
+    pool.writes = [600, 424, 100]
+    pool.ask()
+    run_for(pool.env, 10)
+    assert pool.asked == [("sdb", 1024), ("sda", 424), ("sdb", 1024), ("sda", 924)]
+
+
+def test_what_waits_for_its_next_turn_is_met_again_100_ms_later() -> None:
+    """Or as soon as a queue is no longer congested; with nothing left the work ends above the threshold."""
+    pool = Pool()
+    pool.wb.b_more_io.extend([object(), object(), object()])
+    pool.ask()
+    pool.env.call_at(30 * MS, 0, pool.block.site.congestion.ended)
+    run_for(pool.env, S)
+    assert [at for at, _, _ in pool.began] == [0, 30 * MS, 130 * MS + 1]
 
 
 # -- on a machine ----------------------------------------------------------------------------------------

@@ -1,0 +1,123 @@
+"""Whatever is given for any key ends as one refusal that names it, or as a scenario."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+
+ROOT = Path(__file__).parents[3]
+BASE = """\
+title = "t"
+[scenario]
+machine.like = "desk-vm"
+kernel.like = "{kernel}"
+filesystem.like = "desk-{filesystem}"
+workload.command = "{command}"
+"""
+COMMANDS = {
+    "xfs": "fs_mark -k -S0 -n 20 -s 4096 -L 2 -d a",
+    "ext4": "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --filesize=64k --name=a",
+}
+NONSENSE = [
+    "0", "-1", "true", "false", "nan", "inf", "-inf", "1e300", "1" + "0" * 30, "0.5", "'0 s'", "'0 B'",
+    "'-1 B'", "'x'", "''", "[]", "{}", "[[]]", "{a = 1}", "'1e99999999 B'", "'1e400 s'", "'nan'", "'1 PiB'",
+    "'10000 s'", "'" + "9" * 5000 + " B'", "[1, 2]", "'0 B/s'", "'\\u0000'", "2026-11-23",
+]  # fmt: skip
+
+
+@cache
+def keys() -> list[str]:
+    """All that the reference of keys has, for one disk."""
+    text = (ROOT / "docs" / "reference.md").read_text()
+    named = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+    return [key.replace("NAME", "loop0" if ".disks." in key else "desk") for key in named]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(keys()), st.sampled_from(NONSENSE), st.sampled_from(sorted(COMMANDS)),
+    st.sampled_from(["2.6.30", "3.11", "6.18"]),
+)  # fmt: skip
+@example("workload.kind", "'x'", "xfs", "6.18")
+@example("workload.directories", "[]", "xfs", "6.18")
+@example("workload.directories", "1" + "0" * 30, "xfs", "6.18")
+@example("machine.disks.loop0.device.kind", "[]", "xfs", "6.18")
+@example("kernel.flusher.kind", "{}", "ext4", "3.11")
+@example("machine.memory.memory", "'1e99999999 B'", "xfs", "6.18")
+@example("machine.disks.loop0.queue.limits.nomerges", "true", "xfs", "6.18")
+def test_nonsense_is_refused_or_means_something(key: str, value: str, filesystem: str, kernel: str) -> None:
+    """Nothing else comes out of it, and soon; what is refused says where, and what was wrong with it."""
+    text = BASE.format(kernel=kernel, filesystem=filesystem, command=COMMANDS[filesystem])
+    problems: list[str] = []
+    try:
+        (case,) = parse(text, "x.toml", [f"{key}={value}"]).cases
+        floats = [number.value for number in case.scenario.numbers() if isinstance(number.value, float)]
+        problems += [f"it has {found}" for found in floats if not abs(found) < 1e19]
+    except BadInput as refused:
+        problems += [
+            f"no place: {problem}"
+            for problem in map(str, refused.problems)
+            if not problem.startswith(("x.toml:", "--set ")) or len(problem) > 12_000
+        ]
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("give_up=5", '5 has no unit; write a text such as "5 ms"'),
+        ("machine.processors.cv=nan", "cv: input should be"),
+        ("kernel.wbt='yes'", "valid boolean"),
+        ("kernel.wbt=1", "valid boolean"),
+        ("machine.processors.count=true", "true is no number"),
+        ("machine.processors.count='2'", "'2' is no number"),
+        ("kernel.writeback.interval='0 s'", "greater than 0"),
+        ("filesystem.log.sync_interval='0 s'", "greater than 0"),
+        ("machine.queue.limits.max_sectors_bytes='0 B'", "greater than 0"),
+        ("filesystem.inode_bytes='0 B'", "greater than 0"),
+        ("workload.write_size='0 B'", "greater than 0"),
+        ("machine.memory.memory='2000 PiB'", "is no unit of size"),
+        ("machine.memory.memory='2000000 TiB'", "less than or equal to"),
+        ("workload.kind='dd'", "follows from the command; leave it out"),
+        ("workload.directories=200000", "give 1 to 100000, or their paths"),
+    ],
+)
+def test_every_value_has_the_bounds_that_its_meaning_sets(override: str, told: str) -> None:
+    """At one door for all."""
+    text = BASE.format(kernel="6.18", filesystem="xfs", command=COMMANDS["xfs"])
+    with pytest.raises(BadInput) as refused:
+        parse(text, "x.toml", [override])
+    assert told in str(refused.value)
+
+
+def test_a_key_is_set_once() -> None:
+    """The last one would win in silence."""
+    text = BASE.format(kernel="6.18", filesystem="xfs", command=COMMANDS["xfs"])
+    with pytest.raises(BadInput) as refused:
+        parse(text, "x.toml", ["workload.loops=2", "scenario.workload.loops=3"])
+    told = "--set scenario.workload.loops=3: is set a second time; give each key one value"
+    assert str(refused.value) == told
+
+
+@pytest.mark.parametrize("command", ["list kernels", "params", "schema"])
+def test_a_full_device_for_what_is_printed_is_one_line(command: str) -> None:
+    """Status 1, whenever the buffer is written."""
+    words = [sys.executable, "-m", "wbsim.experiments.cli", *command.split()]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT,
+            env={**os.environ, "WBSIM_ENGINE": "light"},
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr == "wbsim: what it prints was not taken (No space left on device)\n"
