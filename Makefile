@@ -6,7 +6,7 @@ unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 SITE_OF := import sysconfig; print(sysconfig.get_path("platlib"))
 
-.PHONY: test test-compiled reproduce bench compiled wheel check mutants lint notebook clean
+.PHONY: test test-compiled reproduce bench compiled wheel check fuzz mutants lint notebook clean
 
 reproduce: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
@@ -36,6 +36,12 @@ check: .venv/development
 	$(BIN)/pytest -m fullsize -n 2
 
 # Plants faults in a part, e.g. `make mutants PART=models/block`, and prints those that no test sees (minutes).
+# Whole runs of any scenario, EXAMPLES of them, on the source and compiled.
+fuzz: .venv/development
+	@$(MAKE) --no-print-directory compiled
+	for engine in light compiled; do EXAMPLES=$(or $(EXAMPLES),1000) WBSIM_ENGINE=$$engine \
+		$(BIN)/pytest -q -p no:cacheprovider tests/laws/test_any_scenario.py || exit 1; done
+
 mutants: .venv/mutants
 	@test -n "$(PART)" || { echo "make mutants: PART is missing; give a folder, e.g. PART=models/block"; exit 2; }
 	$(BIN)/python -m tests.mutants $(PART)

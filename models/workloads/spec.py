@@ -28,7 +28,9 @@ def _numbered(value: object) -> object:
     return value
 
 
-Directories = Annotated[tuple[str, ...], BeforeValidator(_numbered), Field(min_length=1)]
+AnyDirectories = Annotated[tuple[str, ...], BeforeValidator(_numbered)]
+"""Paths, or how many there are; or none."""
+Directories = Annotated[AnyDirectories, Field(min_length=1)]
 """Paths, of which each picks its mount; or how many there are, if it does not matter where."""
 
 

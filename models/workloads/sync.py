@@ -17,7 +17,7 @@ from wbsim.models.spent import PAUSE
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.family import Family
-from wbsim.models.workloads.spec import SHELL_FORK, Directories, Iteration, Reckoned, WorkloadSpec
+from wbsim.models.workloads.spec import SHELL_FORK, AnyDirectories, Iteration, Reckoned, WorkloadSpec
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import Count, Ns
 
@@ -34,7 +34,7 @@ class SyncSpec(WorkloadSpec):
     keeps_files: ClassVar = False
     costs: ClassVar = {"fork_time": SHELL_FORK}
     kind: Literal["sync"] = "sync"
-    directories: Directories = ()
+    directories: AnyDirectories = ()
     times: Count = 1
     every: Annotated[Ns, Field(gt=0)] | None = None
     fork_time: Ns
