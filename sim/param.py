@@ -103,7 +103,7 @@ def number(value: object) -> object:
 
 
 # Beyond these nothing has a meaning, and int64 none, either.
-MOST_NS, MOST_BYTES, MOST_BYTES_PER_S, MOST = 10**18, 1 << 60, 10**13, 10**9
+MOST_NS, MOST_BYTES, MOST_BYTES_PER_S, MOST = 10**18, 1 << 60, 10**16, 10**9
 
 Ns = Annotated[int, _parse("time"), Unit("ns"), Field(ge=0, le=MOST_NS)]
 """A duration: ns in Python, text with a unit (``"5 ms"``) in a configuration."""

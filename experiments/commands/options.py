@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from wbsim.experiments.running.execute import How
@@ -37,10 +37,22 @@ def positive(text: str) -> int:
 natural.__name__, positive.__name__ = "whole number", "number of one or more"
 
 
+class EachOnce(Action):
+    """Appends KEY=VALUE, of which no key comes twice: the last one would win in silence."""
+
+    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, *_: object) -> None:
+        """Add one."""
+        given = getattr(namespace, self.dest)
+        keys = {override.partition("=")[0].removeprefix("scenario.") for override in given}
+        if (key := values.partition("=")[0].removeprefix("scenario.")) in keys:
+            parser.error(f"argument --set: {key} is set a second time; give each key one value")
+        setattr(namespace, self.dest, [*given, values])
+
+
 def add_set(parser: ArgumentParser) -> None:
     """``--set``, which overrides a key."""
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY.PATH=VALUE", help="override a setting"
+        "--set", action=EachOnce, default=[], metavar="KEY.PATH=VALUE", help="override a setting"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_json, add_running, how_of, positive
+from wbsim.experiments.commands.options import EachOnce, add_json, add_running, how_of, positive
 
 HELP = "simulate an experiment at many values of its keys"
 
@@ -14,7 +14,7 @@ def add_options(parser: ArgumentParser) -> None:
     """What it takes."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=1,2,4..64",
+        "--set", action=EachOnce, default=[], metavar="KEY=1,2,4..64",
         help="values of a key, each with each of the others; x2 is twice what is there; a name that is no key"
         " stands for {name} in command lines",
     )  # fmt: skip

@@ -267,9 +267,6 @@ class Reader:
             self._problems.append(Problem(place, "", "has no value; write --set key.path=value"))
             return
         path = tuple(key.strip().removeprefix("scenario.").split("."))
-        if path in [other for other, _ in self._overrides]:
-            self._problems.append(Problem(place, "", "is set a second time; give each key one value"))
-            return
         self._places.override(("scenario", *path), place)
         self._overrides.append((path, factor_in(value_of(text))))
 

@@ -30,8 +30,12 @@ def read_plan(directory: Path) -> Any:
         BadInput: there is none.
     """
     try:
-        return json.loads((directory / PLAN).read_text())
-    except (OSError, ValueError) as error:
+        plan = json.loads((directory / PLAN).read_text())
+        for run in plan["runs"]:
+            if "/" in run["name"] or not isinstance(run["point"], dict):
+                raise ValueError(f"{run} is none of its runs")
+        return plan
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         why = f"no {PLAN} in it" if isinstance(error, OSError) else f"{PLAN} is damaged"
         raise bad(
             str(directory), f"holds no result ({why}); make one with wbsim run CONFIG.toml --out DIR"

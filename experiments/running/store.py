@@ -181,7 +181,24 @@ class Store:
 
 
 def read_run(directory: Path) -> Outcome:
-    """The outcome that is kept in *directory*, of no variant in particular."""
+    """The outcome that is kept in *directory*, of no variant in particular.
+
+    Raises:
+        BadInput: it is damaged.
+    """
+    import pyarrow
+
+    try:
+        return _read(directory)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        why: Exception = error
+    except pyarrow.ArrowException as error:
+        why = error
+    told = f"holds a damaged result ({type(why).__name__}: {why}); remove it and run it again"
+    raise bad(str(directory), " ".join(told.split()))
+
+
+def _read(directory: Path) -> Outcome:
     import pyarrow.parquet as pq
 
     kept = json.loads((directory / "summary.json").read_text())

@@ -24,7 +24,7 @@ from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequ
 from wbsim.models.workloads.fio_options import jobs_of
 from wbsim.models.workloads.random_map import RandomMap
 from wbsim.models.workloads.spec import WorkloadSpec
-from wbsim.sim.param import Bytes, BytesPerS, Count, Flag, Ns, assumed, measured
+from wbsim.sim.param import BytesOrNone, BytesPerS, Count, Flag, Ns, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 Rw = Literal["write", "randwrite"]
@@ -55,9 +55,9 @@ class FioSpec(WorkloadSpec):
     kind: Literal["fio"] = "fio"
     numjobs: Count
     rw: Rw | tuple[Rw, ...]
-    bs: Bytes | tuple[Bytes, ...] = PAGE_BYTES
+    bs: BytesOrNone | tuple[BytesOrNone, ...] = PAGE_BYTES
     nrfiles: Count | tuple[Count, ...]
-    filesize: Bytes | tuple[Bytes, ...]
+    filesize: BytesOrNone | tuple[BytesOrNone, ...]
     thinktime: Ns | tuple[Ns, ...] = 0
     thinktime_blocks: Count | tuple[Count, ...] = 1
     startdelay: Ns | tuple[Ns, ...] = 0

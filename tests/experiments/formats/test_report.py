@@ -22,7 +22,9 @@ from wbsim.experiments.published.fit import Fit
 from wbsim.experiments.published.reproduce import Reproduction, Row
 from wbsim.experiments.published.tables import fit_table, reproduction_table
 from wbsim.experiments.running.outcome import DiskResult, MountResult, ProgramResult
+from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.experiments.statistics.intervals import Steady
+from wbsim.sim.units import S
 
 
 def test_a_table_is_aligned() -> None:
@@ -212,6 +214,15 @@ def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: fl
     if of.iteration is not None and iteration is not None:
         assert of.iteration(*RUN.samples) == pytest.approx(iteration)
     assert len(METRICS) == 21
+
+
+def test_the_busiest_disk_says_how_busy_disks_are() -> None:
+    """Of several; and all threads' time in the kernel is for what files hold."""
+    disks = {"a": DiskResult(1, 0, 8, 1.0), "b": DiskResult(1, 0, 8, 3.5), "c": DiskResult(0, 0, 0, 0.0)}
+    lives = {"mark": {"user": 4 * S, "system lists": S, "waiting x": S}, "flusher": {"spinning l": 2 * S}}
+    run = replace(RUN, disks=disks, lives=lives)
+    assert FIGURES["utilisation"].whole(run) == 87.5
+    assert FIGURES["kernel_cpu"].whole(run) == pytest.approx(3e6 / 49.152)
 
 
 def test_the_published_rows_are_read_in_order() -> None:

@@ -14,7 +14,7 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.pictures.axes import COLOURS, MARKERS, panels, scale_to, short, ticks_at
-from wbsim.experiments.pictures.plots import Wanted, against, frame_of, heat_map, plot_directory
+from wbsim.experiments.pictures.plots import Wanted, _as_file, against, frame_of, heat_map, plot_directory
 from wbsim.experiments.pictures.time import over_time, rates_of
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.statistics.figures import COLUMNS
@@ -252,3 +252,15 @@ def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
     (run, *_) = (out / "runs").iterdir()
     (run / "levels.parquet").write_bytes(b"PAR1")
     assert "holds a damaged result" in told()
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("workload.numjobs", "workload.numjobs"), ("../evil", "_evil"), ("/abs/evil", "_abs_evil"),
+        ("..", "_"), ("a\0b $x^{$", "a_b__x___"), ("x" * 300, "x" * 60),
+    ],
+)  # fmt: skip
+def test_a_picture_lies_where_it_belongs(name: str, file: str) -> None:
+    """Whatever what was swept is called."""
+    assert _as_file(name) == file

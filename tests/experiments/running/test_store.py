@@ -20,6 +20,7 @@ from wbsim.experiments.config.resolved import resolved
 from wbsim.experiments.running import names as names_module
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.names import Names
+from wbsim.experiments.running.plan import read_plan
 from wbsim.experiments.running.results import read_results, setting_of
 from wbsim.experiments.running.store import Store, replace_whole
 from wbsim.experiments.statistics.dataset import number_of, tidy
@@ -215,3 +216,29 @@ def test_any_key_of_a_configuration_can_be_asked_for(tmp_path: Path) -> None:
     assert setting_of(scenario, "filesystem.kind") == "xfs"
     assert setting_of(scenario, "machine") is None
     assert setting_of(scenario, "no.such.key") is None
+
+
+@pytest.mark.parametrize("plan", ["null", "[]", "{}", '{"runs": [1]}', '{"runs": [{"name": "../x"}]}', "{"])
+def test_a_damaged_plan_is_one_error(plan: str, tmp_path: Path) -> None:
+    """Whatever it is instead."""
+    (tmp_path / "plan.json").write_text(plan)
+    with pytest.raises(BadInput, match=r"plan\.json is damaged"):
+        read_plan(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["summary.json", "run.json", "levels.parquet", "iterations.parquet"])
+@pytest.mark.parametrize("how", ["gone", "empty", "null", "a directory"])
+def test_a_damaged_run_is_one_error(name: str, how: str, tmp_path: Path) -> None:
+    """By the command that reads it, and by the one that would go on with it."""
+    config = tmp_path / "x.toml"
+    config.write_text(loop_config(f"{FIO} --rw=write --filesize=64k --name=a", dirty_mib=2))
+    out = str(tmp_path / "out")
+    assert main(["run", str(config), "--out", out]) == 0
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    (run / name).unlink()
+    if how == "a directory":
+        (run / name).mkdir()
+    elif how != "gone":
+        (run / name).write_text("null" if how == "null" else "")
+    for command in (["timeline", out], ["run", str(config), "--out", out]):
+        assert main(command) == 2

@@ -254,7 +254,10 @@ def test_an_array_splits_from_the_middle_of_a_chunk() -> None:
     env = Environment()
     members = [SlowDevice(env, ns) for ns in (30, 50, 40)]
     raid = Raid0(
-        env=env, spec=Raid0Spec.model_validate({"chunk": 4 * KIB, "members": []}), name="md0", members=members
+        env=env,
+        spec=Raid0Spec.model_validate({"chunk": 4 * KIB, "members": [{"kind": "null"}]}),
+        name="md0",
+        members=members,
     )
     assert submit(env, raid, (0, 20, 32, "FW"), (100, 48, 2, "W")) == [50, 130]
     given = [[(r.start_sector, r.end_sector, r.op) for r in member.requests] for member in members]

@@ -130,7 +130,7 @@ def test_striping_is_contiguous_on_every_member() -> None:
     """Three rows of four chunks: each member gets its rows one behind the other."""
     env = Environment()
     members = [SlowDevice(env, 0) for _ in range(4)]
-    spec = Raid0Spec.model_validate({"chunk": 4 * KIB, "members": []})
+    spec = Raid0Spec.model_validate({"chunk": 4 * KIB, "members": [{"kind": "null"}]})
     raid = Raid0(env=env, spec=spec, name="md0", members=members)
     for i in range(12):
         raid.submit(Request(Bio(8 * i, 8)), lambda: None)
