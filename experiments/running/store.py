@@ -201,6 +201,9 @@ def read_run(directory: Path) -> Outcome:
 def _read(directory: Path) -> Outcome:
     import pyarrow.parquet as pq
 
+    for name in ("iterations.parquet", "levels.parquet"):
+        if not (directory / name).is_file():  # pyarrow would read a directory
+            raise FileNotFoundError(name)
     kept = json.loads((directory / "summary.json").read_text())
     run = json.loads((directory / "run.json").read_text())
     iterations = pq.read_table(directory / "iterations.parquet").to_pylist()
