@@ -290,6 +290,31 @@ def test_a_congested_queue_is_left_alone_and_met_again() -> None:
     assert PASS_PAGES == 1024
 
 
+def test_pdflush_alone_stops_before_the_last_request() -> None:
+    """Where no other event cuts its steps short: it leaves a file within the 15 requests above congestion."""
+    text = (
+        """\
+title = "a writer that ends, and pdflush after it"
+[scenario]
+machine.like = "loop-vm"
+machine.device = { kind = "loop", command_time = "200 us", page_time = "1 us" }
+kernel.like = "2.6.30"
+kernel.dirty.dirty_bytes = "64 MiB"
+kernel.dirty.dirty_background_bytes = "8 MiB"
+mounts.m = { like = "loop-ext4", disk = "loop0", at = "/" }
+programs.sync = { command = "sync", start = "4 s" }
+programs.fio = \""""
+        + FIO
+        + """ --rw=randwrite --nrfiles=1 --filesize=24m --name=a"
+"""
+    )
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+    machine.run()
+    slept = [thread.task.slept_ns for thread in machine.flushers.threads]
+    assert any("congestion" in of for of in slept)
+    assert not any("a request" in of for of in slept)
+
+
 def test_a_pool_that_is_too_small_for_itself_is_refused() -> None:
     """With both numbers."""
     with pytest.raises(ValueError, match="max_threads 1 has to be min_threads 2 at least"):
