@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import Any, Final
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -106,7 +107,7 @@ def came_to(machine: Machine) -> dict[str, Any]:
     """What can be told of a run."""
     return {
         "now": machine.env.now, "dirtied": machine.cache.dirtied,
-        "disks": {name: vars(queue.stat) for name, queue in machine.queues.items()},
+        "disks": {name: asdict(queue.stat) for name, queue in machine.queues.items()},
         "programs": {name: (of.system_ns, of.user_ns) for name, of in machine.programs.items()},
         "threads": [(thread.task.ran_ns, thread.spent.by_path()) for thread in machine.threads],
         "extents": {name: sb.filesystem.extents_per_file() for name, sb in machine.mounts.items()},
