@@ -55,6 +55,8 @@ class Primitives(NamedTuple):
     spin_lock: Callable[..., Any]
 
 
+WATCHING: Final = 1 << 59
+"""The rank of whoever only looks: after all else, and none that a task of the model would have had."""
 LIGHT = Primitives(Environment, SpinLock)
 STOCK = Primitives(StockEnvironment, StockSpinLock)
 PRIMITIVES: Final = {"simpy": STOCK, "light": LIGHT, "compiled": LIGHT}
@@ -96,16 +98,16 @@ class Machine:
 
         Nothing stops for whoever only looks: the same happens as without.
         """
-        env, rank = self.env, self.env.next_rank()
+        env = self.env
         for bdi in {sb.bdi for sb in self.mounts.values()}:
-            bdi.elsewhere |= {rank}
+            bdi.elsewhere |= {WATCHING}
 
         def again() -> None:
             if env.live_tasks:
                 look()
-                env.call_at(env.now + every_ns(), rank, again)
+                env.call_at(env.now + every_ns(), WATCHING, again)
 
-        env.call_at(env.now + every_ns(), rank, again)
+        env.call_at(env.now + every_ns(), WATCHING, again)
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
         """sync(2) by a thread of its own; *on_end* is told."""

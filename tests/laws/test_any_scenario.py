@@ -9,7 +9,7 @@ import os
 from dataclasses import asdict
 from typing import Any, Final
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness import FIO
@@ -114,8 +114,26 @@ def came_to(machine: Machine) -> dict[str, Any]:
     }  # fmt: skip
 
 
+WATCHED: Final = """\
+title = "a sync(2) that writes itself, on ext4, whose locality group was chosen by its task's number"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 4
+kernel.like = "6.18"
+kernel.dirty.dirty_bytes = "1 MiB"
+kernel.dirty.dirty_background_bytes = "500 KiB"
+sync_after = true
+kernel.flusher = { kind = "pdflush" }
+machine.disks.d0.like = "sata-ssd"
+machine.disks.d0.queue.nr_requests = 31
+mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }
+programs.p0 = "fs_mark -k -S0 -n 21 -s 65536 -L 3 -d /m0/0"
+"""
+
+
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(), st.integers(1, 9))
+@example(WATCHED, 9)
 def test_the_laws_hold_in_any_scenario(text: str, seed: int) -> None:
     """It ends; nothing is lost; all is on disk after the sync; who looks changes nothing; stock SimPy gives
     the same.
