@@ -34,8 +34,6 @@ _EVENT: Final = re.compile(r"\s*.{1,16}?-(\d+)\s.*?\[\d+\]\s+(?:[^\s:]{4,9}\s+)?
 _SWITCH: Final = re.compile(r"prev_comm=.* prev_pid=(\d+) .* next_pid=(\d+) ")
 _BDI: Final = re.compile(r"bdi (\d+):(\d+): ")
 _WROTE: Final = re.compile(r" wrote=(\d+) ")
-
-
 _NEEDED: Final = ("kernel", "device", "filesystem", "at", "event_ns", "program_ns")
 _COMMAND: Final = "# command: "
 

@@ -3,8 +3,7 @@ check.
 
 Stands for bdi_writeback_workfn / wb_workfn and wb_do_writeback (fs/fs-writeback.c), and for
 bdi_forker_thread, which makes a thread (2.6.32 to 3.9) when it is first needed: at once for work that is
-queued, else when it looks at all devices, every dirty_writeback_centisecs.  That it takes no time to make
-one.
+queued, else when it looks at all devices, every dirty_writeback_centisecs.  Here making one takes no time.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class Pdflush(Flushers):
         self._made: list[Thread] = []
         self._idle: list[Worker] = []  # the one that is idle for the shortest time comes last
         self._last_empty_ns = 0
-        self._asked_ns = -1
+        self._asked_ns = -1  # when a sync(2), which names every context, last had all written
         self.bdis: dict[Wb, BackingDevice] = {}
         self.claimed: set[BackingDevice] = set()
         self._alive = 0
