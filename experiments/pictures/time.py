@@ -1,4 +1,4 @@
-"""What a run did over time: files, requests and bytes a second, and what was dirty."""
+"""What a run did over time: files, requests and bytes a second, who was at work or held, what was dirty."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ _BINS: Final = 80
 
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     """Files a second of each program that has iterations, write requests and MB a second of each disk and how
-    busy it was, how many flushers there were, and MiB that are dirty or under writeback between the
-    thresholds, over simulated time: a colour for each variant and point, of several replications the first.
+    busy it was, how many flushers there were, how many of the programs' threads the throttle held, and MiB
+    that are dirty or under writeback between the thresholds, over simulated time: a colour for each variant
+    and point, of several replications the first.
     """
+    from matplotlib.ticker import MaxNLocator
+
     shown = [outcome for outcome in outcomes if outcome.replication == 0 and outcome.levels.get("time_ns")]
     made = any(len(outcome.samples) > 1 for outcome in shown)
-    figure, of = panels(5 + made, title, height=1.7)
-    *rates, requests, bandwidth, busy, flushers, dirty = of
+    figure, of = panels(6 + made, title, height=1.6)
+    *rates, requests, bandwidth, busy, flushers, held, dirty = of
     step_s = max(outcome.levels["time_ns"][-1] for outcome in shown) / S / _BINS
     for outcome, colour in zip(shown, cycle(COLOURS), strict=False):
         label = " ".join([outcome.variant, *map(str, outcome.point.values())])
@@ -46,14 +49,17 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             at, rate = rates_of(seconds, levels[f"{disk} busy_ns"] * (100 / S), step_s)
             busy.plot(at, rate, linestyle=line, **style)
         flushers.plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
-        held = (levels["dirty_pages"] + levels["writeback_pages"]) * (PAGE_BYTES / MIB)
-        dirty.plot(seconds, held, **style)
+        held.plot(*means_of(seconds, levels["held"], step_s), **style)
+        pages = levels["dirty_pages"] + levels["writeback_pages"]
+        dirty.plot(seconds, pages * (PAGE_BYTES / MIB), **style)
         for threshold in ("background_pages", "limit_pages"):
             levels_mib = levels[threshold] * (PAGE_BYTES / MIB)
             dirty.plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
-    for panel, name in zip(of, _NAMES[-5 - made :], strict=True):
+    for panel, name in zip(of, _NAMES[-6 - made :], strict=True):
         panel.set_ylabel(name, fontsize=9)
         panel.set_ylim(0, None)
+    flushers.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    held.set_ylim(0, max(1, held.get_ylim()[1]))
     dirty.set_xlabel("simulated time, s")
     dirty.set_xlim(0, None)
     legend_below(figure, requests)
@@ -61,7 +67,7 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
 
 
 _NAMES: Final = (
-    "files / s", "write requests / s", "MB / s", "% busy", "flushers",
+    "files / s", "write requests / s", "MB / s", "% busy", "flushers", "writers held",
     "MiB dirty or\nunder writeback;\nthresholds",
 )  # fmt: skip
 
@@ -85,3 +91,10 @@ def rates_of(
         ends = np.array([0.0, seconds[-1]])
     at_ends = np.interp(ends, np.concatenate(([0.0], seconds)), np.concatenate(([0.0], counts)))
     return (ends[1:] + ends[:-1]) / 2, np.diff(at_ends) / np.diff(ends)
+
+
+def means_of(
+    seconds: NDArray[np.float64], levels: NDArray[Any], step_s: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of a level that was seen at *seconds* in parts of a run, as `rates_of` has them."""
+    return rates_of(seconds, np.cumsum(levels * np.diff(seconds, prepend=0.0)), step_s)

@@ -148,23 +148,24 @@ def test_a_run_over_time() -> None:
         "time_ns": tuple(range(10**9, 81 * 10**9, 10**9)), "dirty_pages": (256,) * 80,
         "writeback_pages": (256,) * 80, "vda ios": tuple(range(10, 810, 10)), "vda sectors": (0,) * 80,
         "vda busy_ns": tuple(range(10**9 // 4, 81 * 10**9 // 4, 10**9 // 4)),
-        "flushers": (1,) * 40 + (2,) * 40,
+        "flushers": (1,) * 40 + (2,) * 40, "held": (0,) * 40 + (3, 5) * 20,
         "background_pages": (512,) * 80, "limit_pages": (1_024,) * 80,
     }  # fmt: skip
     samples = (sample(1, 4_000, 1, 1, 1, 1, 1), sample(80, 3_000, 1, 1, 1, 1, 1))
     run = replace(RUN, levels=levels, samples=samples)
     other = replace(run, variant="b", replication=1)
-    files, requests, bandwidth, busy, flushers, dirty = over_time("t", [run, other]).axes
+    files, requests, bandwidth, busy, flushers, waiting, dirty = over_time("t", [run, other]).axes
     assert lines(files) == {"unpatched": [(1, 4_000), (80, 3_000)]}
     assert {round(y) for _, y in lines(requests)["unpatched"]} == {10}
     assert len(lines(requests)["unpatched"]) == 80
     assert {y for _, y in lines(bandwidth)["0"]} == {0}
     assert {round(y) for _, y in lines(busy)["0"]} == {25}
     assert [y for _, y in lines(flushers)["0"]] == [1] * 40 + [2] * 40
+    assert [round(y) for _, y in lines(waiting)["0"]] == [0] * 40 + [3, 5] * 20
     held, background, limit = (line.get_ydata()[0] for line in dirty.lines)
     assert (held, background, limit) == (2, 2, 4)
     assert dirty.get_xlabel() == "simulated time, s"
-    assert len(over_time("t", [replace(run, samples=samples[:1])]).axes) == 5, "nothing to say of files"
+    assert len(over_time("t", [replace(run, samples=samples[:1])]).axes) == 6, "nothing to say of files"
 
 
 def test_rates_between_samples() -> None:

@@ -56,7 +56,7 @@ def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
     by_size = found.plot("variant", "write_iops", by="workload.files").axes[0]
     assert [text.get_text() for text in by_size.figure.legends[0].get_texts()] == ["200", "300"]
     assert len(found.heat_map("workload.files", "replication").axes) == 3
-    assert len(found.over_time().axes) == 6
+    assert len(found.over_time().axes) == 7
     assert found.where_time_goes().axes
     assert "held back by" in found.explain()
     assert repr(found).splitlines()[1].startswith("variant  workload.files")
