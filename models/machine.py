@@ -87,6 +87,7 @@ class Machine:
 
         Raises:
             GiveUp: it did not end by the scenario's ``give_up``.
+            Standstill: nor did the clock move any more.
             LawBroken: see `check`.
         """
         with between_events(self.env):

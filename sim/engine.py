@@ -19,7 +19,7 @@ SimPy events, and gives bit-identical results.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Generator
+from collections.abc import Callable, Container, Generator, Iterable
 from typing import Any, Final
 
 import simpy
@@ -36,6 +36,8 @@ else:
     from wbsim.sim.agenda import Agenda
 
 URGENT: Final = 0
+MOST_AT_ONCE: Final = 10_000_000
+"""After so many events at one instant, and at most twice as many, a run stands still."""
 _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
 
 
@@ -69,6 +71,19 @@ class GiveUp(Exception):
     """A run still had events to come at its give-up time."""
 
 
+class Standstill(Exception):
+    """A run went on and on at one instant."""
+
+    def __init__(self, now_ns: int, events: int, busy: Iterable[str]) -> None:
+        names = sorted(set(busy))
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        super().__init__(
+            f"{events} events at {now_ns / 1e9:.9g} s, and the clock stands; busy: "
+            f"{', '.join(names[:_NAMED])}{more}"
+        )
+
+
+_NAMED: Final = 8
 NICE_0_LOAD: Final = 1_024
 """The weight of a task of nice 0."""
 
@@ -149,6 +164,12 @@ class Task(Entry):
         return f"<Task {self.name}>"
 
 
+def _named(entry: Entry) -> str:
+    if isinstance(entry, Task):
+        return entry.name
+    return str(getattr(entry.act, "__qualname__", entry.act)) if isinstance(entry, Call) else "a SimPy event"
+
+
 def _unstarted() -> Steps:
     raise RuntimeError("the task has no body yet: env.start(task, steps)")
     yield
@@ -175,6 +196,7 @@ class Environment:
         self.simpy: simpy.Environment = Beside(self)
         """For processes, resources and timeouts of one's own, on the same clock."""
         self.live_tasks = 0
+        self.most_at_once = MOST_AT_ONCE
 
     def next_rank(self) -> int:
         """A rank of one's own, in order of asking; lower ranks go first in a tie."""
@@ -234,12 +256,16 @@ class Environment:
 
         Raises:
             GiveUp: work was left at *until*.
+            Standstill: the clock does not move any more.
             TypeError: a task yielded something that is no wait (a float, None).
         """
         give_up_ns: i64 = until if until is not None else FAR_NS
         agenda = self.agenda
         if not len(agenda):
             return
+        # Looked at once in so many events: if the time is the same as then, they were all at one instant.
+        events: i64 = self.most_at_once
+        left, stood_ns = events, FAR_NS
         # A task that goes on waiting is pushed and the next entry popped in one step.
         entry = agenda.pop()
         while True:
@@ -247,6 +273,11 @@ class Environment:
             if when > give_up_ns:
                 raise GiveUp(f"still {len(agenda) + 1} events to come at {int(give_up_ns) / 1e9:g} s")
             self.now = when
+            left -= 1
+            if left == 0:
+                if when == stood_ns:
+                    raise self._standstill(entry)
+                left, stood_ns = events, when
             if isinstance(entry, Task):
                 wait: Wait
                 # The next one: a loop costs no call, and no exception where the steps end.
@@ -265,6 +296,11 @@ class Environment:
             if not len(agenda):
                 return
             entry = agenda.pop()
+
+    def _standstill(self, entry: Entry) -> Standstill:
+        now = self.now
+        due = [of for of in (entry, *self.agenda.entries()) if of.when == now]
+        return Standstill(now, self.most_at_once, map(_named, due))
 
     def _settle(self, task: Task, wait: Wait) -> int | Park:
         """Do what *task* has to do before it can wait for *wait*; return a time, PARK or SPIN."""

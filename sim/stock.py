@@ -16,7 +16,7 @@ from typing import Any
 import simpy
 
 from wbsim.sim.beside import Beside
-from wbsim.sim.engine import ABSENT, PARK, SPIN, URGENT, GiveUp, Park, Steps, Task
+from wbsim.sim.engine import ABSENT, MOST_AT_ONCE, PARK, SPIN, URGENT, GiveUp, Park, Standstill, Steps, Task
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.sync import HandOff, LockStat, spins
 
@@ -34,6 +34,7 @@ class StockEnvironment:
         self._numbers = count()
         self.simpy = Beside(self)
         self.live_tasks = 0
+        self.most_at_once = MOST_AT_ONCE
 
     @property
     def now(self) -> int:
@@ -112,13 +113,18 @@ class StockEnvironment:
 
     def run(self, until: int | None = None) -> None:
         """See `Environment.run`."""
-        if until is None:
-            self._simpy.run()
-            return
-        while self._simpy.peek() <= until:
-            self._simpy.step()
-        if self._simpy.peek() != simpy.core.Infinity:
-            raise GiveUp(f"still events to come at {until / 1e9:g} s")
+        peek, step = self._simpy.peek, self._simpy.step
+        last = FAR_NS if until is None else until
+        left, stood_ns = self.most_at_once, FAR_NS
+        while peek() <= last:
+            step()
+            left -= 1
+            if not left:
+                if self.now == stood_ns:
+                    raise Standstill(self.now, self.most_at_once, ["stock SimPy's events"])
+                left, stood_ns = self.most_at_once, self.now
+        if peek() != simpy.core.Infinity:
+            raise GiveUp(f"still events to come at {last / 1e9:g} s")
 
     def timeout(self, delay_ns: int, rank: int) -> simpy.Event:
         """SimPy's timeout, but with the rank as its priority."""

@@ -108,7 +108,7 @@ def full_size() -> None:
                                             'machine.memory.kernel_reserve="40 MiB"']).cases  # fmt: skip
     started = time.monotonic()
     jobs = [Job(case, 1) for case in (*full, *tenth)]
-    outcomes = run_jobs(jobs, How(progress=sys.stderr.isatty())).all_outcomes()
+    outcomes = run_jobs(jobs, How(progress="always" if sys.stderr.isatty() else "nothing")).all_outcomes()
     for whole, part in zip(outcomes[: len(full)], outcomes[len(full) :], strict=True):
         ratio = (whole.cpu_s / whole.samples[-1].count) / (part.cpu_s / part.samples[-1].count)
         print(

@@ -223,12 +223,12 @@ class BlockLayer:
 
     def __init__(
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
-        scheduler: str = "noop", pool: Any = "request_list", batches: bool = False,
+        scheduler: Any = "noop", pool: Any = "request_list", batches: bool = False,
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
         wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000),
     ) -> None:  # fmt: skip
         self.env = Environment()
-        slow = SlowBatchDevice if batches else SlowDevice
+        slow: Any = SlowBatchDevice if batches else SlowDevice
         self.device: Any = slow(self.env, latency_ns) if device is None else device(self.env)
         self.ended: list[Any] = []
         self._signals = Signals()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from wbsim.experiments.running.execute import How
+    from wbsim.experiments.running.progress import Telling
 
 
 class Parser(ArgumentParser):
@@ -93,7 +94,8 @@ def how_of(arguments: Namespace) -> How:
     if arguments.cluster is not None and arguments.jobs is not None:
         raise bad("--jobs", "is for this machine; leave it out with --cluster")
     refuse_file(arguments.out)
-    return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, sys.stderr.isatty())
+    telling: Telling = "always" if sys.stderr.isatty() else "long"
+    return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, telling)
 
 
 def refuse_file(out: Path | None) -> None:

@@ -96,7 +96,7 @@ class Study:
         precision = precision_of(until_ci) if until_ci is not None else None
         experiment = self.experiment()
         directory = Path(out) if out is not None else None
-        how = How(seed, directory, jobs, cluster, shown)
+        how = How(seed, directory, jobs, cluster, "always" if shown else "nothing")
         ran = run_experiment(experiment, how, replications, precision)
         return Findings(experiment.title, experiment.axes, tuple(ran.all_outcomes()))
 

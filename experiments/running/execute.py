@@ -12,7 +12,7 @@ from wbsim.experiments.config.problems import BadInput, Problem
 from wbsim.experiments.running.jobs import Executor, Failure, Job, Told
 from wbsim.experiments.running.names import Names
 from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.running.progress import Meter
+from wbsim.experiments.running.progress import Meter, Telling
 from wbsim.experiments.running.store import Store
 from wbsim.experiments.running.workers import Workers
 from wbsim.sim.laws import LawBroken
@@ -20,15 +20,15 @@ from wbsim.sim.laws import LawBroken
 
 class How(NamedTuple):
     """How cases are run: with which *seed*; where results are kept (nowhere without a *directory*); by how
-    many processes (one for each processor without), or by the dask cluster at an address; and whether a line
-    on stderr tells how far they are.
+    many processes (one for each processor without), or by the dask cluster at an address; and what is told on
+    stderr of how far they are (see `progress.Telling`).
     """
 
     seed: int = 1
     directory: Path | None = None
     processes: int | None = None
     cluster: str | None = None
-    progress: bool = False
+    progress: Telling = "nothing"
 
 
 class Ran(NamedTuple):
@@ -113,7 +113,7 @@ class Runs:
 
     def _execute(self, missing: Mapping[str, Job]) -> None:
         names, wanted = list(missing), list(missing.values())
-        meter = Meter(len(wanted)) if self._how.progress else None
+        meter = Meter(len(wanted), self._how.progress) if self._how.progress != "nothing" else None
         told: Told | None = meter.note if meter is not None else None
         with closing(self._executor().run(wanted, told)) as ended:
             try:

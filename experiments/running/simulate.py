@@ -19,7 +19,7 @@ from wbsim.experiments.running.progress import Progress
 from wbsim.models.machine import Machine, Primitives, build
 from wbsim.models.seams import NoSpace
 from wbsim.models.workloads.spec import Iteration
-from wbsim.sim.engine import GiveUp
+from wbsim.sim.engine import GiveUp, Standstill
 from wbsim.sim.laws import LawBroken
 from wbsim.sim.units import S
 
@@ -36,7 +36,7 @@ def run_case(
     """Simulate *case* to its end, and *tell* of each iteration.
 
     Raises:
-        BadInput: the workload does not end within the scenario's ``give_up``.
+        BadInput: the workload does not end within the scenario's ``give_up``, or not at all.
     """
     _forget_peak_rss()
     machine = build(case.scenario, seed, replication, primitives)
@@ -117,6 +117,8 @@ def _run(machine: Machine, case: Case) -> None:
         machine.run()
     except GiveUp as error:
         raise bad(f"variant {case.label}", f"{error}; raise give_up, or look for a stall") from None
+    except Standstill as error:
+        raise bad(f"variant {case.label}", f"{error}; look for a time or a size of 0") from None
     except NoSpace as error:
         raise bad(f"variant {case.label}", str(error)) from None
     except LawBroken as error:

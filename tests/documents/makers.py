@@ -17,7 +17,7 @@ import pandas as pd
 from tests.documents.places import ROOT
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import load
-from wbsim.experiments.formats.report import table
+from wbsim.experiments.formats.table import table
 from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job

@@ -120,14 +120,16 @@ def test_reproduce_hands_everything_on(
     out = tmp_path / "out"
     options = ["--quick", "--replications", "3", "--seed", "7", "--out", str(out), "--jobs", "4"]
     assert main(["reproduce", "P13", "N10", *options, "--json"]) == 0
-    assert asked == [(["P13", "N10"], {"quick": True, "replications": 3, "how": How(7, out, 4, None, False)})]
+    assert asked == [
+        (["P13", "N10"], {"quick": True, "replications": 3, "how": How(7, out, 4, None, "long")})
+    ]
     assert json.loads(capsys.readouterr().out) == {
         "rows": [], "constants": {"assumed": 3}, "cpu_s": 1.23, "peak_rss_mib": 5.7, "seed": 7,
         "interval": "t", "quick": True,
     }  # fmt: skip
     asked.clear()
     assert main(["reproduce"]) == 0
-    assert asked == [([], {"quick": False, "replications": None, "how": How()})]
+    assert asked == [([], {"quick": False, "replications": None, "how": How(progress="long")})]
     assert "seed 7" in capsys.readouterr().out
 
 
@@ -138,7 +140,7 @@ def test_calibrate_tells_whether_the_fit_is_the_committed_one(
     """Its rounds on stderr, its table on stdout."""
 
     def fake(of: Any, how: How, tell: Any) -> Fit:
-        assert how == How(seed=9)
+        assert how == How(seed=9, progress="long")
         assert set(of.constants) == {"writer_scale", "link"}
         tell("round 1")
         return Fit({"link": 5.0}, {"link": 5.0 if agrees else 6.0}, {"a-row": 0.01}, 1)

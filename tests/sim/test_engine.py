@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wbsim.models.machine import LIGHT, STOCK, Primitives
-from wbsim.sim.engine import PARK, URGENT, Environment, GiveUp, Steps, Task
+from wbsim.sim.engine import PARK, URGENT, Environment, GiveUp, Standstill, Steps, Task
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.sync import HandOff, Mutex
 
@@ -32,6 +32,28 @@ def test_ties_go_by_rank_whatever_the_order_of_scheduling() -> None:
     env.call_at(10, URGENT, lambda: log.append((env.now, "call")))
     env.run()
     assert log == [(10, "call"), (10, "first"), (10, "second")]
+
+
+@pytest.mark.parametrize("primitives", [LIGHT, STOCK], ids=["light", "stock"])
+def test_a_clock_that_stands_ends_the_run(primitives: Primitives) -> None:
+    """Tasks that wait for 0 ns for ever are named; as many events at two instants are none of that."""
+    env = primitives.environment()
+    env.most_at_once = 1_000
+
+    def turning(times: int) -> Steps:
+        for _ in range(times):
+            yield 0
+        yield 5
+        for _ in range(times):
+            yield 0
+
+    env.start(env.task("well"), turning(900))
+    env.run()
+    assert env.now == 5
+    for name in ("one", "two"):
+        env.start(env.task(name), turning(10**9))
+    with pytest.raises(Standstill, match=r"1000 events at 5e-09 s, .*; busy: (one, two|stock)"):
+        env.run()
 
 
 def test_a_parked_task_sleeps_until_it_is_woken() -> None:

@@ -14,7 +14,7 @@ def test_the_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     """
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    meter = Meter(4)
+    meter = Meter(4, "always")
     meter.note(0, Progress("a", 0.0, 1.0))
     assert capsys.readouterr().err == "", "nothing is done, so nothing can be told"
     now[0] = 129.9
@@ -55,7 +55,31 @@ def test_a_single_run_is_not_counted(
     """Its share alone."""
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    meter = Meter(1)
+    meter = Meter(1, "always")
     now[0] = 10.0
     meter.note(0, Progress("a", 0.5, 3.0))
     assert capsys.readouterr().err == "\r\x1b[K50 %, about 10 s left: a 3 s simulated"
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [(0.5, ""), (0.1, "wbsim: about 92 s left; sooner with less to do"), (0.0, "")],
+    ids=["soon over", "long", "not begun"],
+)
+def test_who_cannot_see_a_line_is_told_once_that_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], share: float, told: str
+) -> None:
+    """After ten seconds, and how to have it sooner; nothing is rewritten in what a pipe takes."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    meter = Meter(1, "long")
+    now[0] = 9.9
+    meter.note(0, Progress("a", share, 3.0))
+    assert capsys.readouterr().err == ""
+    for now[0] in (10.2, 20.0, 30.0):
+        meter.note(0, Progress("a", share * now[0] / 10.2, 3.0))
+    meter.clear()
+    said = capsys.readouterr().err
+    assert said[: len(told)] == told
+    assert said.count("\n") == bool(told)
+    assert "\r" not in said

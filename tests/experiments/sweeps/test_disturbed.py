@@ -266,8 +266,8 @@ def test_another_python_changes_no_byte(python: str, tmp_path: Path, whole: Path
     if found is None:
         pytest.skip(f"there is no Python {python} here")
     root = Path(__file__).parents[3]
-    subprocess.run([found, "-m", "venv", tmp_path / "env"], check=True)
-    install = [tmp_path / "env/bin/pip", "install", "-q", "-c", root / "constraints.txt", root]
+    subprocess.run([str(found), "-m", "venv", str(tmp_path / "env")], check=True)
+    install = [str(tmp_path / "env/bin/pip"), "install", "-q", "-c", str(root / "constraints.txt"), str(root)]
     subprocess.run(install, check=True, capture_output=True)
     (tmp_path / "x.toml").write_text(TEXT)
     words, light = [str(tmp_path / "env/bin/python"), *SWEEP[1:]], {**os.environ, "WBSIM_ENGINE": "light"}
@@ -281,7 +281,7 @@ def test_a_cluster_changes_no_byte(tmp_path: Path, whole: Path) -> None:
     from distributed import LocalCluster
 
     (tmp_path / "x.toml").write_text(TEXT)
-    with LocalCluster(
+    with LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp"
     ) as cluster:
         words = [*SWEEP[:-2], "--cluster", cluster.scheduler_address]
