@@ -18,7 +18,7 @@ from wbsim.models.throttling.spec import AnyThrottling
 from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
 from wbsim.models.workloads.spec import AnyWorkload
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
-from wbsim.sim.param import BytesOrNone, Count, Flag, Named, Ns, Real, Spec
+from wbsim.sim.param import BytesOrNone, Flag, Named, Ns, Real, Spec, Threads
 from wbsim.sim.units import MIB
 
 
@@ -44,8 +44,8 @@ class ProcessorSpec(Spec):
     another node.
     """
 
-    count: Count
-    nodes: Count
+    count: Threads
+    nodes: Threads
     writer_scale: Real = Field(gt=0, le=1e6)
     flusher_scale: Real = Field(gt=0, le=1e6)
     exit_time: Ns

@@ -119,6 +119,8 @@ Count = Annotated[int, BeforeValidator(number), Field(ge=1, le=MOST)]
 """A whole number, one or more."""
 CountOrNone = Annotated[int, BeforeValidator(number), Field(ge=0, le=MOST)]
 """A whole number that may be 0."""
+Threads = Annotated[int, BeforeValidator(number), Field(ge=1, le=8192)]
+"""How many processors or threads there are: one or more, and what Linux is built for at most (NR_CPUS)."""
 Real = Annotated[float, BeforeValidator(number), Field(allow_inf_nan=False)]
 """A number that need not be whole."""
 Flag = Annotated[bool, Field(strict=True)]

@@ -14,6 +14,7 @@ from typing import IO, Any, Final
 from wbsim.experiments.captures import blkparse, ftrace
 from wbsim.experiments.captures.events import Capture, Event, Parser, header_of
 from wbsim.experiments.config.problems import BadInput, bad
+from wbsim.sim.texts import refuse_irregular
 
 _PACKED: Final[dict[bytes, Callable[..., IO[Any]]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
 _FOREIGN: Final = {
@@ -22,6 +23,7 @@ _FOREIGN: Final = {
 }
 _LOOKED_AT: Final = 200
 """Lines that are searched for the first event, to tell the format."""
+_LONGEST: Final = 1 << 16
 
 
 def open_capture(path: Path) -> Capture:
@@ -30,11 +32,7 @@ def open_capture(path: Path) -> Capture:
     Raises:
         BadInput: no such file, or nothing in it that is an event of a known format.
     """
-    try:
-        with path.open("rb") as file:
-            start = file.read(16)
-    except OSError as error:
-        raise bad(str(path), f"cannot be read ({error.strerror}); give a capture") from None
+    start = _start_of(path)
     for magic, remedy in _FOREIGN.items():
         if start.startswith(magic):
             raise bad(str(path), remedy)
@@ -44,6 +42,15 @@ def open_capture(path: Path) -> Capture:
     text_format, parse = _format(path, head)
     header = header_of(head[0][1], f"{path}:1")
     return Capture(path, text_format, header, partial(_events, path, parse))
+
+
+def _start_of(path: Path) -> bytes:
+    try:
+        refuse_irregular(path)
+        with path.open("rb") as file:
+            return file.read(16)
+    except OSError as error:
+        raise bad(str(path), f"cannot be read ({error.strerror}); give a capture") from None
 
 
 def _format(path: Path, head: list[tuple[int, str]]) -> tuple[str, Parser]:
@@ -65,14 +72,19 @@ def _events(path: Path, parse: Parser) -> Iterator[Event]:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The numbered lines; what is no text stays visible as escapes, for the parser to refuse."""
-    with path.open("rb") as file:
-        start = file.read(6)
+    """The numbered lines; what is no text stays visible as escapes, for the parser to refuse.
+
+    Raises:
+        BadInput: it cannot be read, or its packed text breaks off; a line is longer than any of a capture.
+    """
+    start = _start_of(path)
     opener = next((opener for magic, opener in _PACKED.items() if start.startswith(magic)), open)
     number = 0
     try:
         with opener(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as text:
-            for number, line in enumerate(text, 1):
+            for number, line in enumerate(iter(partial(text.readline, _LONGEST), ""), 1):
+                if len(line) == _LONGEST:
+                    raise bad(f"{path}:{number}", f"has {_LONGEST} characters and more; give a capture")
                 yield number, line
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise bad(

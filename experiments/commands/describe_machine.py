@@ -34,12 +34,15 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.machines.costs import scales_of
     from wbsim.experiments.machines.describe import ASSUMED, describe
     from wbsim.experiments.running.store import replace_whole
+    from wbsim.sim.texts import MOST_BYTES
 
     costs = ASSUMED if arguments.costs is None else scales_of(arguments.costs).lines()
     if arguments.root.is_file():
         with TemporaryDirectory() as folder:
             try:
                 with tarfile.open(arguments.root) as tar:
+                    if sum(member.size for member in tar) > MOST_BYTES:
+                        raise tarfile.TarError(f"holds more than {MOST_BYTES >> 20} MiB")
                     tar.extractall(folder, filter="data")
             except (tarfile.TarError, OSError) as error:
                 raise bad(str(arguments.root), f"is no tarball ({error}); make one of proc and sys") from None

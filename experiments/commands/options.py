@@ -29,13 +29,13 @@ def natural(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number of one or more."""
-    if not text.isdigit() or int(text) < 1:
+    """A whole number of one or more, and no more of anything than can be meant."""
+    if not text.isdigit() or not 1 <= int(text) <= 100_000:
         raise ValueError
     return int(text)
 
 
-natural.__name__, positive.__name__ = "whole number", "number of one or more"
+natural.__name__, positive.__name__ = "whole number", "number of one to 100000"
 
 
 class EachOnce(Action):

@@ -38,6 +38,7 @@ from pathlib import Path
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.problems import Places, bad
 from wbsim.experiments.config.reader import NOTHING, Asked, Reader
+from wbsim.sim.texts import text_of
 
 
 def load(
@@ -50,7 +51,7 @@ def load(
         BadInput: all that is wrong with it.
     """
     try:
-        text = file.read_text()
+        text = text_of(file)
     except OSError as error:
         raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
     except UnicodeDecodeError:

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from wbsim.experiments.config.problems import Places
 from wbsim.sim.param import ByHand, Given, Origin, specified
+from wbsim.sim.texts import text_of
 
 HOME: Final = Path("~/.config/wbsim").expanduser()
 _ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}
@@ -41,7 +42,7 @@ def own_part(like: str, folder: str, directory: Path) -> tuple[Path, dict[str, A
     for path in _candidates(like, folder, directory):
         if path.is_file():
             try:
-                text = path.read_text()
+                text = text_of(path)
                 table = tomllib.loads(text)
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise ValueError(f"{path} cannot be read: {error}") from None

@@ -188,6 +188,8 @@ def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
     while (value <= end if numbers[1] > numbers[0] else value >= end) and len(found) <= MOST_POINTS:
         found.append(value)
         value = value * times + add
+    if len(found) > MOST_POINTS:
+        raise ValueError(f"{text} has more than {MOST_POINTS} values; give fewer")
     if not found or found[-1] != end:
         raise ValueError(f"{text} does not meet {last}; its last value is {(found or numbers)[-1]:g}")
     whole = all(isinstance(number, int) for number in numbers)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.problems import bad
+from wbsim.sim.texts import text_of
 from wbsim.sim.units import KIB
 
 BASE: Final = "desk-vm"
@@ -115,6 +116,6 @@ def _dirty(root: Path) -> str:
 def _said(path: Path) -> str:
     """What a file of one line says; nothing, if it is not there."""
     try:
-        return path.read_text().strip()
+        return text_of(path).strip()
     except OSError:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import BadInput
@@ -13,6 +13,9 @@ from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.experiments.running.simulate import Tell, run_case
 from wbsim.sim.laws import LawBroken
+
+MOST_RUNS: Final = 100_000
+"""Of one command; each takes a millisecond at least, and a place in the plan."""
 
 
 class Job(NamedTuple):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wbsim.experiments.config.problems import bad
+from wbsim.sim.texts import text_of
 
 RUNS: Final = "runs"
 FAILED: Final = "failed"
@@ -30,7 +31,7 @@ def read_plan(directory: Path) -> Any:
         BadInput: there is none.
     """
     try:
-        plan = json.loads((directory / PLAN).read_text())
+        plan = json.loads(text_of(directory / PLAN))
         for run in plan["runs"]:
             if "/" in run["name"] or not isinstance(run["point"], dict):
                 raise ValueError(f"{run} is none of its runs")

@@ -12,6 +12,7 @@ from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.plan import RUNS, known_names, read_plan
 from wbsim.experiments.running.store import read_run
+from wbsim.sim.texts import text_of
 
 
 class Results(NamedTuple):
@@ -25,7 +26,7 @@ class Results(NamedTuple):
     def configurations(self) -> Iterator[Any]:
         """What each outcome's run was: resolved, one at a time."""
         for directory in self.directories:
-            yield json.loads((directory / "config.json").read_text())["scenario"]
+            yield json.loads(text_of(directory / "config.json"))["scenario"]
 
 
 def read_results(directory: Path) -> Results:

@@ -38,6 +38,8 @@ from wbsim.experiments.running.plan import FAILED, PLAN, RUNS
 from wbsim.experiments.running.version import model_version
 from wbsim.sim import COMPILED
 from wbsim.sim.build import engine
+from wbsim.sim.texts import text_of
+from wbsim.sim.units import GIB
 
 _ASIDE: Final = ".aside-"
 _NAMED_ELSEWHERE: Final = (
@@ -51,6 +53,7 @@ _NAMED_ELSEWHERE: Final = (
     "peak_rss_mib",
 )
 """What a summary leaves out: it is the plan's, the series' or the machine's that simulated."""
+_MOST_SUMMARY_BYTES: Final = GIB  # extents of each file of a large run
 _SAMPLE: Final = tuple(field.name for field in fields(Sample))
 _LIBRARIES: Final = ("wbsim", "simpy", "numpy", "numba", "pydantic")
 
@@ -142,7 +145,7 @@ class Store:
         peaks: dict[str, float] = {}
         for job in jobs:
             with suppress(OSError, ValueError, KeyError):
-                run = json.loads((self.directory / RUNS / self._names.name(job) / "run.json").read_text())
+                run = json.loads(text_of(self.directory / RUNS / self._names.name(job) / "run.json"))
                 peaks[job.case.variant] = max(peaks.get(job.case.variant, 0.0), run["peak_rss_mib"])
         return peaks
 
@@ -204,8 +207,8 @@ def _read(directory: Path) -> Outcome:
     for name in ("iterations.parquet", "levels.parquet"):
         if not (directory / name).is_file():  # pyarrow would read a directory
             raise FileNotFoundError(name)
-    kept = json.loads((directory / "summary.json").read_text())
-    run = json.loads((directory / "run.json").read_text())
+    kept = json.loads(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
+    run = json.loads(text_of(directory / "run.json"))
     iterations = pq.read_table(directory / "iterations.parquet").to_pylist()
     levels = pq.read_table(directory / "levels.parquet").to_pydict()
     kept |= {

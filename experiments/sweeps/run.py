@@ -9,7 +9,7 @@ from itertools import islice
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.execute import How, Ran, Runs
-from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.jobs import MOST_RUNS, Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.store import replace_whole
 from wbsim.experiments.statistics.dataset import IDENTITY, tidy
@@ -31,8 +31,10 @@ def run_experiment(
     taken = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values())]
     if taken:
         raise bad("sweep", "is the name of a column of the dataset; call it otherwise", taken[0])
-    runs = Runs(how, experiment.title, experiment.axes)
     at_first = replications or experiment.replications
+    if (many := at_first * len(experiment.cases)) > MOST_RUNS:
+        raise bad("replications", f"make {many} runs; ask for fewer: {MOST_RUNS} are the most")
+    runs = Runs(how, experiment.title, experiment.axes)
     counts = [max(at_first, FEWEST) if precision is not None else at_first] * len(experiment.cases)
     while True:
         cases = zip(experiment.cases, counts, strict=True)

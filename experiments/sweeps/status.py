@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.plan import FAILED, known_names, read_plan
 from wbsim.experiments.running.version import model_version
+from wbsim.sim.texts import text_of
 
 _MOST_SHOWN = 10
 
@@ -74,7 +75,7 @@ def status_of(directory: Path) -> Status:
         if state == "failed":
             label = "-".join([run["variant"], *map(str, run["point"].values())])
             with suppress(OSError, ValueError, KeyError):
-                failures[label] = json.loads((directory / FAILED / name / "run.json").read_text())["message"]
+                failures[label] = json.loads(text_of(directory / FAILED / name / "run.json"))["message"]
     planned = {run["name"] for run in plan["runs"]}
     others = len((done | failed) - planned)
     return Status(plan["title"], dict(counts), by_variant, failures, others, plan["model"] != model_version())

@@ -28,7 +28,7 @@ from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import figure_text, table
 from wbsim.experiments.running.execute import How, Runs
-from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.jobs import MOST_RUNS, Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.models.scenario import Scenario
@@ -214,6 +214,11 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
     guesses = guesses_of(case.scenario)
     if not guesses:
         raise bad("sensitivity", "no number of it is assumed within a range; there is nothing to vary")
+    if (many := trajectories * (len(guesses) + 1) + sobol * (most + 2)) > MOST_RUNS:
+        raise bad(
+            "--trajectories",
+            f"make {many} runs; ask for fewer, or a smaller --sobol: {MOST_RUNS} are the most",
+        )
     study = _Study(case, figure, how, guesses)
     value = study.value()
     effects = _morris(study, guesses, trajectories)

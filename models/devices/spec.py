@@ -47,7 +47,7 @@ class SsdSpec(DeviceSpec):
     command_time: Ns
     latency: Ns
     cache: Bytes
-    units: Count
+    units: Annotated[Count, Field(le=1 << 16)]
     flash_page: Bytes
     program_time: Ns
     read_time: Ns

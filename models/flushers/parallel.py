@@ -14,7 +14,7 @@ from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.site import Site
 from wbsim.models.writeback.context_thread import ContextFlushers
 from wbsim.models.writeback.wb import BackingDevice, Places
-from wbsim.sim.param import Count
+from wbsim.sim.param import Threads
 
 _GOLDEN_RATIO_64: Final = 0x61C8864680B583EB
 _WORD: Final = 1 << 64
@@ -49,7 +49,7 @@ class ParallelSpec(FlusherSpec):
 
     kind: Literal["parallel"] = "parallel"
     by: Literal["allocation_group", "hash", "processor"]
-    contexts: Count | None = None
+    contexts: Threads | None = None
 
 
 def parallel(*, site: Site, spec: ParallelSpec, **parts: Any) -> ContextFlushers:

@@ -8,15 +8,15 @@ from pydantic import model_validator
 
 from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.writeback.pdflush import Pdflush
-from wbsim.sim.param import Count
+from wbsim.sim.param import Threads
 
 
 class PdflushSpec(FlusherSpec):
     """The pool has at least ``min_threads`` and at most ``max_threads`` (MIN_, MAX_PDFLUSH_THREADS)."""
 
     kind: Literal["pdflush"] = "pdflush"
-    min_threads: Count = 2
-    max_threads: Count = 8
+    min_threads: Threads = 2
+    max_threads: Threads = 8
 
     @model_validator(mode="after")
     def _check(self) -> PdflushSpec:

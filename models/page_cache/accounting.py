@@ -29,6 +29,15 @@ class Thresholds:
         return (self.background + self.limit) // 2
 
 
+def _below(background: int, limit: int) -> Thresholds:
+    """Where it would not be, *background* is half of the *limit*."""
+    return Thresholds(background if background < limit else limit // 2, limit)
+
+
+def _pages_of(size: int | None) -> int | None:
+    return None if size is None else -(-size // PAGE_BYTES)
+
+
 _GAP: Final = 4_096
 """kswapd begins when memory is full, and goes on until this part of it is free.
 
@@ -46,8 +55,10 @@ class PageCache:
     """
 
     __slots__ = (
+        "_background",
         "_background_ratio",
         "_fixed",
+        "_limit",
         "_memory_bytes",
         "_ratio",
         "_slab_bytes",
@@ -66,11 +77,11 @@ class PageCache:
         """Memory that the kernel does not keep for itself (vm_total_pages)."""
         # Copies: a spec's own attributes are slow to read.
         self._background_ratio, self._ratio = limits.dirty_background_ratio, limits.dirty_ratio
+        self._limit = _pages_of(limits.dirty_bytes)
+        self._background = _pages_of(limits.dirty_background_bytes)
         self._fixed: Thresholds | None = None
-        if limits.dirty_bytes is not None and limits.dirty_background_bytes is not None:
-            self._fixed = Thresholds(
-                -(-limits.dirty_background_bytes // PAGE_BYTES), -(-limits.dirty_bytes // PAGE_BYTES)
-            )
+        if self._limit is not None and self._background is not None:
+            self._fixed = _below(self._background, self._limit)
         self.cached_inodes = self.paged_inodes = 0
         self.on_full: Callable[[], None] = _nobody
         """Called for each inode that is one too many."""
@@ -156,5 +167,8 @@ class PageCache:
         """global_dirty_limits."""
         if self._fixed is not None:
             return self._fixed
-        dirtyable = self.dirtyable_pages()
-        return Thresholds(dirtyable * self._background_ratio // 100, dirtyable * self._ratio // 100)
+        dirtyable, background, limit = self.dirtyable_pages(), self._background, self._limit
+        return _below(
+            dirtyable * self._background_ratio // 100 if background is None else background,
+            dirtyable * self._ratio // 100 if limit is None else limit,
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import model_validator
+from typing import Annotated
 
-from wbsim.sim.param import Bytes, BytesOrNone, Count, Spec
+from pydantic import Field, model_validator
+
+from wbsim.sim.param import Bytes, BytesOrNone, Count, CountOrNone, Spec
 from wbsim.sim.units import MIB, PAGE_BYTES
 
 
@@ -26,24 +28,20 @@ class MemorySpec(Spec):
 
 
 class DirtyLimits(Spec):
-    """vm.dirty_background_ratio and vm.dirty_ratio, in percent, or both in bytes instead."""
+    """vm.dirty_background_ratio and vm.dirty_ratio, in percent, or, for each, vm.*_bytes instead.
 
-    dirty_background_ratio: Count
-    dirty_ratio: Count
+    A background threshold that is not below the limit is half of it, as in the kernel (global_dirty_limits).
+    """
+
+    dirty_background_ratio: Annotated[CountOrNone, Field(le=100)]
+    dirty_ratio: Annotated[Count, Field(le=100)]
     dirty_background_bytes: Bytes | None = None
     dirty_bytes: Bytes | None = None
 
     @model_validator(mode="after")
     def _check(self) -> DirtyLimits:
-        if (self.dirty_bytes is None) != (self.dirty_background_bytes is None):
-            raise ValueError("give both dirty_background_bytes and dirty_bytes, or neither")
-        if self.dirty_bytes is not None and self.dirty_background_bytes is not None:
-            if not PAGE_BYTES <= self.dirty_background_bytes < self.dirty_bytes:
-                raise ValueError("dirty_background_bytes has to be one page at least, and below dirty_bytes")
-            return self
-        if not self.dirty_background_ratio < self.dirty_ratio <= 100:
+        if self.dirty_bytes is not None and self.dirty_bytes < 2 * PAGE_BYTES:
             raise ValueError(
-                f"dirty_background_ratio {self.dirty_background_ratio} has to be below dirty_ratio"
-                f" {self.dirty_ratio}, and that at most 100"
+                f"dirty_bytes {self.dirty_bytes} B: the kernel takes two pages at least, {2 * PAGE_BYTES} B"
             )
         return self

@@ -16,7 +16,7 @@ from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadSpec
-from wbsim.sim.param import Bytes, Count, Flag, Ns, assumed
+from wbsim.sim.param import Bytes, Count, Flag, Ns, Threads, assumed
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
 
@@ -34,7 +34,7 @@ class DdSpec(WorkloadSpec):
         "fork_time": SHELL_FORK,
     }
     kind: Literal["dd"] = "dd"
-    streams: Count
+    streams: Threads
     bs: Bytes
     count: Count
     fsyncs: Flag = False

@@ -24,7 +24,7 @@ from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequ
 from wbsim.models.workloads.fio_options import jobs_of
 from wbsim.models.workloads.random_map import RandomMap
 from wbsim.models.workloads.spec import WorkloadSpec
-from wbsim.sim.param import BytesOrNone, BytesPerS, Count, Flag, Ns, assumed, measured
+from wbsim.sim.param import BytesOrNone, BytesPerS, Count, Flag, Ns, Threads, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 Rw = Literal["write", "randwrite"]
@@ -53,7 +53,7 @@ class FioSpec(WorkloadSpec):
         "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
     }
     kind: Literal["fio"] = "fio"
-    numjobs: Count
+    numjobs: Threads
     rw: Rw | tuple[Rw, ...]
     bs: BytesOrNone | tuple[BytesOrNone, ...] = PAGE_BYTES
     nrfiles: Count | tuple[Count, ...]

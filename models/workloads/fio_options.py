@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wbsim.models.workloads.command_line import CommandError, CommandParser, words_of
+from wbsim.sim.texts import text_of
 from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
 
 Words = list[str]
@@ -76,7 +77,7 @@ def _by_job(words: Sequence[str]) -> list[Words]:
 def _sections(path: Path) -> Iterator[Words]:
     """The jobs of a job file, as the words of a command line."""
     try:
-        text = path.read_text()
+        text = text_of(path)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "is no text"
         raise CommandError(f"the job file {path}: {why}; give one that can be read") from None

@@ -19,7 +19,7 @@ from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
 from wbsim.models.workloads.spec import WorkloadSpec
-from wbsim.sim.param import Bytes, BytesOrNone, Count, CountOrNone, Flag, Ns, assumed, measured
+from wbsim.sim.param import Bytes, BytesOrNone, Count, CountOrNone, Flag, Ns, Threads, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US
 
 MAX_PROCESSES: Final = 64  # MAX_THREADS
@@ -54,7 +54,7 @@ class FsMarkSpec(WorkloadSpec):
         ),
     }
     kind: Literal["fs_mark"] = "fs_mark"
-    processes: Count
+    processes: Threads
     files: Count
     file_size: BytesOrNone
     write_size: Bytes

@@ -54,7 +54,7 @@ def test_what_each_command_says_of_itself() -> None:
             ["run", "x", "--seed", "-1"],
             "argument --seed: invalid whole number value: '-1'; see wbsim run --help",
         ),
-        (["reproduce", "--replications", "0"], "invalid number of one or more value: '0'"),
+        (["reproduce", "--replications", "0"], "invalid number of one to 100000 value: '0'"),
         (["replay", "x", "--nomerges", "a"], "invalid whole number value: 'a'"),
         (["run"], "wbsim: run: give either CONFIG.toml or --fs-mark LINE"),
         (["run", "x.toml", "--fs-mark", "y"], "wbsim: run: give either CONFIG.toml or --fs-mark LINE"),

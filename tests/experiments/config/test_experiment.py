@@ -278,7 +278,6 @@ def test_an_unknown_key_is_told_by_its_own_kind() -> None:
 
 def test_contradictions_are_refused() -> None:
     """Settings that cannot both hold name each other."""
-    assert "background" in problems(GOOD, "kernel.dirty.dirty_background_ratio=30")[0]
     assert "multiple" in problems(GOOD, "workload.processes=3")[0]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import ceil
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
 from wbsim.models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
@@ -29,7 +32,7 @@ def test_what_is_dirty_anywhere_is_dirty() -> None:
     assert (cache.dirtied, cache.written) == (51, 6)
 
 
-def cache(ratios: tuple[int, int] = (10, 20), **limits: int) -> PageCache:
+def cache(ratios: tuple[int, int] = (10, 20), **limits: int | None) -> PageCache:
     """Of 1 000 pages beside the kernel's, with 1 904 bytes of slab for each inode."""
     memory = MemorySpec(memory=4_096_000 + MIB, kernel_reserve=MIB, inode_slab_bytes=1_904)
     return PageCache(memory, DirtyLimits(dirty_background_ratio=ratios[0], dirty_ratio=ratios[1], **limits))
@@ -60,24 +63,30 @@ def test_bytes_take_the_place_of_percent() -> None:
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [
-        {"ratios": (20, 20)}, {"ratios": (10, 101)}, {"dirty_bytes": 8_192},
-        {"dirty_background_bytes": 8_192},
-        {"dirty_bytes": 8_192, "dirty_background_bytes": 8_192},
-        {"dirty_bytes": 8_192, "dirty_background_bytes": 4_095},
-    ],
-)  # fmt: skip
-def test_limits_that_make_no_sense_are_refused(limits: Any) -> None:
-    """Background below the limit, both in one unit, a page at least."""
+    "limits", [{"ratios": (10, 101)}, {"ratios": (101, 20)}, {"ratios": (10, 0)}, {"dirty_bytes": 8_191}]
+)
+def test_limits_that_the_kernel_does_not_take_are_refused(limits: Any) -> None:
+    """More than all, a limit of nothing, less than two pages."""
     with pytest.raises(ValueError, match="dirty_"):
         cache(**limits)
 
 
-def test_limits_at_their_bounds_are_taken() -> None:
-    """100 percent; a page."""
-    assert cache((99, 100)).thresholds() == Thresholds(background=990, limit=1_000)
-    assert cache(dirty_background_bytes=4_096, dirty_bytes=4_097).thresholds() == Thresholds(1, 2)
+@given(
+    background=st.integers(0, 100), ratio=st.integers(1, 100), inodes=st.integers(0, 2_000),
+    background_bytes=st.none() | st.integers(1, 10**7), limit_bytes=st.none() | st.integers(8_192, 10**7),
+)  # fmt: skip
+def test_thresholds_are_the_kernel_s_of_any_limits(
+    background: int, ratio: int, inodes: int, background_bytes: int | None, limit_bytes: int | None
+) -> None:
+    """global_dirty_limits: bytes before percent, each by itself; a background threshold that is not below the
+    limit is half of it.
+    """
+    of = cache((background, ratio), dirty_background_bytes=background_bytes, dirty_bytes=limit_bytes)
+    of.cached_inodes = of.paged_inodes = inodes
+    pages = of.dirtyable_pages()
+    limit = pages * ratio // 100 if limit_bytes is None else ceil(limit_bytes / 4_096)
+    below = pages * background // 100 if background_bytes is None else ceil(background_bytes / 4_096)
+    assert of.thresholds() == Thresholds(limit // 2 if below >= limit else below, limit)
 
 
 def test_memory_has_a_mebibyte_at_least() -> None:

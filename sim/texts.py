@@ -1,0 +1,39 @@
+"""Texts that somebody names: from regular files only, and of no more than can be meant."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Final
+
+from wbsim.sim.units import MIB
+
+MOST_BYTES: Final = 64 * MIB
+"""More is no text that one of us wrote, nor a person."""
+
+
+def refuse_irregular(path: Path) -> None:
+    """A device has no end, and a FIFO none that comes for sure.
+
+    Raises:
+        OSError: *path* is neither a regular file nor a directory, or not there.
+    """
+    mode = path.stat().st_mode
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+
+
+def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """What is in the file *path*.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or holds more than *most_bytes*.
+        UnicodeDecodeError: it is no text.
+    """
+    refuse_irregular(path)
+    with path.open("rb") as file:
+        text = file.read(most_bytes + 1)
+    if len(text) > most_bytes:
+        raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB", str(path))
+    return text.decode().replace("\r\n", "\n")
