@@ -35,13 +35,14 @@ bench: .venv/runtime
 check: .venv/development
 	$(BIN)/pytest -m fullsize -n 2
 
-# Plants faults in a part, e.g. `make mutants PART=models/block`, and prints those that no test sees (minutes).
-# Whole runs of any scenario, EXAMPLES of them, on the source and compiled.
+# Whole runs of any scenario, EXAMPLES of them, on the source and compiled; and as many inputs with faults.
 fuzz: .venv/development
 	@$(MAKE) --no-print-directory compiled
 	for engine in light compiled; do EXAMPLES=$(or $(EXAMPLES),1000) WBSIM_ENGINE=$$engine \
 		$(BIN)/pytest -q -p no:cacheprovider tests/laws/test_any_scenario.py || exit 1; done
+	EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/pytest -q -p no:cacheprovider tests/laws/test_any_input.py
 
+# Plants faults in a part, e.g. `make mutants PART=models/block`, and prints those that no test sees (minutes).
 mutants: .venv/mutants
 	@test -n "$(PART)" || { echo "make mutants: PART is missing; give a folder, e.g. PART=models/block"; exit 2; }
 	$(BIN)/python -m tests.mutants $(PART)

@@ -13,6 +13,7 @@ from wbsim.sim.beside import Clock
 
 _BEFORE_ALL: Final = -(1 << 40)
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+_HELD: Final = (signal.SIGINT, *_ENDING)
 
 
 class Ended(BaseException):
@@ -45,6 +46,23 @@ def ended_by_signals() -> Iterator[None]:
         for number, handler in before.items():
             with suppress(TypeError):  # it was not set from Python
                 signal.signal(number, handler)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """In the body, nothing of what ends us is heard; it is after that.  So it does not come where Python
+    passes over exceptions (at a fork).  A process that begins in the body calls `hear_signals`.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def hear_signals() -> None:
+    """Hear again what `signals_held` held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
 
 
 @contextmanager

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from argparse import Action, ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
     from wbsim.experiments.running.execute import How
     from wbsim.experiments.running.progress import Telling
+
+
+_WIDE: Final = 1_000
 
 
 class Parser(ArgumentParser):
@@ -17,7 +20,8 @@ class Parser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """See `argparse.ArgumentParser`."""
-        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        short = message if len(message) <= _WIDE else f"{message[:_WIDE]} ..."
+        print(f"{self.prog}: {short}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
 
 

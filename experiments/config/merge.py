@@ -72,7 +72,10 @@ def _over(below: Any, value: Any) -> Any:
     if isinstance(number, Factor):
         product: Any = Factor(number.by * factor.by)
         return replace(value, value=product) if isinstance(value, Given) else product
-    times = scaled(number, factor.by)
+    try:
+        times = scaled(number, factor.by)
+    except ValueError:  # there is nothing to multiply, which the factor that is left says
+        return value
     return specified(times, f"{value.source}: times {factor.by:g}") if isinstance(value, Given) else times
 
 

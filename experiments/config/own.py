@@ -40,7 +40,7 @@ def own_part(like: str, folder: str, directory: Path) -> tuple[Path, dict[str, A
         ValueError: it cannot be read.
     """
     for path in _candidates(like, folder, directory):
-        if path.is_file():
+        if _is_there(path):
             try:
                 text = text_of(path)
                 table = tomllib.loads(text)
@@ -48,6 +48,13 @@ def own_part(like: str, folder: str, directory: Path) -> tuple[Path, dict[str, A
                 raise ValueError(f"{path} cannot be read: {error}") from None
             return path, sourced(table, Places(str(path), text))
     raise NotThere(like)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _candidates(like: str, folder: str, directory: Path) -> Iterator[Path]:

@@ -23,7 +23,10 @@ class Problem(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return ": ".join(part for part in self if part)
+        return _ENDLESS.sub(lambda word: f"{word[0][:60]}...", ": ".join(part for part in self if part))
+
+
+_ENDLESS: Final = re.compile(r"\S{500,}")
 
 
 class BadInput(Exception):

@@ -37,6 +37,9 @@ class Factor(NamedTuple):
 
     by: float
 
+    def __repr__(self) -> str:
+        return f"x{self.by:g}"
+
 
 def factor_in(value: Any) -> Any:
     """*value*, or the factor that it is written as."""

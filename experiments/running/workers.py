@@ -27,6 +27,7 @@ from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, Told, 
 from wbsim.experiments.running.memory import Budget, available_mib
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
+from wbsim.sim.interrupts import hear_signals, signals_held
 
 _PR_SET_PDEATHSIG: Final = 1
 _FORK: Final = multiprocessing.get_context("fork")
@@ -89,11 +90,11 @@ class _Crew:
                 args=(self._jobs, theirs, others, os.getpid(), self._told is not None),
                 daemon=True,
             )
-            with warnings.catch_warnings():  # of our own threads none holds a lock that a worker needs
+            with signals_held(), warnings.catch_warnings():  # of our threads none holds a lock that it needs
                 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
                 process.start()
-            theirs.close()
-            self._workers.append(_Worker(process, ours))
+                theirs.close()
+                self._workers.append(_Worker(process, ours))
 
     def dismiss(self) -> None:
         """End all workers, whatever they do."""
@@ -208,6 +209,7 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+    hear_signals()
     gc.freeze()  # what was there before the fork is nobody's garbage
     tell: Any = pipe.send if tells else None
     with suppress(EOFError, OSError):

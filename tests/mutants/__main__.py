@@ -28,6 +28,7 @@ SOURCES: Final = ("sim", "models", "experiments")
 _EQUIVALENT: Final = Path(__file__).parent / "equivalent.toml"
 _COPIED: Final = (
     *SOURCES,
+    "wbsim",
     "tests",
     "notebooks",
     "pyproject.toml",
@@ -113,14 +114,13 @@ def _forget_compiled(copy: Path) -> None:
 def _bring_up_to_date(copy: Path) -> None:
     if (copy / ".ready").exists():
         return
-    for old in copy.rglob("*.py"):
-        old.unlink()
     copy.mkdir(exist_ok=True)
     for name in _COPIED:
         source = ROOT / name
         if source.is_dir():
             but = shutil.ignore_patterns("__pycache__", "mutants")
-            shutil.copytree(source, copy / name, ignore=but, dirs_exist_ok=True)
+            shutil.rmtree(copy / name, ignore_errors=True)
+            shutil.copytree(source, copy / name, symlinks=True, ignore=but)
         else:
             shutil.copy2(source, copy / name)
     (copy / ".ready").touch()
@@ -151,7 +151,7 @@ def _run(copy: Path, tests: Sequence[Sequence[str]]) -> None:
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
-    for name in [name for name in sys.modules if name.split(".")[0] in (*SOURCES, "tests")]:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("wbsim", "tests")]:
         del sys.modules[name]
     os.chdir(copy)
     sys.path[:] = [str(copy), *(entry for entry in sys.path if entry not in ("", str(ROOT)))]

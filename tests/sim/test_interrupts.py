@@ -12,7 +12,7 @@ import pytest
 from tests.harness import small_scenario
 from wbsim.models.machine import LIGHT, STOCK, Primitives, build
 from wbsim.sim.engine import Steps
-from wbsim.sim.interrupts import Ended, between_events, ended_by_signals
+from wbsim.sim.interrupts import Ended, between_events, ended_by_signals, hear_signals, signals_held
 
 pytestmark = pytest.mark.usefixtures("python_s_own_handler")
 
@@ -113,3 +113,22 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def test_what_is_held_back_is_heard_afterwards() -> None:
+    """Not in the body, and in a process that begins there once that says so."""
+    seen: list[str] = []
+    before = signal.signal(signal.SIGTERM, lambda *_: seen.append("heard"))
+    try:
+        with signals_held():
+            signal.raise_signal(signal.SIGTERM)
+            seen.append("the body ended")
+        assert seen == ["the body ended", "heard"]
+        with signals_held():
+            hear_signals()
+            signal.raise_signal(signal.SIGTERM)
+            seen.append("the body ended")
+        assert seen[2:] == ["heard", "the body ended"]
+        assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    finally:
+        signal.signal(signal.SIGTERM, before)

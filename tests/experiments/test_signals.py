@@ -1,0 +1,88 @@
+"""A signal at any moment of any command that takes time: the convention's status, nothing half done.
+
+Two for each command in the gate, fifty with ``-m fullsize``.  Sweeps have a file of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.experiments.sweeps.test_disturbed import all_gone, ended
+from tests.harness import loop_config
+
+CAPTURE: Final = Path(__file__).parents[1] / "captures" / "fsmark-xfs-ag2.trace.xz"
+TEXT: Final = loop_config("fs_mark -S0 -n 4000 -s 4096 -L 5 -d a -d b", dirty_mib=2)
+COMMANDS: Final = {
+    "run": ["x.toml", "--out", "out"],
+    "reproduce": ["J09", "--quick", "--out", "out"],
+    "advise": ["x.toml", "--out", "out"],
+    "replay": [str(CAPTURE), "--kernel", "3.11", "--out", "out"],
+    "plot": ["done"],
+}
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def begin(directory: Path, command: str) -> subprocess.Popen[str]:
+    """The command, in a session of its own that hears Ctrl-C."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "wbsim.experiments.cli", command, *COMMANDS[command]], cwd=directory,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration, and results of it to draw."""
+    directory = tmp_path_factory.mktemp("signals")
+    (directory / "x.toml").write_text(TEXT)
+    words = [sys.executable, "-m", "wbsim.experiments.cli", "run", "x.toml", "--out", "done"]
+    subprocess.run(words, cwd=directory, check=True, capture_output=True)
+    return directory
+
+
+def assert_whole(directory: Path) -> None:
+    """Every file that is there is one that its reader takes; what was not ended is under no name."""
+    for path in directory.rglob("*"):
+        assert not path.name.startswith("."), path
+        match path.suffix:
+            case ".json":
+                json.loads(path.read_text())
+            case ".parquet":
+                pq.read_table(path)
+            case ".png":
+                assert path.read_bytes().endswith(b"IEND\xaeB`\x82"), path
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(50, marks=pytest.mark.fullsize)])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_signal_at_any_moment(command: str, times: int, place: Path) -> None:
+    """128 and its number (or 0, if it comes too late), and not more than a line or two."""
+    begun = time.monotonic()
+    process = begin(place, command)
+    assert ended(process)[0] in (0, 1)
+    took_s = time.monotonic() - begun
+    dice = random.Random(command)
+    for turn in range(times):
+        number, after_s = SIGNALS[turn % len(SIGNALS)], dice.uniform(0.1, 1) * took_s
+        subprocess.run(["rm", "-rf", place / "out"], check=True)
+        process = begin(place, command)
+        time.sleep(after_s)
+        process.send_signal(number)
+        status, told = ended(process)
+        case = f"{command}, {number.name} after {after_s:.3f} of {took_s:.3f} s: {status}, {told}"
+        assert status in (0, 1, 128 + number, -number), case
+        assert "Traceback" not in told, case
+        assert told.count("\n") <= 3, case
+        assert all_gone(process), case
+        assert_whole(place)
