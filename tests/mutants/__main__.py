@@ -1,4 +1,5 @@
 """``make mutants PART=models/block``: plant a seeded sample of mutants over a part, and print what survived.
+Without a part, forty over each of nine, which are all of the sources.
 
 Each worker has a copy of the tree.  The mutant is written there, and a forked process runs the tests that
 reach it, the quickest first, until one fails.
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tests.mutants.operators import Mutant, count, mutants
-from tests.mutants.reach import measured
+from tests.mutants.reach import Reach, measured
 
 ROOT: Final = Path(__file__).parent.parent.parent
 SOURCES: Final = ("sim", "models", "experiments")
@@ -38,6 +39,17 @@ _COPIED: Final = (
 )
 
 
+PARTS: Final = {
+    "processors": ("models/scheduler",),
+    "block layer": ("models/block",),
+    "throttling": ("models/throttling", "models/page_cache"),
+    "locks and walks": ("models/vfs", "models/writeback", "models/flushers", "sim/sync.py"),
+    "filesystems": ("models/filesystems",),
+    "devices": ("models/devices",),
+    "why and runner": ("experiments/why", "experiments/running", "experiments/sweeps"),
+    "captures": ("experiments/captures", "experiments/machines", "experiments/published"),
+}
+"""What is looked at by itself; all else is the ninth part."""
 _IMPORTED_ONCE: Final = (
     "matplotlib.figure", "numba", "pandas", "pyarrow.parquet", "pydantic", "pytest", "scipy.stats", "simpy",
     "sortedcontainers",
@@ -63,13 +75,24 @@ class Job(NamedTuple):
     limit_s: float
 
 
-def sample(part: str, most: int, seed: int) -> list[Mutant]:
-    """*most* mutants of all that the files below *part* allow."""
+def files_below(part: str) -> list[Path]:
+    """The sources of a file or a folder."""
     top = ROOT / part
     files = [top] if top.is_file() else sorted(top.rglob("*.py"))
     if not files:
         sys.exit(f"PART={part}: no such file or folder; give one below {', '.join(SOURCES)}")
-    paths = [file.relative_to(ROOT) for file in files]
+    return [file.relative_to(ROOT) for file in files]
+
+
+def parts() -> dict[str, list[Path]]:
+    """All sources, by part."""
+    of = {name: [path for top in tops for path in files_below(top)] for name, tops in PARTS.items()}
+    taken = {path for paths in of.values() for path in paths}
+    return of | {"others": [path for top in SOURCES for path in files_below(top) if path not in taken]}
+
+
+def sample(paths: Sequence[Path], most: int, seed: int) -> list[Mutant]:
+    """*most* mutants of all that the files at *paths* allow."""
     places = [(path, number) for path in paths for number in range(count(ROOT / path))]
     chosen = random.Random(seed).sample(places, min(most, len(places)))
     found: list[Mutant] = []
@@ -183,8 +206,8 @@ def verdicts(jobs: Sequence[Job], processes: int) -> Iterator[Verdict]:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
-    parser.add_argument("part", help="a file or a folder: sim, models/block, experiments/captures ...")
-    parser.add_argument("--most", type=int, default=150, help="how many mutants")
+    parser.add_argument("part", nargs="?", help="a file or a folder: sim, models/block ...")
+    parser.add_argument("--most", type=int, help="how many mutants; 150 of one part, or 40 of each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--last-reach", action="store_true", help="do not measure again what reaches what")
@@ -192,13 +215,21 @@ def main() -> None:
     reach = measured(ROOT, SOURCES, given.last_reach)
     for ready in (ROOT / ".mutants").glob("copy-*/.ready"):
         ready.unlink()
+    asked = {given.part: files_below(given.part)} if given.part else parts()
+    most = given.most or (150 if given.part else 40)
+    for part, paths in asked.items():
+        _plant(part, sample(paths, most, given.seed), reach, given.processes)
+
+
+def _plant(part: str, found: Sequence[Mutant], reach: Reach, processes: int) -> None:
+    """Judge those of one part and print its score."""
     jobs = []
-    for mutant in sample(given.part, given.most, given.seed):
+    for mutant in found:
         tests = reach.tests_of(mutant.path, mutant.line)
         compiles = "wbsim.models.arrays.compiled" in mutant.code
         seconds = sum(map(reach.seconds, tests))
         jobs.append(Job(mutant, tests, 30 + 5 * seconds + (300 if compiles else 0)))
-    killers = report(verdicts(jobs, given.processes), given.part)
+    killers = report(verdicts(jobs, processes), part)
     whole = jobs[0].mutant._replace(code=(ROOT / jobs[0].mutant.path).read_text())
     if _judge(Job(whole, (sorted(killers), []), 60 + 5 * reach.seconds(sorted(killers)))).fate != "survived":
         sys.exit("these tests fail without any mutant, too, so that the figures say nothing")

@@ -1,4 +1,4 @@
-"""Where a source can be mutated, and how: mutmut's operators, and five that its list lacks.
+"""Where a source can be mutated, and how: mutmut's operators, and six that its list lacks.
 
 mutmut itself leaves decorated functions out, which here are all that Numba compiles and all properties; its
 operators do not.  Left out: docstrings, annotations, imports, decorators, and the texts of errors.
@@ -7,6 +7,7 @@ operators do not.  Left out: docstrings, annotations, imports, decorators, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -42,6 +43,21 @@ def _drop_statement(node: cst.Expr) -> Iterable[cst.CSTNode]:
     """A call, or a wait, that nobody makes."""
     if isinstance(node.value, cst.Call | cst.Yield):
         yield cst.Pass()
+
+
+def _swap_statements(node: cst.IndentedBlock) -> Iterable[cst.CSTNode]:
+    """Two statements that follow each other, the other way round."""
+    body = list(node.body)
+    for at, (one, two) in enumerate(pairwise(body)):
+        if _moves(one) and _moves(two):
+            yield node.with_changes(body=[*body[:at], two, one, *body[at + 2 :]])
+
+
+def _moves(node: cst.CSTNode) -> bool:
+    """Whether it is a statement that could stand elsewhere."""
+    return isinstance(node, cst.SimpleStatementLine) and all(
+        isinstance(of, cst.Assign | cst.AugAssign | cst.Expr) and not _is_docstring(of) for of in node.body
+    )
 
 
 def _other_name(node: cst.Call) -> Iterable[cst.CSTNode]:
@@ -89,6 +105,7 @@ def _shift_range(node: cst.Comparison) -> Iterable[cst.CSTNode]:
 OPERATORS: Final[list[tuple[type, Callable[[Any], Iterable[cst.CSTNode]]]]] = [
     *mutation_operators,
     (cst.Expr, _drop_statement),
+    (cst.IndentedBlock, _swap_statements),
     (cst.Call, _other_name),
     (cst.Call, _swap_arguments),
     (cst.If, _negate),
