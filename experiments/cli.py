@@ -117,9 +117,9 @@ def _told(arguments: Namespace) -> int:
 
 def _interrupted(arguments: Namespace, number: int) -> int:
     out = getattr(arguments, "out", None)
-    kept = (
-        "nothing was written" if out is None else f"what was finished is in {out}; the same command goes on"
-    )
+    kept = "nothing was written"
+    if out is not None and out.is_dir():
+        kept = f"what was finished is in {out}; the same command goes on"
     print(f"wbsim: interrupted; {kept}", file=sys.stderr)
     return 128 + number
 

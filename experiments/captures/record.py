@@ -19,14 +19,14 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from wbsim.experiments.captures.ftrace import LOST_LINE
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.store import replace_whole
+from wbsim.sim.interrupts import ended_by_signals, hear_signals, signals_held
 from wbsim.sim.units import GIB
 
 TRACEFS: Final = Path("/sys/kernel/tracing")
@@ -49,7 +49,8 @@ LIMITS: Final = (
     "nr_requests",
 )
 _QUEUED: Final = re.compile(r": block_bio_queue: (\d+,\d+) ")
-_STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+GRACE_S: Final = 2
+"""So long a command may take to end, before it is killed."""
 
 
 class Recorded(NamedTuple):
@@ -86,9 +87,9 @@ def record(
     def write(partial: Path) -> None:
         os.sync()
         events = (*EVENTS, SWITCHES) if cpu else EVENTS
-        with _stoppable(), _tracefs() as root, own_instance(root, buffer_mib, events) as instance:
+        with ended_by_signals(), _tracefs() as root, own_instance(root, buffer_mib, events) as instance:
             event_ns, before = (_event_ns(instance) if cpu else 0), _of_children_ns()
-            status = subprocess.run(command, check=False).returncode
+            status = _status_of(command)
             program_ns = _of_children_ns() - before
             os.sync()
             (instance / "tracing_on").write_text("0")
@@ -110,19 +111,19 @@ def _packed(out: Path) -> Any:
     return openers.get(out.suffix, open)
 
 
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """A signal that ends the process ends it through the ``finally`` clauses."""
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in _STOPPING}
+def _status_of(command: Sequence[str]) -> int:
+    """Run *command* in a process group of its own, which ends with us."""
+    process: subprocess.Popen[bytes] | None = None
     try:
-        yield
+        with signals_held():  # until it is known whom to end
+            process = subprocess.Popen(command, process_group=0, preexec_fn=hear_signals)
+        return process.wait()
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if process is not None and process.returncode is None:  # we are to end
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, number)
+                    process.wait(GRACE_S)
 
 
 @contextmanager

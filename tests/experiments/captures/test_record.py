@@ -8,12 +8,15 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from shutil import which
+from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -57,7 +60,15 @@ def _mounted() -> bool:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+def alone() -> Iterator[None]:
+    """No other test records, which would mount tracefs and unmount it."""
+    with (Path(gettempdir()) / "wbsim-tests-record.lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def disk(tmp_path: Path, alone: None) -> Iterator[tuple[str, Path]]:
     """A small XFS on a loop device: its number, and where it is mounted."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
@@ -129,18 +140,25 @@ def test_this_machines_costs_are_told(
 
 
 def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_path: Path) -> None:
-    """SIGTERM in the middle, sent by the command itself: no file, no instance, tracefs as before."""
+    """A signal in the middle, sent by the command itself: no file, no instance, tracefs as before, and what
+    the command began has ended, too.
+    """
     device, _ = disk
     before = _mounted()
     out = tmp_path / "out" / "c.trace"
-    stops = "kill -TERM $PPID"
-    arguments = ["capture", "--out", str(out), "--device", device, "--", "sh", "-c", stops]
-    command = [sys.executable, "-m", "wbsim.experiments.cli", *arguments]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, cwd=Path(__file__).parents[3], timeout=60, check=False
-    )
-    assert ended.returncode == 130, ended.stderr
-    assert "interrupted" in ended.stderr
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        stops = f"sleep {4242 + number} & kill -{number.value} $PPID; wait"
+        arguments = ["capture", "--out", str(out), "--device", device, "--", "sh", "-c", stops]
+        ended = subprocess.run(
+            [sys.executable, "-m", "wbsim.experiments.cli", *arguments],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+            cwd=Path(__file__).parents[3],
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        assert ended.returncode == 128 + number, ended.stderr
+        assert ended.stderr == "wbsim: interrupted; nothing was written\n"
+        begun = ["pgrep", "-fx", f"sleep {4242 + number}"]
+        assert subprocess.run(begun, check=False, capture_output=True).returncode == 1
     assert not list(out.parent.iterdir())
     assert not list(recorder.TRACEFS.glob("instances/wbsim-*"))
     assert _mounted() == before
