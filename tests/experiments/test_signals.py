@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow.parquet as pq
 import pytest
 
-from tests.experiments.sweeps.test_disturbed import all_gone, ended
+from tests.experiments.sweeps.test_disturbed import all_gone, ended, hear_all
 from tests.harness import loop_config
 
 CAPTURE: Final = Path(__file__).parents[1] / "captures" / "fsmark-xfs-ag2.trace.xz"
@@ -37,7 +37,7 @@ def begin(directory: Path, command: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "wbsim.experiments.cli", command, *COMMANDS[command]], cwd=directory,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=hear_all,
     )  # fmt: skip
 
 

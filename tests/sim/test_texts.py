@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wbsim.sim.texts import text_of
+from wbsim.sim.texts import refuse_irregular, text_of
 
 
 def test_a_text_is_read_whole(tmp_path: Path) -> None:
@@ -25,4 +25,5 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path, tmp_path / "link"):
         with pytest.raises(OSError, match=r"no regular file|Is a directory|No such file"):
             text_of(path)
+    refuse_irregular(tmp_path)
     assert int(text_of(Path("/proc/self/stat")).split()[0]) == os.getpid(), "of a size that it does not tell"

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from tests.experiments.sweeps.test_disturbed import hear_all
 from wbsim.experiments.captures import record as recorder
 from wbsim.experiments.captures.conditions import Options, conditions_of
 from wbsim.experiments.captures.processor import flusher_time
@@ -153,7 +154,7 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
             [sys.executable, "-m", "wbsim.experiments.cli", *arguments],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
             cwd=Path(__file__).parents[3],
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            preexec_fn=hear_all,
         )  # fmt: skip
         assert ended.returncode == 128 + number, ended.stderr
         assert ended.stderr == "wbsim: interrupted; nothing was written\n"

@@ -35,13 +35,15 @@ def begin(directory: Path) -> subprocess.Popen[str]:
     (directory / "x.toml").write_text(TEXT)
     return subprocess.Popen(
         SWEEP, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, preexec_fn=_hear_interrupts,
+        start_new_session=True, preexec_fn=hear_all,
     )  # fmt: skip
 
 
-def _hear_interrupts() -> None:
-    """Whatever the shell does with the signals of what it runs in the background."""
+def hear_all() -> None:
+    """Whatever the shell, or nohup, does with the signals of what it runs in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
