@@ -75,10 +75,9 @@ class RunQueue:
         self.go_on(running, now_ns)
         rules, floor_ns = self._rules, self.floor_ns
         if rules.keeps_lag:
-            others = len(self._waiting) + 1
             # *task* pulls the average back; measured from the new average, its lag is what it was.
-            running_ns = virtual_now(running, now_ns)
-            average_ns = self._average_ns(running_ns, running.weight) - task.lag_ns // others
+            average_ns, weight = self._average(virtual_now(running, now_ns), running.weight)
+            average_ns -= task.lag_ns * task.weight // weight
             task.virtual_ns = average_ns - task.lag_ns
             self._push(task, now_ns, average_ns)
         else:
@@ -102,7 +101,8 @@ class RunQueue:
         A task that is ahead of the average waits until it no longer is (DELAY_DEQUEUE): its lag is 0.
         """
         own_ns = virtual_now(task, now_ns)
-        return min(max(self._average_ns(own_ns, task.weight) - own_ns, 0), self._rules.most_lag_ns)
+        average_ns, _ = self._average(own_ns, task.weight)
+        return min(max(average_ns - own_ns, 0), self._rules.most_lag_ns)
 
     def pop(self) -> Task:
         """The first gets the processor."""
@@ -126,15 +126,17 @@ class RunQueue:
         ran_ns = first.since_ns - task.since_ns
         return ran_ns >= 0 and task.virtual_ns + virtual(ran_ns, task.weight) > beyond_ns
 
-    def _average_ns(self, running_ns: int, weight: int) -> int:
-        """avg_vruntime: the mean virtual time of the running and the waiting tasks, by weight."""
+    def _average(self, running_ns: int, weight: int) -> tuple[int, int]:
+        """avg_vruntime: the mean virtual time of the running and the waiting tasks, by weight; and their
+        weight.
+        """
         if not self._waiting:
-            return running_ns
+            return running_ns, weight
         whole, weights = running_ns * weight, weight
         for *_, task in self._waiting:
             whole += task.virtual_ns * task.weight
             weights += task.weight
-        return whole // weights
+        return whole // weights, weights
 
     def _push(self, task: Task, now_ns: int, beyond_ns: int) -> None:
         """*task* waits, and takes the processor of a task whose virtual time is past *beyond_ns*."""

@@ -1,0 +1,378 @@
+"""IO-less throttling of two contexts at any HZ, beside a plain reading of mm/page-writeback.c of 3.11: its
+functions by their names, in jiffies and whole pages, over what is dirty, written and dirtied as it comes.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from wbsim.models.page_cache.accounting import Thresholds
+from wbsim.models.page_cache.bandwidth import WriteBandwidth
+from wbsim.models.signals import Signals
+from wbsim.models.spent import Spent
+from wbsim.models.throttling.io_less import IoLessThrottle
+from wbsim.models.throttling.spec import IoLessSpec
+from wbsim.sim.engine import Environment
+from wbsim.sim.units import PAGE_BYTES, S
+
+SHIFT = 10  # RATELIMIT_CALC_SHIFT
+DIRTY_POLL_THRESH = 32
+
+
+def div_s64(one: int, other: int) -> int:
+    """C's division, towards zero."""
+    return one // other if one >= 0 else -(-one // other)
+
+
+def ilog2(value: int) -> int:
+    """The highest bit."""
+    bit = 0
+    while value > 1:
+        value //= 2
+        bit += 1
+    return bit
+
+
+def roundup_pow_of_two(value: int) -> int:
+    """The first power that is no less."""
+    power = 1
+    while power < value:
+        power *= 2
+    return power
+
+
+class Bdi:
+    """backing_dev_info of 3.11: what of it is dirty, and its estimates."""
+
+    def __init__(self, bandwidth: int) -> None:
+        self.dirty = self.written = self.dirtied = 0
+        self.write_bandwidth = self.avg_write_bandwidth = bandwidth
+        self.dirty_ratelimit = self.balanced_dirty_ratelimit = bandwidth
+        self.bw_time_stamp = self.dirtied_stamp = self.written_stamp = 0
+
+    def estimates(self) -> tuple[int, ...]:
+        """All that is kept."""
+        return (
+            self.write_bandwidth, self.avg_write_bandwidth, self.dirty_ratelimit,
+            self.balanced_dirty_ratelimit, self.bw_time_stamp, self.dirtied_stamp, self.written_stamp,
+        )  # fmt: skip
+
+
+class Kernel:
+    """What both contexts have in common."""
+
+    def __init__(self, hz: int, bdis: list[Bdi]) -> None:
+        self.hz = hz
+        self.bdis = bdis
+        self.thresh = self.bg_thresh = 0
+        self.dirty_limit = self.update_time = 0
+
+    @property
+    def dirty(self) -> int:
+        return sum(bdi.dirty for bdi in self.bdis)
+
+    @property
+    def freerun(self) -> int:
+        return (self.thresh + self.bg_thresh) // 2
+
+    def hard_dirty_limit(self) -> int:
+        return max(self.thresh, self.dirty_limit)
+
+    def bdi_position_ratio(self, bdi: Bdi, bdi_thresh: int) -> int:
+        thresh, dirty, limit = self.thresh, self.dirty, self.hard_dirty_limit()
+        if dirty >= limit:
+            return 0
+        setpoint = (self.freerun + limit) // 2
+        x = div_s64((setpoint - dirty) << SHIFT, limit - setpoint + 1)
+        pos_ratio = x
+        pos_ratio = pos_ratio * x >> SHIFT
+        pos_ratio = pos_ratio * x >> SHIFT
+        pos_ratio += 1 << SHIFT
+        pos_ratio = min(max(pos_ratio, 0), 2 << SHIFT)
+        bdi_thresh = min(bdi_thresh, thresh)
+        bdi_thresh = max(bdi_thresh, (limit - dirty) // 8)
+        x = (bdi_thresh << 16) // (thresh + 1)
+        bdi_setpoint = setpoint * x >> 16
+        span = (thresh - bdi_thresh + 8 * bdi.avg_write_bandwidth) * x >> 16
+        x_intercept = bdi_setpoint + span
+        if bdi.dirty < x_intercept - span // 4:
+            pos_ratio = pos_ratio * (x_intercept - bdi.dirty) // (x_intercept - bdi_setpoint + 1)
+        else:
+            pos_ratio = pos_ratio // 4
+        x_intercept = bdi_thresh // 2
+        if bdi.dirty < x_intercept:
+            if bdi.dirty > x_intercept // 8:
+                pos_ratio = pos_ratio * x_intercept // bdi.dirty
+            else:
+                pos_ratio *= 8
+        return pos_ratio
+
+    def update_dirty_limit(self, now: int) -> None:
+        """global_update_bandwidth, too."""
+        if now < self.update_time + self.hz // 5:
+            return
+        self.update_time = now
+        thresh, limit = self.thresh, self.dirty_limit
+        if limit < thresh:
+            self.dirty_limit = thresh
+            return
+        thresh = max(thresh, self.dirty)
+        if limit > thresh:
+            self.dirty_limit = limit - ((limit - thresh) >> 5)
+
+    def bdi_update_bandwidth(self, bdi: Bdi, now: int, start: int, bdi_thresh: int | None) -> None:
+        """The flusher has no thresholds: *bdi_thresh* is None."""
+        elapsed = now - bdi.bw_time_stamp
+        if elapsed < self.hz // 5:
+            return
+        if not (elapsed > self.hz and start > bdi.bw_time_stamp):
+            if bdi_thresh is not None:
+                self.update_dirty_limit(now)
+                self.bdi_update_dirty_ratelimit(bdi, bdi_thresh, elapsed)
+            self.bdi_update_write_bandwidth(bdi, elapsed)
+        bdi.dirtied_stamp, bdi.written_stamp, bdi.bw_time_stamp = bdi.dirtied, bdi.written, now
+
+    def bdi_update_dirty_ratelimit(self, bdi: Bdi, bdi_thresh: int, elapsed: int) -> None:
+        setpoint = (self.freerun + self.hard_dirty_limit()) // 2
+        write_bw, dirty_ratelimit = bdi.avg_write_bandwidth, bdi.dirty_ratelimit
+        dirty_rate = (bdi.dirtied - bdi.dirtied_stamp) * self.hz // elapsed
+        task_ratelimit = (dirty_ratelimit * self.bdi_position_ratio(bdi, bdi_thresh) >> SHIFT) + 1
+        balanced = task_ratelimit * write_bw // (dirty_rate | 1)
+        balanced = min(balanced, write_bw)
+        step = 0
+        if self.dirty < setpoint:
+            x = min(bdi.balanced_dirty_ratelimit, min(balanced, task_ratelimit))
+            if dirty_ratelimit < x:
+                step = x - dirty_ratelimit
+        else:
+            x = max(bdi.balanced_dirty_ratelimit, max(balanced, task_ratelimit))
+            if dirty_ratelimit > x:
+                step = dirty_ratelimit - x
+        step >>= min(dirty_ratelimit // (2 * step + 1), 63)
+        step = (step + 7) // 8
+        if dirty_ratelimit < balanced:
+            dirty_ratelimit += step
+        else:
+            dirty_ratelimit -= step
+        bdi.dirty_ratelimit, bdi.balanced_dirty_ratelimit = max(dirty_ratelimit, 1), balanced
+
+    def bdi_update_write_bandwidth(self, bdi: Bdi, elapsed: int) -> None:
+        period = roundup_pow_of_two(3 * self.hz)
+        avg, old = bdi.avg_write_bandwidth, bdi.write_bandwidth
+        bw = (bdi.written - bdi.written_stamp) * self.hz
+        if elapsed > period:
+            bw //= elapsed
+            avg = bw
+        else:
+            bw += bdi.write_bandwidth * (period - elapsed)
+            bw >>= ilog2(period)
+            if avg > old and old >= bw:
+                avg -= (avg - old) >> 3
+            if avg < old and old <= bw:
+                avg += (old - avg) >> 3
+        bdi.write_bandwidth, bdi.avg_write_bandwidth = bw, avg
+
+    def bdi_max_pause(self, bdi: Bdi) -> int:
+        t = bdi.dirty // (1 + bdi.avg_write_bandwidth // roundup_pow_of_two(1 + self.hz // 8))
+        return min(t + 1, max(self.hz // 5, 1))
+
+    def bdi_min_pause(self, bdi: Bdi, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
+        """And nr_dirtied_pause."""
+        hi, lo = ilog2(bdi.avg_write_bandwidth), ilog2(bdi.dirty_ratelimit)
+        t = max(1, self.hz // 100)
+        if hi > lo:
+            t += (hi - lo) * (10 * self.hz) // 1024
+        t = min(t, 1 + max_pause // 2)
+        pages = bdi.dirty_ratelimit * t // roundup_pow_of_two(self.hz)
+        if pages < DIRTY_POLL_THRESH:
+            t = max_pause
+            pages = bdi.dirty_ratelimit * t // roundup_pow_of_two(self.hz)
+            if pages > DIRTY_POLL_THRESH:
+                pages = DIRTY_POLL_THRESH
+                t = self.hz * DIRTY_POLL_THRESH // bdi.dirty_ratelimit
+        if self.hz * pages // (task_ratelimit + 1) > max_pause:
+            t = max_pause
+            pages = task_ratelimit * t // roundup_pow_of_two(self.hz)
+        return (1 + t // 2 if pages >= DIRTY_POLL_THRESH else t), pages
+
+
+class Context(SimpleNamespace):
+    """A context, as the throttle knows one."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+class TwoContexts(RuleBasedStateMachine):
+    """What is dirty, written and dirtied comes as it may; each writer is told how long to sleep."""
+
+    @initialize(hz=st.sampled_from([100, 250, 300, 1000]), mib_per_s=st.sampled_from([1, 5, 100, 900]))
+    def begin(self, hz: int, mib_per_s: int) -> None:
+        self.hz, self.jiffy_ns, self.env = hz, S // hz, Environment()
+        self.wbs = [
+            Context(
+                dirty=0, dirty_and_writeback=0, written=0, dirtied=0, dirty_exceeded=False, held_back_ns=-S,
+                bandwidth=WriteBandwidth(),
+            )
+            for _ in range(2)
+        ]  # fmt: skip
+        wbs = self.wbs
+        self.cache: Any = SimpleNamespace(wbs=wbs, thresholds=lambda: Thresholds(*self.limits), dirty=0)
+        self.signals = Signals()
+        self.told: list[int] = []
+        self.signals.balance_dirty_pages.observers.append(lambda _, **of: self.told.append(of["pause"]))
+        spec = IoLessSpec(hz=hz, initial_bandwidth=mib_per_s << 20)
+        self.throttle = IoLessThrottle(
+            env=self.env, spec=spec, cache=self.cache, processors=2, signals=self.signals
+        )
+        flushers: Any = SimpleNamespace(in_progress=lambda _: True)
+        self.throttle.start(wbs, flushers, None, None)  # type: ignore[arg-type]
+        bdis = [Bdi((mib_per_s << 20) // PAGE_BYTES) for _ in wbs]
+        self.kernel = Kernel(hz, bdis)
+        self.dirtier = [self.throttle.dirtier() for _ in wbs]
+        self.tasks = [
+            SimpleNamespace(
+                nr_dirtied_pause=32, paused_when=0, nr_dirtied=0, dirty_exceeded=False, held_back_ns=-S
+            )
+            for _ in wbs
+        ]
+        self.memory(40_000, 1)
+        self.count()
+
+    def count(self) -> None:
+        """Both know the same counts."""
+        for wb, bdi in zip(self.wbs, self.kernel.bdis, strict=True):
+            bdi.dirty, bdi.written, bdi.dirtied = wb.dirty_and_writeback, wb.written, wb.dirtied
+        self.cache.dirty_and_writeback = sum(wb.dirty_and_writeback for wb in self.wbs)
+
+    @rule(limit=st.integers(16, 100_000), parts=st.integers(0, 9))
+    def memory(self, limit: int, parts: int) -> None:
+        """The thresholds move."""
+        self.limits = limit * parts // 10, limit
+        self.kernel.bg_thresh, self.kernel.thresh = self.limits
+
+    @rule(jiffies=st.sampled_from([1, 7, 20, 53, 199, 200, 201, 1_100, 5_000]), ns=st.integers(0, 900_000))
+    def time_passes(self, jiffies: int, ns: int) -> None:
+        self.env.now += jiffies * self.jiffy_ns + ns
+
+    @rule(of=st.integers(0, 1), part=st.floats(0, 1.1))
+    def some_is_dirtied(self, of: int, part: float) -> None:
+        """Up to a tenth above the limit, of both."""
+        pages = max(0, int(part * self.limits[1]) - self.wbs[1 - of].dirty_and_writeback)
+        wb = self.wbs[of]
+        more = max(0, pages - wb.dirty_and_writeback)
+        wb.dirtied += more
+        wb.dirty_and_writeback += more
+        wb.dirty += more
+        self.count()
+
+    @rule(of=st.integers(0, 1), part=st.floats(0, 1))
+    def some_is_written(self, of: int, part: float) -> None:
+        wb = self.wbs[of]
+        pages = int(part * wb.dirty_and_writeback)
+        wb.written += pages
+        wb.dirty_and_writeback -= pages
+        wb.dirty = min(wb.dirty, wb.dirty_and_writeback)
+        self.count()
+
+    @rule(of=st.integers(0, 1), jiffies=st.sampled_from([0, 100, 1_000]))
+    def the_flusher_looks(self, of: int, jiffies: int) -> None:
+        since_ns = max(0, self.env.now - jiffies * self.jiffy_ns)
+        self.throttle.wrote(self.wbs[of], since_ns)  # type: ignore[arg-type]
+        self.kernel.bdi_update_bandwidth(
+            self.kernel.bdis[of], self.env.now // self.jiffy_ns, since_ns // self.jiffy_ns, None
+        )
+
+    @rule(of=st.integers(0, 1), pages=st.sampled_from([1, 8, 32, 33, 500, 9_000]), falls=st.integers(1, 900))
+    def a_writer_asks(self, of: int, pages: int, falls: int) -> None:
+        """balance_dirty_pages; after so many jiffies all is clean, so that it ends."""
+        falls_ns = self.env.now + falls * self.jiffy_ns + 1
+        expected = self.paused(of, pages, falls_ns)
+        wb, dirtier, task = self.wbs[of], self.dirtier[of], self.env.task("writer")
+        dirtier.nr_dirtied = pages
+        self.told.clear()
+
+        def falls_now() -> None:
+            for wb in self.wbs:
+                wb.written += wb.dirty_and_writeback
+                wb.dirty = wb.dirty_and_writeback = 0
+            self.count()
+
+        thread: Any = SimpleNamespace(task=task, spent=Spent())
+        self.env.start(task, self.throttle.balance(thread, wb, dirtier))  # type: ignore[arg-type]
+        self.env.call_at(falls_ns, 0, falls_now)
+        self.env.run()
+        assert self.told == expected
+        after = self.tasks[of]
+        assert (dirtier.nr_dirtied, dirtier.nr_dirtied_pause, dirtier.paused_when) == (
+            after.nr_dirtied, after.nr_dirtied_pause, after.paused_when,
+        )  # fmt: skip
+        assert (wb.dirty_exceeded, wb.held_back_ns) == (after.dirty_exceeded, after.held_back_ns)
+        polled = min(8, after.nr_dirtied_pause) if after.dirty_exceeded else after.nr_dirtied_pause
+        assert self.throttle.poll_pages(wb, dirtier) == polled  # type: ignore[arg-type]
+
+    def paused(self, of: int, pages_dirtied: int, falls_ns: int) -> list[int]:
+        """The loop in balance_dirty_pages: its pauses."""
+        kernel, bdi, task, at_ns = self.kernel, self.kernel.bdis[of], self.tasks[of], self.env.now
+        start, pauses = at_ns // self.jiffy_ns, list[int]()
+        task.nr_dirtied = pages_dirtied
+        while True:
+            now = at_ns // self.jiffy_ns
+            if kernel.dirty <= kernel.freerun:
+                task.paused_when, task.nr_dirtied = now, 0
+                room = kernel.thresh - kernel.dirty
+                task.nr_dirtied_pause = 1 << (ilog2(room) >> 1) if room > 0 else 1
+                task.dirty_exceeded = False
+                break
+            share = self.throttle.share(self.wbs[of], kernel.thresh)  # type: ignore[arg-type]
+            task.dirty_exceeded = kernel.dirty > kernel.thresh and bdi.dirty > share
+            kernel.bdi_update_bandwidth(bdi, now, start, share)
+            ratio = kernel.bdi_position_ratio(bdi, share)
+            task_ratelimit = bdi.dirty_ratelimit * ratio >> SHIFT
+            max_pause = kernel.bdi_max_pause(bdi)
+            min_pause, nr_dirtied_pause = kernel.bdi_min_pause(bdi, max_pause, task_ratelimit)
+            if task_ratelimit == 0:
+                period = pause = max_pause
+            else:
+                period = pause = self.hz * pages_dirtied // task_ratelimit
+                if task.paused_when:
+                    pause -= now - task.paused_when
+                if pause < min_pause:
+                    if pause < -self.hz:
+                        task.paused_when, task.nr_dirtied = now, 0
+                    elif period:
+                        task.paused_when, task.nr_dirtied = task.paused_when + period, 0
+                    elif task.nr_dirtied_pause <= pages_dirtied:
+                        task.nr_dirtied_pause += pages_dirtied
+                    break
+                if pause > max_pause:
+                    now += min(pause - max_pause, max_pause)
+                    pause = max_pause
+            pauses.append(pause)
+            task.held_back_ns = at_ns  # bdi->last_bdp_sleep
+            at_ns = (at_ns // self.jiffy_ns + pause) * self.jiffy_ns
+            if at_ns > falls_ns:
+                for other in kernel.bdis:
+                    other.written += other.dirty
+                    other.dirty = 0
+            task.paused_when, task.nr_dirtied, task.nr_dirtied_pause = now + pause, 0, nr_dirtied_pause
+            if task_ratelimit:
+                break
+        return pauses
+
+    @invariant()
+    def the_estimates_are_the_same(self) -> None:
+        for wb, bdi in zip(self.wbs, self.kernel.bdis, strict=True):
+            of = wb.bandwidth
+            assert bdi.estimates() == (
+                of.write, of.avg_write, of.dirty_ratelimit, of.balanced_ratelimit, of.stamp,
+                of.dirtied_stamp, of.written_stamp,
+            )  # fmt: skip
+
+
+TestTwoContexts = TwoContexts.TestCase
+TestTwoContexts.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
