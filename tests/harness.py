@@ -194,6 +194,9 @@ class SlowDevice:
         self.requests: list[Any] = []
         self.times: list[int] = []
 
+    def uses(self) -> dict[str, float]:
+        return {}
+
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         self.requests.append(request)
         self.times.append(self._env.now)

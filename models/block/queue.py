@@ -144,9 +144,15 @@ class Queue:
         )
         require(min(self._async.count, self._sync.count) >= 0, f"{self.name}: no request is freed twice")
         require(
-            self.wbt is None or self.wbt.count >= self._async.count,
-            f"{self.name}: writeback throttling counts every buffered write in the queue",
+            self.wbt is None or self._async.count <= self.wbt.count <= self.wbt.most,
+            f"{self.name}: writeback throttling counts every buffered write in the queue, and lets no more in"
+            " than it may",
         )
+        for part, ns in {"queue": self.busy_ns, **self.uses()}.items():
+            require(
+                0 <= ns <= self._env.now,
+                f"{self.name}: {part} is in use at most for as long as there is time: {ns:.0f} ns",
+            )
         self.elevator.check()
 
     def _put(self, request: Request) -> None:

@@ -24,9 +24,10 @@ class WritebackThrottling:
     def __init__(self, env: Environment, nr_requests: int, write_cache: bool) -> None:
         self._env = env
         self._write_cache = write_cache
-        self._most = max(2, 3 * nr_requests // 4)
-        self._normal = (self._most + 1) // 2
-        self._background = (self._most + 3) // 4
+        self.most = max(2, 3 * nr_requests // 4)
+        """How many requests may ever be in the queue."""
+        self._normal = (self.most + 1) // 2
+        self._background = (self.most + 3) // 4
         self.count = 0
         self.waiters: deque[Task] = deque()
         self.wbs: list[Wb] = []
@@ -37,7 +38,7 @@ class WritebackThrottling:
         other.
         """
         limit = self._background if background else self._normal
-        return max(0, (self._most if self._held_back_lately() else limit) - self.count)
+        return max(0, (self.most if self._held_back_lately() else limit) - self.count)
 
     def done(self, requests: int) -> None:
         """wbt_rqw_done: so many are complete; who sleeps is woken once there is room for several.
