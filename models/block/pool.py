@@ -131,16 +131,17 @@ class RequestList:
         return True
 
     def free(self, requests: int = 1) -> None:
-        """Return *requests*; wake the first sleeper if there is room."""
+        """freed_request, for each of *requests*: while there is room it wakes a sleeper, and the list is no
+        longer full.
+        """
         self.count -= requests
         if self.congested and self.count < self._off:
             self.congested = False
             self._uncongested()
-        if self.count + 1 <= self._nr:
-            if self.waiters:
+        if self.count < self._nr:
+            self._full = False
+            for _ in range(min(requests, self._nr - self.count, len(self.waiters))):
                 self._env.wake(self.waiters.popleft())
-            else:
-                self._full = False
 
 
 Pool = TagClass | RequestList

@@ -24,9 +24,9 @@ class WritebackThrottling:
     def __init__(self, env: Environment, nr_requests: int, write_cache: bool) -> None:
         self._env = env
         self._write_cache = write_cache
-        self.most = max(2, 3 * nr_requests // 4)
+        self.most = 2 if nr_requests == 1 else max(1, 3 * nr_requests // 4)
         """How many requests may ever be in the queue."""
-        self._normal = (self.most + 1) // 2
+        self._normal = self.most if self.most <= 2 else (self.most + 1) // 2  # calc_wb_limits
         self._background = (self.most + 3) // 4
         self.count = 0
         self.waiters: deque[Task] = deque()

@@ -64,6 +64,7 @@ class Journal:
             site.env, _COMMIT
         )  # of the transaction that is being committed, or was last
         self._committing.complete()
+        self._placing: dict[Completion, None] = {}  # of transactions that somebody writes in place
         self._most = spec.blocks // 3  # j_max_transaction_buffers
         self._credits = self._reserved = 0
         self.written_bytes = 0
@@ -131,6 +132,8 @@ class Journal:
         yield from self.commit_log(thread)
         if self._committed:
             yield from self._write_in_place(thread)
+        for placed in [*self._placing]:
+            yield from placed.wait(thread.task)
 
     def commit_log(self, thread: Thread) -> Steps:
         """jbd2_complete_transaction: what was dirtied by now is in the log when it ends."""
@@ -220,18 +223,26 @@ class Journal:
         _, blocks, logged = self._committed.popleft()
         newer = self._running.keys() | {block for _, later, _ in self._committed for block in later}
         old = [block for block in blocks if block not in newer]
-        for first in range(0, len(old), _BATCH):
-            yield from self._write(thread, old[first : first + _BATCH], sync=False)
-        self.used -= logged
-        self._wake_waiters()
+        batches = [old[first : first + _BATCH] for first in range(0, len(old), _BATCH)]
+        yield from self._place(thread, batches, logged)
 
     def _write_in_place(self, thread: Thread) -> Steps:
         """sync_blockdev: what was committed, in the order of place, but what the running transaction has."""
         transactions = [*self._committed]
         self._committed.clear()
         dirty = {block for _, blocks, _ in transactions for block in blocks}
-        yield from self._write(thread, sorted(dirty - self._running.keys()), sync=False)
-        self.used -= sum(logged for _, _, logged in transactions)
+        logged = sum(logged for _, _, logged in transactions)
+        yield from self._place(thread, [sorted(dirty - self._running.keys())], logged)
+
+    def _place(self, thread: Thread, batches: Iterable[list[int]], logged: int) -> Steps:
+        """Write *batches* in place, one after the other; so many blocks of the log are then free."""
+        placed = Completion(self._env, DEVICE)
+        self._placing[placed] = None
+        for batch in batches:
+            yield from self._write(thread, batch, sync=False)
+        self.used -= logged
+        del self._placing[placed]
+        placed.complete()
         self._wake_waiters()
 
     def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:
