@@ -67,6 +67,15 @@ class Verdict(NamedTuple):
     killer: str
 
 
+class Score(NamedTuple):
+    """How many mutants came to which end."""
+
+    killed: int
+    hung: int
+    survived: int
+    equivalent: int
+
+
 class Job(NamedTuple):
     """A mutant, the tests that reach it, nearest first, and how long they may take (s)."""
 
@@ -217,11 +226,14 @@ def main() -> None:
         ready.unlink()
     asked = {given.part: files_below(given.part)} if given.part else parts()
     most = given.most or (150 if given.part else 40)
-    for part, paths in asked.items():
-        _plant(part, sample(paths, most, given.seed), reach, given.processes)
+    scores = [
+        _plant(part, sample(paths, most, given.seed), reach, given.processes) for part, paths in asked.items()
+    ]
+    if len(scores) > 1:
+        _tell("all", *map(sum, zip(*scores, strict=True)))
 
 
-def _plant(part: str, found: Sequence[Mutant], reach: Reach, processes: int) -> None:
+def _plant(part: str, found: Sequence[Mutant], reach: Reach, processes: int) -> Score:
     """Judge those of one part and print its score."""
     jobs = []
     for mutant in found:
@@ -229,13 +241,14 @@ def _plant(part: str, found: Sequence[Mutant], reach: Reach, processes: int) -> 
         compiles = "wbsim.models.arrays.compiled" in mutant.code
         seconds = sum(map(reach.seconds, tests))
         jobs.append(Job(mutant, tests, 30 + 5 * seconds + (300 if compiles else 0)))
-    killers = report(verdicts(jobs, processes), part)
+    score, killers = report(verdicts(jobs, processes), part)
     whole = jobs[0].mutant._replace(code=(ROOT / jobs[0].mutant.path).read_text())
     if _judge(Job(whole, (sorted(killers), []), 60 + 5 * reach.seconds(sorted(killers)))).fate != "survived":
         sys.exit("these tests fail without any mutant, too, so that the figures say nothing")
+    return score
 
 
-def report(found: Iterator[Verdict], part: str) -> set[str]:
+def report(found: Iterator[Verdict], part: str) -> tuple[Score, set[str]]:
     """Print each survivor as it is found, and the score; which tests killed the others."""
     equivalent = judged_equivalent()
     killers: set[str] = set()
@@ -249,12 +262,18 @@ def report(found: Iterator[Verdict], part: str) -> set[str]:
         killers.add(verdict.killer)
         if fate == "survived":
             print(f"{mutant}  [{verdict.tests} tests]", flush=True)
-    seen, judged = tally["killed"] + tally["hung"], sum(tally.values()) - tally["equivalent"]
+    score = Score(**tally)
+    _tell(part, *score)
+    return score, killers - {""}
+
+
+def _tell(part: str, killed: int, hung: int, survived: int, equivalent: int) -> None:
+    seen, judged = killed + hung, killed + hung + survived
     print(
-        f"{part}: {seen} of {judged} killed ({100 * seen / max(judged, 1):.0f} %), {tally['hung']} of them"
-        f" hung; {tally['equivalent']} judged equivalent"
+        f"{part}: {seen} of {judged} killed ({100 * seen / max(judged, 1):.0f} %), {hung} of them hung;"
+        f" {equivalent} judged equivalent",
+        flush=True,
     )
-    return killers - {""}
 
 
 if __name__ == "__main__":
