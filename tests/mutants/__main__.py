@@ -10,12 +10,13 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
-import time
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing import Pool, current_process
 from pathlib import Path
@@ -50,6 +51,7 @@ PARTS: Final = {
     "captures": ("experiments/captures", "experiments/machines", "experiments/published"),
 }
 """What is looked at by itself; all else is the ninth part."""
+_MOST_BYTES: Final = 4 << 30
 _IMPORTED_ONCE: Final = (
     "matplotlib.figure", "numba", "pandas", "pyarrow.parquet", "pydantic", "pytest", "scipy.stats", "simpy",
     "sortedcontainers",
@@ -77,11 +79,12 @@ class Score(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A mutant, the tests that reach it, nearest first, and how long they may take (s)."""
+    """A mutant, the tests that reach it, nearest first, and how long each takes without it, at most (s)."""
 
     mutant: Mutant
     tests: tuple[list[str], list[str]]
-    limit_s: float
+    seconds: dict[str, float]
+    compiles: bool = False
 
 
 def files_below(part: str) -> list[Path]:
@@ -117,7 +120,7 @@ def judged_equivalent() -> dict[tuple[str, str, str], str]:
 
 
 def _judge(job: Job) -> Verdict:
-    mutant, tests, limit_s = job
+    mutant, tests, _, _ = job
     copy = ROOT / ".mutants" / f"copy-{current_process().name.rsplit('-', 1)[-1]}"
     _bring_up_to_date(copy)
     target = copy / mutant.path
@@ -126,7 +129,7 @@ def _judge(job: Job) -> Verdict:
         target.write_text(mutant.code)
         killer = copy / ".killer"
         killer.write_text(next(iter([*tests[0], *tests[1]]), ""))
-        fate = _fate(copy, tests, limit_s)
+        fate = _fate(copy, job)
         return Verdict(mutant, fate, sum(map(len, tests)), killer.read_text() if fate == "killed" else "")
     finally:
         target.write_bytes(original)
@@ -158,28 +161,27 @@ def _bring_up_to_date(copy: Path) -> None:
     (copy / ".ready").touch()
 
 
-def _fate(copy: Path, tests: Sequence[Sequence[str]], limit_s: float) -> str:
-    """Run *tests* in *copy*, in a process of their own."""
+def _fate(copy: Path, job: Job) -> str:
+    """Run its tests in *copy*, in a process of their own."""
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
         try:
-            _run(copy, tests)
+            _run(copy, job)
         finally:
             os._exit(2)  # whatever happens, a child never goes on as the parent
-    until = time.monotonic() + limit_s
-    while time.monotonic() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "hung"
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # whom a test left behind
+    if ended == -signal.SIGALRM:
+        return "hung"
+    return "killed" if ended else "survived"
 
 
-def _run(copy: Path, tests: Sequence[Sequence[str]]) -> None:
-    """In the forked process: pytest over each of *tests* until one fails, and nothing kept."""
+def _run(copy: Path, job: Job) -> None:
+    """In the forked process: pytest over each of its lists of tests until one fails, and nothing kept."""
+    signal.alarm(60)  # for what is imported; each test has its own
+    resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
@@ -192,11 +194,19 @@ def _run(copy: Path, tests: Sequence[Sequence[str]]) -> None:
     import pytest
 
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
-    os._exit(int(any(pytest.main([*options, *chosen], [_Witness()]) for chosen in tests if chosen)))
+    witness = _Witness(job)
+    os._exit(int(any(pytest.main([*options, *chosen], [witness]) for chosen in job.tests if chosen)))
 
 
 class _Witness:
-    """Notes which test failed."""
+    """Notes which test failed; a test that takes far too long ends the process."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        seconds = self._job.seconds.get(nodeid, 10.0) + (60 if self._job.compiles else 0)
+        signal.alarm(int(10 + 5 * seconds))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -239,11 +249,10 @@ def _plant(part: str, found: Sequence[Mutant], reach: Reach, processes: int) -> 
     for mutant in found:
         tests = reach.tests_of(mutant.path, mutant.line)
         compiles = "wbsim.models.arrays.compiled" in mutant.code
-        seconds = sum(map(reach.seconds, tests))
-        jobs.append(Job(mutant, tests, 30 + 5 * seconds + (300 if compiles else 0)))
+        jobs.append(Job(mutant, tests, reach.seconds([*tests[0], *tests[1]]), compiles))
     score, killers = report(verdicts(jobs, processes), part)
     whole = jobs[0].mutant._replace(code=(ROOT / jobs[0].mutant.path).read_text())
-    if _judge(Job(whole, (sorted(killers), []), 60 + 5 * reach.seconds(sorted(killers)))).fate != "survived":
+    if _judge(Job(whole, (sorted(killers), []), reach.seconds(sorted(killers)))).fate != "survived":
         sys.exit("these tests fail without any mutant, too, so that the figures say nothing")
     return score
 

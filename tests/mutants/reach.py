@@ -49,9 +49,9 @@ class Reach:
             (near if test.startswith(mirrored) else far).append(test)
         return near, far
 
-    def seconds(self, tests: Sequence[str]) -> float:
-        """How long they take."""
-        return sum(self._seconds.get(test, 0.0) for test in tests)
+    def seconds(self, tests: Sequence[str]) -> dict[str, float]:
+        """How long each takes, where it was measured."""
+        return {test: self._seconds[test] for test in tests if test in self._seconds}
 
     def _unmeasured(self, path: Path) -> list[str]:
         """Test files in the mirrored folder that are new since."""
