@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing import Pool, current_process
+from multiprocessing.pool import Pool as Workers
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -130,7 +131,7 @@ def _judge(job: Job) -> Verdict:
         killer = copy / ".killer"
         killer.write_text(next(iter([*tests[0], *tests[1]]), ""))
         fate = _fate(copy, job)
-        return Verdict(mutant, fate, sum(map(len, tests)), killer.read_text() if fate == "killed" else "")
+        return Verdict(mutant, fate, sum(map(len, tests)), killer.read_text() if fate != "survived" else "")
     finally:
         target.write_bytes(original)
         source = (ROOT / mutant.path).stat()
@@ -159,6 +160,12 @@ def _bring_up_to_date(copy: Path) -> None:
         else:
             shutil.copy2(source, copy / name)
     (copy / ".ready").touch()
+    _fate(copy, _WARM_UP)  # so that no mutant waits for Numba
+
+
+_WARM_UP: Final = Job(
+    Mutant(Path(), 0, "", "", ""), (["tests/contracts", "tests/models/block"], []), {}, True
+)
 
 
 def _fate(copy: Path, job: Job) -> str:
@@ -207,19 +214,11 @@ class _Witness:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         seconds = self._job.seconds.get(nodeid, 10.0) + (60 if self._job.compiles else 0)
         signal.alarm(int(10 + 5 * seconds))
+        Path(".killer").write_text(nodeid)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
             Path(".killer").write_text(report.nodeid)
-
-
-def verdicts(jobs: Sequence[Job], processes: int) -> Iterator[Verdict]:
-    """Of each job, as they come."""
-    for name in _IMPORTED_ONCE:  # before the fork
-        import_module(name)
-
-    with Pool(processes) as pool:
-        yield from pool.imap_unordered(_judge, jobs)
 
 
 def main() -> None:
@@ -236,24 +235,26 @@ def main() -> None:
         ready.unlink()
     asked = {given.part: files_below(given.part)} if given.part else parts()
     most = given.most or (150 if given.part else 40)
-    scores = [
-        _plant(part, sample(paths, most, given.seed), reach, given.processes) for part, paths in asked.items()
-    ]
+    for name in _IMPORTED_ONCE:  # before the fork
+        import_module(name)
+    with Pool(given.processes) as pool:
+        scores = [_plant(part, sample(paths, most, given.seed), reach, pool) for part, paths in asked.items()]
     if len(scores) > 1:
         _tell("all", *map(sum, zip(*scores, strict=True)))
 
 
-def _plant(part: str, found: Sequence[Mutant], reach: Reach, processes: int) -> Score:
+def _plant(part: str, found: Sequence[Mutant], reach: Reach, pool: Workers) -> Score:
     """Judge those of one part and print its score."""
     jobs = []
     for mutant in found:
         tests = reach.tests_of(mutant.path, mutant.line)
         compiles = "wbsim.models.arrays.compiled" in mutant.code
         jobs.append(Job(mutant, tests, reach.seconds([*tests[0], *tests[1]]), compiles))
-    score, killers = report(verdicts(jobs, processes), part)
+    score, killers = report(pool.imap_unordered(_judge, jobs), part)
     whole = jobs[0].mutant._replace(code=(ROOT / jobs[0].mutant.path).read_text())
-    if _judge(Job(whole, (sorted(killers), []), reach.seconds(sorted(killers)))).fate != "survived":
-        sys.exit("these tests fail without any mutant, too, so that the figures say nothing")
+    without = pool.apply(_judge, (Job(whole, (sorted(killers), []), reach.seconds(sorted(killers))),))
+    if without.fate != "survived":
+        sys.exit(f"without any mutant, too, {without.fate}: {without.killer}; so the figures say nothing")
     return score
 
 
@@ -268,7 +269,7 @@ def report(found: Iterator[Verdict], part: str) -> tuple[Score, set[str]]:
         if fate == "survived" and (str(mutant.path), mutant.before, mutant.after) in equivalent:
             fate = "equivalent"
         tally[fate] += 1
-        killers.add(verdict.killer)
+        killers.add(verdict.killer if fate == "killed" else "")
         if fate == "survived":
             print(f"{mutant}  [{verdict.tests} tests]", flush=True)
     score = Score(**tally)

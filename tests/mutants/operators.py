@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import libcst as cst
+from libcst import matchers
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation.mutators import mutation_operators
 
@@ -46,11 +47,59 @@ def _drop_statement(node: cst.Expr) -> Iterable[cst.CSTNode]:
 
 
 def _swap_statements(node: cst.IndentedBlock) -> Iterable[cst.CSTNode]:
-    """Two statements that follow each other, the other way round."""
+    """Two statements that follow each other, the other way round, where one can see the other."""
     body = list(node.body)
     for at, (one, two) in enumerate(pairwise(body)):
-        if _moves(one) and _moves(two):
+        if _moves(one) and _moves(two) and (_sees(one, two) or _sees(two, one)):
             yield node.with_changes(body=[*body[:at], two, one, *body[at + 2 :]])
+
+
+def _sees(one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether *one* may notice whether *other* was before it: it names what *other* sets; or it calls
+    something, and *other* does so too, or sets what is not its own alone.
+    """
+    of_other = {target for assigned in matchers.findall(other, _ASSIGNED) for target in _targets(assigned)}
+    names = {_code(name) for name in matchers.findall(one, matchers.Name() | matchers.Attribute())}
+    shared = any("." in target or "[" in target for target in of_other)
+    roots = {target.partition("[")[0] for target in of_other}
+    return bool(names & roots) or (_acts(one) and (shared or _acts(other)))
+
+
+def _acts(node: cst.CSTNode) -> bool:
+    """Whether it waits, or calls what may do more than give a value."""
+    calls = [getattr(call, "func", None) for call in matchers.findall(node, matchers.Call())]
+    return any(matchers.findall(node, matchers.Yield())) or any(
+        not (isinstance(called, cst.Name) and called.value in _PURE) for called in calls
+    )
+
+
+_PURE: Final = {
+    "min",
+    "max",
+    "len",
+    "abs",
+    "int",
+    "bool",
+    "sum",
+    "sorted",
+    "range",
+    "deque",
+    "list",
+    "dict",
+    "set",
+}
+_ASSIGNED: Final = matchers.AssignTarget() | matchers.AugAssign()
+
+
+def _targets(node: cst.CSTNode) -> list[str]:
+    """What is assigned to."""
+    target = getattr(node, "target")  # noqa: B009 (of either kind)
+    parts = target.elements if isinstance(target, cst.Tuple | cst.List) else [target]
+    return [_code(getattr(part, "value", part) if isinstance(part, cst.Element) else part) for part in parts]
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
 
 
 def _moves(node: cst.CSTNode) -> bool:

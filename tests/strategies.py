@@ -1,0 +1,103 @@
+"""What may be drawn of everything that a law speaks of: one or two of each, beside the usual values.
+
+A property test takes its kernels, queues, filesystems and scenarios from here; one that fixes any of them
+says why.  Text is TOML, as a user would write it.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tests.harness import FIO
+from wbsim.models.catalogue.kernels import KERNELS
+
+DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743")
+FLUSHERS = (
+    '{ kind = "per_bdi" }', '{ kind = "pdflush" }',
+    '{ kind = "pdflush", min_threads = 1, max_threads = 3 }',
+    '{ kind = "parallel", by = "hash", contexts = 3 }', '{ kind = "parallel", by = "allocation_group" }',
+    '{ kind = "parallel", by = "processor" }',
+)  # fmt: skip
+KIB_OF = (4, 8, 12, 64, 300)
+
+
+def kernels() -> st.SearchStrategy[str]:
+    """Any that is named in the catalogue, of all eras."""
+    return st.sampled_from(sorted(KERNELS))
+
+
+def filesystems() -> st.SearchStrategy[str]:
+    """XFS or ext4 on a small disk."""
+    return st.sampled_from(["loop-xfs", "loop-ext4"])
+
+
+@st.composite
+def queues(draw: st.DrawFn, name: str) -> list[str]:
+    """The disk *name*: a device, and a queue with any scheduler, depth and number of requests."""
+    scheduler = draw(st.sampled_from(["noop", "deadline", "cfq"]))
+    return [
+        f'machine.disks.{name}.like = "{draw(st.sampled_from(DISKS))}"',
+        f'machine.disks.{name}.queue.elevator = {{ scheduler = "{scheduler}", fifo_batch = 3 }}',
+        f"machine.disks.{name}.queue.nr_requests = {draw(st.sampled_from([4, 31, 128]))}",
+        f"machine.disks.{name}.queue.driver_depth = {draw(st.sampled_from([1, 3, 128]))}",
+    ]
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> list[str]:
+    """What may be dirty, and when it is written."""
+    dirty = draw(st.sampled_from([1, 2, 3, 7, 40]))
+    return [
+        f'kernel.dirty.dirty_bytes = "{dirty} MiB"',
+        f'kernel.dirty.dirty_background_bytes = "{draw(st.integers(1, 9)) * dirty * 100} KiB"',
+        f'kernel.writeback.interval = "{draw(st.sampled_from([7, 50, 900]))} ms"',
+        f'kernel.writeback.expire = "{draw(st.sampled_from([0, 20, 2_000]))} ms"',
+    ]
+
+
+@st.composite
+def programs(draw: st.DrawFn, mounts: list[str]) -> str:
+    """A command line, in one or two directories of *mounts*."""
+    where = draw(st.lists(st.sampled_from(mounts), min_size=1, max_size=2))
+    size, count = draw(st.sampled_from(KIB_OF)), draw(st.integers(1, 30))
+    match draw(st.sampled_from(["fs_mark", "fio", "dd", "sync"])):
+        case "fs_mark":
+            ways = " ".join(f"-d {at}/{n}" for n, at in enumerate(where))
+            files, loops = count * len(where), draw(st.integers(1, 3))
+            return f"fs_mark -k -S0 -n {files} -s {size << 10} -L {loops} {ways}"
+        case "fio":
+            rw, numjobs = draw(st.sampled_from(["write", "randwrite"])), draw(st.integers(1, 3))
+            more = draw(st.sampled_from(["", " --fsync_on_close=1", " --end_fsync=1", " --thinktime=200"]))
+            each = f"--numjobs={numjobs} --nrfiles={draw(st.integers(1, 3))} --filesize={4 * count}k"
+            return f"{FIO} --rw={rw} {each}{more} --name=a --directory={where[0]}"
+        case "dd":
+            return f"dd if=/dev/zero of={where[0]}/x{draw(st.integers(0, 9))} bs={size}k count={count}"
+    return "sync"
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> str:
+    """A configuration: one or two of everything, on any kernel, with any flusher that there is for it."""
+    disks = [f"d{n}" for n in range(draw(st.integers(1, 2)))]
+    lines = [
+        'title = "any"', "[scenario]", 'machine.like = "loop-vm"',
+        f"machine.processors.count = {draw(st.integers(1, 4))}", f'kernel.like = "{draw(kernels())}"',
+        *draw(limits()), "sync_after = true",
+    ]  # fmt: skip
+    if draw(st.booleans()):
+        lines.append(f"kernel.flusher = {draw(st.sampled_from(FLUSHERS))}")
+    for name in disks:
+        lines += draw(queues(name))
+    mounts = [f"/m{n}" for n in range(draw(st.integers(1, 3)))]
+    for at in mounts:
+        filesystem, disk = draw(filesystems()), draw(st.sampled_from(disks))
+        lines.append(
+            f'mounts.{at[1:]} = {{ like = "{filesystem}", disk = "{disk}", at = "{at}", size = "4 GiB" }}'
+        )
+    commands = draw(st.lists(programs(mounts), min_size=1, max_size=3))
+    if all(command == "sync" for command in commands):
+        commands.append(f"dd if=/dev/zero of={mounts[0]}/y bs=8k count=9")
+    for n, command in enumerate(commands):
+        start = draw(st.sampled_from([0, 3, 40]))
+        lines.append(f'programs.p{n} = {{ command = "{command}", start = "{start} ms" }}')
+    return "\n".join(lines)
