@@ -192,6 +192,7 @@ def _run(copy: Path, job: Job) -> None:
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
+    current_process().daemon = False  # a test may start processes
     for name in [name for name in sys.modules if name.split(".")[0] in ("wbsim", "tests")]:
         del sys.modules[name]
     os.chdir(copy)
