@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator
-from wbsim.models.block.merge import Merge, bounds_of
+from wbsim.models.block.merge import Merge, bounds_of, try_join, try_merge
 from wbsim.models.block.spec import ElevatorRules, QueueLimits
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.sim.units import KIB
@@ -18,81 +18,195 @@ from wbsim.sim.units import KIB
 MOST_SECTORS = 32
 
 
-def limits() -> QueueLimits:
+def limits(nomerges: int = 0) -> QueueLimits:
     """16 KiB and four segments a request."""
-    return QueueLimits(max_sectors_bytes=16 * KIB, max_segments=4, max_segment_bytes=64 * KIB, nomerges=0)
+    return QueueLimits(
+        max_sectors_bytes=16 * KIB, max_segments=4, max_segment_bytes=64 * KIB, nomerges=nomerges
+    )
 
 
 BOUNDS = bounds_of(limits(), PLUG_RULES["6.17"])
 
 
 class Sweep(RuleBasedStateMachine):
-    """A deadline elevator with batches of three: what waits, and which goes next, by looking at all."""
+    """Any scheduler with batches of one to four: who is tried, and who goes next, by looking at all.
 
-    @initialize()
-    def begin(self) -> None:
-        self.of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=3), BOUNDS)
+    Beside the elevator, the same bios in requests of their own, in a list in the order of their coming.
+    Whether two may be one is asked of the rule of merging itself, which has its own tests.
+    """
+
+    @initialize(
+        scheduler=st.sampled_from(["noop", "deadline", "cfq"]), batch=st.integers(1, 4),
+        nomerges=st.integers(0, 2), era=st.sampled_from(["2.6.39", "6.17"]),
+    )  # fmt: skip
+    def begin(self, scheduler: Any, batch: int, nomerges: int, era: str) -> None:
+        self.bounds = bounds_of(limits(nomerges), PLUG_RULES[era])
+        self.put: list[Request] = []
+        rules = ElevatorRules(scheduler=scheduler, fifo_batch=batch)
+        self.of = Elevator(rules, self.bounds, self.put.append)
+        self.scheduler, self.sorts, self.batch, self.nomerges = (
+            scheduler,
+            scheduler != "noop",
+            batch,
+            nomerges,
+        )
         self.arrived: list[Request] = []
+        self.hashed: set[int] = set()  # by id: requests that may be found by their end
+        self.last: Request | None = None  # q->last_merge
+        self.head = self.left = self.joined = 0
         self.sectors: set[int] = set()
-        self.head = self.left = 0
 
-    @rule(place=st.integers(0, 30))
-    def submit(self, place: int) -> None:
-        """A bio of eight sectors that nobody has: it joins none but a request that it touches and that has
-        room; else it waits as a request of its own.
-        """
+    @rule(
+        place=st.integers(0, 30), nomerge=st.integers(0, 9), sync=st.booleans(), meta=st.integers(0, 5),
+        discard=st.integers(0, 9),
+    )  # fmt: skip
+    def submit(self, place: int, nomerge: int, sync: bool, meta: int, discard: int) -> None:
+        """A bio of eight sectors that nobody has."""
         if place in self.sectors:
             return
         self.sectors.add(place)
-        bio = Bio(8 * place, 8)
-        touched = [
-            request
-            for request in self.arrived
-            if request.end_sector == bio.start_sector or request.start_sector == bio.end_sector
-        ]
-        fits = [r for r in touched if r.sectors + 8 <= MOST_SECTORS and not r.nomerge]
-        merge = self.of.attempt_merge(bio)
-        assert merge is Merge.NEW or fits
+
+        def bio() -> Bio:
+            return Bio(
+                8 * place, 8, nomerge=not nomerge, sync=sync, meta=not meta, op="W" if discard else "D"
+            )
+
+        merge, expected = self.of.attempt_merge(bio()), self.plain_merge(bio())
+        assert merge is expected
         if merge is Merge.NEW:
-            request = Request(bio)
-            if self.of.insert(request):
-                self.arrived.append(request)
-            else:
-                assert fits, "a request is appended to one that has room"
-        self.arrived = [request for request in self.arrived if request in self.of.waiting]
+            assert self.of.insert(Request(bio())) == self.plain_insert(Request(bio()))
+
+    def touching(self, name: str, sector: int) -> Request | None:
+        """Who of those that wait ends or starts there."""
+        return next((of for of in self.arrived if getattr(of, name) == sector), None)
+
+    def plain_merge(self, bio: Bio) -> Merge:
+        """elv_merge, and what follows it."""
+        if not self.arrived or self.nomerges == 2:
+            return Merge.NEW
+        last = self.last
+        if last is not None and bio.start_sector in (last.end_sector, last.start_sector - 8):
+            return self.grown(last, bio)
+        if self.nomerges == 1:
+            return Merge.NEW
+        before = self.touching("end_sector", bio.start_sector)
+        if before is not None and id(before) in self.hashed and self.grown(before, bio) is Merge.BACK:
+            return Merge.BACK
+        after = self.touching("start_sector", bio.start_sector + 8) if self.sorts else None
+        return Merge.NEW if after is None else self.grown(after, bio)
+
+    def grown(self, request: Request, bio: Bio) -> Merge:
+        """*request* with the bio, and its neighbour with it, where a scheduler knows neighbours."""
+        merge = try_merge(request, bio, self.bounds)
+        if merge is Merge.NEW:
+            if request.nomerge and self.last is request:
+                self.last = None
+            return merge
+        self.last = request
+        self.hashed.add(id(request))
+        if self.sorts and merge is Merge.BACK:
+            after = self.touching("start_sector", request.end_sector)
+            if after is not None:
+                self.joins(request, after)
+        elif self.sorts:
+            self.joins_predecessors(request)
+        return merge
+
+    def joins(self, request: Request, follower: Request) -> bool:
+        """*follower*, which waits, becomes a part of *request*."""
+        if not try_join(request, follower, self.bounds):
+            return False
+        self.arrived.remove(follower)
+        self.hashed.add(id(request))
+        self.last = request
+        self.joined += 1
+        return True
+
+    def joins_predecessors(self, request: Request) -> None:
+        """One after the other."""
+        while True:
+            before = self.touching("end_sector", request.start_sector)
+            if before is None or id(before) not in self.hashed or not self.joins(before, request):
+                return
+            request = before
+
+    def plain_insert(self, request: Request) -> bool:
+        """elv_attempt_insert_merge; whether it waits by itself."""
+        if self.arrived and self.nomerges < 2:
+            places = [self.last]
+            if not self.nomerges:
+                before = self.touching("end_sector", request.start_sector)
+                places.append(before if before is not None and id(before) in self.hashed else None)
+            for number, place in enumerate(places):
+                if place is not None and try_join(place, request, self.bounds):
+                    self.hashed.add(id(place))
+                    self.last = place
+                    self.joined += 1
+                    if number:
+                        self.joins_predecessors(place)
+                    return False
+        self.arrived.append(request)
+        if not request.nomerge:
+            self.hashed.add(id(request))
+            self.last = self.last or request
+        return True
 
     @rule()
     def dispatch(self) -> None:
-        """The next by sector from the head on, or the lowest; each batch begins with who came first."""
+        """noop: who came first. deadline: the next by sector from the head on, or the lowest; each batch
+        begins with who came first. CFQ: the first synchronous one, else as a sweep without batches.
+        """
         if not self.arrived:
             return
-        if self.left == 0:
-            self.left, self.head = 3, self.arrived[0].start_sector
-        ahead = [request for request in self.arrived if request.start_sector >= self.head]
-        expected = min(ahead or self.arrived, key=lambda request: request.start_sector)
+        expected = self.arrived[0]
+        synchronous = [request for request in self.arrived if request.sync]
+        if self.scheduler == "cfq" and synchronous:
+            expected = synchronous[0]
+        elif self.sorts:
+            if self.scheduler == "deadline" and self.left == 0:
+                self.left, self.head = self.batch, expected.start_sector
+            ahead = [request for request in self.arrived if request.start_sector >= self.head]
+            expected = min(ahead or self.arrived, key=lambda request: request.start_sector)
         taken = self.of.next()
-        assert taken is expected
-        self.arrived.remove(taken)
+        assert facts(taken) == facts(expected)
+        self.arrived.remove(expected)
+        if self.last is expected:
+            self.last = None
         self.sectors -= {bio.start_sector // 8 for bio in taken.bios}
         self.head = taken.end_sector
         self.left = self.left - 1 if self.arrived else 0
 
+    @rule(place=st.integers(0, 30))
+    def look(self, place: int) -> None:
+        """Whom a bio there would be tried against."""
+        found = [self.touching("end_sector", 8 * place), self.touching("start_sector", 8 * place + 8)]
+        if found[0] is not None and id(found[0]) not in self.hashed:
+            found[0] = None
+        if not self.sorts:
+            found[1] = None
+        tried = [of for of in found if of and self.nomerges < (1 if of is not self.last else 2)]
+        assert [facts(of) for of in self.of.touching(Bio(8 * place, 8))] == [facts(of) for of in tried]
+
     @invariant()
-    def nothing_is_lost(self) -> None:
-        """Every sector waits once, in requests within the limits whose bios lie behind each other."""
-        if not hasattr(self, "of"):
-            return
-        held: list[int] = []
-        for request in self.of.waiting:
-            starts = [bio.start_sector for bio in request.bios]
-            assert starts == list(range(request.start_sector, request.end_sector, 8))
-            assert request.sectors <= MOST_SECTORS
-            assert (request.segments, request.merges) == (len(starts), len(starts) - 1)
-            held += [start // 8 for start in starts]
+    def both_are_the_same(self) -> None:
+        """Who waits, in the order of coming; each sector once, within the limits; nobody is put twice."""
+        assert [facts(request) for request in self.of.waiting] == [facts(of) for of in self.arrived]
+        held = [bio.start_sector // 8 for request in self.of.waiting for bio in request.bios]
         assert sorted(held) == sorted(self.sectors)
+        assert all(request.sectors <= MOST_SECTORS for request in self.of.waiting)
+        assert len(self.put) == self.joined
+        self.of.check()
 
 
-Sweep.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+def facts(request: Request) -> tuple[Any, ...]:
+    """All that is known of it."""
+    return (
+        request.start_sector, request.end_sector, request.segments, request.merges, request.nomerge,
+        request.sync, [bio.start_sector for bio in request.bios],
+    )  # fmt: skip
+
+
+Sweep.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestSweep: Any = Sweep.TestCase
 
 

@@ -436,3 +436,44 @@ def test_what_was_issued_stays_what_it_was() -> None:
     assert [start for batch in starts for start in batch] == [
         8 * (first + 100 * i) for first in (0, 50_000) for i in range(40)
     ]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 3)),
+        max_size=9,
+    ),
+    st.booleans(),
+)
+def test_a_request_is_as_a_row_what_it_was(
+    of: list[tuple[int, bool, bool, bool, int]], watched: bool
+) -> None:
+    """Where it lies, what it may merge with and its marks, of two queues; each bio ends once."""
+    runs, ended = PluggedRuns(PLUG_RULES["6.17"]), list[int]()
+    requests = []
+    for number, (pages, nomerge, meta, discard, merges) in enumerate(of):
+        request = Request(
+            Bio(
+                1_000 * number, 8 * pages, queue=QUEUES[pages % 2], nomerge=nomerge or discard, meta=meta,
+                op="D" if discard else "W", segments=pages, end_io=ended.append, context=number,
+            )
+        )  # fmt: skip
+        request.merges = merges
+        requests.append(request)
+
+    def told(requests: list[Request]) -> list[Any]:
+        return [
+            (facts(of)[0], of.queue, of.nomerge, of.meta)
+            for of in sorted(requests, key=lambda r: r.start_sector)
+        ]
+
+    before = told(requests)
+    runs.load(requests)
+    if watched:
+        runs._seen = [runs._object(row) for row in runs._rows[: runs.held]]
+    after = runs.requests()
+    assert told(after) == before
+    for request in after:
+        for bio in request.bios:
+            bio.end_io(bio.context)  # type: ignore[misc]
+    assert sorted(ended) == list(range(len(of)))

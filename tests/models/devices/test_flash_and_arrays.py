@@ -11,8 +11,9 @@ from tests.harness import SlowDevice
 from wbsim.models.bio import Bio, Request
 from wbsim.models.catalogue.devices import SATA_SSD_2013
 from wbsim.models.devices.raid0 import Raid0
-from wbsim.models.devices.spec import Raid0Spec, SsdSpec
+from wbsim.models.devices.spec import Raid0Spec, SsdSpec, WriteCacheSpec
 from wbsim.models.devices.ssd import Ssd
+from wbsim.models.devices.write_cache import WriteCache
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import KIB, MS, US, S
 
@@ -129,3 +130,37 @@ def test_an_indirection_unit_is_programmed_whole(
             ssd.submit(Request(Bio(8 * place, 8 * pages)), lambda: None)
     env.run()
     assert env.now == pytest.approx((programs - 1) * MS, abs=MS)
+
+
+@pytest.mark.parametrize(
+    ("unit", "page", "fits"), [(2, 4, False), (12, 16, False), (4, 4, True), (8, 16, True)]
+)
+def test_an_indirection_unit_divides_a_flash_page_and_is_a_page_at_least(
+    unit: int, page: int, fits: bool
+) -> None:
+    """In KiB; each of the two conditions alone refuses it."""
+    if fits:
+        ssd_spec(indirection_unit=unit * KIB, flash_page=page * KIB)
+        return
+    with pytest.raises(ValueError, match="has to divide flash_page"):
+        ssd_spec(indirection_unit=unit * KIB, flash_page=page * KIB)
+
+
+def test_a_cache_s_link_is_in_use_for_all_that_passed() -> None:
+    """Two writes of 4 and 8 KiB at 100 MB/s, 20 us each, while the first is under way, after both, and for
+    ever.
+    """
+    env = Environment()
+    spec = WriteCacheSpec(
+        size=1 << 20, link=100_000_000, command_time=20 * US, piece=64 * KIB, depth=1,
+        behind=ssd_spec(),
+    )  # fmt: skip
+    of = WriteCache(env=env, spec=spec, name="d", behind=SlowDevice(env, 10))  # type: ignore[arg-type]
+    for start, sectors in ((0, 8), (800, 16)):
+        of.submit(Request(Bio(start, sectors)), lambda: None)
+    first, second = 20_000 + 40_960, 20_000 + 81_920
+    assert of.uses()["link"] == 0
+    for now_ns, used_ns in ((30_000, 30_000), (first, first), (S, first + second), (2 * S, first + second)):
+        env.call_at(now_ns, 99, env.halt)
+        env.run()
+        assert (env.now, of.uses()["link"]) == (now_ns, used_ns)

@@ -352,3 +352,17 @@ programs.long = "{FIO} --rw=write --nrfiles=1 --filesize=400k --rate=4k --name=a
     newer = build(parse(text, "x.toml").cases[0].scenario, 1)
     newer.run()
     assert newer.flushers.alive == 0
+
+
+@pytest.mark.parametrize(("inodes", "passes"), [(1, 2), (2, 2), (0, 1)])
+def test_kupdate_writes_what_is_dirty_and_a_page_for_each_inode(inodes: int, passes: int) -> None:
+    """1 024 dirty pages are one pass; an inode more, and there is another."""
+    pool = Pool(interval_ns=5 * S)
+    pool.cache.dirty = 1_024
+    pool.wb.b_dirty.clear()
+    pool.wb.b_dirty.extend(object() for _ in range(max(1, inodes)))
+    if not inodes:
+        pool.cache.dirty -= 1
+    pool.writes = [1_024, 1_024, 0]
+    pool.runs(6 * S)
+    assert len(pool.asked) == passes

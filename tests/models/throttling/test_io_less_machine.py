@@ -7,7 +7,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -15,7 +15,7 @@ from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.page_cache.bandwidth import WriteBandwidth
 from wbsim.models.signals import Signals
 from wbsim.models.spent import Spent
-from wbsim.models.throttling.io_less import IoLessThrottle
+from wbsim.models.throttling.io_less import Control, IoLessThrottle, Limit
 from wbsim.models.throttling.spec import IoLessSpec
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import PAGE_BYTES, S
@@ -229,7 +229,8 @@ class TwoContexts(RuleBasedStateMachine):
         self.throttle = IoLessThrottle(
             env=self.env, spec=spec, cache=self.cache, processors=2, signals=self.signals
         )
-        flushers: Any = SimpleNamespace(in_progress=lambda _: True)
+        self.started: list[Any] = []
+        flushers: Any = SimpleNamespace(in_progress=lambda _: False, start_background=self.started.append)
         self.throttle.start(wbs, flushers, None, None)  # type: ignore[arg-type]
         bdis = [Bdi((mib_per_s << 20) // PAGE_BYTES) for _ in wbs]
         self.kernel = Kernel(hz, bdis)
@@ -248,8 +249,9 @@ class TwoContexts(RuleBasedStateMachine):
         for wb, bdi in zip(self.wbs, self.kernel.bdis, strict=True):
             bdi.dirty, bdi.written, bdi.dirtied = wb.dirty_and_writeback, wb.written, wb.dirtied
         self.cache.dirty_and_writeback = sum(wb.dirty_and_writeback for wb in self.wbs)
+        self.cache.dirty = self.cache.dirty_and_writeback
 
-    @rule(limit=st.integers(16, 100_000), parts=st.integers(0, 9))
+    @rule(limit=st.sampled_from([16, 999, 20_001, 100_000]), parts=st.integers(0, 9))
     def memory(self, limit: int, parts: int) -> None:
         """The thresholds move."""
         self.limits = limit * parts // 10, limit
@@ -287,14 +289,29 @@ class TwoContexts(RuleBasedStateMachine):
             self.kernel.bdis[of], self.env.now // self.jiffy_ns, since_ns // self.jiffy_ns, None
         )
 
-    @rule(of=st.integers(0, 1), pages=st.sampled_from([1, 8, 32, 33, 500, 9_000]), falls=st.integers(1, 900))
-    def a_writer_asks(self, of: int, pages: int, falls: int) -> None:
+    def reach(self, level: int, mine: int) -> None:
+        """So many of 20 steps from freerun to the limit are dirty, *mine* of 4 parts of it of the first."""
+        freerun, limit = self.kernel.freerun, self.limits[1]
+        pages = freerun + (limit - freerun) * level // 20
+        for wb, own in zip(self.wbs, (pages * mine // 4, pages - pages * mine // 4), strict=True):
+            wb.dirtied += max(0, own - wb.dirty_and_writeback)
+            wb.written += max(0, wb.dirty_and_writeback - own)
+            wb.dirty = wb.dirty_and_writeback = own
+        self.count()
+
+    @rule(
+        of=st.integers(0, 1), pages=st.sampled_from([1, 8, 32, 33, 500, 9_000]), falls=st.integers(1, 900),
+        level=st.integers(-3, 22), mine=st.integers(0, 4),
+    )  # fmt: skip
+    def a_writer_asks(self, of: int, pages: int, falls: int, level: int, mine: int) -> None:
         """balance_dirty_pages; after so many jiffies all is clean, so that it ends."""
+        self.reach(level, mine)
         falls_ns = self.env.now + falls * self.jiffy_ns + 1
         expected = self.paused(of, pages, falls_ns)
         wb, dirtier, task = self.wbs[of], self.dirtier[of], self.env.task("writer")
         dirtier.nr_dirtied = pages
         self.told.clear()
+        self.started.clear()
 
         def falls_now() -> None:
             for wb in self.wbs:
@@ -307,6 +324,7 @@ class TwoContexts(RuleBasedStateMachine):
         self.env.call_at(falls_ns, 0, falls_now)
         self.env.run()
         assert self.told == expected
+        assert self.started == [wb] * self.starts
         after = self.tasks[of]
         assert (dirtier.nr_dirtied, dirtier.nr_dirtied_pause, dirtier.paused_when) == (
             after.nr_dirtied, after.nr_dirtied_pause, after.paused_when,
@@ -319,6 +337,7 @@ class TwoContexts(RuleBasedStateMachine):
         """The loop in balance_dirty_pages: its pauses."""
         kernel, bdi, task, at_ns = self.kernel, self.kernel.bdis[of], self.tasks[of], self.env.now
         start, pauses = at_ns // self.jiffy_ns, list[int]()
+        self.starts = 0  # of background writeback, which nobody does
         task.nr_dirtied = pages_dirtied
         while True:
             now = at_ns // self.jiffy_ns
@@ -328,6 +347,7 @@ class TwoContexts(RuleBasedStateMachine):
                 task.nr_dirtied_pause = 1 << (ilog2(room) >> 1) if room > 0 else 1
                 task.dirty_exceeded = False
                 break
+            self.starts += 1
             share = self.throttle.share(self.wbs[of], kernel.thresh)  # type: ignore[arg-type]
             task.dirty_exceeded = kernel.dirty > kernel.thresh and bdi.dirty > share
             kernel.bdi_update_bandwidth(bdi, now, start, share)
@@ -362,6 +382,7 @@ class TwoContexts(RuleBasedStateMachine):
             task.paused_when, task.nr_dirtied, task.nr_dirtied_pause = now + pause, 0, nr_dirtied_pause
             if task_ratelimit:
                 break
+        self.starts += kernel.dirty > kernel.bg_thresh
         return pauses
 
     @invariant()
@@ -374,5 +395,64 @@ class TwoContexts(RuleBasedStateMachine):
             )  # fmt: skip
 
 
+RATES = st.sampled_from([1, 31, 500, 4_095, 4_097, 25_600, 250_000])
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    hz=st.sampled_from([100, 250, 300, 1000]), avg_write=RATES, ratelimit=RATES, balanced=RATES,
+    limit=st.sampled_from([900, 20_001, 200_000]), parts=st.integers(0, 9), level=st.integers(-5, 21),
+    mine=st.integers(0, 8), of_limit=st.integers(0, 8), elapsed=st.sampled_from([0, 1, 2, 3, 9]),
+    dirtied=st.integers(0, 90_000), written=st.integers(0, 90_000), above=st.integers(0, 3),
+)  # fmt: skip
+def test_the_control_of_one_context_is_the_kernel_s(
+    hz: int, avg_write: int, ratelimit: int, balanced: int, limit: int, parts: int, level: int, mine: int,
+    of_limit: int, elapsed: int, dirtied: int, written: int, above: int,
+) -> None:  # fmt: skip
+    """Position, pauses and rates, from any estimates, level, share and time since the last look."""
+    bdis = [Bdi(1), Bdi(1)]
+    kernel = Kernel(hz, bdis)
+    kernel.bg_thresh, kernel.thresh = limit * parts // 10, limit
+    kernel.dirty_limit = limit + limit * above // 8
+    dirty = kernel.freerun + (kernel.hard_dirty_limit() - kernel.freerun) * level // 20
+    bdis[0].dirty, bdis[1].dirty = dirty * mine // 8, dirty - dirty * mine // 8
+    now, share = 5_000 + elapsed * hz // 5, limit * of_limit // 8
+    wb = Context(
+        dirty_and_writeback=bdis[0].dirty, dirtied=dirtied, written=written, bandwidth=WriteBandwidth()
+    )
+    cache: Any = SimpleNamespace(dirty_and_writeback=dirty)
+    common = Limit(hz)
+    common.update(hz, kernel.dirty_limit, 0)
+    kernel.update_time = hz
+    control = Control(
+        wb,
+        cache,
+        common,
+        IoLessSpec(hz=hz, initial_bandwidth=PAGE_BYTES),
+        lambda _: share,  # type: ignore[arg-type]
+    )
+    of, bdi = wb.bandwidth, bdis[0]
+    of.avg_write = bdi.avg_write_bandwidth = avg_write
+    of.write = bdi.write_bandwidth = balanced
+    of.dirty_ratelimit = bdi.dirty_ratelimit = ratelimit
+    of.balanced_ratelimit = bdi.balanced_dirty_ratelimit = balanced
+    of.stamp = bdi.bw_time_stamp = 5_000
+    bdi.dirtied, bdi.written = dirtied, written
+    thresholds = Thresholds(kernel.bg_thresh, kernel.thresh)
+    ratio, most = kernel.bdi_position_ratio(bdi, share), kernel.bdi_max_pause(bdi)
+    assert (control.position_ratio(thresholds), control.max_pause()) == (ratio, most)
+    for task_ratelimit in (0, ratelimit * ratio >> SHIFT, ratelimit, 7):
+        for max_pause in (most, max(hz // 5, 1)):
+            expected = kernel.bdi_min_pause(bdi, max_pause, task_ratelimit)
+            assert control.min_pause(max_pause, task_ratelimit) == expected
+    control.update(now, 4_000, thresholds)
+    kernel.bdi_update_bandwidth(bdi, now, 4_000, share)
+    assert bdi.estimates() == (
+        of.write, of.avg_write, of.dirty_ratelimit, of.balanced_ratelimit, of.stamp, of.dirtied_stamp,
+        of.written_stamp,
+    )  # fmt: skip
+    assert common.hard(thresholds) == kernel.hard_dirty_limit()
+
+
 TestTwoContexts = TwoContexts.TestCase
-TestTwoContexts.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestTwoContexts.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)

@@ -222,3 +222,32 @@ def test_whatever_happens_each_inode_is_cached_once_or_gone(
     assert inodes.paged == machine.cache.paged_inodes
     if not evictable:
         assert inodes.cached == made
+
+
+@pytest.mark.parametrize(("kernel", "lru_visits"), [("3.11", 3), ("3.11-v13", 2)])
+@pytest.mark.parametrize(("filesystem", "hash_lines"), [("v13-xfs", 0), ("loop-ext4", 2)])
+def test_an_eviction_s_locks(kernel: str, lru_visits: int, filesystem: str, hash_lines: int) -> None:
+    """Of 40 inodes of 60: the LRU's for the name and the inode, and again in evict where it is not looked at
+    first; the list's with its neighbours; the hash's, of which an inode that is not hashed has no lines.
+    """
+    machine = machine_of(
+        SYNC, kernel=kernel, filesystem=filesystem, times=1, cached=60, cpus=1, nodes=1, memory=512
+    )
+    sb = only(machine.mounts)
+    task = machine.thread("evicts")
+    machine.env.start(task.task, sb.inodes.evict(task, 40))
+    machine.run()
+    assert sb.inodes.cached == 20
+    cpu = V13_MACHINE.processors
+    costs = scaled(cpu.paths.inodes, cpu.writer_scale)
+    unhashed = sb.inodes.hashed or kernel == "3.11"
+    expected = {
+        "s_inode_lru": (lru_visits * costs.lru_ns, lru_visits),
+        "s_inode_list/" if kernel == "3.11-v13" else "inode_sb_list_lock": (costs.del_ns, 2),
+        "inode_hash_lock": (costs.unhash_ns if unhashed else 0, hash_lines),
+    }
+    for name, (work_ns, lines) in expected.items():
+        held = sum(lock.stat.hold_ns for lock in machine.locks if name in lock.name)
+        held -= 20 * costs.visit_ns * (name == "inode_sb_list_lock")  # sync(2) walks over the others
+        fetched = held - 40 * (work_ns + lines * cpu.line_own)
+        assert 0 <= fetched <= lines * cpu.line_from_far, name  # the first was nobody's
