@@ -151,6 +151,24 @@ def test_a_group_with_just_as_many_blocks_is_enough() -> None:
     assert fs.placement.groups[0].free.blocks == 0
 
 
+def test_the_next_group_with_just_as_many_blocks_is_enough_too() -> None:
+    """Its own has five together, the next one six: six pages lie there, in one piece, and stay one run."""
+    of = OneRun("loop-xfs", 1)
+    fs, left = of.filesystem, {}
+    for group, blocks in zip(fs.placement.groups[:2], (5, 6), strict=True):
+        (run,) = group.free.extents()
+        assert group.free.take_near(run.first, run.size - blocks) is not None
+        left[group] = group.first_block + run.first + run.size - blocks
+    inode = of.inode
+    inode.dirty_pages = of.wb.dirty = of.wb.dirty_and_writeback = 6
+    thread = of.new_thread("again")
+    of.env.start(thread.task, _written(fs, thread, inode))
+    run_for(of.env, S)
+    assert of.bios[-1] == (left[fs.placement.groups[1]], 6)
+    assert [group.free.blocks for group in left] == [5, 0]
+    assert not fs.layouts(), "in pieces it would be kept page by page"
+
+
 def test_a_file_that_finds_pieces_alone_is_written_in_pieces() -> None:
     """Three blocks and two are free: five pages go off the budget, in two extents."""
     of = OneRun("loop-xfs", 1)
