@@ -12,6 +12,7 @@ from tests.harness import FIO, loop_config, only
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import run_case
+from wbsim.models.bio import Bio, Request
 from wbsim.models.filesystems.free_run import Free
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.machine import Machine, build
@@ -157,6 +158,14 @@ def writes_uncounted(machine: Machine) -> None:
     queue(machine).wbt.count = queue(machine)._async.count - 1
 
 
+def writes_too_many(machine: Machine) -> None:
+    queue(machine).wbt.count = queue(machine).wbt.most + 1
+
+
+def finds_who_has_gone(machine: Machine) -> None:
+    queue(machine).elevator._by_end[8] = Request(Bio(0, 8))
+
+
 def charged_for_nothing(machine: Machine) -> None:
     only(machine.programs).family.children[0].spent.user += 1  # type: ignore[attr-defined]
 
@@ -194,6 +203,9 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", waits_beside_an_idle_one, "nobody waits beside an idle one"),
     (PAGED, "loop-xfs", waits_nowhere, "who waits is in a queue"),
     (PAGED, "loop-xfs", writes_uncounted, "writeback throttling counts"),
+    (PAGED, "loop-xfs", writes_too_many, "lets no more in than it may"),
+    (PAGED, "loop-xfs", finds_who_has_gone, "who is found by its end_sector 8 waits there"),
+    (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "busy_ns", 10**12), "queue is in use at most"),
     (PAGED, "loop-xfs", works_unseen, "are used or idle"),
     (PAGED, "loop-xfs", charged_for_nothing, "works, is ready or waits"),
     (PAGED, "loop-xfs", sleeps_unseen, "works, is ready or waits"),

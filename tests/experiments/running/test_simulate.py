@@ -14,6 +14,8 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running import levels
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.simulate import run_case
+from wbsim.models.machine import build
+from wbsim.models.spent import THROTTLED
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=4m --name=a", dirty_mib=2)
 SWEEP = """
@@ -110,3 +112,71 @@ def test_sampling_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(run_case(case(), 1), levels={}, cpu_s=0.0, peak_rss_mib=0.0)
 
     assert measured(10_007) == measured(1 << 60) == measured(10_000_000)
+
+
+TWO = """\
+title = "two mounts on two disks"
+[scenario]
+machine.like = "loop-vm"
+machine.disks.fast.like = "pm9a3"
+machine.disks.slow.like = "sata-disk"
+kernel.like = "6.18"
+kernel.dirty.dirty_bytes = "3 MiB"
+kernel.dirty.dirty_background_bytes = "1 MiB"
+mounts.a = { like = "loop-xfs", disk = "fast", at = "/a", size = "4 GiB" }
+mounts.b = { like = "loop-ext4", disk = "slow", at = "/b", size = "4 GiB" }
+programs.p = "fs_mark -k -S0 -n 150 -s 8192 -L 2 -d /a/0 -d /a/1"
+programs.q = { command = "dd if=/dev/zero of=/b/x bs=64k count=200", start = "5 ms" }
+sync_after = true
+"""
+
+
+def test_levels_are_what_the_machine_was_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every column of each row, of all that there are two of, beside a look at the same instants."""
+    machine = build(case(TWO).scenario, 1)
+    monkeypatch.setattr(levels, "FIRST_STEP_NS", 700_000)
+    sampler, looked = levels.Sampler(machine), []
+
+    def look() -> None:
+        cache, thresholds = machine.cache, machine.cache.thresholds()
+        pages = [sum(getattr(wb, of) for wb in cache.wbs) for of in ("dirty", "dirty_and_writeback")]
+        held = [t for t in machine.threads if t.task.seated and t.task.waits_for == THROTTLED]
+        row = {
+            "time_ns": machine.env.now, "dirty_pages": pages[0], "writeback_pages": pages[1] - pages[0],
+            "background_pages": thresholds.background, "limit_pages": thresholds.limit, "held": len(held),
+            "flushers": machine.flushers.alive,
+        }  # fmt: skip
+        for name, queue in machine.queues.items():
+            row |= {
+                f"{name} ios": queue.stat.ios, f"{name} sectors": queue.stat.sectors,
+                f"{name} busy_ns": queue.busy_ns,
+                f"{name} queued": len(queue.elevator.waiting) + queue.stat.in_flight,
+            }  # fmt: skip
+        looked.append(row)
+
+    machine.watch(lambda: 700_000, look)
+    machine.run()
+    found = sampler.levels()
+    assert found.keys() == looked[0].keys()
+    count = len(found["time_ns"])
+    assert 20 < count < levels.MOST
+    assert found == {name: tuple(row[name] for row in looked[:count]) for name in found}
+    still = [name for name in found if not max(found[name]) and not name.startswith("loop0 ")]
+    assert still == [], "each was seen to move"
+
+
+def test_what_two_of_everything_came_to() -> None:
+    """Sums over programs, mounts, disks and contexts, each counted apart by who watches the signals."""
+    outcome = run_case(case(TWO), 1)
+    programs, mounts, disks = outcome.programs, outcome.mounts, outcome.disks
+    assert (programs["p"].files, programs["q"].files, outcome.files) == (600, 1, 601)
+    assert (programs["p"].file_bytes, programs["q"].file_bytes) == (600 * 8_192, 200 << 16)
+    assert outcome.file_bytes == outcome.flushed_bytes == 600 * 8_192 + (200 << 16)
+    assert outcome.flushed_files >= 601
+    assert outcome.log_bytes == mounts["a"].log_bytes + mounts["b"].log_bytes > mounts["a"].log_bytes > 0
+    assert outcome.extents == mounts["a"].extents + mounts["b"].extents
+    assert outcome.wall_time == pytest.approx(max(programs["p"].wall_time, 0.005 + programs["q"].wall_time))
+    assert outcome.system_cpu_time == programs["p"].system_cpu_time + programs["q"].system_cpu_time
+    last = outcome.samples[-1]
+    for name in ("ios", "merges", "sectors"):
+        assert getattr(last, name) == sum(getattr(disk, name) for disk in disks.values())

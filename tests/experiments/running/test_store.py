@@ -158,6 +158,7 @@ def test_status_counts_by_names_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["status", str(tmp_path)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "A title"
+    assert told[1].split() == ["variant", "done", "failed", "missing"]
     assert [line.split() for line in told[3:6]] == [
         ["a", "1", "0", "1"], ["b", "0", "1", "1"], ["all", "1", "1", "2"],
     ]  # fmt: skip
@@ -214,6 +215,12 @@ def test_any_key_of_a_configuration_can_be_asked_for(tmp_path: Path) -> None:
     assert setting_of(scenario, "machine.disks.loop0.device.kind") == "null"
     assert setting_of(scenario, "machine.device.kind") == setting_of(scenario, "device.kind") == "null"
     assert setting_of(scenario, "filesystem.kind") == "xfs"
+    nr_requests = scenario["machine"]["disks"]["loop0"]["queue"]["nr_requests"]
+    assert setting_of(scenario, "machine.queue.nr_requests") == nr_requests > 0
+    assert setting_of(scenario, "queue.nr_requests") == nr_requests
+    scenario["machine"]["disks"]["other"] = scenario["machine"]["disks"]["loop0"]
+    assert setting_of(scenario, "queue.nr_requests") is None, "of two disks none is meant"
+    assert setting_of(scenario, "machine.disks.other.queue.nr_requests") == nr_requests
     assert setting_of(scenario, "machine") is None
     assert setting_of(scenario, "no.such.key") is None
 

@@ -160,6 +160,7 @@ def test_block_numbers_are_widened_when_they_need_it() -> None:
         of = FilePages(4, 0)
         assert of.reach(first, 10) == first
         assert (of.pages.blocks.dtype == np.int64) == wide
+        assert of.far_blocks == ((1 << 63) - 1 if wide else (1 << 31) - 1)
     for base, wide in (((1 << 31) + 4, False), ((1 << 31) + 5, True)):
         of = FilePages(4, base)
         assert of.reach(5, 1) == 5 - base

@@ -7,7 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.models.throttling.page_writeback import Bdi, Context, Kernel
 from wbsim.models.congestion import Congestion
 from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.page_cache.bandwidth import WriteBandwidth
@@ -17,7 +20,7 @@ from wbsim.models.spent import Spent
 from wbsim.models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
 from wbsim.models.throttling.spec import CallerWritesSpec
 from wbsim.sim.engine import URGENT, Environment, Steps, Wait
-from wbsim.sim.units import MIB, MS
+from wbsim.sim.units import MIB, MS, S
 
 
 def test_a_task_s_own_limit_falls_with_its_share() -> None:
@@ -197,3 +200,39 @@ def test_to_2_6_31_a_writer_waits_until_a_queue_is_no_longer_congested() -> None
     alone = Writer(0, 101, waits="congestion")
     alone.env.call_at(150 * MS, 0, lambda: alone.fall(0, 50))
     assert alone.balance() == 200 * MS
+
+
+@given(
+    st.sampled_from([100, 250, 300, 1000]),
+    st.lists(
+        st.tuples(
+            st.integers(0, 1), st.sampled_from([1, 59, 199, 200, 201, 1_001, 5_000]), st.integers(0, 9_000),
+            st.sampled_from([0, 50, 300, 4_000]),
+        ),
+        min_size=2, max_size=20,
+    ),
+)  # fmt: skip
+def test_the_write_bandwidth_of_3_1_is_estimated_as_since(
+    hz: int, steps: list[tuple[int, int, int, int]]
+) -> None:
+    """Of two contexts, each by itself, at most every 200 ms: (which, ms since, pages written, ms since its
+    work began).
+    """
+    env, wbs = Environment(), [Context(written=0, bandwidth=WriteBandwidth()) for _ in range(2)]
+    cache: Any = SimpleNamespace(wbs=wbs, total_pages=1 << 18, thresholds=lambda: Thresholds(1, 2))
+    spec = CallerWritesSpec(hz=hz, initial_bandwidth=100 << 20)
+    throttle = CallerWrites(env=env, spec=spec, cache=cache, processors=2, signals=Signals())
+    throttle.start(wbs, None, None, None)  # type: ignore[arg-type]
+    kernel, jiffy_ns = Kernel(hz, [Bdi(25_600), Bdi(25_600)]), S // hz
+    for which, ms, pages, began_ms in steps:
+        env.now += ms * 1_000_000
+        wb, bdi = wbs[which], kernel.bdis[which]
+        wb.written += pages
+        bdi.written += pages
+        since_ns = max(0, env.now - began_ms * 1_000_000)
+        throttle.wrote(wb, since_ns)
+        kernel.bdi_update_bandwidth(bdi, env.now // jiffy_ns, since_ns // jiffy_ns, None)
+        of = wb.bandwidth
+        assert (of.write, of.avg_write, of.stamp, of.written_stamp) == (
+            bdi.write_bandwidth, bdi.avg_write_bandwidth, bdi.bw_time_stamp, bdi.written_stamp,
+        )  # fmt: skip

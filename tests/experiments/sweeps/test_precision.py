@@ -1,0 +1,50 @@
+"""Replications until a figure is known well enough: how many each case gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.experiments.outcomes import RUN, simulate_by
+from tests.harness import loop_config
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.running.execute import How
+from wbsim.experiments.running.jobs import Failure, Job
+from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.sweeps.precision import FEWEST, Precision
+from wbsim.experiments.sweeps.run import run_experiment
+
+SWEEP = """
+[sweep]
+grid = { "kernel.dirty.dirty_bytes" = ["2 MiB", "3 MiB", "4 MiB"] }
+"""
+COMMAND = "fs_mark -S0 -n 30 -s 4096 -L 2 -d a"
+
+
+def test_each_case_has_as_many_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One scatters by a half, one not at all, one fails: that wants no more; the first gets a quarter more
+    in each round, one at least, until its interval is within 10 %.
+    """
+    experiment = parse(loop_config(COMMAND, dirty_mib=2) + SWEEP, "x.toml")
+
+    def came_to(job: Job) -> Outcome | Failure:
+        place = [case.point for case in experiment.cases].index(job.case.point)
+        if place == 2:
+            return Failure("error", "no")
+        iops = 250.0 if place else 250.0 * (1 + (job.replication % 2 - 0.5) / 2)
+        return replace(
+            RUN, write_iops=iops, point=job.case.point, replication=job.replication, variant=job.case.variant
+        )
+
+    ran = simulate_by(monkeypatch, came_to)
+    run_experiment(experiment, How(seed=1), precision=Precision("write_iops", 0.1))
+    counts = [sum(job.case.point == case.point for job in ran) for case in experiment.cases]
+    rounds, needed = FEWEST, [FEWEST]
+    while rounds < counts[0]:
+        rounds += max(1, rounds // 4)
+        needed.append(rounds)
+    assert counts[0] == needed[-1] > 2 * FEWEST
+    assert counts[1] == FEWEST
+    first = [job.replication for job in ran if job.case.point == experiment.cases[0].point]
+    assert first == list(range(counts[0])), "none is run twice"
