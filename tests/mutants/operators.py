@@ -178,10 +178,17 @@ class _Finder(cst.CSTVisitor):
         if isinstance(node, cst.Assert):
             node.test.visit(self)
             return False
-        if isinstance(node, cst.Call) and getattr(node.func, "value", None) == "require":
-            node.args[0].visit(self)  # the words of a law are the text of an error
+        called = getattr(node.func, "value", None) if isinstance(node, cst.Call) else None
+        if isinstance(node, cst.Call) and called in _TOLD:
+            for argument in node.args:
+                if not isinstance(argument.value, cst.SimpleString | cst.ConcatenatedString):
+                    argument.visit(self)
             return False
         return True
+
+
+_TOLD: Final = {"require", "specified", "measured", "calibrated", "assumed"}
+"""Calls with words for people: of a law, or of where a number comes from."""
 
 
 def _is_docstring(node: cst.CSTNode) -> bool:

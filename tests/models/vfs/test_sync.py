@@ -210,6 +210,21 @@ def test_fsync_waits_for_a_flusher_at_the_file() -> None:
     assert of.run() == [(0, "before sleep"), (150_051, "on disk"), (150_058, "logged")]
 
 
+def test_a_second_fsync_of_a_file_waits_for_the_first_one_s_write() -> None:
+    """It comes at 30: from 101 on, when the first has emptied its plug, it waits for what is under writeback,
+    and writes nothing itself.
+    """
+    of = Synced(3)
+    other: Any = SimpleNamespace(**{**vars(of.thread), "task": of.env.task("another dd"), "spent": Spent()})
+    sb: Any = SimpleNamespace(filesystem=of, wait_for_writeback=of.wait_for_writeback)
+    of.env.start(other.task, of.syncs.fsync(other, of.inode, sb), 30)
+    of.run()
+    assert of.log == [
+        (0, "plug"), (30, "before sleep"), (100, "written"), (100, "unplug"), (151, "on disk"),
+        (151, "on disk"), (158, "logged"), (158, "logged"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
 def test_a_dd_with_fsync_ends_when_its_file_is_on_disk(filesystem: str) -> None:
     """All of its sectors, and a commit of the log; without, a part of them is dirty."""
