@@ -122,6 +122,9 @@ def test_an_open_file_is_kept_page_by_page_from_then_on(filesystem: str) -> None
     of = OneRun(filesystem, 12, closed=False)
     (layout,) = of.filesystem.layouts()
     assert layout is of.inode.file
+    assert layout.open, "who has it open may go on, so that nothing behind its end is given back"
+    of.filesystem.close(of.inode)
+    assert not layout.open
     assert [tuple(extent) for extent in layout.extents()] == [(0, of.bios[0][0], 12)]
     assert (layout.size, layout.dirty) == (12, 0)
     assert of.filesystem.extents_per_file() == (1,)
