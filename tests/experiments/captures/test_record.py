@@ -6,13 +6,14 @@ import gzip
 import lzma
 import os
 import platform
+import random
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from shutil import which
@@ -163,6 +164,39 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
     assert not list(out.parent.iterdir())
     assert not list(recorder.TRACEFS.glob("instances/wbsim-*"))
     assert _mounted() == before
+
+
+@pytest.mark.fullsize
+def test_a_signal_at_any_moment_of_a_recording(disk: tuple[str, Path], tmp_path: Path) -> None:
+    """Fifty of them: the convention's status, a whole capture or none, nobody left running, all put back."""
+    device, there = disk
+    before, out, dice = _mounted(), tmp_path / "out" / "c.trace.xz", random.Random(50)
+    for turn in range(50):
+        number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[turn % 3]
+        stay = f"sleep {5_000 + turn} & fs_mark -S0 -n 200 -s 4096 -L 3 -d {turn}; sleep 0.2; kill $!"
+        arguments = ["capture", "--out", str(out), "--device", device, "--", "sh", "-c", stay]
+        with subprocess.Popen(
+            [sys.executable, "-m", "wbsim.experiments.cli", *arguments],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_all, cwd=there,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        ) as process:  # fmt: skip
+            after_s = dice.uniform(0.05, 2.2)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(after_s)
+            process.send_signal(number)
+            _, told = process.communicate(timeout=60)
+        case = f"{number.name} after {after_s:.3f} s: {process.returncode}, {told}"
+        assert process.returncode in (0, 128 + number, -number), case
+        assert "Traceback" not in told, case
+        begun = ["pgrep", "-fx", f"sleep {5_000 + turn}"]
+        assert subprocess.run(begun, check=False, capture_output=True).returncode == 1, case
+        found = [*out.parent.iterdir()] if out.parent.is_dir() else []
+        assert found in ([], [out]), case
+        if found:
+            story_of(open_capture(out).events(), "mq-deadline")
+            out.unlink()
+        assert not list(recorder.TRACEFS.glob("instances/wbsim-*")), case
+        assert _mounted() == before, case
 
 
 # -- piece by piece, on a tracefs of plain files ---------------------------------------------------------

@@ -164,3 +164,36 @@ def test_a_cache_s_link_is_in_use_for_all_that_passed() -> None:
         env.call_at(now_ns, 99, env.halt)
         env.run()
         assert (env.now, of.uses()["link"]) == (now_ns, used_ns)
+
+
+def test_each_member_s_parts_are_told_by_its_number() -> None:
+    """Twelve chunks of 4 KiB over three members, of which the second programs twice as long."""
+    env = Environment()
+    specs = [ssd_spec(program_time=MS * (1 + (number == 1))) for number in range(3)]
+    members = [Ssd(env=env, spec=spec, name=str(number)) for number, spec in enumerate(specs)]
+    of = Raid0(env=env, spec=Raid0Spec(chunk=4 * KIB, members=specs), name="d", members=members)
+    of.submit(Request(Bio(0, 12 * 8)), lambda: None)
+    env.call_at(S, 99, env.halt)
+    env.run()
+    link_ns = 10_000 + 4 * 4_096  # one command each
+    told = {
+        "0 link": link_ns,
+        "0 flash": MS,
+        "1 link": link_ns,
+        "1 flash": 2 * MS,
+        "2 link": link_ns,
+        "2 flash": MS,
+    }
+    assert of.uses() == told
+
+
+@pytest.mark.parametrize(
+    ("sizes", "capacity"), [((3, 5), 6), ((5, 3, 4), 9), ((None, 4), 8), ((None, None), None), ((7,), 7)]
+)
+def test_an_array_holds_as_often_its_smallest_as_it_has_members(
+    sizes: tuple[int | None, ...], capacity: int | None
+) -> None:
+    """In MiB; one whose size is not told holds anything."""
+    members = [ssd_spec(size=None if size is None else size << 20) for size in sizes]
+    found = Raid0Spec(chunk=4 * KIB, members=members).capacity
+    assert found == (None if capacity is None else capacity << 20)
