@@ -35,12 +35,10 @@ bench: .venv/runtime
 check: .venv/development
 	$(BIN)/pytest -m fullsize -n 2
 
-# Whole runs of any scenario, EXAMPLES of them, on the source and compiled; and as many inputs with faults.
+# Whole runs of any scenario, on the source and compiled, and inputs with faults: for MINUTES, on all processors.
 fuzz: .venv/development
 	@$(MAKE) --no-print-directory compiled
-	for engine in light compiled; do EXAMPLES=$(or $(EXAMPLES),1000) WBSIM_ENGINE=$$engine \
-		$(BIN)/pytest -q -p no:cacheprovider tests/laws/test_any_scenario.py || exit 1; done
-	EXAMPLES=$(or $(EXAMPLES),1000) $(BIN)/pytest -q -p no:cacheprovider tests/laws/test_any_input.py
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
 
 # Plants faults in a part, e.g. `make mutants PART=models/block`, and prints those that no test sees (minutes);
 # without PART in all of them.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.sweeps import Point
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.outcome import Outcome
@@ -62,7 +63,15 @@ class Result(NamedTuple):
 
 
 def result_of(results: Results) -> Result:
-    """What *results* say of their runs."""
+    """What *results* say of their runs.
+
+    Raises:
+        BadInput: one has no threads, or has used nothing.
+    """
+    places: Sequence[object] = results.directories or [results.title] * len(results.outcomes)
+    for outcome, place in zip(results.outcomes, places, strict=True):
+        if not (outcome.uses and any(ns for life in outcome.lives.values() for ns in life.values())):
+            raise bad(str(place), "holds a damaged result (nobody lived in it); remove it and run it again")
     runs = [run_of(outcome) for outcome in results.outcomes if outcome.replication == 0]
     return Result(results.title, results.axes, runs)
 

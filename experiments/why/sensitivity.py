@@ -280,7 +280,10 @@ def _sobol(
     problem = _problem(few)
     figures = study.figures(sampling.sample(problem, samples, calc_second_order=False, seed=0), few)
     filled = np.where(np.isnan(figures), np.nanmean(figures), figures)
-    found = analysis.analyze(problem, filled, calc_second_order=False, seed=0)
+    if np.ptp(filled):
+        found = analysis.analyze(problem, filled, calc_second_order=False, seed=0)
+    else:  # a variance of 0 has no shares
+        found = {"S1": np.zeros(len(few)), "ST": np.zeros(len(few))}
     shares = zip(effects, found["S1"], found["ST"], strict=False)
     named = [of._replace(first=float(first), total=float(total)) for of, first, total in shares]
     cuts = quantiles(filled.tolist(), n=40)

@@ -1,6 +1,6 @@
 """Whatever is given, by any door: a right result, or status 2 with a place and a remedy, nothing half done.
 
-``make fuzz`` asks as many as it is given (EXAMPLES).  What is simulated is another test's
+EXAMPLES says how many (``make fuzz``: `tests.fuzz`).  What is simulated is another test's
 (`tests.laws.test_any_scenario`): here a run comes to an outcome by hand.
 """
 

@@ -1,6 +1,6 @@
 """Whole runs of any small scenario: laws that need no answer.
 
-``make fuzz`` runs as many as it is given (EXAMPLES), on the engine that it is given (WBSIM_ENGINE).
+EXAMPLES says how many (``make fuzz``: `tests.fuzz`), WBSIM_ENGINE on which engine.
 """
 
 from __future__ import annotations

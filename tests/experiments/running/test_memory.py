@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from wbsim.experiments.running import memory
 from wbsim.experiments.running.memory import Budget, available_mib
 
 
@@ -39,3 +44,18 @@ def test_there_is_some() -> None:
     with open("/proc/meminfo") as file:
         total_mib = int(file.read().split()[1]) / 1024
     assert 0 < available_mib() <= total_mib
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "mib"), [("max", 5, 7_000), (9 << 30, 3 << 30, 6_144), (1 << 40, 0, 7_000)]
+)
+def test_what_is_left_is_the_machine_s_or_the_group_s(
+    limit: str | int, used: int, mib: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MemAvailable is told in KiB, a control group's limit and use in bytes; the lesser of both."""
+    (tmp_path / "meminfo").write_text("MemTotal: 9999999 kB\nMemAvailable:    7168000 kB\nBuffers: 5 kB\n")
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    (tmp_path / "memory.current").write_text(f"{used}\n")
+    monkeypatch.setattr(memory, "Path", lambda _: tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    assert memory.available_mib() == mib

@@ -96,6 +96,17 @@ def test_what_matters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(panel.patches) == 2 * 10 + 1
 
 
+def test_a_figure_that_nothing_moves_has_no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every effect and every share is 0, the interval is the figure: no division by its variance."""
+    simulate_by(monkeypatch, lambda _: replace(RUN, wall_time=7.0))
+    found = sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=4)
+    assert [(of.mu_star, of.first, of.total) for of in found.effects[:3]] == [
+        (0, 0, 0), (0, 0, 0), (0, None, None)
+    ]  # fmt: skip
+    assert (found.value, found.interval) == (7.0, (7.0, 7.0))
+    assert "NaN" not in json.dumps(found.document())
+
+
 def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Effects are those between two runs that end; where there are none, it is told."""
 

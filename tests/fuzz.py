@@ -1,0 +1,68 @@
+"""``make fuzz MINUTES=60``: whole runs of any scenario and inputs with faults, until the time is over.
+
+Each processor takes a round after the other: scenarios on the source, scenarios compiled, inputs; each round
+has examples of its own.  What fails is printed with how to repeat it, and the others go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Final
+
+SCENARIOS, INPUTS = "tests/laws/test_any_scenario.py", "tests/laws/test_any_input.py"
+KINDS: Final = ((SCENARIOS, "light"), (SCENARIOS, "compiled"), (INPUTS, "light"))
+
+
+def one_round(number: int, examples: int) -> tuple[str, bool]:
+    """Round *number* of so many *examples*: what it was, and whether all of them passed."""
+    file, engine = KINDS[number % len(KINDS)]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--hypothesis-seed={number}",
+        file,
+    ]
+    environment = {**os.environ, "EXAMPLES": str(examples), "WBSIM_ENGINE": engine}
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        again = f"EXAMPLES={examples} WBSIM_ENGINE={engine} {' '.join(words[1:])}"
+        print(f"{ended.stdout[-6_000:]}\n{again}", flush=True)
+    return f"{file} on {engine}", not ended.returncode
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--examples", type=int, default=100, help="of each test in a round")
+    parser.add_argument("--first", type=int, default=1, help="the number of the first round")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    given = parser.parse_args()
+    until, numbers = time.monotonic() + 60 * given.minutes, count(given.first)
+    rounds: dict[str, list[bool]] = {}
+
+    def work() -> None:
+        while time.monotonic() < until:
+            what, passed = one_round(next(numbers), given.examples)
+            rounds.setdefault(what, []).append(passed)
+
+    with ThreadPoolExecutor(given.processes) as pool:
+        for worker in [pool.submit(work) for _ in range(given.processes)]:
+            worker.result()
+    for what, passed in sorted(rounds.items()):
+        print(f"{what}: {len(passed)} rounds of {given.examples} of each test, {passed.count(False)} failed")
+    sys.exit(any(not all(passed) for passed in rounds.values()))
+
+
+if __name__ == "__main__":
+    main()
