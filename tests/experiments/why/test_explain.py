@@ -268,7 +268,10 @@ def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_of_several_replications_the_first_is_explained() -> None:
     """And each point of a sweep; a run is as long as its longest life."""
     runs = [
-        replace(RUN, variant="a", point=point, replication=n, uses={"t": 1.0}, lives={"t": {"user": 7}, "u": {"user": 3}})
+        replace(
+            RUN, variant="a", point=point, replication=n, uses={"t": 1.0},
+            lives={"t": {"user": 7}, "u": {"user": 3}},
+        )
         for point in ({}, {"n": 4}) for n in (0, 1)
     ]  # fmt: skip
     told = result_of(Results("t", ("n",), runs, []))
