@@ -84,18 +84,21 @@ def test_the_laws_hold_in_any_scenario(text: str, seed: int) -> None:
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(), st.integers(1, 9), st.sampled_from([0, 2, 25]))
 def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int) -> None:
-    """Whatever else goes on, or is over: in the end all that was dirty at the call is written."""
-    (case,) = parse(text, "x.toml").cases
+    """Whatever else goes on, or is over: with all written that was dirty when it began."""
+    (case,) = parse(f'{text}\nprograms.s = {{ command = "sync", start = "{at_ms} ms" }}', "x.toml").cases
     machine, dirtied, written = build(case.scenario, seed), list[int](), list[int]()
+    program, env = machine.programs["s"], machine.env
+    env.call_at(at_ms * MS, 1, lambda: dirtied.append(machine.cache.dirtied))
+    ends = program.on_end
 
-    def call() -> None:
-        dirtied.append(machine.cache.dirtied)
-        machine.start_sync(lambda: written.append(machine.cache.written))
+    def returned() -> None:
+        written.append(machine.cache.written)
+        ends()
 
-    machine.env.call_at(at_ms * MS, 1, call)
+    program.on_end = returned
     machine.run()
-    assert len(written) == len(dirtied)
-    assert all(after >= before for after, before in zip(written, dirtied, strict=True))
+    assert len(written) == len(dirtied) == 1
+    assert written[0] >= dirtied[0]
 
 
 @settings(max_examples=EXAMPLES // 4, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
