@@ -1,8 +1,8 @@
 """Which tests reach a line, and how long each takes.
 
 Measured once for a state of the tests: the whole suite under coverage, each test a context.  What Numba
-compiles, and what runs at an import, is not seen by it; there, the tests of the mirrored folder count as
-reaching, the contracts, and the list of all numbers.
+compiles, and what runs at an import, is not seen by it; there, the tests that reach anything of the file
+count as reaching, those of the mirrored folder, the contracts, and the list of all numbers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
@@ -39,7 +40,7 @@ class Reach:
         and the others.
         """
         lines = self._by_line.get(str(path), {})
-        found = lines.get(str(line)) or self._mirrored(path)
+        found = lines.get(str(line)) or {*chain.from_iterable(lines.values()), *self._mirrored(path)}
         near, far, spent_s = self._unmeasured(path), list[str](), 0.0
         mirrored = f"tests/{_mirror(path)}/"
         for test in sorted(found, key=lambda test: self._seconds.get(test, 0.0)):

@@ -133,6 +133,18 @@ def test_a_request_that_had_left_its_queue_is_issued_by_the_dispatch_under_way()
         assert verdict.decisions_total == 2 + len(between)
 
 
+def test_each_request_that_had_left_is_counted() -> None:
+    """The same a second time, elsewhere on the disk and later."""
+    later = [
+        piece(20, 5_000, NEW, pid=7), *new(22, 1_000), Emptied(9, None), moved(25, 1_000, 8, issued=False),
+        moved(27, 9_200, 8, issued=True, pid=7), piece(28, 1_008, NEW),
+        moved(32, 1_000, 8, issued=True, pid=7),
+    ]  # fmt: skip
+    first = [*WAITS, moved(7, 9_000, 8, issued=True, pid=7), NEXT, moved(12, 0, 8, issued=True, pid=7)]
+    verdict = judged(*first, *later)
+    assert (verdict.in_dispatch, verdict.agrees) == (2, True)
+
+
 def test_a_whole_dispatch_that_began_later_and_passed_it_by_refutes_that() -> None:
     """Task 7's runs begin in lines 10 and 14; by the third it had not left in line 8: a mismatch there."""
     verdict = judged(

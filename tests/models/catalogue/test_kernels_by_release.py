@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.catalogue.kernels import KERNELS, era_of
 from wbsim.models.release import NEWEST_PATCH, release_of
 from wbsim.sim.units import MS
 
@@ -118,3 +118,17 @@ OLD: dict[str, dict[str, Any]] = {
 def test_kernels_before_3_0(path: str, of: dict[str, Any]) -> None:
     """Each rule with its release."""
     assert {kernel: has(kernel, path) for kernel in of} == of
+
+
+ERAS = {
+    "2.6.39": ["2.6.39", "3.0"], "3.1": ["3.1", "3.9"], "3.11": ["3.10", "4.2"], "4.3": ["4.3", "4.8"],
+    "4.9": ["4.9", "5.3"], "5.4": ["5.4", "5.9"], "5.10": ["5.10", "5.15"], "5.17": ["5.16", "6.0"],
+    "6.1": ["6.1", "6.12.116"], "6.14": ["6.13", "6.16"], "6.17": ["6.12.117", "6.12.200", "6.17", "6.18"],
+}  # fmt: skip
+"""The first and the last release whose plug is that of an era."""
+
+
+@pytest.mark.parametrize(("era", "releases"), ERAS.items())
+def test_the_plug_of_a_release_is_that_of_its_era(era: str, releases: list[str]) -> None:
+    """From the first on, up to the last before the next."""
+    assert [era_of(release) for release in releases] == [era] * len(releases)
