@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -21,6 +22,10 @@ from wbsim.sim.units import MS, S
 TASKS = st.integers(0, 2)
 CLASSES = st.integers(0, 1)
 TIMES = st.sampled_from([1, 19 * MS, 20 * MS, 21 * MS, S])
+
+
+# Their clock is the test's own.
+pytestmark = pytest.mark.source
 
 
 class Woken:

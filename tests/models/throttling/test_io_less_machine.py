@@ -7,6 +7,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -269,5 +270,6 @@ def test_the_control_of_one_context_is_the_kernel_s(
     assert common.hard(thresholds) == kernel.hard_dirty_limit()
 
 
-TestTwoContexts = TwoContexts.TestCase
+# Their page cache is the test's own.
+TestTwoContexts = pytest.mark.source(TwoContexts.TestCase)
 TestTwoContexts.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
