@@ -100,10 +100,15 @@ def _told(arguments: Namespace) -> int:
     from wbsim.sim.interrupts import Ended, ended_by_signals
     from wbsim.sim.laws import LawBroken
 
-    execute: Callable[[Namespace], int] = _module(arguments.command).execute
     try:
-        with ended_by_signals():
-            return execute(arguments)
+        with ended_by_signals() as came:
+            try:
+                execute: Callable[[Namespace], int] = _module(arguments.command).execute
+                return execute(arguments)
+            except Exception:
+                if came:  # and was made into this
+                    raise Ended(came[0]) from None
+                raise
     except Ended as ended:
         return _interrupted(arguments, ended.number)
     except BadInput as error:

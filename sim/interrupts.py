@@ -24,24 +24,33 @@ class Ended(BaseException):
         self.number = number
 
 
+_came: Final[list[int]] = []
+
+
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    raise Ended(number)
+    _came.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> Iterator[list[int]]:
     """In the body, SIGTERM and SIGHUP raise `Ended`, so that what was begun is tidied up; but for a signal
     that is ignored (nohup), and outside the main thread.
+
+    What it gives holds the numbers of those that came, and of SIGINT: a library may have made another
+    exception of the one that was raised (pydantic does where a class is made).
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield []
         return
-    before = {number: signal.getsignal(number) for number in _ENDING}
-    for number in _ENDING:
-        if before[number] is signal.SIG_DFL:
+    before = {number: signal.getsignal(number) for number in _HELD}
+    if _end not in before.values():
+        _came.clear()
+    for number in _HELD:
+        if before[number] in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _end)
     try:
-        yield
+        yield _came
     finally:
         for number, handler in before.items():
             with suppress(TypeError):  # it was not set from Python

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -330,6 +331,28 @@ def test_a_pipe_that_is_closed_and_an_interrupt_have_their_status(
     )
     assert ends_with(BrokenPipeError) == 141
     assert closed == [True]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_a_library_makes_into_an_error_is_one(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """pydantic does, where a class is made; without a signal an error is what it is."""
+
+    def raises(*_: object, **__: object) -> None:
+        try:
+            if number in arrives:
+                signal.raise_signal(number)
+        finally:
+            raise RuntimeError("a class is not fully defined")
+
+    monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", raises)
+    arrives = [number]
+    assert main(["reproduce"]) == 128 + number
+    assert capsys.readouterr().err == "wbsim: interrupted; nothing was written\n"
+    arrives.clear()
+    with pytest.raises(RuntimeError):
+        main(["reproduce"])
 
 
 if __name__ == "__main__":

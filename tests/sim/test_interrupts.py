@@ -115,6 +115,22 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
             signal.signal(number, handler)
 
 
+@pytest.mark.parametrize(
+    ("number", "raised"),
+    [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Ended), (signal.SIGHUP, Ended)],
+)
+def test_what_came_is_known_whatever_was_made_of_it(number: int, raised: type[BaseException]) -> None:
+    """A library may swallow the exception; the next body begins with nothing."""
+    before = signal.getsignal(number)
+    for _ in range(2):
+        with ended_by_signals() as came:
+            assert came == []
+            with ended_by_signals(), pytest.raises(raised):
+                signal.raise_signal(number)
+            assert came == [number]
+        assert signal.getsignal(number) is before
+
+
 def test_what_is_held_back_is_heard_afterwards() -> None:
     """Not in the body, and in a process that begins there once that says so."""
     seen: list[str] = []
