@@ -48,24 +48,28 @@ class Places:
     def __init__(self, name: str, text: str) -> None:
         self._name = name
         self._places: dict[Path, str] = {}
+        self._overridden: list[Path] = []
         for path, line in _lines_of_keys(text):
             self._places.setdefault(path, f"{name}:{line}")
 
     def override(self, path: Path, place: str) -> None:
         """*path* was set elsewhere."""
         self._places[path] = place
+        self._overridden.append(path)
 
     def of(self, *paths: Path) -> str:
-        """The place of the first of *paths* that is here in full, else of the nearest key around the last."""
-        for path in paths[:-1]:
-            if path in self._places:
-                return self._places[path]
+        """The place of the first of *paths* that is here in full, else of the nearest key around the last.
+
+        With it comes what was set elsewhere below that key, which may be what is wrong there.
+        """
         last = paths[-1]
-        for length in range(len(last), 0, -1):
-            place = self._places.get(last[:length])
-            if place is not None:
-                return place
-        return self._name
+        around = [last[:length] for length in range(len(last), 0, -1)]
+        nearest = next((path for path in (*paths[:-1], *around) if path in self._places), ())
+        found = [self._places.get(nearest, self._name)]
+        for path in self._overridden:
+            if any(path[: len(at)] == at for at in paths):
+                found.append(self._places[path])
+        return ", ".join(dict.fromkeys(found))
 
 
 _HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(#.*)?$")

@@ -79,6 +79,18 @@ def test_an_unknown_key(key: str, known: list[str], message: str) -> None:
     assert unknown_key(key, known) == message
 
 
+def test_what_was_set_below_a_key_is_named_beside_its_place() -> None:
+    """A check of a whole table may be about any of them; each once, and nothing from beside it."""
+    places = Places("x.toml", "[scenario]\nkernel.a = 1\nmachine.b = 2\n")
+    for key in ("kernel.c", "kernel.a", "machine.d"):
+        places.override(("scenario", *key.split(".")), f"--set {key}")
+    assert places.of(("scenario", "kernel")) == "x.toml:2, --set kernel.c, --set kernel.a"
+    assert places.of(("variants", "v", "kernel"), ("scenario", "kernel")) == places.of(("scenario", "kernel"))
+    assert places.of(("scenario", "kernel", "c")) == "--set kernel.c"
+    assert places.of(("scenario", "kernel", "e")) == "x.toml:2"
+    assert places.of(("scenario", "machine", "d", "z")) == "--set machine.d"
+
+
 def test_tables_are_merged_key_by_key() -> None:
     """Another kind replaces a table whole, whether it is given with its source or not."""
     base: dict[str, Any] = {"a": 1, "t": {"x": 1, "y": 2}, "d": {"kind": specified("ssd", "s"), "size": 1}}
