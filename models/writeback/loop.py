@@ -76,6 +76,7 @@ class Writeback:
                 thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
             slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
+            was_busy = _written_by_another(wb, work) is not None
             yield self._slice(
                 thread, wb, work, pages_left if nr_to_write is None else min(nr_to_write, pages_left), end
             )
@@ -85,9 +86,10 @@ class Writeback:
             pages_left -= end.wrote
             if not wb.b_more_io and (end.wrote == 0 if nr_to_write is None else end.wrote < nr_to_write):
                 busy = _written_by_another(wb, work)
-                if busy is None:
+                if busy is not None:
+                    yield from busy.wait(thread)
+                elif not was_busy:  # or else what was given back meanwhile is to be met, too
                     break
-                yield from busy.wait(thread)
         if plugged:
             yield from thread.finish_plug()
         if work.done is not None:

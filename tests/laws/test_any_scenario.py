@@ -59,10 +59,34 @@ mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }
 programs.p0 = "fs_mark -k -S0 -n 21 -s 65536 -L 3 -d /m0/0"
 """
 
+GIVEN_BACK: Final = """\
+title = "a sync(2) is busy with other files while pdflush gives back the rest of the one that it writes"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 4
+kernel.like = "2.6.30"
+kernel.dirty.dirty_bytes = "7 MiB"
+kernel.dirty.dirty_background_bytes = "2800 KiB"
+kernel.writeback.interval = "50 ms"
+kernel.writeback.expire = "20 ms"
+sync_after = true
+machine.disks.d0.like = "pm9a3"
+machine.disks.d0.queue.elevator = { scheduler = "deadline", fifo_batch = 3 }
+machine.disks.d0.queue.nr_requests = 128
+machine.disks.d0.queue.driver_depth = 1
+mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }
+mounts.m1 = { like = "loop-ext4", disk = "d0", at = "/m1", size = "4 GiB" }
+mounts.m2 = { like = "loop-xfs", disk = "d0", at = "/m2", size = "4 GiB" }
+programs.p0 = { command = "dd if=/dev/zero of=/m2/x9 bs=300k count=30", start = "3 ms" }
+programs.p1 = { command = "fs_mark -k -S0 -n 2 -s 307200 -L 3 -d /m2/0 -d /m0/1", start = "3 ms" }
+"""
+PLUG_NS: Final = 3 * MS
+
 
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(), st.integers(1, 9))
 @example(WATCHED, 9)
+@example(GIVEN_BACK, 3)
 def test_the_laws_hold_in_any_scenario(text: str, seed: int) -> None:
     """It ends; nothing is lost; all is on disk after the sync; who looks changes nothing; stock SimPy gives
     the same.
@@ -105,7 +129,8 @@ def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int) -> Non
 @given(scenarios())
 def test_a_faster_disk_is_never_slower_beyond_the_noise(text: str) -> None:
     """Of four seeds each, the quickest run on disks of four times the speed is not behind the slowest on the
-    others by more than a quarter: a disk that is idle more often leaves more in a queue's plug (3 ms each).
+    others by more than a quarter and, in a run of a few ms, two waits in a queue's plug: a disk that is idle
+    more often leaves more in it.
     """
     disks = {line.split(".")[2] for line in text.splitlines() if line.startswith("machine.disks.")}
     faster = [f"machine.disks.{disk}.device.speed=4" for disk in sorted(disks)]
@@ -114,4 +139,4 @@ def test_a_faster_disk_is_never_slower_beyond_the_noise(text: str) -> None:
         (case,) = parse(text, "x.toml", changes).cases
         lasted.append([ran(case.scenario, seed).env.now for seed in range(1, 5)])
     before, after = lasted
-    assert min(after) <= 1.25 * max(before)
+    assert min(after) <= 1.25 * max(before) + 2 * PLUG_NS
