@@ -150,7 +150,8 @@ class Wb(Protocol):
 
     ``dirtied`` and ``written`` only grow.  ``work_list`` holds the work that its flusher is asked to do;
     ``i_syncs`` has one entry for each thread that writes its inodes back.  ``flushed_inodes`` counts visits
-    of its flusher that left an inode clean, ``flushed_pages`` what went under writeback meanwhile.
+    of its flusher that left an inode clean, ``flushed_pages`` what went under writeback meanwhile;
+    ``given_back`` counts the visits, of any thread but for data integrity, that left one dirty.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Wb(Protocol):
     work_list: deque[Work]
     flushed_inodes: int
     flushed_pages: int
+    given_back: int
     i_syncs: list[InodeSync]
     b_dirty: deque[Inode]
     b_io: deque[Inode]

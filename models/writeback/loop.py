@@ -70,13 +70,15 @@ class Writeback:
         thread.background = work.reason in ("background", "periodic")
         plugged = rules.plug_scope == "work" and thread.start_plug()
         nr_to_write = rules.nr_to_write
+        queued = nr_to_write is not None  # or else b_io may hold what another work left
         while pages_left > 0 and self._goes_on(wb, work):
+            given_back = wb.given_back
             if not wb.b_io or (nr_to_write is not None and work.reason != "periodic"):
+                queued = True
                 moved = wb.queue_io(self._older_than_ns(work, started_ns))
                 thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
             slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
-            was_busy = _written_by_another(wb, work) is not None
             yield self._slice(
                 thread, wb, work, pages_left if nr_to_write is None else min(nr_to_write, pages_left), end
             )
@@ -88,7 +90,7 @@ class Writeback:
                 busy = _written_by_another(wb, work)
                 if busy is not None:
                     yield from busy.wait(thread)
-                elif not was_busy:  # or else what was given back meanwhile is to be met, too
+                elif queued and (work.reason != "sync" or wb.given_back == given_back):
                     break
         if plugged:
             yield from thread.finish_plug()
@@ -186,7 +188,10 @@ class Writeback:
             end.cleaned += 1
             if self._counts_inodes:
                 end.wrote += 1
-        elif (wbc.nr_to_write <= 0 and (self._waits_more or wbc.reason == "periodic")) or (
+            return
+        if not wbc.sync_all:
+            wb.given_back += 1
+        if (wbc.nr_to_write <= 0 and (self._waits_more or wbc.reason == "periodic")) or (
             wbc.visits is not None and self._waits_more
         ):  # given up, and as old as before
             wb.requeue_io(inode)

@@ -32,6 +32,7 @@ class WritebackContext(Wb):
         "dirty_exceeded",
         "flushed_inodes",
         "flushed_pages",
+        "given_back",
         "held_back_ns",
         "i_syncs",
         "lock",
@@ -54,6 +55,7 @@ class WritebackContext(Wb):
         self.written = 0
         self.flushed_inodes = 0
         self.flushed_pages = 0
+        self.given_back = 0
         self.dirty_exceeded = False
         self.held_back_ns = -FAR_NS
         cache.wbs.append(self)

@@ -10,7 +10,7 @@ import pytest
 from wbsim.models.seams import LONG_MAX, InodeSync, Work, WritebackControl
 from wbsim.models.signals import Signals
 from wbsim.models.spent import Spent
-from wbsim.models.writeback.loop import Writeback
+from wbsim.models.writeback.loop import Slice, Writeback
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import Completion, HandOff, SpinLock
@@ -390,6 +390,42 @@ def test_a_sync_waits_for_an_inode_that_another_thread_writes_back(own: bool, lo
     loop.env.call_at(5_000, 0, end)
     sb: Any = loop.sb if own else Sb(loop)
     assert loop.perform(Work("sync", sb=sb)) == log
+
+
+@pytest.mark.parametrize(("reason", "names"), [("background", []), ("start", []), ("sync", ["a"])])
+def test_a_sync_meets_what_another_thread_gave_back_during_its_pass(reason: Any, names: list[str]) -> None:
+    """Whose writeback was not for data integrity: another pass follows, and none after that."""
+    loop = Loop(nr_to_write=1_024, explicit_takes="at_pass")
+    loop.dirty(("mine", 0, 3), ("a", 0, 3))
+    inode: Any = loop.wb.b_dirty.pop()
+
+    def gives_back() -> None:
+        loop.writeback._requeue(loop.wb, inode, WritebackControl("background"), 0, Slice())
+
+    loop.env.call_at(50, 0, gives_back)
+    assert [name for _, name in loop.perform(Work(reason, nr_pages=10**6))] == ["mine", *names, "over"]
+    assert loop.wb.given_back == 1
+
+
+def test_what_data_integrity_leaves_dirty_was_dirtied_later() -> None:
+    """A sync does not meet it again, or it would never end."""
+    loop = Loop(explicit_takes="at_pass")
+    loop.writes_at_most = 2
+    loop.dirty(("a", 0, 3))
+    assert [name for _, name in loop.perform(Work("sync"))] == ["a", "a", "over"]
+    assert loop.wb.given_back == 0
+
+
+@pytest.mark.parametrize("nr_to_write", [None, 1_024])
+def test_work_goes_on_past_what_another_left_of_another_superblock(nr_to_write: int | None) -> None:
+    """An era without nr_to_write has not looked at b_dirty then."""
+    loop = Loop(nr_to_write=nr_to_write)
+    mine: Any = Sb(loop)
+    loop.dirty(("other", 0, 3))
+    loop.wb.queue_io(0)
+    loop.dirty(("mine", 0, 3), sb=mine)
+    assert [name for _, name in loop.perform(Work("sync", sb=mine))] == ["mine", "over"]
+    assert loop.left() == (["other"], [], [])
 
 
 @pytest.mark.parametrize(("reason", "at_most", "flushed"), [("start", 9, (2, 8)), ("sync", 3, (1, 6))])
