@@ -81,7 +81,7 @@ class InodeSync:
 
 class WritebackControl:
     """struct writeback_control: ``nr_to_write`` pages of a file may be written, from where its last writeback
-    ended (``range_cyclic``) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file.
+    ended (range_cyclic) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file.
     """
 
     __slots__ = ("nr_to_write", "reason", "sync_all", "visits")
@@ -91,11 +91,6 @@ class WritebackControl:
         self.reason: Reason = reason
         self.sync_all = reason == "sync"
         self.nr_to_write = nr_to_write
-
-    @property
-    def range_cyclic(self) -> bool:
-        """Whether it goes on where the last writeback ended."""
-        return not self.sync_all
 
 
 class Work(NamedTuple):

@@ -58,7 +58,7 @@ class PageWalk:
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
         """Write back from where the last walk ended or, for data integrity, the whole file."""
         placement = self._placement
-        at = Walk(file.writeback_index if wbc.range_cyclic else 0, wbc.nr_to_write)
+        at = Walk(0 if wbc.sync_all else file.writeback_index, wbc.nr_to_write)
         placement.prepare(inode, at, wbc)
         visits = wbc.visits
         bios = np.empty((_BIOS if visits is None else _BIOS_NONBLOCKING, 2), np.int64)
