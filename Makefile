@@ -12,10 +12,11 @@ reproduce: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
 	$(BIN)/wbsim reproduce P13 --out results/P13
 
-# mypy has one processor for half a minute; the tests need not wait for it.
+# mypy has one processor for half a minute; the tests need not wait for it.  Whole commands and reports (`long`)
+# are run by test-compiled, at a fifth of the cost.
 test: .venv/development
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/pytest -n auto; tests=$$?; wait $$types && exit $$tests
+	$(BIN)/mypy & types=$$!; $(BIN)/pytest -n auto -m 'not (fullsize or long)'; tests=$$?; wait $$types && exit $$tests
 
 # The same tests of the compiled engine, and that it gives what the source gives.
 test-compiled: .venv/development

@@ -10,6 +10,7 @@ import pytest
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # jupyter's own deprecations
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path) -> None:

@@ -49,6 +49,7 @@ def test_a_run_is_the_kernel_s(name: str, but: tuple[str, ...]) -> None:
     assert {column: error for column, error in errors.items() if column not in but and abs(error) > 0.3} == {}
 
 
+@pytest.mark.long
 def test_several_directories_cost_xfs_its_merges_and_not_ext4() -> None:
     """They lie in different groups on XFS, whose files alternate in the plug, which looks at its newest
     request alone; ext4 packs all small files together.

@@ -33,6 +33,7 @@ def check(maker: Maker, directory: Path) -> None:
         assert committed == text, f"{name}: write it anew with python -m tests.documents {name}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("maker", QUICK, ids=lambda maker: maker.names[0])
 def test_what_is_made_quickly_is_what_was_committed(maker: Maker, tmp_path: Path) -> None:
     """To the digit."""
@@ -91,6 +92,7 @@ LONG = ("plug_threads.toml", "wbsim plot results/threads")
 """Of README, what takes minutes; its maker runs it at full size."""
 
 
+@pytest.mark.long
 def test_what_readme_says_to_type_runs(tmp_path: Path) -> None:
     """Every wbsim line of its blocks, in their order, in a folder of its own; and its Python."""
     text = README.read_text()

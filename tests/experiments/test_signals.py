@@ -64,6 +64,7 @@ def assert_whole(directory: Path) -> None:
                 assert path.read_bytes().endswith(b"IEND\xaeB`\x82"), path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("times", [2, pytest.param(50, marks=pytest.mark.fullsize)])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_signal_at_any_moment(command: str, times: int, place: Path) -> None:

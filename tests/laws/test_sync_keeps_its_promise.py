@@ -90,6 +90,7 @@ def busy(kernel: str, *more: str) -> str:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_sync_does_not_starve_behind_background_writeback() -> None:
     """It takes as long as 8 MiB of small files do, a tenth of the run; without the rule, until that ends."""
     took, machine = run_with_sync(busy("6.18"), 300 * MS)

@@ -59,6 +59,7 @@ def test_impossible_disks_name_the_remedy(override: str, hint: str) -> None:
         parse(SMALL, "x.toml", [override])
 
 
+@pytest.mark.long
 def test_n10_s_extents_are_predicted(capsys: pytest.CaptureFixture[str]) -> None:
     """One run of each: no constant is fitted to extents, and the repair makes them larger.
 

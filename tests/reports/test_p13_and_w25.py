@@ -13,6 +13,7 @@ from wbsim.experiments.published.reproduce import Reproduction, reproduce
 from wbsim.experiments.running.execute import How
 
 
+@pytest.mark.long
 def test_every_published_row_of_a_named_report_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """None is hidden; nothing is fitted but the device to its own figure."""
     assert main(["reproduce", "J09", "--json", "--quick"]) == 0
@@ -25,6 +26,7 @@ def test_every_published_row_of_a_named_report_is_shown(capsys: pytest.CaptureFi
     assert all(row["simulated"] > 0 for row in document["rows"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.fullsize)])
 def test_a_flusher_of_its_own_takes_work_off_the_writers(quick: bool) -> None:
     """J09's claim of order; at a similar throughput, which a job of a second does not tell."""
@@ -35,6 +37,7 @@ def test_a_flusher_of_its_own_takes_work_off_the_writers(quick: bool) -> None:
         assert of["per_bdi"].wall_time < 1.01 * of["pdflush"].wall_time
 
 
+@pytest.mark.long
 def test_quick_reproduction_shows_the_patch(capsys: pytest.CaptureFixture[str]) -> None:
     """A fiftieth of the files: same document, same roles, and the same direction of every figure."""
     assert main(["reproduce", "P13", "--quick", "--json"]) == 0

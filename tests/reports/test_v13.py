@@ -23,6 +23,7 @@ def error_of(variant: str, row: str) -> tuple[float, Outcome]:
     return METRICS[ROWS[row].metric, ROWS[row].unit].whole(outcome) / published - 1, outcome
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("variant", "row", "within"),
     [
@@ -43,6 +44,7 @@ def test_rows_are_within_their_bounds(variant: str, row: str, within: float) -> 
     assert abs(error) <= within
 
 
+@pytest.mark.long
 def test_the_cil_takes_what_the_list_lock_loses() -> None:
     """XFS's creat gains less than 5 %: xc_cil_lock is waited for in both, and is gone in 6.0."""
     _, plain = error_of("create", "V13-xfs-create-u")

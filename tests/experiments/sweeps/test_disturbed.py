@@ -28,6 +28,7 @@ SWEEP: Final = [
     "--replications", "2", "--set", "files=200,300..700", "--jobs", "2",
 ]  # fmt: skip
 RUNS: Final = 12
+pytestmark = pytest.mark.long
 
 
 def begin(directory: Path) -> subprocess.Popen[str]:

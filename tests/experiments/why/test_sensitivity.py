@@ -65,6 +65,7 @@ def test_ends_that_are_far_apart_count_by_their_logarithm() -> None:
     assert Guess("a", 1.0, 0.0, 10_000.0).at(0.5) == 5_000
 
 
+@pytest.mark.long
 def test_what_matters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A figure that is 10 + 8 x + 2 y for the shares of two numbers: their effects are 8 and 2, all others'
     none, at their ends it is 10 and 18, and their shares of the variance 64 to 4.

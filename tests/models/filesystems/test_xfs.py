@@ -342,6 +342,7 @@ they were compared.
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("what", "real"), REAL, ids=lambda value: str(value) if isinstance(value, int) else None
 )

@@ -100,6 +100,7 @@ def outcome_of(variant: str, *overrides: str) -> Any:
     return run_case(load(config_path("inodes.toml"), changes, variant).cases[0], 1)
 
 
+@pytest.mark.long
 def test_what_is_reckoned_is_what_a_whole_run_takes() -> None:
     """Of 400 000 files two thirds are reckoned.  The whole run's time differs by less than the processes take
     to begin, one after another: as they end, those that are left wait less for each other.
