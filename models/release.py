@@ -6,7 +6,10 @@ import re
 from typing import Final
 
 Release = tuple[int, int, int]
-_RELEASE: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?![\d.])")
+_NUMBER: Final = "(0|[1-9][0-9]{0,3})"
+_RELEASE: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?(?:[-+~_][-+~.\w]*)?")
+_LAST_OF: Final = {2: 6, 3: 19, 4: 20, 5: 19}
+_LAST_OF_2_6: Final = 39
 NEWEST_PATCH: Final = 999
 
 
@@ -15,10 +18,14 @@ def release_of(name: str) -> Release:
     level, the newest is meant.
 
     Raises:
-        ValueError: it begins with no release.
+        ValueError: it begins with no release, or there was none of that number.
     """
-    match = _RELEASE.match(name)
+    match = _RELEASE.fullmatch(name)
     if match is None:
         raise ValueError(f"{name!r} is no kernel version")
-    major, minor, patch = match.groups()
-    return int(major), int(minor), NEWEST_PATCH if patch is None else int(patch)
+    major, minor, patch = (None if part is None else int(part) for part in match.groups())
+    assert major is not None
+    assert minor is not None
+    if minor > _LAST_OF.get(major, minor) or (major == 2 and patch is not None and patch > _LAST_OF_2_6):
+        raise ValueError(f"there was no Linux {name}")
+    return major, minor, NEWEST_PATCH if patch is None else patch

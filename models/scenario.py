@@ -18,7 +18,7 @@ from wbsim.models.throttling.spec import AnyThrottling
 from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
 from wbsim.models.workloads.spec import AnyWorkload
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
-from wbsim.sim.param import BytesOrNone, Flag, Named, Ns, Real, Spec, Threads
+from wbsim.sim.param import BadValue, BytesOrNone, CountOrNone, Flag, Named, Ns, Real, Spec, Threads
 from wbsim.sim.units import MIB
 
 
@@ -59,7 +59,7 @@ class ProcessorSpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> ProcessorSpec:
         if self.nodes > self.count:
-            raise ValueError(f"{self.count} processors cannot be on {self.nodes} nodes; give fewer nodes")
+            raise BadValue(f"{self.count} processors cannot be on {self.nodes} nodes; give fewer", "nodes")
         return self
 
     @property
@@ -109,10 +109,10 @@ class KernelSpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> KernelSpec:
         if self.throttling.needs_nr_to_write and self.writeback.nr_to_write is None:
-            raise ValueError(
+            raise BadValue(
                 f"writers that write back themselves (throttling of kind {self.throttling.kind}) write as"
-                " much at a time as the flusher: give writeback.nr_to_write, too, such as 1024"
-            )
+                " much at a time as the flusher: give it, such as 1024", "writeback", "nr_to_write",
+            )  # fmt: skip
         return self
 
 
@@ -126,8 +126,8 @@ class MountSpec(Spec):
 
     disk: str
     at: str
-    files: int = Field(0, ge=0)
-    cached_inodes: int = Field(0, ge=0)
+    files: CountOrNone = 0
+    cached_inodes: CountOrNone = 0
     filesystem: AnyFilesystem
 
     def holds(self, path: str) -> bool:
@@ -178,31 +178,34 @@ class Scenario(Spec):
         if not self.mounts or not self.programs:
             raise ValueError("a scenario needs one mount and one program at least")
         if all(program.workload.endless for program in self.programs.values()):
-            raise ValueError("programs: none of them ends; give one that does")
+            raise BadValue("none of them ends; give one that does", "programs")
         for name, mount in self.mounts.items():
             if mount.disk not in self.machine.disks:
                 known = ", ".join(self.machine.disks)
-                raise ValueError(f"mounts.{name}: there is no disk {mount.disk!r}; the machine has {known}")
-            if any(other.at == mount.at for other in self.mounts.values() if other is not mount):
-                raise ValueError(
-                    f"mounts.{name}: two filesystems are mounted at {mount.at}; give each its own place"
-                )
+                what = f"there is no disk {mount.disk!r}; the machine has {known}"
+                raise BadValue(what, "mounts", name, "disk")
+            before = list(self.mounts)[: list(self.mounts).index(name)]
+            if any(self.mounts[other].at == mount.at for other in before):
+                what = f"two filesystems are mounted at {mount.at}; give each its own place"
+                raise BadValue(what, "mounts", name, "at")
             kind = mount.filesystem.kind
             for what, of in (
                 ("kernel", self.kernel),
                 ("machine.processors.paths", self.machine.processors.paths),
             ):
                 if kind not in of.filesystems:
-                    raise ValueError(
-                        f"{what}.filesystems says nothing of {kind}; give {what}.filesystems.{kind}"
-                    )
+                    raise BadValue(
+                        f"says nothing of {kind}; give {what}.filesystems.{kind}",
+                        *what.split("."), "filesystems",
+                    )  # fmt: skip
         taken = sum(program.memory for program in self.programs.values())
         left = self.machine.memory.memory - self.machine.memory.kernel_reserve - taken
         if left < MIB:
-            raise ValueError(
-                f"programs: they take {taken} B of memory, which leaves {left} B of the machine's to files;"
-                " give it more, or them less"
-            )
+            most = max(self.programs, key=lambda name: self.programs[name].memory)
+            raise BadValue(
+                f"programs take {taken} B of memory, which leaves {left} B of the machine's to files;"
+                " give it more, or them less", "programs", most, "memory",
+            )  # fmt: skip
         self._check_disks()
         self._check_files()
         return self
@@ -210,43 +213,53 @@ class Scenario(Spec):
     def _check_reads(self, program: str, workload: AnyWorkload) -> None:
         """The mounts of *workload* have what it goes through."""
         for directory in workload.directories:
-            try:
-                name = self.mount_of(directory)
-            except ValueError as error:
-                raise ValueError(f"programs.{program}: {error}") from None
+            name = self._mount_for(program, directory)
             mount = self.mounts[name]
             if not mount.files:
-                raise ValueError(f"mounts.{name}: there are no files for programs.{program}; give it files")
+                what = f"there are no files for programs.{program}; give it files"
+                raise BadValue(what, "mounts", name)
             if workload.needs_bulkstat and not mount.filesystem.has_bulkstat:
-                raise ValueError(
-                    f"programs.{program}: {mount.filesystem.kind} has no bulkstat; use an XFS, or find"
-                )
+                what = f"{mount.filesystem.kind} has no bulkstat; use an XFS, or find"
+                raise BadValue(what, *_command_of(program))
+
+    def _mount_for(self, program: str, directory: str) -> str:
+        """The mount of a *directory* of *program*."""
+        try:
+            return self.mount_of(directory)
+        except ValueError as error:
+            raise BadValue(str(error), *_command_of(program)) from None
 
     def _check_disks(self) -> None:
         for disk, drive in self.machine.disks.items():
             needed = sum(mount.filesystem.size for mount in self.mounts.values() if mount.disk == disk)
             capacity = drive.device.capacity
             if capacity is not None and needed > capacity:
-                raise ValueError(
-                    f"filesystem: it is of {needed} B and the device holds {capacity} B; make it smaller"
-                )
+                *_, last = (name for name, mount in self.mounts.items() if mount.disk == disk)
+                raise BadValue(
+                    f"{needed} B are asked for on {disk} and the device holds {capacity} B; make it smaller",
+                    "mounts", last, "filesystem", "size",
+                )  # fmt: skip
 
     def _check_files(self) -> None:
         needed = dict.fromkeys(self.mounts, 0)
+        most: dict[str, tuple[int, str]] = {}
         for program, spec in self.programs.items():
             if spec.workload.reads_files:
                 self._check_reads(program, spec.workload)
             for directory, files, size in spec.workload.makes():
-                try:
-                    name = self.mount_of(directory)
-                except ValueError as error:
-                    raise ValueError(f"programs.{program}: {error}") from None
-                needed[name] += self.mounts[name].filesystem.bytes_of(files, size)
+                name = self._mount_for(program, directory)
+                needs = self.mounts[name].filesystem.bytes_of(files, size)
+                needed[name] += needs
+                most[name] = max(most.get(name, (0, program)), (needs, program))
         for name, size in needed.items():
             room = self.mounts[name].filesystem.room
             if size > room:
-                raise ValueError(
-                    f"workload: its files do not fit into {name}: they need {size} B and the filesystem"
-                    f" has {room} B;"
-                    " make fewer or smaller files, or a larger filesystem"
-                )
+                raise BadValue(
+                    f"its files do not fit into {name}: {size} B are needed and the filesystem has {room} B;"
+                    " make fewer or smaller files, or a larger filesystem", *_command_of(most[name][1]),
+                )  # fmt: skip
+
+
+def _command_of(program: str) -> tuple[str, ...]:
+    """Where the command line of *program* belongs."""
+    return "programs", program, "workload", "command"

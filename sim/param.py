@@ -18,6 +18,8 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     PrivateAttr,
+    TypeAdapter,
+    ValidationError,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -46,6 +48,10 @@ class Given:
     low: Any = None
     high: Any = None
     targets: tuple[str, ...] = ()
+
+
+class Stated(Given):
+    """One whose range a user wrote, which is read and checked as the value itself is."""
 
 
 class ByHand(int):
@@ -83,6 +89,14 @@ def _parse(kind: str) -> BeforeValidator:
         return value
 
     return BeforeValidator(parse)
+
+
+class BadValue(ValueError):
+    """What the check of a spec found wrong with the value at *path* below that."""
+
+    def __init__(self, message: str, *path: str) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class Unit(NamedTuple):
@@ -196,6 +210,9 @@ class Spec(BaseModel):
         spec = handler(
             {key: value.value if isinstance(value, Given) else value for key, value in data.items()}
         )
+        for key, value in given.items():
+            if isinstance(value, Stated):
+                _check_range(cls.model_fields[key], key, getattr(spec, key), value)
         spec._given.update(given)
         return spec
 
@@ -212,6 +229,19 @@ class Spec(BaseModel):
         for name in type(self).model_fields:
             unit = unit_of(type(self).model_fields[name])
             yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._given.get(name))
+
+
+def _check_range(field: FieldInfo, key: str, value: Any, given: Given) -> None:
+    """The ends of the range of *value*, as they were *given*, are values of *field* on either side of it."""
+    of: Any = Annotated[field.annotation, *field.metadata]
+    reader: TypeAdapter[Any] = TypeAdapter(of)
+    try:
+        low, high = map(reader.validate_python, (given.low, given.high))
+    except ValidationError as error:
+        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise BadValue(f"low and high: {message}", key) from None
+    if not low <= value <= high:
+        raise BadValue(f"{value} does not lie between low, {low}, and high, {high}", key)
 
 
 def _inputs(value: Any, given: Given | None) -> Any:

@@ -29,7 +29,9 @@ _SIZE: Final = {
 _RATE: Final = {f"{unit}/s": size for unit, size in _SIZE.items()}
 SCALES: Final[dict[str, dict[str, int]]] = {"time": _TIME, "size": _SIZE, "rate": _RATE}
 EXAMPLES: Final = {"time": '"5 ms"', "size": '"4 KiB"', "rate": '"500 MB/s"'}
-_QUANTITY: Final = re.compile(r"\s*([+-]?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,2})?)\s*([A-Za-z/]*)\s*")
+_QUANTITY: Final = re.compile(
+    r"\s*([+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?)\s*([A-Za-z/]*)\s*"
+)
 
 
 def parse(text: str, kind: str) -> int:

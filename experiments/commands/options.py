@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 
 _WIDE: Final = 1_000
+_SHORT: Final = 60
+_DIGITS: Final = 18
 
 
 class Parser(ArgumentParser):
@@ -27,16 +29,23 @@ class Parser(ArgumentParser):
 
 def natural(text: str) -> int:
     """A whole number."""
-    if not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
         raise ValueError
     return int(text)
 
 
 def positive(text: str) -> int:
     """A whole number of one or more, and no more of anything than can be meant."""
-    if not text.isdigit() or not 1 <= int(text) <= 100_000:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 100_000:
         raise ValueError
     return int(text)
+
+
+def directory(text: str) -> Path:
+    """A path."""
+    if not text.strip() or "\0" in text:
+        raise ValueError
+    return Path(text)
 
 
 natural.__name__, positive.__name__ = "whole number", "number of one to 100000"
@@ -75,7 +84,7 @@ def add_running(parser: ArgumentParser) -> None:
     """What every command takes that runs cases: how they are run (`how_of`)."""
     parser.add_argument("--seed", type=natural, default=1)
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="keep the results there; what is there is not run"
+        "--out", type=directory, metavar="DIR", help="keep the results there; what is there is not run"
     )
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="so many runs at once; one for each processor by default"
@@ -108,7 +117,11 @@ def refuse_file(out: Path | None) -> None:
 
     if out is None:
         return
-    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    try:
+        nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    except (OSError, ValueError) as error:  # a name that no directory can have
+        why = getattr(error, "strerror", None) or str(error)
+        raise bad(f"--out {str(out)[:_SHORT]!r}", f"{why}; give a directory") from None
     if not nearest.is_dir():
         raise bad(f"--out {out}", f"{nearest} is a file; give a directory")
 

@@ -26,8 +26,11 @@ def execute(arguments: Namespace) -> int:
     except ValueError as error:
         raise bad("--every", str(error)) from None
     results = read_results(arguments.directory)
-    for outcome in results.outcomes:
-        if outcome.replication == 0:
-            print(" ".join([results.title, outcome.variant, *map(str, outcome.point.values())]))
-            print(timeline(outcome, every_ns / S), end="\n\n")
+    texts = [
+        f"{' '.join([results.title, outcome.variant, *map(str, outcome.point.values())])}\n"
+        f"{timeline(outcome, every_ns / S)}\n"
+        for outcome in results.outcomes
+        if outcome.replication == 0
+    ]
+    print("\n".join(texts))
     return 0

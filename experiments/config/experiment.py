@@ -31,12 +31,12 @@ programs.sync = { command = "sync", start = "4 s", times = 3, every = "10 s" }  
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 from wbsim.experiments.config.case import Case, Experiment
-from wbsim.experiments.config.problems import Places, bad
+from wbsim.experiments.config.places import Places, document_of
+from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.reader import NOTHING, Asked, Reader
 from wbsim.sim.texts import text_of
 
@@ -69,9 +69,9 @@ def parse(
         BadInput: all that is wrong with it.
     """
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise bad(name, f"not TOML: {error}") from None
+        document = document_of(text)
+    except ValueError as error:
+        raise bad(name, str(error)) from None
     return Reader(document, Places(name, text), overrides, Path(name).parent, asked).experiment(only)
 
 

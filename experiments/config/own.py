@@ -14,13 +14,12 @@ folder, in its machines/, disks/, filesystems/ or kernels/, or in the same folde
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.problems import Places
-from wbsim.sim.param import ByHand, Given, Origin, specified
+from wbsim.experiments.config.places import Places, document_of
+from wbsim.sim.param import ByHand, Given, Origin, Stated, specified
 from wbsim.sim.texts import text_of
 
 HOME: Final = Path("~/.config/wbsim").expanduser()
@@ -32,8 +31,16 @@ class NotThere(Exception):
     """No file of that name."""
 
 
-def own_part(like: str, folder: str, directory: Path) -> tuple[Path, dict[str, Any]]:
-    """The file that *like* names, and its table with every value's place; *folder* is where such parts lie.
+class OwnPart(NamedTuple):
+    """A file with a part of one's own: its table with every value's place, and these."""
+
+    path: Path
+    table: dict[str, Any]
+    places: Places
+
+
+def own_part(like: str, folder: str, directory: Path) -> OwnPart:
+    """The part that *like* names; *folder* is where such parts lie.
 
     Raises:
         NotThere: there is none.
@@ -43,10 +50,11 @@ def own_part(like: str, folder: str, directory: Path) -> tuple[Path, dict[str, A
         if _is_there(path):
             try:
                 text = text_of(path)
-                table = tomllib.loads(text)
-            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+                table = document_of(text)
+            except (OSError, ValueError) as error:  # what is no text is a ValueError, too
                 raise ValueError(f"{path} cannot be read: {error}") from None
-            return path, sourced(table, Places(str(path), text))
+            places = Places(str(path), text)
+            return OwnPart(path, sourced(table, places), places)
     raise NotThere(like)
 
 
@@ -87,7 +95,7 @@ def _with_origin(value: Mapping[str, Any], place: str) -> Given | None:
         return None
     why = f"{place}: {value.get('why', name)}"
     low, high = value.get("low", value[name]), value.get("high", value[name])
-    return Given(by_hand(value[name]), _ORIGINS[name], why, low, high)
+    return Stated(by_hand(value[name]), _ORIGINS[name], why, by_hand(low), by_hand(high))
 
 
 def by_hand(value: Any) -> Any:

@@ -9,10 +9,8 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
-from wbsim.sim.param import Spec
-
-Path = tuple[str, ...]
-"""A key in a configuration, part by part."""
+from wbsim.experiments.config.places import Path, Places
+from wbsim.sim.param import BadValue, Spec
 
 
 class Problem(NamedTuple):
@@ -40,63 +38,6 @@ class BadInput(Exception):
 def bad(place: str, message: str, key: str = "") -> BadInput:
     """A single problem, ready to be raised."""
     return BadInput([Problem(place, key, message)])
-
-
-class Places:
-    """Where each key of a TOML text stands, as ``file:line``; overrides have places of their own."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self._name = name
-        self._places: dict[Path, str] = {}
-        self._overridden: list[Path] = []
-        for path, line in _lines_of_keys(text):
-            self._places.setdefault(path, f"{name}:{line}")
-
-    def override(self, path: Path, place: str) -> None:
-        """*path* was set elsewhere."""
-        self._places[path] = place
-        self._overridden.append(path)
-
-    def of(self, *paths: Path) -> str:
-        """The place of the first of *paths* that is here in full, else of the nearest key around the last.
-
-        With it comes what was set elsewhere below that key, which may be what is wrong there.
-        """
-        last = paths[-1]
-        around = [last[:length] for length in range(len(last), 0, -1)]
-        nearest = next((path for path in (*paths[:-1], *around) if path in self._places), ())
-        found = [self._places.get(nearest, self._name)]
-        for path in self._overridden:
-            if any(path[: len(at)] == at for at in paths):
-                found.append(self._places[path])
-        return ", ".join(dict.fromkeys(found))
-
-
-_HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(#.*)?$")
-_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*")(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"))*)\s*=""")
-
-
-def _lines_of_keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Every key with its line; array elements and multi-line values belong to their key's line."""
-    table: Path = ()
-    open_brackets = 0
-    for number, line in enumerate(text.splitlines(), 1):
-        if open_brackets == 0:
-            if header := _HEADER.match(line):
-                table = _parts(header[1])
-                yield table, number
-                continue
-            if key := _KEY.match(line):
-                path = table + _parts(key[1])
-                for length in range(len(table) + 1, len(path) + 1):
-                    yield path[:length], number
-                line = line[key.end() :]
-        bare = re.sub(r'"[^"]*"|\'[^\']*\'|#.*', "", line)
-        open_brackets = max(0, open_brackets + sum(map(bare.count, "[{")) - sum(map(bare.count, "]}")))
-
-
-def _parts(dotted: str) -> Path:
-    return tuple(part.strip().strip('"') for part in re.findall(r'"[^"]*"|[^.]+', dotted))
 
 
 def from_validation(
@@ -135,7 +76,9 @@ def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[
             yield from _flatten(error["ctx"]["errors"], prefix + parts, error["ctx"]["spec"])
         else:
             message = error["msg"].removeprefix("Value error, ")
-            yield _Finding(error["type"], message, prefix + parts, parts, spec)
+            cause = error.get("ctx", {}).get("error")
+            below = parts + (cause.path if isinstance(cause, BadValue) else ())
+            yield _Finding(error["type"], message, prefix + below, below, spec)
 
 
 def _message(finding: _Finding) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, Final, NamedTuple
@@ -11,14 +11,8 @@ from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.merge import merged, plain, put, written_as
-from wbsim.experiments.config.problems import (
-    BadInput,
-    Path,
-    Places,
-    Problem,
-    from_validation,
-    unknown_key,
-)
+from wbsim.experiments.config.places import MOST_LEVELS, Path, Places
+from wbsim.experiments.config.problems import BadInput, Problem, from_validation, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, Inputs, scenario_inputs
 from wbsim.experiments.config.sweeps import (
     Axis,
@@ -120,27 +114,31 @@ class Reader:
                 and entries
                 and all(isinstance(of, dict) and "value" in of for of in entries)
             ):
-                yield by_hand(str(sweep.get("name", "point")), entries)
+                yield from self._axis(("sweep", "points"), by_hand, str(sweep.get("name", "point")), entries)
             else:
                 what = "has to be a list of tables, each with a value and what it sets"
                 self._wrong(("sweep", "points"), what)
-        lists = self._lists(("sweep", "grid"), sweep.get("grid", {}))
-        yield from grid(lists)
-        if together := self._lists(("sweep", "zip"), sweep.get("zip", {})):
-            try:
-                yield zipped(together)
-            except ValueError as error:
-                self._wrong(("sweep", "zip"), str(error))
+        at = ("sweep", "grid")
+        for key, values in self._lists(at, sweep.get("grid", {})).items():
+            yield from self._axis((*at, key), lambda lists: grid(lists, at)[0], {key: values})
+        at = ("sweep", "zip")
+        if together := self._lists(at, sweep.get("zip", {})):
+            yield from self._axis(at, zipped, together, at)
         ends = dict(self._table(("sweep", "lhs"), sweep.get("lhs", {})))
         if ends:
             samples = ends.pop("samples", None)
             if type(samples) is not int or samples < 1:
                 self._wrong(("sweep", "lhs", "samples"), "is missing; say how many points are wanted")
                 return
-            try:
-                yield latin_hypercube(samples, self._lists(("sweep", "lhs"), ends))
-            except ValueError as error:
-                self._wrong(("sweep", "lhs"), str(error))
+            at = ("sweep", "lhs")
+            yield from self._axis(at, latin_hypercube, samples, self._lists(at, ends), at)
+
+    def _axis(self, path: Path, make: Callable[..., Axis], *given: Any) -> Iterator[Axis]:
+        """What *make* makes of what is *given* at *path*, or nothing and the problem."""
+        try:
+            yield make(*given)
+        except ValueError as error:
+            self._wrong(path, str(error))
 
     def _axes_asked(self, asked: Asked) -> list[Axis]:
         """What the command line sweeps."""
@@ -152,6 +150,8 @@ class Reader:
             try:
                 if not equals or not key:
                     raise ValueError("has no values; write --set key.path=1,2,4")
+                if key.count(".") >= MOST_LEVELS:
+                    raise ValueError(f"has a key of more than {MOST_LEVELS} parts; none has")
                 if key in lists or key in ends:
                     raise ValueError(f"{key} is swept twice; give one list of it")
                 if asked.samples and ".." in values and "," not in values:
@@ -223,18 +223,23 @@ class Reader:
                 self._sourced(checked, ("scenario", part)) if isinstance(checked, Mapping) else checked
             )
         found: Inputs = scenario_inputs(sourced, self._directory)
+        moved = {("scenario", *path): at for path, at in step.written.items()}
+        moved |= {("scenario", *path): ("scenario", *at) for path, at in found.moved.items()}
+        files = [(("scenario", *path), file) for path, file in found.files]
+        places = self._places.of_case(moved, files)
         for path, message in found.problems:
-            self._wrong(("scenario", *path), message)
+            self._wrong(("scenario", *path), message, places)
         factors = [found.written(path) for path in _factors(found.inputs, ())]
         for path in factors:
-            self._wrong(("scenario", *path), "is a factor; it multiplies a number, and there is none")
+            what = "is a factor; it multiplies a number, and there is none"
+            self._wrong(("scenario", *path), what, places)
         if factors:
             return []
         try:
             return [Case(variant, step.shown, Scenario.model_validate(found.inputs))]
         except ValidationError as error:
             prefixes: list[Path] = [("variants", variant), ("scenario",)]
-            problems = from_validation(error, Scenario, self._places, prefixes, found.written)
+            problems = from_validation(error, Scenario, places, prefixes, found.written)
             blamed = {"", *(".".join(path[:-1]) for path, _ in found.problems)} if found.problems else set()
             self._problems += [problem for problem in problems if problem.key not in blamed]
             return []
@@ -267,8 +272,14 @@ class Reader:
             self._problems.append(Problem(place, "", "has no value; write --set key.path=value"))
             return
         path = tuple(key.strip().removeprefix("scenario.").split("."))
+        try:
+            if len(path) > MOST_LEVELS:
+                raise ValueError(f"has a key of {len(path)} parts; none has more than {MOST_LEVELS}")
+            self._overrides.append((path, factor_in(value_of(text))))
+        except ValueError as error:
+            self._problems.append(Problem(place, "", str(error)))
+            return
         self._places.override(("scenario", *path), place)
-        self._overrides.append((path, factor_in(value_of(text))))
 
     def _refuse_unknown(self, table: Mapping[str, Any], known: Sequence[str], path: Path) -> None:
         for key in table:
@@ -281,11 +292,10 @@ class Reader:
         self._wrong(path, f"is {value!r}; a table was expected")
         return {}
 
-    def _wrong(self, path: Path, message: str) -> list[Case]:
-        place = self._places.of(("variants", self._variant, *path[1:]), path)
+    def _wrong(self, path: Path, message: str, places: Places | None = None) -> None:
+        place = (places or self._places).of(("variants", self._variant, *path[1:]), path)
         key = path[1:] if path[0] == "scenario" else path
         self._problems.append(Problem(place, ".".join(key), message))
-        return []
 
 
 def _has(value: Any, name: str) -> bool:

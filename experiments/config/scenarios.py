@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from wbsim.experiments.config.merge import merged, plain
 from wbsim.experiments.config.own import NotThere, by_hand, own_part
-from wbsim.experiments.config.problems import Path
+from wbsim.experiments.config.places import Path, Places
 from wbsim.experiments.config.speed import at_speed
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
@@ -28,6 +28,7 @@ PARTS: Final = (
     "machine", "kernel", "filesystem", "mounts", "workload", "programs", "give_up", "sync_after",
 )  # fmt: skip
 DEFAULT_GIVE_UP: Final = "100000 s"
+MOST_DISKS: Final = 1024
 ONLY_MOUNT: Final = "mnt"
 """The name of a filesystem that was given none."""
 _ALREADY_THERE: Final = ("files", "cached_inodes")
@@ -44,11 +45,22 @@ class Inputs:
         self.directory = directory
         self.inputs: dict[str, Any] = {}
         self.problems: list[tuple[Path, str]] = []
+        self.moved: dict[Path, Path] = {}
+        """What follows from another key: the fields of a command line."""
+        self.files: list[tuple[Path, Places]] = []
+        """The files of one's own, and below which key each is put."""
         self._written: list[tuple[Path, Path]] = []
 
     def wrong(self, path: Path, message: str) -> None:
         """What is written at *path* has this wrong."""
         self.problems.append((path, message))
+
+    def table(self, path: Path, given: Any) -> dict[str, Any]:
+        """What is *given* at *path*, which has to be a table."""
+        if isinstance(given, Mapping):
+            return dict(given)
+        self.wrong(path, f"is {plain(given)!r}; a table was expected")
+        return {}
 
     def writes(self, path: Path, written: Path) -> None:
         """What the scenario has at *path* is written at *written*."""
@@ -102,7 +114,7 @@ def _expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str,
     while isinstance(like := plain(given.get("like")), str) and like not in bases:
         folder = _FOLDERS.get("filesystem" if path[0] == "mounts" else path[-1], "disks")
         try:
-            file, table = own_part(like, folder, of.directory)
+            file, table, places = own_part(like, folder, of.directory)
         except NotThere:
             break
         except ValueError as error:
@@ -112,48 +124,58 @@ def _expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str,
             of.wrong((*path, "like"), f"{file} is like itself; name what it starts from")
             break
         seen.add(file)
+        of.files.append((path, places))
         given = merged(table, {key: value for key, value in given.items() if key != "like"})
     return given
 
 
 def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, list[str]]]:
     """The machine's inputs, and the names of the disks of each group that was given with a count."""
-    before = dict(given.get("disks", {}))
+    before = given.get("disks", {})
     given = _expanded(of, ("machine",), given, MACHINES)
     of_only_disk: dict[str, Any] = {key: given.pop(key) for key in _OF_A_DISK if key in given}
-    disks = dict(given.pop("disks", {}))
+    disks = of.table(("machine", "disks"), given.pop("disks", {}))
     machine = _based(of, ("machine",), given, MACHINES)
     if machine is None:
         return None, {}
-    if set(disks) - set(before):  # a file of one's own says all disks that its machine has
+    known = set(before) if isinstance(before, Mapping) else set(disks)
+    if set(disks) - known:  # a file of one's own says all disks that its machine has
         machine["disks"] = {}
     names = list(machine["disks"])
     if len(names) == 1:
         machine["disks"][names[0]] = merged(machine["disks"][names[0]], of_only_disk)
         if not disks:
             of.writes(("machine", "disks", names[0]), ("machine",))
-    groups = {}
-    for name, entry in disks.items():
-        table = dict(entry)
-        count = plain(table.pop("count", None))
-        drive = table
-        if "like" in table:
-            based = _based(of, ("machine", "disks", name), table, DRIVES)
-            if based is None:
-                continue
-            drive = based
-        if count is None:
-            machine["disks"][name] = merged(machine["disks"].get(name, {}), drive)
-        elif not isinstance(count, int) or count < 1:
-            of.wrong(
-                ("machine", "disks", name, "count"),
-                f"is {count!r}; a whole number of one or more was expected",
-            )
-        else:
-            groups[name] = [f"{name}{n}" for n in range(int(count))]
-            machine["disks"].update(dict.fromkeys(groups[name], drive))
+    groups = {name: _disk(of, machine["disks"], name, entry) for name, entry in disks.items()}
     machine["disks"] = {name: _at_speed(of, name, disk) for name, disk in machine["disks"].items()}
-    return machine, groups
+    return machine, {name: disks for name, disks in groups.items() if disks}
+
+
+def _disk(of: Inputs, disks: dict[str, Any], name: str, entry: Any) -> list[str]:
+    """Put the disk *name* among *disks*; the names of those that it stands for, if it has a count."""
+    path = "machine", "disks", name
+    table = of.table(path, entry)
+    count = plain(table.pop("count", None))
+    drive = table
+    if "like" in table:
+        based = _based(of, path, table, DRIVES)
+        if based is None:
+            return []
+        drive = based
+    if count is None:
+        disks[name] = merged(disks.get(name, {}), drive)
+        return []
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_DISKS:
+        of.wrong((*path, "count"), f"is {count!r}; a whole number from 1 to {MOST_DISKS} was expected")
+        return []
+    group = [f"{name}{n}" for n in range(count)]
+    for one in group:
+        if one in disks:
+            of.wrong((*path, "count"), f"there is a disk {one} already; call these otherwise")
+            return []
+        of.writes(("machine", "disks", one), path)
+        disks[one] = drive
+    return group
 
 
 def _at_speed(of: Inputs, name: str, disk: Any) -> Any:
@@ -183,6 +205,7 @@ def _mounts(
                 ("filesystem",), f"which disk is it on? write mounts.NAME.disk, one of {', '.join(disks)}"
             )
         of.writes(("mounts", ONLY_MOUNT, "filesystem"), ("filesystem",))
+        of.writes(("mounts", ONLY_MOUNT), ("filesystem",))
         of.writes(("mounts",), ("filesystem",))
         return {ONLY_MOUNT: {"disk": disks[0] if disks else "", "at": "/", "filesystem": based or {}}}
     if "filesystem" in tables:
@@ -191,11 +214,11 @@ def _mounts(
         )
     mounts = {}
     for name, entry in tables["mounts"].items():
-        table = dict(entry)
+        table = of.table(("mounts", name), entry)
         where = {key: plain(table.pop(key)) for key in _OF_A_MOUNT if key in table}
         based = _based(of, ("mounts", name), table, FILESYSTEMS)
         each = where.pop("each", None)
-        if each is not None and each not in groups:
+        if each is not None and not (isinstance(each, str) and each in groups):
             known = ", ".join(groups) or "there is none"
             of.wrong(
                 ("mounts", name, "each"),
@@ -212,6 +235,7 @@ def _mounts(
                 continue
             one = name if each is None else f"{name}{n}"
             of.writes(("mounts", one, "filesystem"), ("mounts", name))
+            of.writes(("mounts", one), ("mounts", name))
             place = {"disk": disk, "at": at.replace("{n}", str(n))}
             mounts[one] = {**place, **there, "filesystem": based or {}}
     return mounts
@@ -225,6 +249,7 @@ def _programs(of: Inputs, tables: Mapping[str, Any]) -> dict[str, Any]:
             return {}
         name = program["workload"]["kind"]
         of.writes(("programs", name, "workload"), ("workload",))
+        of.writes(("programs", name), ("workload",))
         of.writes(("programs",), ("workload",))
         return {name: program}
     if "workload" in tables:
@@ -242,6 +267,7 @@ def _programs(of: Inputs, tables: Mapping[str, Any]) -> dict[str, Any]:
             same = sum(other["workload"]["kind"] == kind for other in programs.values())
             one = name if name is not None else kind if not same else f"{kind}-{same + 1}"
             of.writes(("programs", one, "workload"), path)
+            of.writes(("programs", one), path)
             programs[one] = program
     return programs
 
@@ -266,6 +292,7 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
     except CommandError as error:
         of.wrong((*path, "command"), str(error))
         return None
+    of.moved |= {(*path, field): (*path, "command") for field in fields if field not in given}
     return {**own, "workload": merged(fields, given)}
 
 

@@ -16,20 +16,21 @@ that is no key stands for ``{name}`` in command lines.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.problems import Path, bad
+from wbsim.experiments.config.places import NotToml, Path, document_of
+from wbsim.experiments.config.problems import bad
 from wbsim.sim.units import SCALES
 
 Point = dict[str, Any]
 """What was swept, by name, with the values of one case: numbers or texts."""
 MOST_POINTS: Final = 100_000
-_NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
-_FACTOR: Final = re.compile(r"x(\d+(?:\.\d+)?)")
+_LARGEST: Final = (1 << 63) - 1
+_NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
+_FACTOR: Final = re.compile(r"x([0-9]+(?:\.[0-9]+)?)")
 
 
 class Factor(NamedTuple):
@@ -48,10 +49,11 @@ def factor_in(value: Any) -> Any:
 
 
 class Step(NamedTuple):
-    """One value of an axis, as it is shown, and what it sets."""
+    """One value of an axis, as it is shown, what it sets, and where a configuration says so."""
 
     shown: Point
     sets: dict[Path, Any]
+    written: dict[Path, Path]
 
 
 class Axis(NamedTuple):
@@ -73,28 +75,51 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
     for steps in product(*(axis.steps for axis in axes)):
         shown: Point = {}
         sets: dict[Path, Any] = {}
+        written: dict[Path, Path] = {}
         for step in steps:
             shown.update(step.shown)
             sets.update(step.sets)
-        yield Step(shown, sets)
+            written.update(step.written)
+        yield Step(shown, sets, written)
 
 
 def by_hand(name: str, entries: Sequence[Mapping[str, Any]]) -> Axis:
-    """The axis of a list of tables, each with its ``value`` and what that sets."""
+    """The axis of a list of tables, each with its ``value`` and what that sets.
+
+    Raises:
+        ValueError: two have the same value.
+    """
     steps = []
-    for entry in entries:
+    for number, entry in enumerate(entries):
+        at = ("sweep", "points", str(number))
         sets: dict[Path, Any] = {(key,): value for key, value in entry.items() if key != "value"}
-        steps.append(Step({name: entry["value"]}, sets))
+        steps.append(Step({name: _shown(entry["value"])}, sets, {key: at + key for key in sets}))
+    _refuse_twice(name, [entry["value"] for entry in entries])
     return Axis((name,), steps)
 
 
-def grid(lists: Mapping[str, Sequence[Any]]) -> list[Axis]:
-    """An axis for each key."""
-    return [Axis((key,), [_step({key: value}) for value in values]) for key, values in lists.items()]
+def grid(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> list[Axis]:
+    """An axis for each key; *at* is where the lists are written, in a configuration.
+
+    Raises:
+        ValueError: one has a value twice.
+    """
+    for key, values in lists.items():
+        _refuse_twice(key, values)
+    return [
+        Axis((key,), [_step({key: value}, at, str(number)) for number, value in enumerate(values)])
+        for key, values in lists.items()
+    ]
 
 
-def zipped(lists: Mapping[str, Sequence[Any]]) -> Axis:
-    """One axis for all keys: the first values, the second ones, and so on.
+def _refuse_twice(key: str, values: Sequence[Any]) -> None:
+    shown = [str(value) for value in values]
+    if again := next((value for at, value in enumerate(shown) if value in shown[:at]), None):
+        raise ValueError(f"{key} has the value {again} twice")
+
+
+def zipped(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> Axis:
+    """One axis for all keys: the first values, the second ones, and so on; see `grid`.
 
     Raises:
         ValueError: their numbers differ.
@@ -104,10 +129,13 @@ def zipped(lists: Mapping[str, Sequence[Any]]) -> Axis:
         told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
         raise ValueError(f"zipped lists have to be equally long: {told}")
     rows = zip(*lists.values(), strict=True)
-    return Axis(tuple(lists), [_step(dict(zip(lists, row, strict=True))) for row in rows])
+    return Axis(
+        tuple(lists),
+        [_step(dict(zip(lists, row, strict=True)), at, str(number)) for number, row in enumerate(rows)],
+    )
 
 
-def latin_hypercube(samples: int, ends: Mapping[str, Sequence[Any]]) -> Axis:
+def latin_hypercube(samples: int, ends: Mapping[str, Sequence[Any]], at: Path = ()) -> Axis:
     """One axis for all keys: *samples* points, of which each lies in another *samples*-th of each key's
     range.
 
@@ -115,16 +143,20 @@ def latin_hypercube(samples: int, ends: Mapping[str, Sequence[Any]]) -> Axis:
     0).
 
     Raises:
-        ValueError: the ends of a key are not two numbers of one unit.
+        ValueError: the ends of a key are not two numbers of one unit, or *samples* are too many.
     """
     from scipy.stats import qmc
+
+    if samples > MOST_POINTS:
+        raise ValueError(f"{samples} samples; give fewer: {MOST_POINTS} are the most")
 
     between = {key: _between(key, values) for key, values in ends.items()}
     cube = qmc.LatinHypercube(d=len(ends), rng=0).random(samples)
     rows = [
-        {key: at(float(share)) for (key, at), share in zip(between.items(), row, strict=True)} for row in cube
+        {key: value(float(share)) for (key, value), share in zip(between.items(), row, strict=True)}
+        for row in cube
     ]
-    return Axis(tuple(ends), [_step(row) for row in rows])
+    return Axis(tuple(ends), [_step(row, at) for row in rows])
 
 
 def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
@@ -144,9 +176,17 @@ def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
     return at
 
 
-def _step(values: Mapping[str, Any]) -> Step:
+def _step(values: Mapping[str, Any], at: Path, *entry: str) -> Step:
+    """It sets *values*, which are written below *at*: of each key, its *entry*."""
     sets: dict[Path, Any] = {(*key.split("."),): value for key, value in values.items()}
-    return Step(dict(values), sets)
+    written = {(*key.split("."),): (*at, key, *entry) for key in values} if at else {}
+    return Step({key: _shown(value) for key, value in values.items()}, sets, written)
+
+
+def _shown(value: Any) -> Any:
+    """*value* as a label: a number or a text."""
+    number = isinstance(value, int | float) and abs(value) <= _LARGEST
+    return value if number or isinstance(value, str) else str(value)
 
 
 def values_of(text: str) -> list[Any]:
@@ -166,8 +206,7 @@ def values_of(text: str) -> list[Any]:
             continue
         values.append(value_of(first))
         values += _range(values, value_of(last), text)
-    if len({str(value) for value in values}) < len(values):
-        raise ValueError(f"{text} has a value twice")
+    _refuse_twice(text, values)
     return values
 
 
@@ -231,11 +270,16 @@ def scaled(value: Any, by: float) -> Any:
 
 
 def value_of(text: str) -> Any:
-    """As TOML has it; what is none is a text."""
+    """As TOML has it; what is none is a text.
+
+    Raises:
+        ValueError: it is nested deeper than anybody means.
+    """
     try:
-        return tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
+        document = document_of(f"v = {text}")
+    except NotToml:
         return text.strip()
+    return document["v"] if len(document) == 1 else text.strip()
 
 
 def _split_list(text: str) -> list[str]:

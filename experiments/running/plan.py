@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
 
 from wbsim.experiments.config.problems import bad
 from wbsim.sim.texts import text_of
@@ -13,6 +16,42 @@ from wbsim.sim.texts import text_of
 RUNS: Final = "runs"
 FAILED: Final = "failed"
 PLAN: Final = "plan.json"
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Whole = Annotated[int, Field(ge=0, lt=1 << 63)]
+_Label = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run: the name of its directory, and what it is of."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+    variant: _Label
+    point: dict[str, bool | int | _Finite | _Label]
+    seed: _Whole
+    replication: _Whole
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for last."""
+
+    title: _Label
+    axes: list[_Label]
+    command: list[str]
+    model: str
+    runs: list[PlannedRun]
+
+
+@cache
+def _adapter() -> TypeAdapter[Plan]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Plan)
 
 
 def known_names(directory: Path) -> tuple[set[str], set[str]]:
@@ -24,19 +63,19 @@ def known_names(directory: Path) -> tuple[set[str], set[str]]:
     return done, failed
 
 
-def read_plan(directory: Path) -> Any:
+def read_plan(directory: Path) -> Plan:
     """The document of the plan.
 
     Raises:
         BadInput: there is none.
     """
     try:
-        plan = json.loads(text_of(directory / PLAN))
-        for run in plan["runs"]:
-            if "/" in run["name"] or not isinstance(run["point"], dict):
-                raise ValueError(f"{run} is none of its runs")
+        plan = _adapter().validate_json(text_of(directory / PLAN), strict=True)
+        for run in plan.runs:
+            if not set(plan.axes) <= set(run.point):
+                raise ValueError(f"{run} is at no point of its axes")
         return plan
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         why = f"no {PLAN} in it" if isinstance(error, OSError) else f"{PLAN} is damaged"
         raise bad(
             str(directory), f"holds no result ({why}); make one with wbsim run CONFIG.toml --out DIR"

@@ -38,16 +38,16 @@ def read_results(directory: Path) -> Results:
     plan = read_plan(directory)
     done, _ = known_names(directory)
     try:
-        runs = [run for run in plan["runs"] if run["name"] in done]
-        directories = [directory / RUNS / run["name"] for run in runs]
+        runs = [run for run in plan.runs if run.name in done]
+        directories = [directory / RUNS / run.name for run in runs]
         outcomes = [
             replace(
                 read_run(place),
-                variant=run["variant"], point=run["point"], seed=run["seed"], replication=run["replication"],
+                variant=run.variant, point=run.point, seed=run.seed, replication=run.replication,
             )
             for run, place in zip(runs, directories, strict=True)
         ]  # fmt: skip
-        results = Results(plan["title"], tuple(plan["axes"]), outcomes, directories)
+        results = Results(plan.title, tuple(plan.axes), outcomes, directories)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         told = f"holds a damaged result ({type(error).__name__}: {error}); remove it and run it again"
         raise bad(str(directory), told) from None

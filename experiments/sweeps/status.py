@@ -66,16 +66,16 @@ def status_of(directory: Path) -> Status:
     counts: Counter[str] = Counter(dict.fromkeys(_STATES, 0))
     by_variant: dict[str, dict[str, int]] = {}
     failures = {}
-    for run in plan["runs"]:
-        name = run["name"]
+    for run in plan.runs:
+        name = run.name
         state = "done" if name in done else "failed" if name in failed else "missing"
         counts[state] += 1
-        of = by_variant.setdefault(run["variant"], {})
+        of = by_variant.setdefault(run.variant, {})
         of[state] = of.get(state, 0) + 1
         if state == "failed":
-            label = "-".join([run["variant"], *map(str, run["point"].values())])
+            label = "-".join([run.variant, *map(str, run.point.values())])
             with suppress(OSError, ValueError, KeyError):
                 failures[label] = json.loads(text_of(directory / FAILED / name / "run.json"))["message"]
-    planned = {run["name"] for run in plan["runs"]}
+    planned = {run.name for run in plan.runs}
     others = len((done | failed) - planned)
-    return Status(plan["title"], dict(counts), by_variant, failures, others, plan["model"] != model_version())
+    return Status(plan.title, dict(counts), by_variant, failures, others, plan.model != model_version())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Ns, Spec, number
+from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Ns, Spec, number
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
@@ -16,12 +16,13 @@ MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
 class QueueLimits(Spec):
     """The limits in /sys/block/*/queue; ``nomerges`` 0 merges all, 1 only cheap ones, 2 none.
 
+    A page fits into a request and a segment (blk_validate_limits).
     Discards have a limit of their own (discard_max_bytes) and no segments.
     """
 
-    max_sectors_bytes: Bytes
+    max_sectors_bytes: Annotated[Bytes, Field(ge=PAGE_BYTES, multiple_of=SECTOR_BYTES)]
     max_segments: Count
-    max_segment_bytes: Bytes
+    max_segment_bytes: Annotated[Bytes, Field(ge=PAGE_BYTES)]
     nomerges: Annotated[Literal[0, 1, 2], BeforeValidator(number)]
     max_discard_bytes: BytesOrNone = MAX_DISCARD_BYTES
 
@@ -74,9 +75,8 @@ class ElevatorRules(Spec):
     @model_validator(mode="after")
     def _check(self) -> ElevatorRules:
         if self.async_depth is not None and self.scheduler != "deadline":
-            raise ValueError(
-                f"async_depth {self.async_depth}: {self.scheduler} has no such limit; leave it out"
-            )
+            what = f"{self.async_depth}: {self.scheduler} has no such limit; leave it out"
+            raise BadValue(what, "async_depth")
         return self
 
 
@@ -100,7 +100,8 @@ class QueueSpec(Spec):
     def _check(self) -> QueueSpec:
         depth = self.elevator.async_depth
         if depth is not None and depth > self.nr_requests:
-            raise ValueError(f"elevator.async_depth {depth} is more than nr_requests, {self.nr_requests}")
+            what = f"{depth} is more than nr_requests, {self.nr_requests}; give less"
+            raise BadValue(what, "elevator", "async_depth")
         return self
 
 

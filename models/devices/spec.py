@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from wbsim.models.variants import variant_field
-from wbsim.sim.param import Bytes, BytesOrNone, BytesPerS, Count, Flag, Ns, Spec
+from wbsim.sim.param import BadValue, Bytes, BytesOrNone, BytesPerS, Count, Flag, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 
@@ -63,12 +63,11 @@ class SsdSpec(DeviceSpec):
     @model_validator(mode="after")
     def _check(self) -> SsdSpec:
         if self.cache < self.flash_page:
-            raise ValueError(f"cache {self.cache} B has to hold a flash_page of {self.flash_page} B")
+            raise BadValue(f"{self.cache} B have to hold a flash_page of {self.flash_page} B", "cache")
         unit = self.indirection_unit
         if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
-            raise ValueError(
-                f"indirection_unit {unit} B has to divide flash_page {self.flash_page} B, and be a page"
-            )
+            what = f"{unit} B has to divide flash_page {self.flash_page} B, and be a page"
+            raise BadValue(what, "indirection_unit")
         return self
 
 
@@ -95,10 +94,12 @@ class DiskSpec(DeviceSpec):
 
 
 class Raid0Spec(DeviceSpec):
-    """``chunk``: what one member holds before the next takes over; the members are device specs."""
+    """``chunk``: what one member holds before the next takes over, whole pages;
+    the members are device specs.
+    """
 
     kind: Literal["raid0"] = "raid0"
-    chunk: Bytes
+    chunk: Annotated[Bytes, Field(multiple_of=PAGE_BYTES)]
     members: Annotated[tuple[AnyDevice, ...], Field(min_length=1)]
 
     @property
@@ -128,9 +129,7 @@ class WriteCacheSpec(DeviceSpec):
     @model_validator(mode="after")
     def _check(self) -> WriteCacheSpec:
         if not self.piece or self.piece % SECTOR_BYTES:
-            raise ValueError(
-                f"piece {self.piece} B has to be whole sectors of {SECTOR_BYTES} B, one at least"
-            )
+            raise BadValue(f"{self.piece} B has to be whole sectors of {SECTOR_BYTES} B", "piece")
         return self
 
     @property

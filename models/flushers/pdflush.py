@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.writeback.pdflush import Pdflush
-from wbsim.sim.param import Threads
+from wbsim.sim.param import BadValue, Threads
 
 
 class PdflushSpec(FlusherSpec):
@@ -21,9 +21,8 @@ class PdflushSpec(FlusherSpec):
     @model_validator(mode="after")
     def _check(self) -> PdflushSpec:
         if self.max_threads < self.min_threads:
-            raise ValueError(
-                f"max_threads {self.max_threads} has to be min_threads {self.min_threads} at least"
-            )
+            what = f"{self.max_threads} has to be min_threads {self.min_threads} at least"
+            raise BadValue(what, "max_threads")
         return self
 
 

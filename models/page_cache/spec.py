@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from wbsim.sim.param import Bytes, BytesOrNone, Count, CountOrNone, Spec
+from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, CountOrNone, Spec
 from wbsim.sim.units import MIB, PAGE_BYTES
 
 
@@ -23,7 +23,7 @@ class MemorySpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> MemorySpec:
         if self.memory - self.kernel_reserve < MIB:
-            raise ValueError("less than 1 MiB of memory is left beside kernel_reserve; give more memory")
+            raise BadValue("leaves less than 1 MiB beside kernel_reserve; give more", "memory")
         return self
 
 
@@ -41,7 +41,6 @@ class DirtyLimits(Spec):
     @model_validator(mode="after")
     def _check(self) -> DirtyLimits:
         if self.dirty_bytes is not None and self.dirty_bytes < 2 * PAGE_BYTES:
-            raise ValueError(
-                f"dirty_bytes {self.dirty_bytes} B: the kernel takes two pages at least, {2 * PAGE_BYTES} B"
-            )
+            what = f"{self.dirty_bytes} B: the kernel takes two pages at least, {2 * PAGE_BYTES} B"
+            raise BadValue(what, "dirty_bytes")
         return self

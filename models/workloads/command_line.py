@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
+
+MOST_DIGITS: Final = 18
 
 
 class CommandError(ValueError):
@@ -16,12 +18,19 @@ def words_of(line: str) -> list[str]:
     """The words of a command line; at least one, which may be empty.
 
     Raises:
-        CommandError: a quotation is not closed.
+        CommandError: a quotation is not closed, or no line can have what is in it.
     """
+    if any(letter in line for letter in "\0\n"):
+        raise CommandError(f"{line!r} is no command line; write one line of text")
     try:
         return shlex.split(line) or [""]
     except ValueError as error:
         raise CommandError(f"{line!r}: {error}; close it") from None
+
+
+def is_whole(text: str) -> bool:
+    """Whether *text* is a whole number as programs in C read it, of no more digits than one has."""
+    return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
 
 
 def one_line(lines: Sequence[str], program: str) -> str:

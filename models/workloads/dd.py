@@ -13,10 +13,10 @@ from pydantic import model_validator
 
 from wbsim.models.site import Site
 from wbsim.models.vfs.calls import SystemCalls
-from wbsim.models.workloads.command_line import CommandError, words_of
+from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadSpec
-from wbsim.sim.param import Bytes, Count, Flag, Ns, Threads, assumed
+from wbsim.sim.param import BadValue, Bytes, Count, Flag, Ns, Threads, assumed
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
 
@@ -44,11 +44,10 @@ class DdSpec(WorkloadSpec):
     @model_validator(mode="after")
     def _check(self) -> DdSpec:
         if not self.bs or (self.bs % PAGE_BYTES and PAGE_BYTES % self.bs):
-            raise ValueError(f"bs {self.bs} B is neither a number of 4 KiB pages nor a part of one")
+            raise BadValue(f"{self.bs} B is neither a number of 4 KiB pages nor a part of one", "bs")
         if len(self.directories) not in (1, self.streams):
-            raise ValueError(
-                f"{self.streams} streams in {len(self.directories)} directories: give one, or one for each"
-            )
+            what = f"{self.streams} streams in {len(self.directories)} directories: give one, or one for each"
+            raise BadValue(what, "directories")
         return self
 
     @property
@@ -111,7 +110,7 @@ def _operands(command: str) -> tuple[PurePosixPath, tuple[int, int, bool]]:
 
 def _number(text: str) -> int:
     digits = text.rstrip("".join(_SUFFIXES))
-    if not digits.isdigit() or text[len(digits) :] not in _SUFFIXES:
+    if not is_whole(digits) or text[len(digits) :] not in _SUFFIXES:
         raise CommandError(f"{text}: dd reads numbers such as 4096, 1024k or 1M")
     return int(digits) * _SUFFIXES[text[len(digits) :]]
 

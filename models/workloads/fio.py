@@ -24,7 +24,7 @@ from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequ
 from wbsim.models.workloads.fio_options import jobs_of
 from wbsim.models.workloads.random_map import RandomMap
 from wbsim.models.workloads.spec import WorkloadSpec
-from wbsim.sim.param import BytesOrNone, BytesPerS, Count, Flag, Ns, Threads, assumed, measured
+from wbsim.sim.param import BadValue, BytesOrNone, BytesPerS, Count, Flag, Ns, Threads, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 Rw = Literal["write", "randwrite"]
@@ -74,23 +74,20 @@ class FioSpec(WorkloadSpec):
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
         if len(self.directories) not in (1, self.numjobs):
-            raise ValueError(
-                f"{self.numjobs} jobs in {len(self.directories)} directories: give one, or one for each"
-            )
+            what = f"{self.numjobs} jobs in {len(self.directories)} directories: give one, or one for each"
+            raise BadValue(what, "directories")
         for name in _OF_A_JOB:
             given = getattr(self, name)
             if isinstance(given, tuple) and len(given) != self.numjobs:
-                raise ValueError(
-                    f"{len(given)} values of {name} for {self.numjobs} jobs: give one, or one for each"
-                )
+                what = f"{len(given)} values for {self.numjobs} jobs: give one, or one for each"
+                raise BadValue(what, name)
         for number in range(self.numjobs):
             bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
             if not bs or (bs % PAGE_BYTES and PAGE_BYTES % bs):
-                raise ValueError(f"bs {bs} B is neither a number of 4 KiB pages nor a part of one")
+                raise BadValue(f"{bs} B is neither a number of 4 KiB pages nor a part of one", "bs")
             if not filesize or filesize % max(bs, PAGE_BYTES):
-                raise ValueError(
-                    f"filesize {filesize} B is no whole number of blocks of {bs} B, or of 4 KiB pages"
-                )
+                what = f"{filesize} B is no whole number of blocks of {bs} B, or of 4 KiB pages"
+                raise BadValue(what, "filesize")
         return self
 
     def of_job(self, option: str, number: int) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from wbsim.models.workloads.command_line import CommandError, CommandParser, words_of
+from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, words_of
 from wbsim.sim.texts import text_of
 from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
 
@@ -118,7 +118,7 @@ def _settle_size(job: dict[str, Any]) -> None:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not is_whole(text) or int(text) < 1:
         raise ArgumentTypeError(f"{text}: give a whole number of one or more")
     return int(text)
 
@@ -126,7 +126,7 @@ def _positive(text: str) -> int:
 def _size(text: str) -> int:
     digits = text.rstrip("kKmMgGtTbBiI")
     suffix = text[len(digits) :].lower().removesuffix("b")
-    if not digits.isdigit() or suffix not in _SIZES:
+    if not is_whole(digits) or suffix not in _SIZES:
         raise ArgumentTypeError(f"{text}: fio reads sizes such as 4k, 64m or 1g")
     return int(digits) * _SIZES[suffix]
 
@@ -135,7 +135,7 @@ def _time(unit: str) -> Callable[[str], int]:
     def read(text: str) -> int:
         digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
         suffix = text[len(digits) :] or unit
-        if not digits.isdigit() or suffix not in _TIMES:
+        if not is_whole(digits) or suffix not in _TIMES:
             raise ArgumentTypeError(
                 f"{text}: give a whole number with a unit, such as 20ms or 2s; without one it is {unit}"
             )

@@ -16,10 +16,21 @@ from pydantic import model_validator
 
 from wbsim.models.site import Site
 from wbsim.models.vfs.calls import SystemCalls
-from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
 from wbsim.models.workloads.spec import WorkloadSpec
-from wbsim.sim.param import Bytes, BytesOrNone, Count, CountOrNone, Flag, Ns, Threads, assumed, measured
+from wbsim.sim.param import (
+    BadValue,
+    Bytes,
+    BytesOrNone,
+    Count,
+    CountOrNone,
+    Flag,
+    Ns,
+    Threads,
+    assumed,
+    measured,
+)
 from wbsim.sim.units import MS, PAGE_BYTES, US
 
 MAX_PROCESSES: Final = 64  # MAX_THREADS
@@ -71,14 +82,14 @@ class FsMarkSpec(WorkloadSpec):
     @model_validator(mode="after")
     def _check(self) -> FsMarkSpec:
         if self.processes % len(self.directories):
-            raise ValueError(
+            raise BadValue(
                 f"{self.processes} processes are not a multiple of {len(self.directories)} directories;"
-                " fs_mark gives each directory the same number"
-            )
+                " fs_mark gives each directory the same number", "processes",
+            )  # fmt: skip
         if self.until_steady and self.file_size:
-            raise ValueError("until_steady: only a pace of making empty files can be steady; give -s 0")
+            raise BadValue("only a pace of making empty files can be steady; give -s 0", "until_steady")
         if self.processes > MAX_PROCESSES:
-            raise ValueError(f"{self.processes} processes; fs_mark runs {MAX_PROCESSES} at most")
+            raise BadValue(f"{self.processes}; fs_mark runs {MAX_PROCESSES} at most", "processes")
         return self
 
     @property
@@ -152,7 +163,7 @@ _OPTIONS: Final = {
 
 def _number(flag: str) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not text.isdigit():
+        if not is_whole(text):
             raise ArgumentTypeError(f"{text}: fs_mark reads plain numbers; write the digits alone")
         return int(text)
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from wbsim.models.filesystems.ext4.eras import ext4_rules
 from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
+from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
 from wbsim.sim.units import PAGE_BYTES
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
@@ -123,20 +123,21 @@ class Ext4Spec(FilesystemSpec):
     @model_validator(mode="after")
     def _check(self) -> Ext4Spec:
         if not self.flex_groups or self.flex_groups & (self.flex_groups - 1):
-            raise ValueError(f"flex_groups {self.flex_groups} has to be a power of two")
+            raise BadValue(f"{self.flex_groups} has to be a power of two, such as 16", "flex_groups")
         if self.size < 2 * _GROUP_BYTES:
-            raise ValueError(f"size {self.size} B has to be two groups of 128 MiB at least; give 256 MiB")
+            what = f"{self.size} B have to be two groups of 128 MiB at least; give 256 MiB"
+            raise BadValue(what, "size")
         for name, size in (("descriptors", self.descriptors), ("journal.size", self.journal.size)):
             if size % PAGE_BYTES:
-                raise ValueError(f"{name} {size} B has to be whole blocks of {PAGE_BYTES} B")
+                raise BadValue(f"{size} B has to be whole blocks of {PAGE_BYTES} B", *name.split("."))
         geometry = self.geometry
         for group in {0, 1, geometry.journal_group}:
             if geometry.head_blocks(group) >= GROUP_BLOCKS:
-                raise ValueError(
+                raise BadValue(
                     f"what mkfs keeps in group {group} does not fit into its 128 MiB: the inode tables of"
                     f" {self.flex_groups} flex_groups (2 MiB each), descriptors or journal; make them"
-                    " fewer or smaller"
-                )
+                    " fewer or smaller", "flex_groups",
+                )  # fmt: skip
         return self
 
     @property

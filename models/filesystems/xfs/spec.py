@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
 from wbsim.models.filesystems.xfs.eras import xfs_rules
-from wbsim.sim.param import Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
+from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
 from wbsim.sim.units import GIB, PAGE_BYTES
 
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
@@ -189,22 +189,21 @@ class XfsSpec(FilesystemSpec):
     @model_validator(mode="after")
     def _check(self) -> XfsSpec:
         if self.cluster_bytes % self.inode_bytes or CHUNK_INODES * self.inode_bytes % self.cluster_bytes:
-            raise ValueError("cluster_bytes has to hold whole inodes and to divide a chunk of 64 inodes")
+            raise BadValue("has to hold whole inodes and to divide a chunk of 64", "cluster_bytes")
         size, group = self.allocsize, self.size // self.agcount
         if size is not None and (not 16 * PAGE_BYTES <= size <= GIB or size & (size - 1)):
-            raise ValueError(f"allocsize {size} B has to be a power of two from 64 KiB to 1 GiB")
+            raise BadValue(f"{size} B has to be a power of two from 64 KiB to 1 GiB", "allocsize")
         unit = self.stripe_unit
         if unit is not None and (not unit or unit % PAGE_BYTES):
-            raise ValueError(f"stripe_unit {unit} B has to be whole pages of {PAGE_BYTES} B, one at least")
+            raise BadValue(f"{unit} B has to be whole pages of {PAGE_BYTES} B", "stripe_unit")
         if not self.group_head < group <= MAX_GROUP_BYTES:
-            raise ValueError(
+            raise BadValue(
                 f"the groups are of {group} B; they have to be larger than group_head and at most 1 TiB:"
-                " change size or agcount"
-            )
+                " change size or agcount", "size",
+            )  # fmt: skip
         if self.log.size >= group - self.group_head:
-            raise ValueError(
-                "the log has to fit into one allocation group; give a smaller log or fewer groups"
-            )
+            what = "the log has to fit into one allocation group; give a smaller log or fewer groups"
+            raise BadValue(what, "log", "size")
         return self
 
     @property

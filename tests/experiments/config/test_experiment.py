@@ -129,15 +129,19 @@ def test_variants_and_overrides() -> None:
         (
             "-d a -d b",
             "-d a -d b -t 3",
-            "x.toml:8: workload: 3 processes are not a multiple of 2 directories",
+            "x.toml:8: workload.processes: 3 processes are not a multiple of 2 directories",
         ),
-        ('"64 MiB"', '"1 KiB"', "x.toml:4: machine.memory: less than 1 MiB of memory is left"),
+        (
+            '"64 MiB"',
+            '"1 KiB"',
+            "x.toml:4: machine.memory.memory: leaves less than 1 MiB beside kernel_reserve",
+        ),
         ("-s 4096", "-s 40000000000000", "do not fit"),
         ('title = "a small run"', "", "title: is missing"),
         (
             'plug_scope = "slice"',
             'plug_scope = "slice"\nkernel.throttling = { kind = "caller_writes", hz = 1000 }',
-            "as much at a time as the flusher: give writeback.nr_to_write, too",
+            "x.toml:6: kernel.writeback.nr_to_write: writers that write back themselves",
         ),
         ("kernel.like", "kernel.writeback.quota_pages = 5\nkernel.like", "is called nr_to_write now"),
         ("kernel.like", "kernel.scheduler.hz = 250\nkernel.like", "kernel.scheduler: is called sched now"),

@@ -36,12 +36,13 @@ h = 1
         ("title", "x.toml:1"), ("scenario", "x.toml:2"), ("scenario.a", "x.toml:3"),
         ("scenario.a.b", "x.toml:3"), ("scenario.points", "x.toml:4"), ("scenario.points.value", "x.toml:4"),
         ("scenario.quoted key.d", "x.toml:8"), ("variants.one", "x.toml:12"), ("variants.one.f", "x.toml:13"),
-        ("variants.one.f.g", "x.toml:13"), ("variants.one.z.z", "x.toml:12"), ("list.h", "x.toml:16"),
+        ("variants.one.f.g", "x.toml:14"), ("variants.one.z.z", "x.toml:12"), ("list.0.h", "x.toml:16"),
+        ("scenario.points.1.value", "x.toml:6"), ("scenario.text", "x.toml:9"),
         ("nowhere", "x.toml"),
     ],
 )  # fmt: skip
 def test_where_a_key_stands(path: str, place: str) -> None:
-    """Values of several lines belong to their key's line; what is not there, to the nearest around it."""
+    """Of a table or a list of several lines, each part has its own; what is not there, the nearest around."""
     assert Places("x.toml", TEXT).of(tuple(path.split("."))) == place
 
 

@@ -162,7 +162,7 @@ def test_programs_by_name_or_in_a_list() -> None:
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "hdd"}}}},
          [("machine.disks.d.like", "'hdd' is not known; use one of 'loop', ")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3", "count": 0}}}},
-         [("machine.disks.d.count", "is 0; a whole number of one or more was expected")]),
+         [("machine.disks.d.count", "is 0; a whole number from 1 to 1024 was expected")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3"}}}},
          [("filesystem", "which disk is it on? write mounts.NAME.disk, one of loop0, d")]),
         ({"mounts": {"a": {"like": "loop-xfs"}}},
@@ -233,7 +233,7 @@ programs.short = {{ command = "{FIO} --directory=/b", memory = "300 MiB", start 
         machine.env.call_at(at_ns, 0, lambda: seen.append(machine.cache.dirtyable_pages() * 4_096 // MIB))
     machine.run()
     assert seen == [1_024, 724, 1_023]  # the inode that the program left is cached
-    with pytest.raises(BadInput, match="they take 1073741824 B of memory, which leaves 0 B"):
+    with pytest.raises(BadInput, match="programs take 1073741824 B of memory, which leaves 0 B"):
         parse(text.replace("300 MiB", "1 GiB"), "x.toml")
 
 

@@ -53,7 +53,7 @@ def test_lists_as_a_command_line_has_them(text: str, values: list[Any]) -> None:
         ("1,2..1", "does not meet 1; its last value is 2"),
         ("1 GiB,2 GiB..4 MiB", "changes its unit; give all of it in one"),
         ("a,b..c", "a is no number; a range goes from number to number"),
-        ("1,1", "1,1 has a value twice"),
+        ("1,1", "1,1 has the value 1 twice"),
         ("1,1..9", "does not meet 9"),
     ],
 )

@@ -247,7 +247,9 @@ def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
     assert "holds no result (no plan.json in it); make one with wbsim run" in told()
     (tmp_path / "out" / "plan.json").write_text("{")
     assert "plan.json is damaged" in told()
-    (tmp_path / "out" / "plan.json").write_text('{"title": "t", "axes": [], "runs": []}')
+    (tmp_path / "out" / "plan.json").write_text(
+        '{"title": "t", "axes": [], "command": [], "model": "m", "runs": []}'
+    )
     assert "holds no run that has ended" in told()
     out = swept(tmp_path)
     (run, *_) = (out / "runs").iterdir()

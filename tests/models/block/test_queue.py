@@ -392,7 +392,7 @@ def test_an_elevator_may_limit_what_is_in_the_queue(depth: int | None, most: int
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ('{scheduler = "noop", fifo_batch = 16, async_depth = 9}', "async_depth 9: noop has no such limit"),
+        ('{scheduler = "noop", fifo_batch = 16, async_depth = 9}', "async_depth: 9: noop has no such limit"),
         ('{scheduler = "deadline", fifo_batch = 16, async_depth = 129}', "is more than nr_requests, 128"),
     ],
 )

@@ -111,7 +111,7 @@ def test_streams_of_several_dds() -> None:
         dd.parse_commands([line.format("a", 1), line.format("a", 1)])
     with pytest.raises(CommandError, match="all streams have to have the same bs, count and conv"):
         dd.parse_commands([line.format("a", 1), line.format("b", 2)])
-    with pytest.raises(ValueError, match="bs 4000 B is neither a number of 4 KiB pages nor a part of one"):
+    with pytest.raises(ValueError, match="4000 B is neither a number of 4 KiB pages nor a part of one"):
         dd.DdSpec(directories=("/a",), streams=1, bs=4_000, count=1, zero_page_time=0, fork_time=0)
     with pytest.raises(ValueError, match="3 streams in 2 directories: give one, or one for each"):
         dd.DdSpec(directories=("/a", "/b"), streams=3, bs=4_096, count=1, zero_page_time=0, fork_time=0)
@@ -152,12 +152,10 @@ def test_every_option_of_a_job_may_be_its_own() -> None:
     )
     assert list(spec.makes()) == [(".", 1, MIB), (".", 1, MIB), (".", 4, MIB // 4), (".", 4, MIB // 4)]
     assert (spec.total_files, spec.total_bytes) == (10, 4 * MIB)
-    with pytest.raises(ValueError, match="2 values of bs for 3 jobs: give one, or one for each"):
+    with pytest.raises(ValueError, match="2 values for 3 jobs: give one, or one for each"):
         fio.FioSpec.model_validate({**spec.inputs(), "numjobs": 3, "bs": [4_096, 8_192]})
     for bs in (0, 3_000, 6_144):
-        with pytest.raises(
-            ValueError, match=f"bs {bs} B is neither a number of 4 KiB pages nor a part of one"
-        ):
+        with pytest.raises(ValueError, match=f"{bs} B is neither a number of 4 KiB pages nor a part of one"):
             fio.FioSpec.model_validate({**spec.inputs(), "bs": bs})
 
 
