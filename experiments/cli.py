@@ -15,6 +15,7 @@ import sys
 from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, Final
 
 from wbsim.experiments.commands.options import Parser
@@ -57,7 +58,7 @@ class _Version(Action):
         from wbsim.experiments.running.version import model_version
 
         engine = sim.build.engine(sim.COMPILED)
-        print(f"wbsim {version('wbsim')}, model {model_version()}, {engine} engine")
+        print(f"wbsim {version('wbsim')}, model {model_version()}, {engine} engine", flush=True)
         parser.exit()
 
 
@@ -67,10 +68,19 @@ def _module(command: str) -> Any:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    arguments = parser_of_wbsim().parse_args(argv)
-    if getattr(arguments, "engine", None) is not None:
-        os.environ["WBSIM_ENGINE"] = arguments.engine
+    if sys.stderr is None:  # who calls us has closed it
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        print("wbsim: stdout is closed; give it somewhere to print to", file=sys.stderr)
+        return 1
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what a locale has no letters for is told all the same
+            stream.reconfigure(errors="backslashreplace")
+    arguments = Namespace()
     try:
+        arguments = parser_of_wbsim().parse_args(argv)
+        if getattr(arguments, "engine", None) is not None:
+            os.environ["WBSIM_ENGINE"] = arguments.engine
         status = _told(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:

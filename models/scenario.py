@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,8 +19,11 @@ from wbsim.models.throttling.spec import AnyThrottling
 from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
 from wbsim.models.workloads.spec import AnyWorkload
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
-from wbsim.sim.param import BadValue, BytesOrNone, CountOrNone, Flag, Named, Ns, Real, Spec, Threads
-from wbsim.sim.units import MIB
+from wbsim.sim.param import BadValue, BytesOrNone, CountOrNone, Flag, Interval, Named, Ns, Real, Spec, Threads
+from wbsim.sim.units import MIB, S
+
+Moment = Annotated[Ns, Field(le=S)]
+"""What the hardware takes for one step: a second at most."""
 
 
 class PathCosts(Spec):
@@ -48,12 +52,12 @@ class ProcessorSpec(Spec):
     nodes: Threads
     writer_scale: Real = Field(gt=0, le=1e6)
     flusher_scale: Real = Field(gt=0, le=1e6)
-    exit_time: Ns
+    exit_time: Moment
     cv: Real = Field(ge=0, le=10)
-    line_own: Ns
-    line_time: Ns
-    line_from_far: Ns
-    wake_time: Ns
+    line_own: Moment
+    line_time: Moment
+    line_from_far: Moment
+    wake_time: Moment
     paths: PathCosts
 
     @model_validator(mode="after")
@@ -130,6 +134,13 @@ class MountSpec(Spec):
     cached_inodes: CountOrNone = 0
     filesystem: AnyFilesystem
 
+    @model_validator(mode="after")
+    def _check(self) -> MountSpec:
+        plain = self.at.startswith("/") and self.at.isprintable() and self.at == posixpath.normpath(self.at)
+        if not plain:
+            raise BadValue(f"is {self.at!r}; give an absolute path, such as /srv/data", "filesystem", "at")
+        return self
+
     def holds(self, path: str) -> bool:
         """Whether *path* lies below the mount point; with one at ``/``, a relative one does, too."""
         at = PurePosixPath(self.at)
@@ -151,7 +162,7 @@ class Scenario(Spec):
     kernel: KernelSpec
     mounts: Named[MountSpec]
     programs: Named[ProgramSpec]
-    give_up: Ns
+    give_up: Interval
     sync_after: Flag = False
 
     def mount_of(self, path: str) -> str:
@@ -183,11 +194,11 @@ class Scenario(Spec):
             if mount.disk not in self.machine.disks:
                 known = ", ".join(self.machine.disks)
                 what = f"there is no disk {mount.disk!r}; the machine has {known}"
-                raise BadValue(what, "mounts", name, "disk")
+                raise BadValue(what, "mounts", name, "filesystem", "disk")
             before = list(self.mounts)[: list(self.mounts).index(name)]
             if any(self.mounts[other].at == mount.at for other in before):
                 what = f"two filesystems are mounted at {mount.at}; give each its own place"
-                raise BadValue(what, "mounts", name, "at")
+                raise BadValue(what, "mounts", name, "filesystem", "at")
             kind = mount.filesystem.kind
             for what, of in (
                 ("kernel", self.kernel),
@@ -241,7 +252,7 @@ class Scenario(Spec):
                 )  # fmt: skip
 
     def _check_files(self) -> None:
-        needed = dict.fromkeys(self.mounts, 0)
+        needed = {name: mount.filesystem.bytes_of(mount.files, 0) for name, mount in self.mounts.items()}
         most: dict[str, tuple[int, str]] = {}
         for program, spec in self.programs.items():
             if spec.workload.reads_files:
@@ -253,6 +264,9 @@ class Scenario(Spec):
                 most[name] = max(most.get(name, (0, program)), (needs, program))
         for name, size in needed.items():
             room = self.mounts[name].filesystem.room
+            if size > room and name not in most:
+                what = f"so many need {size} B and the filesystem has {room} B; give fewer"
+                raise BadValue(what, "mounts", name, "filesystem", "files")
             if size > room:
                 raise BadValue(
                     f"its files do not fit into {name}: {size} B are needed and the filesystem has {room} B;"

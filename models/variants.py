@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import BeforeValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
-from wbsim.sim.param import Given, Spec
+from wbsim.sim.param import BadValue, Given, Spec
 
 
 class Variant(NamedTuple):
@@ -52,7 +52,7 @@ def variant_field(folder: str) -> BeforeValidator:
         kind = kind.value if isinstance(kind, Given) else kind
         known = variants(folder)
         if not isinstance(kind, str) or kind not in known:
-            raise ValueError(f"kind is {kind!r}; use one of {', '.join(sorted(known))}")
+            raise BadValue(f"is {kind!r}; use one of {', '.join(sorted(known))}", "kind")
         return _validated(known[kind].spec, value, kind)
 
     return BeforeValidator(parse)

@@ -173,13 +173,23 @@ class Named(Mapping[str, ValueT], Generic[ValueT]):
         return core_schema.no_info_after_validator_function(
             cls,
             core_schema.no_info_before_validator_function(
-                lambda given: dict(given) if isinstance(given, Mapping) else given,
+                _with_names,
                 core_schema.dict_schema(core_schema.str_schema(), handler.generate_schema(value)),
             ),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 lambda named: {name: _dumped(item) for name, item in named.items()}
             ),
         )
+
+
+def _with_names(given: Any) -> Any:
+    """A table of which each name can be a part of a key, of a label and of a file's name."""
+    if not isinstance(given, Mapping):
+        return given
+    for name in given:
+        if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable() or "/" in name:
+            raise BadValue("is no name; give 1 to 100 letters without a slash", str(name)[:100])
+    return dict(given)
 
 
 def _dumped(item: Any) -> Any:

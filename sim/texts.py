@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
@@ -24,6 +25,10 @@ def refuse_irregular(path: Path) -> None:
         raise OSError(errno.EINVAL, "is no regular file", str(path))
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
     """What is in the file *path*.
 
@@ -32,7 +37,7 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
         UnicodeDecodeError: it is no text.
     """
     refuse_irregular(path)
-    with path.open("rb") as file:
+    with open(path, "rb", opener=_without_waiting) as file:
         text = file.read(most_bytes + 1)
     if len(text) > most_bytes:
         raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB", str(path))

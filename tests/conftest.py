@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 from collections.abc import Generator
 from typing import Any, Final
 
@@ -17,6 +18,10 @@ from hypothesis.internal.conjecture import engine
 
 from wbsim.sim import COMPILED
 
+# Whatever a shell, or nohup, does with the signals of what it runs in the background: tests raise them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 # Nothing lives in cycles for long; to look for them as often as Python does takes a tenth of the time.
 gc.set_threshold(100_000, 50, 1_000)
 # The first example of a test may wait for Numba, and the machine may be shared: no test is timed.

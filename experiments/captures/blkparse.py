@@ -24,11 +24,11 @@ from wbsim.experiments.captures.events import (
 from wbsim.experiments.config.problems import BadInput
 
 _LINE = re.compile(
-    r"\s*(\d+,\d+)\s+(\d+)\s+(\d+)\s+\d+\.\d{9}\s+(\d+)\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*?)\n?$"
+    r"\s*(\d+,\d+)\s+(\d{1,18})\s+(\d{1,18})\s+\d+\.\d{9}\s+(\d{1,18})\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*?)\n?$"
 )
-_PLACE = re.compile(r"(?:(\d+) ([+/]) (\d+) )?\[.*\]$")
-_REQUEST = re.compile(r"(?:(\d+) \+ (\d+) )?(?:\d* ?\(.*\) )?\[.*\]$")
-_COUNT = re.compile(r"\[.*\] (\d+)$")
+_PLACE = re.compile(r"(?:(\d{1,18}) ([+/]) (\d{1,18}) )?\[.*\]$")
+_REQUEST = re.compile(r"(?:(\d{1,18}) \+ (\d{1,18}) )?(?:\d* ?\(.*\) )?\[.*\]$")
+_COUNT = re.compile(r"\[.*\] (\d{1,18})$")
 _FOOTER = re.compile(r"(CPU\d+|Total) \(")
 _BIOS = {"Q": QUEUE, "G": GETRQ, "M": BACKMERGE, "F": FRONTMERGE, "X": SPLIT}
 _REQUESTS = {"I": INSERT, "D": ISSUE}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
 from wbsim.experiments.captures.events import QUEUE, Capture, Header
 from wbsim.experiments.captures.waiting import SCHEDULERS
 from wbsim.experiments.config.problems import BadInput, Problem, bad
-from wbsim.models.block.spec import QueueLimits
+from wbsim.models.block.spec import MAX_DISCARD_BYTES, QueueLimits
 from wbsim.models.catalogue.kernels import era_of
 from wbsim.sim.units import KIB
+
+_FEWEST: Final = {"max_sectors_kb": 4, "max_segments": 1}  # a page fits into a request
+_MOST: Final = 1_000_000
 
 NEWEST = "6.18"
 """The kernel that is assumed where neither header nor options name one."""
@@ -72,13 +76,13 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
     for name, value in values.items():
         if name == "nomerges" and value not in (0, 1, 2):
             problems.append(Problem(place, name, f"{value} is none of 0, 1, 2"))
-        elif name != "nomerges" and value < 1:
-            problems.append(Problem(place, name, f"{value} merges nothing; give 1 or more"))
+        elif name != "nomerges" and not _FEWEST[name] <= value <= _MOST:
+            problems.append(Problem(place, name, f"is {value}; give {_FEWEST[name]} to {_MOST}"))
     scheduler = _scheduler(header, options, problems, notes, place)
     kernel, era, asked = _kernel(header, options, problems, notes, place)
     if problems:
         raise BadInput(problems)
-    discards = header.discard_max_bytes
+    discards = min(header.discard_max_bytes or 0, MAX_DISCARD_BYTES)
     limits = QueueLimits.model_validate(
         {
             "max_sectors_bytes": values["max_sectors_kb"] * KIB,

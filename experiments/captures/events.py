@@ -103,7 +103,7 @@ def header_of(line: str, place: str) -> Header:
         return Header()
     given: dict[str, str] = dict(pairwise(words))
     for key in _NUMBERS:
-        if key in given and not (given[key].isascii() and given[key].isdecimal()):
+        if key in given and not re.fullmatch("[0-9]{1,18}", given[key]):
             raise bad(place, f"{given[key]!r} is no whole number", key)
     device = given.get("device", "").replace(":", ",") or None
     if device is not None and not _DEVICE.match(device):

@@ -25,14 +25,14 @@ from wbsim.experiments.captures.events import (
 from wbsim.experiments.config.problems import BadInput
 
 _LINE = re.compile(
-    r"\s*(?:.{1,16}?)-(\d+)\s+(?:\([\s\d-]+\)\s+)?\[(\d+)\]\s+(?:[^\s:]{4,9}\s+)?[\d.]+: "
+    r"\s*(?:.{1,16}?)-(\d{1,18})\s+(?:\([\s\d-]+\)\s+)?\[(\d{1,18})\]\s+(?:[^\s:]{4,9}\s+)?[\d.]+: "
     r"(?:(\w+): ?(.*)|.*)\n?$"
 )
-_BIO = re.compile(r"(\d+,\d+) (\w+) (\d+) [+/] (\d+) \[.*\]$")
-_REQUEST = re.compile(r"(\d+,\d+) (\w+) .*?\) (\d+) \+ (\d+) .*\]$")
-_UNPLUG = re.compile(r"\[.*\] (\d+)$")
-LOST_LINE = re.compile(r"CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]")
-_WRITTEN = re.compile(r"#\s+entries-in-buffer/entries-written: (\d+)/(\d+)")
+_BIO = re.compile(r"(\d+,\d+) (\w+) (\d{1,18}) [+/] (\d{1,18}) \[.*\]$")
+_REQUEST = re.compile(r"(\d+,\d+) (\w+) .*?\) (\d{1,18}) \+ (\d{1,18}) .*\]$")
+_UNPLUG = re.compile(r"\[.*\] (\d{1,18})$")
+LOST_LINE = re.compile(r"CPU:(\d{1,18}) \[LOST (?:(\d{1,18}) )?EVENTS\]")
+_WRITTEN = re.compile(r"#\s+entries-in-buffer/entries-written: (\d{1,18})/(\d{1,18})")
 _BIOS = frozenset((QUEUE, GETRQ, BACKMERGE, FRONTMERGE, SPLIT))
 _REQUESTS = frozenset((INSERT, ISSUE, RQ_MERGE))
 

@@ -30,10 +30,12 @@ _STAGES: Final = {
     "block_bio_frontmerge": INODE, "block_getrq": REQUEST, "block_plug": REQUEST, "block_unplug": REQUEST,
     "block_rq_insert": REQUEST, "block_rq_issue": REQUEST,
 }  # fmt: skip
-_EVENT: Final = re.compile(r"\s*.{1,16}?-(\d+)\s.*?\[\d+\]\s+(?:[^\s:]{4,9}\s+)?(\d+)\.(\d{6}): (\w+): ?(.*)")
-_SWITCH: Final = re.compile(r"prev_comm=.* prev_pid=(\d+) .* next_pid=(\d+) ")
-_BDI: Final = re.compile(r"bdi (\d+):(\d+): ")
-_WROTE: Final = re.compile(r" wrote=(\d+) ")
+_EVENT: Final = re.compile(
+    r"\s*.{1,16}?-(\d{1,18})\s.*?\[\d+\]\s+(?:[^\s:]{4,9}\s+)?(\d{1,18})\.(\d{6}): (\w+): ?(.*)"
+)
+_SWITCH: Final = re.compile(r"prev_comm=.* prev_pid=(\d{1,18}) .* next_pid=(\d{1,18}) ")
+_BDI: Final = re.compile(r"bdi (\d{1,18}):(\d{1,18}): ")
+_WROTE: Final = re.compile(r" wrote=(\d{1,18}) ")
 _NEEDED: Final = ("kernel", "device", "filesystem", "at", "event_ns", "program_ns")
 _COMMAND: Final = "# command: "
 

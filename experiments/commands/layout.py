@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_set, add_variant, natural, refuse_file
+from wbsim.experiments.commands.options import add_set, add_variant, directory, natural, refuse_file
 
 HELP = "where the files of a run lie, as xfs_bmap or filefrag print it"
 
@@ -18,7 +18,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--filefrag", action="store_true", help="as filefrag -v prints it, on XFS, too")
     add_set(parser)
     parser.add_argument("--seed", type=natural, default=1)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="draw the disk there")
+    parser.add_argument("--out", type=directory, metavar="DIR", help="draw the disk there")
 
 
 def execute(arguments: Namespace) -> int:

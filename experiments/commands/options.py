@@ -45,6 +45,7 @@ def directory(text: str) -> Path:
     """A path."""
     if not text.strip() or "\0" in text:
         raise ValueError
+    text.encode()  # what no file's name can be in a table of results
     return Path(text)
 
 

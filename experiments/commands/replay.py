@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import natural, positive, print_json, refuse_file
+from wbsim.experiments.commands.options import directory, natural, positive, print_json, refuse_file
 
 HELP = "judge a capture of a real kernel, decision by decision"
 
@@ -22,7 +22,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="NAME", help="where the header does not say")
     parser.add_argument("--kernel", metavar="NAME", help="what if this kernel had been given the same bios")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="with --kernel: draw what each era would have issued"
+        "--out", type=directory, metavar="DIR", help="with --kernel: draw what each era would have issued"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

@@ -11,7 +11,9 @@ HELP = "what a run did over time, as vmstat and iostat -x print it"
 def add_options(parser: ArgumentParser) -> None:
     """What it takes."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
-    parser.add_argument("--every", default="1 s", metavar="TIME", help="a line for so much simulated time")
+    parser.add_argument(
+        "--every", metavar="TIME", help="a line for so much simulated time; 1 s, or less in a shorter run"
+    )
 
 
 def execute(arguments: Namespace) -> int:
@@ -22,13 +24,13 @@ def execute(arguments: Namespace) -> int:
     from wbsim.sim.units import S, parse
 
     try:
-        every_ns = parse(arguments.every, "time")
+        every_s = parse(arguments.every, "time") / S if arguments.every is not None else None
     except ValueError as error:
         raise bad("--every", str(error)) from None
     results = read_results(arguments.directory)
     texts = [
         f"{' '.join([results.title, outcome.variant, *map(str, outcome.point.values())])}\n"
-        f"{timeline(outcome, every_ns / S)}\n"
+        f"{timeline(outcome, every_s)}\n"
         for outcome in results.outcomes
         if outcome.replication == 0
     ]

@@ -33,12 +33,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.places import Places, document_of
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.reader import NOTHING, Asked, Reader
 from wbsim.sim.texts import text_of
+from wbsim.sim.units import MIB
+
+MOST_BYTES: Final = 4 * MIB
+"""Of a configuration."""
 
 
 def load(
@@ -51,10 +56,10 @@ def load(
         BadInput: all that is wrong with it.
     """
     try:
-        text = text_of(file)
+        text = text_of(file, MOST_BYTES)
     except OSError as error:
         raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
-    except UnicodeDecodeError:
+    except ValueError:  # of no encoding, or a path with a NUL
         raise bad(str(file), "is not text; give the path of an experiment's .toml file") from None
     return parse(text, str(file), overrides, only, asked)
 

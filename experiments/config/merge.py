@@ -53,6 +53,9 @@ def written_as(table: Mapping[str, Any], path: Path) -> Path:
     named = table.get(_SHORT.get(first, ""))
     if first not in table and isinstance(named, Mapping) and len(named) == 1:
         return (_SHORT[first], *named, *rest)
+    short = _INNER.get(first, "")
+    if first not in table and short in table and len(path) > 2:  # by the name that show prints
+        return (short, *rest[2 if rest[1] == short else 1 :])
     if len(path) > 3 and path[2] == _INNER.get(first):
         return (first, path[1], *path[3:])
     return path

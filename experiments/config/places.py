@@ -70,14 +70,14 @@ class Places:
         self._name = name
         self._places: dict[Path, str] = {}
         self._overridden: list[Path] = []
-        self._moved: Mapping[Path, Path] = {}
+        self._moved: Mapping[Path, Sequence[Path]] = {}
         self._files: Sequence[tuple[Path, Places]] = ()
         for path, line in lines_of_keys(text):
             self._places.setdefault(path, f"{name}:{line}")
 
-    def of_case(self, moved: Mapping[Path, Path], files: Sequence[tuple[Path, Places]]) -> Places:
-        """The same for a case in which the keys of *moved* are written elsewhere, and what is below the keys
-        of *files* may stand there.
+    def of_case(self, moved: Mapping[Path, Sequence[Path]], files: Sequence[tuple[Path, Places]]) -> Places:
+        """The same for a case.  In it the keys of *moved* are written elsewhere, at the first of these places
+        that there is, and *files* are put below some keys.
         """
         case = Places(self._name, "")
         case._places, case._overridden = self._places, self._overridden
@@ -104,14 +104,19 @@ class Places:
         return ", ".join(dict.fromkeys(found))
 
     def _moved_to(self, path: Path) -> str | None:
-        for key, at in self._moved.items():
+        for key, places in self._moved.items():
             if path[: len(key)] == key:
                 rest = path[len(key) :]
-                return next(
-                    (self._places[at + rest[:n]] for n in range(len(rest), -1, -1)
-                     if at + rest[:n] in self._places), None,
-                )  # fmt: skip
+                found = (self._nearest(at, rest) for at in places)
+                return next(filter(None, found), None)
         return None
+
+    def _nearest(self, at: Path, rest: Path) -> str | None:
+        """Where *rest* is below *at*, or as much of it as there is."""
+        if at not in self._places:
+            return None
+        lengths = range(len(rest), -1, -1)
+        return next(place for n in lengths if (place := self._places.get(at + rest[:n])))
 
     def _at(self, path: Path) -> str | None:
         if path in self._places:
@@ -131,6 +136,11 @@ _BARE: Final = re.compile(r"[^,\]}#\n]*")
 def lines_of_keys(text: str) -> Iterator[tuple[Path, int]]:
     """Every key of a TOML *text*, and every entry of a list, with its line (from 1)."""
     return _Lines(text).keys()
+
+
+def _unescaped(part: str) -> str:
+    """A part of a key without its escapes."""
+    return str(tomllib.loads(f'part = "{part}"')["part"]) if "\\" in part else part
 
 
 class _Lines:
@@ -209,7 +219,7 @@ class _Lines:
     def _dotted(self) -> Path:
         parts = []
         while match := _PART.match(self._text, self._at):
-            parts.append(next(part for part in match.groups() if part is not None))
+            parts.append(_unescaped(next(part for part in match.groups() if part is not None)))
             self._at = match.end()
             if self._text[self._at : self._at + 1] != ".":
                 break

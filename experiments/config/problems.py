@@ -21,7 +21,8 @@ class Problem(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return _ENDLESS.sub(lambda word: f"{word[0][:60]}...", ": ".join(part for part in self if part))
+        text = _ENDLESS.sub(lambda word: f"{word[0][:60]}...", ": ".join(part for part in self if part))
+        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 _ENDLESS: Final = re.compile(r"\S{500,}")
@@ -52,7 +53,7 @@ def from_validation(
     *prefixes* are where it may stand in the file, and *written* says how a key of it is written there.
     """
     problems = []
-    for finding in _flatten(error.errors(), (), root):
+    for finding in _of_one_place(_flatten(error.errors(), (), root)):
         path = written(finding.path)
         place = places.of(*(prefix + path for prefix in prefixes))
         problems.append(Problem(place, ".".join(path), _message(finding)))
@@ -71,7 +72,8 @@ class _Finding(NamedTuple):
 
 def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[_Finding]:
     for error in errors:
-        parts = tuple(str(part) for part in error["loc"])
+        # A part with a bracket is pydantic's own name for one of the types that a value may have.
+        parts = tuple(part for part in map(str, error["loc"]) if "[" not in part)
         if error["type"] == "variant":
             yield from _flatten(error["ctx"]["errors"], prefix + parts, error["ctx"]["spec"])
         else:
@@ -81,11 +83,38 @@ def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[
             yield _Finding(error["type"], message, prefix + below, below, spec)
 
 
+def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
+    """Of all that is missing in one table one finding, and of one value the first."""
+    seen: dict[Path, _Finding] = {}
+    missing: dict[Path, list[_Finding]] = {}
+    for finding in findings:
+        if finding.kind == "missing":
+            missing.setdefault(finding.path[:-1], []).append(finding)
+        elif finding.path not in seen:
+            seen[finding.path] = finding
+            yield finding
+    for table, of in missing.items():
+        names = ", ".join(finding.path[-1] for finding in of)
+        told = f"lacks {names}; every number has to be given"
+        yield of[0] if len(of) == 1 else _Finding("several", told, table, of[0].below[:-1], of[0].spec)
+
+
+_EXPECTED: Final = {
+    "bool_type": "true or false", "dict_type": "a table", "model_type": "a table", "tuple_type": "a list",
+    "string_type": "a text", "int_type": "a whole number", "int_parsing": "a whole number",
+    "int_from_float": "a whole number", "int_parsing_size": "a whole number", "float_type": "a number",
+    "float_parsing": "a number", "model_attributes_type": "a table", "dataclass_type": "a table",
+}  # fmt: skip
+"""What pydantic's kinds of errors about a type mean in a configuration."""
+
+
 def _message(finding: _Finding) -> str:
     if finding.kind == "extra_forbidden":
         return unknown_key(finding.path[-1], _fields_at(finding.spec, finding.below[:-1]))
     if finding.kind == "missing":
         return "is missing; every number has to be given"
+    if finding.kind in _EXPECTED:
+        return f"is something else; {_EXPECTED[finding.kind]} was expected"
     message = finding.message
     return (
         message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
@@ -116,8 +145,8 @@ def _fields_at(spec: type[Spec], path: Path) -> list[str]:
     """The fields of the spec that stands at *path* below *spec*."""
     specs: list[type[Spec]] = [spec]
     for part in path:
-        if not part.isdigit():
-            fields = [one.model_fields[part] for one in specs if part in one.model_fields]
+        fields = [one.model_fields[part] for one in specs if part in one.model_fields]
+        if fields:  # or else it is the name of one of several, or its number
             specs = [below for field in fields for below in _specs_in(field.annotation)]
     return sorted({name for one in specs for name in one.model_fields})
 

@@ -15,6 +15,7 @@ from wbsim.experiments.config.places import MOST_LEVELS, Path, Places
 from wbsim.experiments.config.problems import BadInput, Problem, from_validation, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, Inputs, scenario_inputs
 from wbsim.experiments.config.sweeps import (
+    MOST_POINTS,
     Axis,
     Factor,
     Step,
@@ -79,16 +80,20 @@ class Reader:
         document = self._document
         self._refuse_unknown(document, _TOP, ())
         title = document.get("title", "")
-        if not isinstance(title, str) or not title:
+        if not isinstance(title, str) or not title.strip():
             self._wrong(("title",), "is missing; say in a sentence what the experiment shows")
         common = self._table(("scenario",), document.get("scenario", {}))
         variants = self._table(("variants",), document.get("variants", {})) or {"base": {}}
+        for variant in variants:
+            if not variant.strip() or not variant.isprintable():
+                self._wrong(("variants", variant), "is no name; give some letters")
         if only is not None and only not in variants:
             self._wrong(("variants", only), unknown_key(only, list(variants)))
         axes = [*self._axes(self._table(("sweep",), document.get("sweep", {}))), *self._asked]
         replications = document.get("replications", 1)
-        if type(replications) is not int or replications < 1:
-            self._wrong(("replications",), f"is {replications!r}; a whole number of one or more was expected")
+        if type(replications) is not int or not 1 <= replications <= MOST_POINTS:
+            what = f"is {replications!r}; a whole number from 1 to {MOST_POINTS} was expected"
+            self._wrong(("replications",), what)
         names = [name for axis in axes for name in axis.names]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             self._wrong(("sweep",), f"has {name} twice; sweep it once")
@@ -108,13 +113,16 @@ class Reader:
         """What the configuration sweeps."""
         self._refuse_unknown(sweep, _SWEEP, ("sweep",))
         if "name" in sweep or "points" in sweep:
-            entries = sweep.get("points")
+            entries, name = sweep.get("points"), sweep.get("name", "point")
+            if not isinstance(name, str) or not name.strip() or not name.isprintable():
+                self._wrong(("sweep", "name"), f"is {name!r}; give what is swept a name")
+                name = "point"
             if (
                 isinstance(entries, list)
                 and entries
                 and all(isinstance(of, dict) and "value" in of for of in entries)
             ):
-                yield from self._axis(("sweep", "points"), by_hand, str(sweep.get("name", "point")), entries)
+                yield from self._axis(("sweep", "points"), by_hand, name, entries)
             else:
                 what = "has to be a list of tables, each with a value and what it sets"
                 self._wrong(("sweep", "points"), what)
@@ -183,9 +191,10 @@ class Reader:
     ) -> list[Case]:
         self._variant = variant
         rows = self._texts(("variants", variant, "rows"), changes.get("rows", []))
-        quick = self._texts(
-            ("variants", variant, "quick"), changes.get("quick", self._document.get("quick", []))
-        )
+        if "quick" in changes:
+            quick = self._texts(("variants", variant, "quick"), changes["quick"])
+        else:
+            quick = self._texts(("quick",), self._document.get("quick", []))
         table = merged(common, {key: value for key, value in changes.items() if key not in _OF_A_VARIANT})
         for path, value in self._overrides:
             table = self._put(table, path, value)
@@ -198,17 +207,19 @@ class Reader:
     def _set(self, table: dict[str, Any], step: Step) -> dict[str, Any]:
         """*table* at a point of the sweep."""
         for path, value in step.sets.items():
-            table = self._put(table, path, factor_in(value))
+            table = self._put(table, path, factor_in(value), self._places.of_case(_moved(step), ()))
         return table
 
-    def _put(self, table: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    def _put(
+        self, table: dict[str, Any], path: Path, value: Any, places: Places | None = None
+    ) -> dict[str, Any]:
         """*table* with a key set, or a name in braces filled in."""
         if path[0] in PARTS:
             return put(table, written_as(table, path), value)
         name = ".".join(path)
         if not _has(table, name):
             known = f"{unknown_key(path[0], PARTS)}, or {{{name}}} in a command line"
-            self._wrong(("scenario", *path), known)
+            self._wrong(("scenario", *path), known, places)
             return table
         filled: dict[str, Any] = _filled(table, name, str(value))
         return filled
@@ -223,8 +234,9 @@ class Reader:
                 self._sourced(checked, ("scenario", part)) if isinstance(checked, Mapping) else checked
             )
         found: Inputs = scenario_inputs(sourced, self._directory)
-        moved = {("scenario", *path): at for path, at in step.written.items()}
-        moved |= {("scenario", *path): ("scenario", *at) for path, at in found.moved.items()}
+        moved = _moved(step)
+        for path, at in found.moved.items():
+            moved["scenario", *path] = [("variants", variant, *at), ("scenario", *at)]
         files = [(("scenario", *path), file) for path, file in found.files]
         places = self._places.of_case(moved, files)
         for path, message in found.problems:
@@ -241,7 +253,11 @@ class Reader:
             prefixes: list[Path] = [("variants", variant), ("scenario",)]
             problems = from_validation(error, Scenario, places, prefixes, found.written)
             blamed = {"", *(".".join(path[:-1]) for path, _ in found.problems)} if found.problems else set()
-            self._problems += [problem for problem in problems if problem.key not in blamed]
+            self._problems += [
+                problem
+                for problem in problems
+                if not any(problem.key == of or (of and problem.key.startswith(f"{of}.")) for of in blamed)
+            ]
             return []
 
     def _texts(self, path: Path, value: Any) -> tuple[str, ...]:
@@ -296,6 +312,11 @@ class Reader:
         place = (places or self._places).of(("variants", self._variant, *path[1:]), path)
         key = path[1:] if path[0] == "scenario" else path
         self._problems.append(Problem(place, ".".join(key), message))
+
+
+def _moved(step: Step) -> dict[Path, Sequence[Path]]:
+    """Where a point of a configuration's sweep sets its keys."""
+    return {("scenario", *path): [at] for path, at in step.written.items()}
 
 
 def _has(value: Any, name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path as FilePath
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -15,7 +16,9 @@ from typing import Any, Final
 from wbsim.experiments.config.merge import merged, plain
 from wbsim.experiments.config.own import NotThere, by_hand, own_part
 from wbsim.experiments.config.places import Path, Places
+from wbsim.experiments.config.problems import unknown_key
 from wbsim.experiments.config.speed import at_speed
+from wbsim.experiments.config.sweeps import Factor
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
@@ -146,13 +149,15 @@ def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, 
         machine["disks"][names[0]] = merged(machine["disks"][names[0]], of_only_disk)
         if not disks:
             of.writes(("machine", "disks", names[0]), ("machine",))
-    groups = {name: _disk(of, machine["disks"], name, entry) for name, entry in disks.items()}
+    groups = {name: _disk(of, machine["disks"], name, entry, disks) for name, entry in disks.items()}
     machine["disks"] = {name: _at_speed(of, name, disk) for name, disk in machine["disks"].items()}
     return machine, {name: disks for name, disks in groups.items() if disks}
 
 
-def _disk(of: Inputs, disks: dict[str, Any], name: str, entry: Any) -> list[str]:
-    """Put the disk *name* among *disks*; the names of those that it stands for, if it has a count."""
+def _disk(of: Inputs, disks: dict[str, Any], name: str, entry: Any, named: Mapping[str, Any]) -> list[str]:
+    """Put the disk *name* among *disks*, one of those that are *named*; the names of those that it stands
+    for, if it has a count.
+    """
     path = "machine", "disks", name
     table = of.table(path, entry)
     count = plain(table.pop("count", None))
@@ -170,7 +175,7 @@ def _disk(of: Inputs, disks: dict[str, Any], name: str, entry: Any) -> list[str]
         return []
     group = [f"{name}{n}" for n in range(count)]
     for one in group:
-        if one in disks:
+        if one in disks or one in named:
             of.wrong((*path, "count"), f"there is a disk {one} already; call these otherwise")
             return []
         of.writes(("machine", "disks", one), path)
@@ -184,6 +189,7 @@ def _at_speed(of: Inputs, name: str, disk: Any) -> Any:
     if not isinstance(device, Mapping) or "speed" not in device:
         return disk
     speed = plain(device["speed"])
+    speed = speed.by if isinstance(speed, Factor) else speed  # so many times as fast as it is
     rest = {key: value for key, value in device.items() if key != "speed"}
     if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
         of.wrong(
@@ -284,6 +290,11 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
         of.wrong((*path, "kind"), "follows from the command; leave it out")
         return None
     lines = [command] if isinstance(command, str) else command
+    known = ("command", "start", "memory")
+    for key in given:
+        if command is None and get_close_matches(key, known, n=1, cutoff=0.7):
+            of.wrong((*path, key), unknown_key(key, known))
+            return None
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
         of.wrong((*path, "command"), f"is missing; give a command line of {_known_programs()}")
         return None

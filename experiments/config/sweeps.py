@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise, product
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -30,7 +31,7 @@ Point = dict[str, Any]
 MOST_POINTS: Final = 100_000
 _LARGEST: Final = (1 << 63) - 1
 _NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
-_FACTOR: Final = re.compile(r"x([0-9]+(?:\.[0-9]+)?)")
+_FACTOR: Final = re.compile(r"x([0-9]{1,12}(?:\.[0-9]{1,12})?)")
 
 
 class Factor(NamedTuple):
@@ -93,7 +94,9 @@ def by_hand(name: str, entries: Sequence[Mapping[str, Any]]) -> Axis:
     for number, entry in enumerate(entries):
         at = ("sweep", "points", str(number))
         sets: dict[Path, Any] = {(key,): value for key, value in entry.items() if key != "value"}
-        steps.append(Step({name: _shown(entry["value"])}, sets, {key: at + key for key in sets}))
+        if not _is_label(entry["value"]):
+            raise ValueError(f"has the value {entry['value']!r}; give a number or a text")
+        steps.append(Step({name: entry["value"]}, sets, {key: at + key for key in sets}))
     _refuse_twice(name, [entry["value"] for entry in entries])
     return Axis((name,), steps)
 
@@ -164,6 +167,8 @@ def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
     if len(ends) != 2:
         raise ValueError(f"{key} has {len(ends)} ends; give the smallest and the largest value")
     (low, unit), (high, other) = map(_split, ends)
+    if unit == other and not low < high:
+        raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give the smaller end first")
     if unit != other:
         raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give both ends in one unit")
     whole = all(isinstance(end, int) for end in (low, high))
@@ -183,10 +188,16 @@ def _step(values: Mapping[str, Any], at: Path, *entry: str) -> Step:
     return Step({key: _shown(value) for key, value in values.items()}, sets, written)
 
 
+def _is_label(value: Any) -> bool:
+    """Whether *value* is a number or a text that can be shown."""
+    if isinstance(value, str):
+        return bool(value.strip()) and value.isprintable()
+    return isinstance(value, int | float) and abs(value) <= _LARGEST
+
+
 def _shown(value: Any) -> Any:
-    """*value* as a label: a number or a text."""
-    number = isinstance(value, int | float) and abs(value) <= _LARGEST
-    return value if number or isinstance(value, str) else str(value)
+    """*value* as a label."""
+    return value if _is_label(value) else str(value)
 
 
 def values_of(text: str) -> list[Any]:
@@ -212,20 +223,21 @@ def values_of(text: str) -> list[Any]:
 
 def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
     """What follows the values that have *begun*, up to *last*."""
-    numbers, units = zip(*map(_split, begun), strict=True)
-    end, unit = _split(last)
+    given, units = zip(*map(_split, begun), strict=True)
+    last_given, unit = _split(last)
+    numbers, end = [Fraction(str(number)) for number in given], Fraction(str(last_given))
     if {*units} != {unit}:
         raise ValueError(f"{text} changes its unit; give all of it in one")
     if len(numbers) < 2:
         raise ValueError(f"{text} does not say its step; write {begun[0]},NEXT..{last}")
-    add, times = numbers[1] - numbers[0], numbers[1] / numbers[0] if numbers[0] else 0.0
+    add, times = numbers[1] - numbers[0], numbers[1] / numbers[0] if numbers[0] else Fraction(0)
     if all(b - a == add for a, b in pairwise(numbers)):
-        times = 1.0
+        times = Fraction(1)
     elif times and all(b == a * times for a, b in pairwise(numbers)):
-        add = 0
+        add = Fraction(0)
     else:
         raise ValueError(f"{text} has no constant step before its ..; write the values one by one")
-    found: list[Any] = []
+    found: list[Fraction] = []
     value = numbers[-1] * times + add
     while (value <= end if numbers[1] > numbers[0] else value >= end) and len(found) <= MOST_POINTS:
         found.append(value)
@@ -233,9 +245,11 @@ def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
     if len(found) > MOST_POINTS:
         raise ValueError(f"{text} has more than {MOST_POINTS} values; give fewer")
     if not found or found[-1] != end:
-        raise ValueError(f"{text} does not meet {last}; its last value is {(found or numbers)[-1]:g}")
-    whole = all(isinstance(number, int) for number in numbers)
-    return [_joined(int(number) if whole and number == int(number) else number, unit) for number in found]
+        raise ValueError(f"{text} does not meet {last}; its last value is {float((found or numbers)[-1]):g}")
+    whole = all(isinstance(number, int) for number in given)
+    return [
+        _joined(int(number) if whole and number == int(number) else float(number), unit) for number in found
+    ]
 
 
 def _split(value: Any) -> tuple[Any, str]:

@@ -15,19 +15,27 @@ from wbsim.experiments.running.outcome import Outcome
 from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES, S
 
 MOST_LINES: Final = 10_000
+_STEPS_S: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 _OF_DISK: Final = ("w/s", "wMB/s", "queued", "%util")
 
 
-def intervals_of(outcome: Outcome, every_s: float) -> NDArray[np.float64]:
-    """The ends of intervals of *every_s* (s), the first of them 0; the last whole one ends with the run.
+def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]:
+    """The ends of intervals of *every_s*, the first of them 0; the last whole one ends with the run (s).
+
+    Without it they are of 1 s, or of a round part of it, so that there are ten at least.
 
     Raises:
         BadInput: the run has no levels, or that are too many lines.
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     if not len(seconds):
-        raise bad("timeline", "the run ended before its levels were looked at once; there is nothing to show")
+        told = (
+            f"{outcome.variant} ended before its levels were looked at once; make more files, or larger ones"
+        )
+        raise bad("timeline", told)
     took_s = seconds[-1]
+    if every_s is None:
+        every_s = next((step for step in _STEPS_S if took_s >= 10 * step), _STEPS_S[-1])
     count = int(took_s / every_s) if every_s else 0
     if not 1 <= count <= MOST_LINES:
         raise bad(
@@ -51,7 +59,7 @@ def at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.fl
     return np.array(outcome.levels[level])[places]
 
 
-def timeline(outcome: Outcome, every_s: float) -> str:
+def timeline(outcome: Outcome, every_s: float | None) -> str:
     """A line for each interval; below, for each disk, how even its writes were."""
     ends = intervals_of(outcome, every_s)
     pages = PAGE_BYTES / MIB

@@ -8,6 +8,8 @@ paths take, which is the desk's (docs/measurements.md H) times a scale, unless a
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -43,14 +45,15 @@ def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
         BadInput: it is no such folder, or has no disk.
     """
     processors = f"\n{_said(root / 'proc/cpuinfo')}".count("\nprocessor\t:")
-    memory_kib = int((_said(root / "proc/meminfo").partition("MemTotal:")[2].split() or ["0"])[0])
+    memory = re.search(r"^MemTotal:\s*([0-9]{1,15}) kB", _said(root / "proc/meminfo"), re.MULTILINE)
+    memory_kib = int(memory[1]) if memory else 0
     nodes = max(1, len(list((root / "sys/devices/system/node").glob("node[0-9]*"))))
     if not processors or not memory_kib:
         raise bad(str(root), "does not say its processors and memory; give / or a copy of its /proc and /sys")
     disks = list(_disks(root))
     if not disks:
         raise bad(str(root), "has no disk in sys/block; those of loop, ram, dm and md devices are left out")
-    release = _said(root / "proc/sys/kernel/osrelease") or "?"
+    release = (_said(root / "proc/sys/kernel/osrelease").split() or ["?"])[0]
     series = ".".join(release.split(".")[:2])
     lines = [
         f'# Linux {release}: in the configuration, kernel.like = "{series}", kernel.dirty = {_dirty(root)}',
@@ -61,16 +64,23 @@ def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
         f'memory.memory = "{memory_kib} KiB"',
     ]
     for disk in disks:
-        lines += ["", f"[disks.{disk.name}]  # {disk.bytes / 1e9:.0f} GB"]
+        lines += ["", f"[disks.{_quoted(disk.name)}]  # {disk.bytes / 1e9:.0f} GB"]
         lines.append(f'like = "{disk.like}"  # assumed: the kernel does not know how fast it is')
         lines += [f"{key} = {value}" for key, value in disk.keys.items()]
     return "\n".join(lines) + "\n"
 
 
+def _quoted(name: str) -> str:
+    """*name* as a key of TOML."""
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
 def _disks(root: Path) -> Iterator[Disk]:
     for path in sorted((root / "sys/block").glob("*")):
-        size = int(_said(path / "size") or 0) * 512
-        if path.name.startswith(_VIRTUAL) or not size or not (path / "queue").is_dir():
+        if path.name.startswith(_VIRTUAL) or not (path / "queue").is_dir():
+            continue
+        size = _whole(path / "size") * 512
+        if not size:
             continue
         rotates = _said(path / "queue/rotational") == "1"
         like = "sata-disk" if rotates else "pm9a3" if path.name.startswith("nvme") else "sata-ssd"
@@ -79,18 +89,18 @@ def _disks(root: Path) -> Iterator[Disk]:
 
 def _queue(queue: Path) -> Iterator[tuple[str, str]]:
     """The keys of its queue, as far as it has the files."""
-    if kib := _said(queue / "max_sectors_kb"):
+    if kib := _whole(queue / "max_sectors_kb"):
         yield "queue.limits.max_sectors_bytes", f'"{kib} KiB"'
-    if most := _said(queue / "max_segments"):
-        yield "queue.limits.max_segments", most
-    if size := _said(queue / "max_segment_size"):
-        yield "queue.limits.max_segment_bytes", f'"{min(int(size), (1 << 32) - KIB)} B"'
-    if merges := _said(queue / "nomerges"):
+    if most := _whole(queue / "max_segments"):
+        yield "queue.limits.max_segments", str(most)
+    if size := _whole(queue / "max_segment_size"):
+        yield "queue.limits.max_segment_bytes", f'"{min(size, (1 << 32) - KIB)} B"'
+    if merges := _one_of(queue / "nomerges", "0", "1", "2"):
         yield "queue.limits.nomerges", merges
-    if requests := _said(queue / "nr_requests"):
-        yield "queue.nr_requests", requests
-        yield "queue.driver_depth", requests
-    if cache := _said(queue / "write_cache"):
+    if requests := _whole(queue / "nr_requests"):
+        yield "queue.nr_requests", str(requests)
+        yield "queue.driver_depth", str(requests)
+    if cache := _one_of(queue / "write_cache", "write back", "write through"):
         yield "queue.write_cache", f'"{cache}"'
     if scheduler := _said(queue / "scheduler"):
         chosen = scheduler.partition("[")[2].partition("]")[0] or scheduler
@@ -99,23 +109,45 @@ def _queue(queue: Path) -> Iterator[tuple[str, str]]:
             "" if chosen in ("none", "noop", "deadline", "mq-deadline") else f"  # {chosen} is not modelled"
         )
         yield "queue.elevator.scheduler", f'"{ours}"{note}'
-    if latency := _said(queue / "wbt_lat_usec"):
-        yield "queue.wbt", "true" if int(latency) > 0 else "false"
+    if _said(queue / "wbt_lat_usec"):
+        yield "queue.wbt", "true" if _whole(queue / "wbt_lat_usec") > 0 else "false"
 
 
 def _dirty(root: Path) -> str:
     """vm.dirty_*, as a configuration's kernel has them: those that are not 0."""
     found = []
     for name in ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes"):
-        value = _said(root / "proc/sys/vm" / name)
-        if value and int(value):
+        value = _whole(root / "proc/sys/vm" / name)
+        if value:
             found.append(f'{name} = "{value} B"' if name.endswith("bytes") else f"{name} = {value}")
     return "{ " + ", ".join(found) + " }"
 
 
 def _said(path: Path) -> str:
-    """What a file of one line says; nothing, if it is not there."""
+    """What a file says; nothing, if it is not there.
+
+    Raises:
+        BadInput: it is no text.
+    """
     try:
         return text_of(path).strip()
     except OSError:
         return ""
+    except UnicodeDecodeError:
+        raise bad(str(path), "is no text; give / or a copy of a machine's /proc and /sys") from None
+
+
+def _whole(path: Path) -> int:
+    """The number that a file says; 0, if it is not there."""
+    said = _said(path) or "0"
+    if not re.fullmatch("[0-9]{1,15}", said):
+        raise bad(str(path), f"says {said[:60]!r}; a whole number was expected")
+    return int(said)
+
+
+def _one_of(path: Path, *known: str) -> str:
+    """Which of what is *known* a file says; nothing, if it is not there."""
+    said = _said(path)
+    if said and said not in known:
+        raise bad(str(path), f"says {said[:60]!r}; one of {', '.join(known)} was expected")
+    return said

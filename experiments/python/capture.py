@@ -12,6 +12,7 @@ from wbsim.experiments.captures.replay import Verdict, replay
 from wbsim.experiments.captures.report import figure
 from wbsim.experiments.captures.story import story_of
 from wbsim.experiments.captures.whatif import what_if
+from wbsim.experiments.python.arguments import checked
 from wbsim.models.block.spec import PlugRules
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.sim.units import KIB, SECTOR_BYTES
@@ -28,6 +29,7 @@ class Capture:
         BadInput: it is no capture, or does not say what is needed of its device.
     """
 
+    @checked
     def __init__(self, path: str | Path, device: str | None = None) -> None:
         self._capture = open_capture(Path(path))
         self._of = conditions_of(self._capture, Options(device, **dict.fromkeys(_OPTIONS)))

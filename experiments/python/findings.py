@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.report import outcome_table
 from wbsim.experiments.pictures.lives import lives_picture
 from wbsim.experiments.pictures.plots import against, heat_map
 from wbsim.experiments.pictures.time import over_time
+from wbsim.experiments.python.arguments import known
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.results import Results
 from wbsim.experiments.statistics.dataset import tidy
@@ -49,7 +51,7 @@ class Findings:
 
         rows = []
         for of in self._cases():
-            interval = interval_of(FIGURES[figure], of)
+            interval = interval_of(FIGURES[known("summary()", figure, FIGURES)], of)
             steady = steady_of(FIGURES[figure], of[0]) if len(of) == 1 else None
             rows.append(
                 {
@@ -122,16 +124,29 @@ class Findings:
         """
         x = x if x is not None else self.axes[0] if self.axes else "variant"
         lines = [by] if by is not None else ["variant", *(axis for axis in self.axes if axis != x)]
-        names = [y] if isinstance(y, str) else list(y)
-        return against(self._named(), x, names, [line for line in lines if line != x], self.title)
+        names = [known("plot()", name, FIGURES) for name in ([y] if isinstance(y, str) else y)]
+        if not names:
+            raise bad("plot()", "is empty; give the name of a figure, such as write_iops", "y")
+        frame = self._named()
+        for name in (x, *lines):
+            known("plot()", name, map(str, frame))
+        return against(frame, x, names, [line for line in lines if line != x], self.title)
 
     def heat_map(self, x: str, y: str, figure: str = "write_iops") -> Figure:
         """One *figure* over two things that were swept."""
-        return heat_map(self._named(), x, y, figure, self.title)
+        frame = self._named()
+        for name in (x, y):
+            known("heat_map()", name, map(str, frame))
+        if x == y:
+            raise bad("heat_map()", f"is {x}, as x is; give another thing that was swept", "y")
+        return heat_map(frame, x, y, known("heat_map()", figure, FIGURES), self.title)
 
     def over_time(self) -> Figure:
         """Files, requests and bytes a second, and what is dirty, over simulated time."""
-        return over_time(self.title, self.outcomes)
+        seen = [of for of in self.outcomes if of.levels["time_ns"]]
+        if not seen:
+            raise bad("over_time()", "no run lasted until its levels were looked at once; make more files")
+        return over_time(self.title, seen)
 
     def where_time_goes(self) -> Figure:
         """The lives of the threads, as bars."""

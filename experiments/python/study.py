@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from wbsim.experiments.commands.options import refuse_file
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import load as load_experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.reader import Asked
 from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.python.arguments import checked, listed
 from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.plan import PLAN
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.sweeps.precision import precision_of
 from wbsim.experiments.sweeps.run import run_experiment
+
+Count = Annotated[int, Field(ge=1, le=100_000)]
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Study:
     together: bool = False
     samples: int | None = None
 
+    @checked
     def set(self, changes: Mapping[str, Any]) -> Study:
         """The same with other values of these keys: numbers, texts, quantities (``"4 GiB"``), factors
         (``"x2"``).
@@ -44,19 +51,21 @@ class Study:
         more = tuple(f"{key}={_toml(value)}" for key, value in changes.items())
         return replace(self, changes=(*self.changes, *more))
 
+    @checked
     def variant(self, name: str) -> Study:
         """The same of one variant alone."""
         return replace(self, only=name)
 
+    @checked
     def vary(
-        self, values: Mapping[str, Sequence[Any]], *, together: bool = False, samples: int | None = None
+        self, values: Mapping[str, Any], *, together: bool = False, samples: Count | None = None
     ) -> Study:
         """The same at these *values* of each key: each with each of the others or, *together*, the first
         ones, the second ones and so on; with *samples*, so many points of a Latin hypercube between two ends
         of each.
         """
         join = ".." if samples is not None else ","
-        lists = tuple(f"{key}={join.join(map(_toml, of))}" for key, of in values.items())
+        lists = tuple(f"{key}={join.join(map(_toml, listed(key, of)))}" for key, of in values.items())
         return replace(self, lists=(*self.lists, *lists), together=together, samples=samples)
 
     def experiment(self) -> Experiment:
@@ -70,14 +79,15 @@ class Study:
             return load_experiment(self.source, self.changes, self.only, asked)
         return parse(self.source, "text", self.changes, self.only, asked)
 
+    @checked
     def run(
         self,
         *,
-        replications: int | None = None,
+        replications: Count | None = None,
         until_ci: str | None = None,
-        seed: int = 1,
-        out: str | Path | None = None,
-        jobs: int | None = None,
+        seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1,
+        out: Annotated[str, Field(min_length=1)] | Path | None = None,
+        jobs: Count | None = None,
         cluster: str | None = None,
         progress: bool | None = None,
     ) -> Findings:
@@ -96,6 +106,7 @@ class Study:
         precision = precision_of(until_ci) if until_ci is not None else None
         experiment = self.experiment()
         directory = Path(out) if out is not None else None
+        refuse_file(directory)
         how = How(seed, directory, jobs, cluster, "always" if shown else "nothing")
         ran = run_experiment(experiment, how, replications, precision)
         return Findings(experiment.title, experiment.axes, tuple(ran.all_outcomes()))
@@ -115,6 +126,7 @@ def _toml(value: Any) -> str:
     return str(value)
 
 
+@checked
 def load(source: str | Path) -> Study:
     """The experiment of a configuration: its path, or the name of one that comes with wbsim
     (``"plug.toml"``).
@@ -130,6 +142,7 @@ def load(source: str | Path) -> Study:
     return study
 
 
+@checked
 def experiment(text: str) -> Study:
     """The experiment of a configuration's *text* (TOML).
 
@@ -141,6 +154,7 @@ def experiment(text: str) -> Study:
     return study
 
 
+@checked
 def results(directory: str | Path) -> Findings:
     """What a command, or `Study.run`, has kept in *directory*.
 

@@ -27,6 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields, replace
 from functools import cache
 from importlib.metadata import version
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -209,13 +210,27 @@ def _read(directory: Path) -> Outcome:
     for name in ("iterations.parquet", "levels.parquet"):
         if not (directory / name).is_file():  # pyarrow would read a directory
             raise FileNotFoundError(name)
-    kept = json.loads(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
-    run = json.loads(text_of(directory / "run.json"))
+    kept = _document(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
+    if not kept["wall_time"] > 0:
+        raise ValueError("a run without a wall time")
+    run = _document(text_of(directory / "run.json"))
     iterations = pq.read_table(directory / "iterations.parquet").to_pylist()
     levels = pq.read_table(directory / "levels.parquet").to_pydict()
     kept |= {"samples": iterations, "levels": levels, "variant": "", "point": {}, "seed": 0, "replication": 0}
     kept |= {name: run[name] for name in ("cpu_s", "peak_rss_mib")}
     return _adapter().validate_python(kept)
+
+
+def _document(text: str) -> dict[str, Any]:
+    """JSON, in which every number is one."""
+
+    def number(digits: str) -> float:
+        if not isfinite(found := float(digits)):
+            raise ValueError(f"{digits} is no number")
+        return found
+
+    found: dict[str, Any] = json.loads(text, parse_constant=number, parse_float=number)
+    return found
 
 
 @cache

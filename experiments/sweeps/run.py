@@ -13,7 +13,7 @@ from wbsim.experiments.running.jobs import MOST_RUNS, Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.store import replace_whole
 from wbsim.experiments.statistics.dataset import IDENTITY, tidy
-from wbsim.experiments.statistics.figures import COLUMNS
+from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.sweeps.precision import FEWEST, Precision
 
 
@@ -28,12 +28,12 @@ def run_experiment(
         BadInput: what is swept is called like a figure, a result cannot be written, or the cluster cannot be
         reached.
     """
-    taken = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values())]
+    taken = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values(), *FIGURES)]
     if taken:
         raise bad("sweep", "is the name of a column of the dataset; call it otherwise", taken[0])
     at_first = replications or experiment.replications
     if (many := at_first * len(experiment.cases)) > MOST_RUNS:
-        raise bad("replications", f"make {many} runs; ask for fewer: {MOST_RUNS} are the most")
+        raise bad("replications", f"they make {many} runs; ask for fewer: {MOST_RUNS} are the most")
     runs = Runs(how, experiment.title, experiment.axes)
     counts = [max(at_first, FEWEST) if precision is not None else at_first] * len(experiment.cases)
     while True:

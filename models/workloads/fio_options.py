@@ -18,6 +18,7 @@ from wbsim.sim.texts import text_of
 from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
 
 Words = list[str]
+Section = list[tuple[str, str]]
 
 
 def jobs_of(line: str) -> list[dict[str, Any]]:
@@ -34,16 +35,19 @@ def jobs_of(line: str) -> list[dict[str, Any]]:
     if files:
         if len(files) != len(words):
             raise CommandError("options beside a job file are not modelled; write them into its [global]")
-        sections = [section for name in files for section in _sections(Path(name))]
+        jobs = [_read(section) for name in files for section in _sections(Path(name))]
     else:
-        sections = _by_job(words)
-    jobs = [vars(_PARSER.parse_args(section)) for section in sections]
+        jobs = [_settled(vars(_PARSER.parse_args(section))) for section in _by_job(words)]
     if not jobs:
         raise CommandError("there is no job; give each a --name, or a section of its own in a job file")
-    for job in jobs:
-        _settle_layout(job)
-        _settle_size(job)
     return jobs
+
+
+def _settled(job: dict[str, Any]) -> dict[str, Any]:
+    """*job* with what follows from its options together."""
+    _settle_layout(job)
+    _settle_size(job)
+    return job
 
 
 def _settle_layout(job: dict[str, Any]) -> None:
@@ -74,15 +78,36 @@ def _by_job(words: Sequence[str]) -> list[Words]:
     return [[*common, *job] for job in jobs]
 
 
-def _sections(path: Path) -> Iterator[Words]:
-    """The jobs of a job file, as the words of a command line."""
+def _read(section: Section) -> dict[str, Any]:
+    """The options of a job; what is wrong with one is told with its line."""
+    words: Words = []
+    for place, word in section:
+        words.append(word)
+        if not word.startswith("--name="):
+            try:
+                _PARSER.parse_args([*_COMPLETE, word])
+            except CommandError as error:
+                raise CommandError(f"{place}: {error}") from None
+    begins = next(place for place, word in section if word.startswith("--name="))
+    try:
+        return _settled(vars(_PARSER.parse_args(words)))
+    except CommandError as error:
+        raise CommandError(f"{begins}: {error}") from None
+
+
+_COMPLETE: Final = ("--name=a", "--rw=write")
+"""What no job lacks."""
+
+
+def _sections(path: Path) -> Iterator[Section]:
+    """The jobs of a job file, as the words of a command line, each with its place in the file."""
     try:
         text = text_of(path)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "is no text"
         raise CommandError(f"the job file {path}: {why}; give one that can be read") from None
-    common: Words = []
-    job: Words | None = None
+    common: Section = []
+    job: Section | None = None
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if not line or line[0] in ";#":
@@ -91,7 +116,7 @@ def _sections(path: Path) -> Iterator[Words]:
             if job is not None and job is not common:
                 yield job
             name = line[1:-1]
-            job = common if name == "global" else [*common, f"--name={name}"]
+            job = common if name == "global" else [*common, (f"{path}:{number}", f"--name={name}")]
         elif job is None:
             raise CommandError(
                 f"{path}:{number}: {line!r} stands before the first section; begin with [global]"
@@ -99,7 +124,8 @@ def _sections(path: Path) -> Iterator[Words]:
         else:
             key, equals, value = line.partition("=")
             value = os.path.expandvars(value.strip())
-            job.append(f"--{key.strip()}={value}" if equals else f"--{key.strip()}")
+            word = f"--{key.strip()}={value}" if equals else f"--{key.strip()}"
+            job.append((f"{path}:{number}", word))
     if job is not None and job is not common:
         yield job
 

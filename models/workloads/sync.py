@@ -19,7 +19,7 @@ from wbsim.models.workloads.command_line import CommandError, CommandParser, one
 from wbsim.models.workloads.family import Family
 from wbsim.models.workloads.spec import SHELL_FORK, AnyDirectories, Iteration, Reckoned, WorkloadSpec
 from wbsim.sim.engine import Steps
-from wbsim.sim.param import Count, Ns
+from wbsim.sim.param import Ns, Threads
 
 
 class SyncSpec(WorkloadSpec):
@@ -35,7 +35,7 @@ class SyncSpec(WorkloadSpec):
     costs: ClassVar = {"fork_time": SHELL_FORK}
     kind: Literal["sync"] = "sync"
     directories: AnyDirectories = ()
-    times: Count = 1
+    times: Threads = 1
     every: Annotated[Ns, Field(gt=0)] | None = None
     fork_time: Ns
 

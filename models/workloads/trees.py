@@ -18,7 +18,7 @@ from wbsim.models.workloads.family import Family
 from wbsim.models.workloads.pace import Pace
 from wbsim.models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
 from wbsim.sim.engine import Steps
-from wbsim.sim.param import Count, Flag, Ns
+from wbsim.sim.param import Flag, Ns, Threads
 from wbsim.sim.units import S
 
 
@@ -33,7 +33,7 @@ class TreeSpec(WorkloadSpec):
     keeps_files: ClassVar[bool] = False
     reads_files: ClassVar[bool] = True
     directories: Directories
-    times: Count = 1
+    times: Threads = 1
     until_steady: Flag = False
     app_user_time: Ns
     app_system_time: Ns

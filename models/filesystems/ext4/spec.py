@@ -13,6 +13,8 @@ from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Interval,
 from wbsim.sim.units import PAGE_BYTES
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
+MOST_BYTES: Final = 64 << 40
+"""Half a million groups; each is one of the model\'s, too."""
 _EXT4: Final = "docs/measurements.md F"
 _INODES: Final = "docs/measurements.md L: inodes on Linux 6.18"
 
@@ -127,6 +129,8 @@ class Ext4Spec(FilesystemSpec):
         if self.size < 2 * _GROUP_BYTES:
             what = f"{self.size} B have to be two groups of 128 MiB at least; give 256 MiB"
             raise BadValue(what, "size")
+        if self.size > MOST_BYTES:
+            raise BadValue(f"{self.size} B are more than {MOST_BYTES} B; give 64 TiB at most", "size")
         for name, size in (("descriptors", self.descriptors), ("journal.size", self.journal.size)):
             if size % PAGE_BYTES:
                 raise BadValue(f"{size} B has to be whole blocks of {PAGE_BYTES} B", *name.split("."))

@@ -193,6 +193,10 @@ class XfsSpec(FilesystemSpec):
         size, group = self.allocsize, self.size // self.agcount
         if size is not None and (not 16 * PAGE_BYTES <= size <= GIB or size & (size - 1)):
             raise BadValue(f"{size} B has to be a power of two from 64 KiB to 1 GiB", "allocsize")
+        for name in ("inode_log_bytes", "extent_log_bytes", "dirent_log_bytes"):
+            if getattr(self, name) > self.log.checkpoint_bytes:
+                most = self.log.checkpoint_bytes
+                raise BadValue(f"does not fit into a checkpoint of {most} B; give less", name)
         unit = self.stripe_unit
         if unit is not None and (not unit or unit % PAGE_BYTES):
             raise BadValue(f"{unit} B has to be whole pages of {PAGE_BYTES} B", "stripe_unit")

@@ -76,7 +76,7 @@ def test_another_kernel_is_asked_for() -> None:
         (Header("6.18", "none", 3, 64, 7), ["7,0"],
          {}, ["c: nomerges: 3 is none of 0, 1, 2"]),
         (Header("6.18", "none", 0, 0, 7), ["7,0"], {},
-         ["c: max_sectors_kb: 0 merges nothing; give 1 or more"]),
+         ["c: max_sectors_kb: is 0; give 4 to 1000000"]),
         (Header("6.18", "cfq", 0, 64, 7), ["7,0"], {},
          ["c: scheduler: cfq is not known; known are none, kyber, mq-deadline, bfq"]),
         (FULL, ["7,0"], {"scheduler": "none"},

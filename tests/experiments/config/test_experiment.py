@@ -202,7 +202,7 @@ def test_how_often_it_is_run(text: str, runs: int) -> None:
     else:
         (problem,) = problems(text)
         assert problem.startswith("x.toml:1: replications: is ")
-        assert problem.endswith("; a whole number of one or more was expected")
+        assert problem.endswith("; a whole number from 1 to 100000 was expected")
 
 
 def test_what_is_no_configuration(tmp_path: Path) -> None:
