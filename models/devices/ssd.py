@@ -41,6 +41,7 @@ class Ssd(BlockDevice, BatchDevice):
         self._units_free_ns: deque[int] = deque([0] * spec.units)
         self._programming: deque[int] = deque()  # when each flash page in the cache is programmed
         self._partial_bytes = 0
+        self._stalls: deque[tuple[int, int]] = deque()  # when the link waits for room in the cache
         self._unit_sectors = 0 if spec.indirection_unit is None else spec.indirection_unit // SECTOR_BYTES
         self._last_sector = 0
 
@@ -48,8 +49,9 @@ class Ssd(BlockDevice, BatchDevice):
         """See `BlockDevice.uses`; all channels together are one part."""
         now, units = self._env.now, self._units_free_ns
         to_come_ns = sum(max(free_ns - now, 0) for free_ns in units)
+        stalled_ns = sum(end - max(begin, now) for begin, end in self._stalls if end > now)
         return {
-            "link": self._linked_ns - max(self._link_free_ns - now, 0),
+            "link": self._linked_ns - max(self._link_free_ns - now, 0) + stalled_ns,
             "flash": (self._programmed * self._program_ns - to_come_ns) / len(units),
         }
 
@@ -95,8 +97,16 @@ class Ssd(BlockDevice, BatchDevice):
         self._partial_bytes += programmed
         if self._partial_bytes >= self._flash_page:
             cached = self._program(cached)
+            if cached > start + took_ns:
+                self._stall(start + took_ns, cached)
         self._link_free_ns = cached
         return cached
+
+    def _stall(self, begin: int, end: int) -> None:
+        """From *begin* to *end* the cache has no room for what the link brings."""
+        while self._stalls and self._stalls[0][1] <= self._env.now:
+            self._stalls.popleft()
+        self._stalls.append((begin, end))
 
     def _program(self, now: int) -> int:
         """Program the flash pages that are complete at *now*; when all of them have found room."""

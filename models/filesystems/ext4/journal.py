@@ -10,7 +10,7 @@ superblock of the journal.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from wbsim.models.bio import Bio
@@ -94,14 +94,19 @@ class Journal:
             yield from self._wait(thread.task)
         self._credits += credits_asked
 
-    def stop_handle(self, credits_asked: int, blocks: Iterable[int]) -> None:
-        """The handle has dirtied *blocks*."""
+    def stop_handle(self, credits_asked: int, blocks: Collection[int]) -> None:
+        """The handle has dirtied *blocks*.
+
+        A transaction without any is over with its handles: whoever waits for the next one goes on.
+        """
         self._credits -= credits_asked
         self.log(blocks)
+        if self._waiters and not self._running:
+            self._wake_waiters()
 
-    def log(self, blocks: Iterable[int]) -> None:
-        """*blocks* belong to the running transaction."""
-        if self._since_ns < 0:
+    def log(self, blocks: Collection[int]) -> None:
+        """*blocks* belong to the running transaction, which begins with the first of them."""
+        if self._since_ns < 0 and blocks:
             self._since_ns = self._env.now
             # The timer of kjournald2 is rounded up to a whole second.
             expires_ns = -(-(self._env.now + self._spec.commit_interval) // S) * S

@@ -184,3 +184,17 @@ def test_what_does_not_tell_costs_is_refused(change: tuple[str, str], told: str,
     with pytest.raises(BadInput) as refused:
         scales_of(path)
     assert told in str(refused.value)
+
+
+def test_a_flusher_that_is_away_twice_is_not_charged_for_either(tmp_path: Path) -> None:
+    """Between two of its events it is switched out for 50 us and for 30: (10 + 14) us are left for two."""
+    text = Text()
+    text.start(1000)
+    text.file(7, 1, 2)
+    text.request(1, 1)
+    text.switch(1, 70, 9)
+    text.switch(50, 9, 70)
+    text.switch(2, 70, 9)
+    text.switch(30, 9, 70)
+    text.file(8, 1, 2)
+    assert flusher_time(text.save(tmp_path)).file_ns == (10 + 14) * 1_000 / 2 - 600

@@ -172,3 +172,11 @@ def test_a_bio_that_was_split_comes_in_pieces() -> None:
     ]
     queued = told(("P",), ("Q", 0, 24), ("X", 0, 8), ("U", 1))[-1]
     assert queued == Emptied(9, Piece(4, 9, 1, DISK, "W", 0, 8, None, True, True, 3, True))
+
+
+def test_a_plug_of_three_queues_is_told_whole() -> None:
+    """What was sent on at each unplug adds up: nothing is left, so the flush was none for being full."""
+    third = (("Q", 160, 8), ("G", 160, 8))
+    *_, placed, last = told(*ONE, *TWO, *third, ("U", 1), ("U", 1), ("U", 1))
+    assert placed == Placed(piece(7, 160, 8, NEW, 6), True, False, True)
+    assert last == Emptied(9, None)

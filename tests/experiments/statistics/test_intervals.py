@@ -134,6 +134,17 @@ def test_the_steady_part_weighs_iterations_by_their_lengths() -> None:
     assert steady is not None
     assert steady.value == pytest.approx(8_000 / 160)
     assert steady.since == 200
+    again = replace(run, samples=(sample(0, 1, 1, 1, 0, 0, 0), *run.samples))
+    together = steady_of(FIGURES["write_iops"], again)
+    assert together is not None
+    assert together.since == 200, "two that end at one instant are one"
     assert len(series_of(FIGURES["write_iops"], run)) == 100
     assert steady_of(FIGURES["wall_time"], run) is None, "a length of an iteration says nothing"
     assert steady_of(FIGURES["write_iops"], RUN) is None, "one iteration is too few"
+
+
+def test_processors_that_wait_are_those_of_the_files_that_were_simulated() -> None:
+    """3 s of waiting for 3 000 of 12 000 files: four times that for all, in four seconds."""
+    program = replace(RUN.programs["mark"], reckoned_files=9_000)
+    run = replace(RUN, locks={"l": {"wait_ns": 3_000_000_000}}, programs={"mark": program})
+    assert FIGURES["waiting_processors"].whole(run) == 3.0

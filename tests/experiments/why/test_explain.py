@@ -33,7 +33,7 @@ from wbsim.experiments.why.explain import (
 )
 from wbsim.experiments.why.lives import Kind, kinds_of, most_used
 from wbsim.models.spent import Spent, system_ns
-from wbsim.sim.sync import LockStat
+from wbsim.sim.sync import LockClass, LockStat
 from wbsim.sim.units import MIB
 
 SLOW = Run(
@@ -136,6 +136,18 @@ def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
     assert "flushers, us" not in explanation(Result("A title", (), [SLOW, FAST, SLOW]))
 
 
+def test_a_flusher_that_did_nothing_has_no_part_in_a_file_s_time() -> None:
+    """Of two contexts one has flushed a file, in 0.8 us."""
+    kinds = kinds_of(
+        {
+            "vda:0/flusher": {"system pages": 800, "waiting idle": 200},
+            "vda:1/flusher": {"waiting idle": 1_000},
+        }
+    )
+    _, one, _ = per_file(*[SLOW._replace(kinds=kinds, flushed_files=1)] * 2)
+    assert one["system pages"] == 0.8
+
+
 SWEPT = [
     SLOW._replace(variant="a", point={"contexts": 1}),
     FAST._replace(variant="a", point={"contexts": 12}),
@@ -150,6 +162,8 @@ def test_what_is_printed_of_a_sweep() -> None:
         "1         thread sda/flusher           75.0  0.00  100,000.0           80.0",
         "12        thread sda/flusher           75.0  0.00  125,000.0          100.0",
     ]
+    backwards = sweep_table("contexts", SWEPT[::-1]).splitlines()[2:]
+    assert [row.split()[-1] for row in backwards] == ["100.0", "80.0"], "of the best, not of the last"
     large = [run._replace(files=1, file_bytes=50 * MIB) for run in SWEPT]
     header, _, *rows = sweep_table("contexts", large).splitlines()
     assert (header.split()[-5], rows[1].split()[-2]) == ("MiB/s", "62,500.0")
@@ -167,7 +181,8 @@ def test_what_is_printed_of_a_sweep() -> None:
 
 
 def test_what_was_used_for_which_share() -> None:
-    """Of 1 000 ns on two processors: a lock was held for 300 and handed on for 50; who spun for 100 of its
+    """Of 1 000 ns on two processors: a lock was held for 300 and handed on for 50, the busiest of a class for
+    300; who spun for 100 of its
     600 used 500; a device's link was used for 250.
     """
     spinner, other = (
@@ -179,12 +194,16 @@ def test_what_was_used_for_which_share() -> None:
         processors=SimpleNamespace(
             count=2, used_ns=1_400, ran_ns=lambda task: {"a": 600, "b": 800}[task.name]
         ),
-        locks=[SimpleNamespace(name="l", stat=LockStat(hold_ns=300, hand_off_ns=50, wait_ns=999))],
+        locks=[
+            SimpleNamespace(name="l", stat=LockStat(hold_ns=300, hand_off_ns=50, wait_ns=999)),
+            LockClass("c", lambda: (LockStat(hold_ns=1_900), 300)),
+        ],
         queues={"sda": SimpleNamespace(uses=lambda: {"link": 250})},
         threads=[spinner, other],
     )
     assert uses_of(machine) == {
-        "processors": 0.7, "lock l": 0.35, "device sda link": 0.25, "thread a": 0.5, "thread b": 0.8,
+        "processors": 0.7, "lock c": 0.3, "lock l": 0.35, "device sda link": 0.25, "thread a": 0.5,
+        "thread b": 0.8,
     }  # fmt: skip
 
 

@@ -159,3 +159,13 @@ def test_metadata_joins_no_data_where_the_era_keeps_them_apart(era: str, first: 
     of.insert(Request(Bio(0, 8, meta=first)))
     assert of.insert(Request(Bio(8, 8, meta=then))) != joins
     assert try_join(Request(Bio(0, 8, meta=first)), Request(Bio(8, 8, meta=then)), bounds) == joins
+
+
+def test_a_request_that_may_not_merge_does_not_end_the_search() -> None:
+    """The newest touches and is NOMERGE; the one before it takes the bio."""
+    of = SoftwareQueue(bounds_of(limits(64, 16), RULES))
+    of.insert(Request(Bio(16, 8)))
+    apart = Request(Bio(0, 8))
+    apart.nomerge = True
+    of.insert(apart)
+    assert of.attempt_merge(Bio(8, 8)) is Merge.FRONT

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.batch import Batch
 from wbsim.models.block.merge import IS_NEW, Merge, bounds_of
-from wbsim.models.block.plug import plug_decisions
+from wbsim.models.block.plug import issue_order, plug_decisions
 from wbsim.models.block.runs import FLUSHED, PluggedRuns
 from wbsim.models.block.spec import PlugRules, QueueLimits
 from wbsim.models.catalogue.kernels import PLUG_RULES
@@ -477,3 +477,10 @@ def test_a_request_is_as_a_row_what_it_was(
         for bio in request.bios:
             bio.end_io(bio.context)  # type: ignore[misc]
     assert sorted(ended) == list(range(len(of)))
+
+
+def test_a_plug_of_two_queues_has_another_order_above_a_number() -> None:
+    """5.10: of two requests as they came, of three queue by queue, the later ones first."""
+    rules = PLUG_RULES["5.10"]
+    assert list(issue_order(rules, [900, 100], [0, 1])) == [0, 1]
+    assert list(issue_order(rules, [900, 100, 500], [0, 1, 0])) == [1, 2, 0]

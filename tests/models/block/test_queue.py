@@ -130,6 +130,28 @@ def test_a_full_pool_puts_the_submitter_to_sleep(nr_requests: int, expected: int
     assert len(block.ended) == expected + 5
 
 
+@pytest.mark.source
+def test_who_is_woken_is_a_batcher_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """13 requests in a pool of 8 that takes 12: three wake-ups, after each of which the pool is told."""
+    block = BlockLayer(nr_requests=8, depth=1_000, latency_ns=10**9)
+    pool = block.queue.pool(False)
+    told: list[int] = []
+    woken = type(pool).woken
+
+    def watched(of: Any, task: Any) -> None:
+        told.append(block.env.now)
+        woken(of, task)
+
+    monkeypatch.setattr(type(pool), "woken", watched)
+
+    def body(thread: Thread) -> Steps:
+        for i in range(13):
+            yield from block.submit(thread, block.bio(1_000 * i))
+
+    block.run(body)
+    assert len(told) == 3
+
+
 def test_little_s_law_for_the_device() -> None:
     """Time-average in flight times elapsed equals the summed service times: here all are alike."""
     block = BlockLayer(latency_ns=7_000)

@@ -315,3 +315,13 @@ def test_a_loop_device_s_worker_is_woken_once() -> None:
     env.call_at(950, 0, lambda: log.append((env.now, -1)))
     env.run()
     assert log == [(950, -1), (1_010, 0), (1_120, 80)]
+
+
+def test_a_disk_s_head_is_in_use_for_all_that_passed() -> None:
+    """Asked in the middle of a write that takes 11 391 267 ns, and after it."""
+    env = Environment()
+    of, used = disk(env), list[float]()
+    of.submit(Request(Bio(500_000, 8)), lambda: None)
+    env.call_at(1_000_000, 99, lambda: used.append(of.uses()["head"]))
+    env.run()
+    assert [*used, of.uses()["head"]] == [1_000_000, 11_391_267]

@@ -197,3 +197,34 @@ def test_an_array_holds_as_often_its_smallest_as_it_has_members(
     members = [ssd_spec(size=None if size is None else size << 20) for size in sizes]
     found = Raid0Spec(chunk=4 * KIB, members=members).capacity
     assert found == (None if capacity is None else capacity << 20)
+
+
+def test_units_that_are_not_equally_busy_are_in_use_for_their_mean() -> None:
+    """One of two programs a page from 14 096 on, for 1 ms."""
+    env = Environment()
+    spec = ssd_spec(units=2, flash_page=4_096, program_time=MS, cache=1 << 20)
+    of, used = Ssd(env=env, spec=spec, name="s"), list[float]()
+    of.submit(Request(Bio(0, 8)), lambda: None)
+    for now_ns in (500_000, 5 * MS):
+        env.call_at(now_ns, 99, lambda: used.append(of.uses()["flash"]))
+    env.run()
+    assert used == [(500_000 - 14_096) / 2, MS / 2]
+
+
+def test_a_link_that_waits_for_room_in_the_cache_is_not_in_use() -> None:
+    """Three pages of 16 KiB at 1 GB/s, for each of which the cache has room once the one before is
+    programmed: the second waits from 32 768 to 616 384, the third from 632 768 to 1 216 384.
+    """
+    env = Environment()
+    page = 16 * KIB
+    spec = ssd_spec(link=10**9, command_time=0, units=1, flash_page=page, cache=page, program_time=600_000)
+    of, used = Ssd(env=env, spec=spec, name="s"), list[tuple[int, float]]()
+    for number in range(3):
+        of.submit(Request(Bio(32 * number, 32)), lambda: None)
+    for now_ns in (0, 20_000, 100_000, 620_000, 700_000, 2 * MS):
+        env.call_at(now_ns, 99, lambda: used.append((env.now, of.uses()["link"])))
+    env.run()
+    assert used == [
+        (0, 0), (20_000, 20_000), (100_000, 2 * page), (620_000, 2 * page + 3_616), (700_000, 3 * page),
+        (2 * MS, 3 * page),
+    ]  # fmt: skip

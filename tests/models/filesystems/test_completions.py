@@ -64,6 +64,19 @@ def test_pages_are_clean_once_their_ranges_are_converted() -> None:
     assert not of.conversions.busy
 
 
+def test_what_lands_while_the_worker_is_busy_is_converted_together() -> None:
+    """4 of 12 pages in 6 ranges at 0, and 4 each at 50 and 60: 2 ranges, and then 4."""
+    of = Machine()
+    one = of.submit(12, {0: 6})
+    one.written(4)
+    for when_ns in (50, 60):
+        of.env.call_at(when_ns, 0, lambda: one.written(4))
+    of.env.run()
+    assert of.log == [
+        (200, "clean", 4), (200, "ranges", 2), (600, "clean", 4), (600, "clean", 4), (600, "ranges", 4),
+    ]  # fmt: skip
+
+
 def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() -> None:
     """Up to 9 extents 100 ns a range, above 250; and 7 a folio of 4 pages."""
     of = Machine(tree_map_ns=90, tree_ioend_ns=250, end_folio_ns=7)

@@ -200,3 +200,61 @@ def test_a_transaction_is_committed_at_its_own_age() -> None:
         if request.op == "FW"
     ]
     assert commits == [400, 7_000]
+
+
+def test_a_handle_without_a_block_begins_no_transaction() -> None:
+    """The timer is armed by the first block, six seconds later."""
+    log = Log(commit_interval=S)
+
+    def body(thread: Thread) -> Steps:
+        yield from log.journal.start_handle(thread, 3)
+        log.journal.stop_handle(3, ())
+        yield 6 * S
+        yield from log.journal.start_handle(thread, 3)
+        log.journal.stop_handle(3, (1,))
+
+    assert log.run(body)[:2] == [(1_000, 2, "W"), (1_002, 1, "FW")]
+    assert 7 * S <= log.layer.device.times[0] < 7 * S + S // 10
+
+
+def test_a_checkpoint_leaves_what_the_running_transaction_has() -> None:
+    """Block 1 is committed, and block 2 half a second later; 1 is dirtied again 100 ns after it was to be
+    written in place: it goes there after the third commit, and not before.
+    """
+    log = Log(expire=S)
+    journal, env = log.journal, log.layer.env
+
+    def body(thread: Thread) -> Steps:
+        yield from journal.start_handle(thread, 3)
+        journal.stop_handle(3, (1,))
+        yield from journal.commit_log(thread)
+        committed_ns = env.now
+        yield S // 2
+        yield from journal.start_handle(thread, 3)
+        journal.stop_handle(3, (2,))
+        yield committed_ns + S + 100 - env.now
+        yield from journal.start_handle(thread, 3)
+        journal.stop_handle(3, (1,))
+
+    assert (1, 1, "W") not in log.run(body, until_ns=3 * S)
+
+
+def test_who_waits_for_the_next_transaction_goes_on_when_one_without_a_block_is_over() -> None:
+    """A third of 150 blocks is 50: 22 for overhead and 20 for a handle leave no room for 20 more, until the
+    first handle ends at 5 000 and has dirtied nothing.
+    """
+    log = Log(150)
+    began: list[int] = []
+
+    def handle(start_ns: int, hold_ns: int) -> Any:
+        def body(thread: Thread) -> Steps:
+            yield start_ns
+            yield from log.journal.start_handle(thread, 20)
+            began.append(log.layer.env.now)
+            yield hold_ns
+            log.journal.stop_handle(20, ())
+
+        return body
+
+    assert log.run(handle(0, 5_000), handle(10, 0)) == []
+    assert began == [0, 5_000]

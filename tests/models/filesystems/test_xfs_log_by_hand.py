@@ -158,3 +158,54 @@ def test_relogged_items_move_to_the_end_so_that_the_tail_moves() -> None:
     each = 4 * 4_096 + 5 * 512
     assert list(of.log.ail.values()) == [2 * each, 3 * each]
     assert of.log.used_bytes() == each
+
+
+def two_pushed(of: Log) -> None:
+    """One buffer at sector 0, and at 10 ms one at 800, each in a checkpoint of its own."""
+    for when_ns, sector in ((0, 0), (10_000_000, 800)):
+        of.at(when_ns, of.log.commit, 100, MetaBuffer(sector, 8))
+        of.at(when_ns + 1, of.log.want_push)
+
+
+def test_a_smaller_wish_for_space_does_not_replace_a_larger_one() -> None:
+    """All that was logged is to be written, and then nothing more is asked for."""
+    of = Log()
+    two_pushed(of)
+    of.at(20_000_000, of.log.want_ail, 20 * KIB)
+    of.at(20_000_000, of.log.want_ail, 0)
+    assert [request for request in of.run() if request[2] == "W"] == [(100, 8, "W"), (900, 8, "W")]
+
+
+def test_what_grows_counts_once_while_another_checkpoint_is_written() -> None:
+    """A log of 64 KiB, and 25 600 bytes beside a checkpoint of 28 KiB: it is not pushed yet."""
+    of = Log(size=64 * KIB, checkpoint_bytes=32 * KIB)
+    for when_ns, kib, sector in (
+        (0, 1, 0),
+        (10_000_000, 28, 80),
+        (10_001_500, 10, 160),
+        (20_000_000, 15, 160),
+    ):
+        of.at(when_ns, of.log.commit, kib * KIB, MetaBuffer(sector, 8))
+    for when_ns in (1, 10_000_001):
+        of.at(when_ns, of.log.want_push)
+    of.run()
+    assert (of.log.checkpoint, of.log._bytes) == (3, 25 * KIB)
+
+
+def test_a_record_may_end_where_the_log_does() -> None:
+    """A log of 40 sectors, in which the fifth record of 8 ends."""
+    of = Log(size=40 * 512, checkpoint_bytes=4 * KIB, iclogs=1)
+    for i in range(6):
+        of.at(i * 10_000_000, of.log.commit, 3_584, MetaBuffer(8 * i, 8))
+        of.at(i * 10_000_000 + 1, of.log.want_push)
+    starts = [start for start, _, op in of.run() if op == "FW"]
+    assert starts == [5_000, 5_008, 5_016, 5_024, 5_032, 5_000]
+
+
+def test_a_push_is_of_what_was_there() -> None:
+    """What comes while it is written waits for another one."""
+    of = Log()
+    of.at(0, of.log.commit, 100, MetaBuffer(0, 8))
+    of.at(1, of.log.want_push)
+    of.at(1_500, of.log.commit, 100, MetaBuffer(8, 8))
+    assert of.run() == [(5_000, 2, "FW")]

@@ -326,6 +326,34 @@ def test_queues_are_balanced_now_and_then() -> None:
     assert sorted(alone.ran_ns(task) // MS for task in tasks) == [45, 45, 90]
 
 
+def test_who_is_balanced_onto_user_work_gets_the_processor_at_the_next_slice() -> None:
+    """A wakes at 1 000 010 on a processor whose user work can be preempted; B waits behind 50 ms of kernel
+    code, is moved to the other queue at 10 000 010 and 9 ms later, and goes on there.
+    """
+    env = Environment()
+    of = processors(env, 2, SchedulerRules(MS, balance_ns=9 * MS))
+    went_on: list[tuple[str, int]] = []
+
+    def once(name: str) -> Callable[[Task], Steps]:
+        def body(task: Task) -> Steps:
+            yield 10
+            yield from sleep(task, MS, "a pause")
+            went_on.append((name, env.now))
+            yield 1
+
+        return body
+
+    def kernel(_: Task) -> Steps:
+        yield 50 * MS
+
+    start(env, of, once("A"))
+    start(env, of, lambda task: of.work(task, 100 * MS), at=5)
+    start(env, of, once("B"), at=20)
+    start(env, of, kernel, at=40)
+    env.run()
+    assert went_on == [("A", 10_000_010), ("B", 19_000_010)]
+
+
 def test_a_sleeper_beside_a_busy_loop_is_late_as_measured() -> None:
     """docs/measurements.md G, on one processor: it runs at once, nearly always, as it keeps what it is owed;
     once that is used up, it waits for a tick: at 99 % 3.4 to 3.7 ms.
@@ -375,6 +403,11 @@ def test_the_lag_of_who_sleeps() -> None:
     late.lag_ns = 0
     queue.wakes(late, hog, 0)
     assert not queue.takes_over(hog), "who has had its share, and no more, goes on"
+    # One that weighs twice as much pulls the average by twice its lag.
+    queue.pop()
+    late.weight, late.lag_ns = 2_048, 6
+    queue.wakes(late, hog, 0)
+    assert late.virtual_ns == 20 - 2 * 6 - 6
 
 
 @pytest.mark.parametrize("make", [Environment, pytest.param(StockEnvironment, marks=pytest.mark.stock)])

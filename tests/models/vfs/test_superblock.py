@@ -22,7 +22,8 @@ def mounted(env: Environment) -> MountedSuperblock:
         return object()
 
     made: list[int] = []
-    bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: None))
+    unplugs: list[int] = []
+    bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: unplugs.append(env.now), unplugs=unplugs))
     sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()))
     sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
     return sb
@@ -69,4 +70,5 @@ def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
     env.call_at(70, 0, lambda: first.end(wb, 35))
     env.run()
     assert woken == [70, 70]
+    assert sb.bdi.queue.unplugs == [0, 10], "who waits for I/O has it begun"  # type: ignore[attr-defined]
     assert (wb.dirty, wb.dirty_and_writeback, wb.written) == (30, 40, 60)

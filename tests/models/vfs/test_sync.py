@@ -210,6 +210,21 @@ def test_fsync_waits_for_a_flusher_at_the_file() -> None:
     assert of.run() == [(0, "before sleep"), (150_051, "on disk"), (150_058, "logged")]
 
 
+def test_fsync_waits_for_the_next_thread_at_the_file_too() -> None:
+    """A second one takes it at the instant at which the first leaves it."""
+    of = Synced(0)
+    first, second = InodeSync(of.env), InodeSync(of.env)
+    first.begin(of.inode)
+
+    def taken_over() -> None:
+        first.end(of.inode)
+        second.begin(of.inode)
+
+    of.env.call_at(150_001, 0, taken_over)
+    of.env.call_at(300_001, 0, lambda: second.end(of.inode))
+    assert of.run()[-2:] == [(300_051, "on disk"), (300_058, "logged")]
+
+
 def test_a_second_fsync_of_a_file_waits_for_the_first_one_s_write() -> None:
     """It comes at 30: from 101 on, when the first has emptied its plug, it waits for what is under writeback,
     and writes nothing itself.

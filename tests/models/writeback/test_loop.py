@@ -458,3 +458,13 @@ def test_an_inode_that_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
     loop.env.call_at(117, 9, lambda: seen.append((loop.left(), loop.env.now)))
     loop.perform(Work(reason, 3))
     assert seen[0] == ((([], [], ["a"]) if more else (["a"], [], [])), 117)
+
+
+@pytest.mark.parametrize(
+    ("reason", "background"), [("background", True), ("periodic", True), ("start", False), ("sync", False)]
+)
+def test_a_flusher_that_nobody_waits_for_says_so(reason: Any, background: bool) -> None:
+    """Writeback throttling gives it less of the queue."""
+    loop = Loop()
+    loop.perform(Work(reason, 1))
+    assert loop.thread.background == background
