@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -353,6 +356,47 @@ def test_an_interrupt_that_a_library_makes_into_an_error_is_one(
     arrives.clear()
     with pytest.raises(RuntimeError):
         main(["reproduce"])
+
+
+@pytest.mark.parametrize(
+    ("closed", "status", "told"),
+    [("stdout", 1, "wbsim: stdout is closed; give it somewhere to print to\n"), ("stderr", 0, "")],
+)
+def test_a_stream_that_is_closed_is_no_fault(closed: str, status: int, told: str) -> None:
+    """stdout is needed; what would be said on stderr is not."""
+    script = f'exec "$0" -m wbsim.experiments.cli completion bash {">&-" if closed == "stdout" else "2>&-"}'
+    ran = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (status, told)
+    assert bool(ran.stdout) == (closed == "stderr")
+
+
+def test_what_a_locale_has_no_letters_for_is_told_all_the_same(tmp_path: Path) -> None:
+    """With their numbers."""
+    (tmp_path / "x.toml").write_text('title = "é→"\nscenari = 1\n')
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "wbsim.experiments.cli", "show", "é→.toml"], env=environment, cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "\\xe9\\u2192.toml" in ran.stderr
+
+
+@pytest.mark.parametrize("word", ["", " ", "a\0b", "o\udcff"])
+def test_a_directory_s_name_is_one(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Told before anything is run."""
+    with pytest.raises(SystemExit) as end:
+        main(["run", "x.toml", "--out", word])
+    assert end.value.code == 2
+    assert "argument --out: invalid directory value" in capsys.readouterr().err
+
+
+def test_a_directory_s_name_may_be_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the system says of it, in one line."""
+    config = tmp_path / "x.toml"
+    config.write_text(loop_config("dd if=/dev/zero of=/a bs=4k count=1", dirty_mib=2))
+    assert main(["run", str(config), "--out", "o" * 300]) == 2
+    assert capsys.readouterr().err.endswith("File name too long; give a directory\n")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,26 @@ def test_a_machine_is_described_and_run(
     scale = machine.processors.given("writer_scale")
     assert (scale.origin.value, scale.low, scale.high) == ("assumed", 0.3, 3.0)
     assert main(["run", str(config)]) == 0
+
+
+@pytest.mark.parametrize("said", ["x", "1.5", "64 65", "²", "9" * 5_000, "\\xff", 'a"\nb = "c'])
+@pytest.mark.parametrize("file", ["size", "queue/max_segments", "queue/write_cache", "queue/nr_requests"])
+def test_a_machine_that_says_nonsense_is_one_error(
+    said: str, file: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the file that says it; nothing is written."""
+    at = root / "sys" / "block" / "nvme0n1" / file
+    at.write_bytes(said.encode("latin-1", "replace") if "x" not in said else b"\xff\n")
+    assert main(["describe-machine", str(root), "--out", str(tmp_path / "box.toml")]) == 2
+    assert capsys.readouterr().err.startswith(f"wbsim: {at}: ")
+    assert not (tmp_path / "box.toml").exists()
+
+
+def test_a_disk_s_name_may_need_quotes(root: Path, tmp_path: Path) -> None:
+    """cciss!c0d0, as HP has it."""
+    (root / "sys/block/sda").rename(root / "sys/block/cciss!c0d0")
+    assert main(["describe-machine", str(root), "--out", str(tmp_path / "box.toml")]) == 0
+    assert "cciss!c0d0" in tomllib.loads((tmp_path / "box.toml").read_text())["disks"]
 
 
 @pytest.mark.parametrize("given", ["nothing", "no disk", "no tarball"])

@@ -81,6 +81,9 @@ programs.p0 = { command = "dd if=/dev/zero of=/m2/x9 bs=300k count=30", start = 
 programs.p1 = { command = "fs_mark -k -S0 -n 2 -s 307200 -L 3 -d /m2/0 -d /m0/1", start = "3 ms" }
 """
 PLUG_NS: Final = 3 * MS
+CONGESTED: Final = '{ kind = "pdflush"', "2.6."
+"""Where somebody may sleep in congestion_wait, for all of HZ / 10 where no queue is congested."""
+CONGESTION_WAIT_NS: Final = 100 * MS
 
 
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -129,8 +132,8 @@ def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int) -> Non
 @given(scenarios())
 def test_a_faster_disk_is_never_slower_beyond_the_noise(text: str) -> None:
     """Of four seeds each, the quickest run on disks of four times the speed is not behind the slowest on the
-    others by more than a quarter and, in a run of a few ms, two waits in a queue's plug: a disk that is idle
-    more often leaves more in it.
+    others by more than a quarter and, in a run of a few ms, two waits in a queue's plug, or of old kernels in
+    congestion_wait: a disk that is idle more often leaves more in its plug, and is less often congested.
     """
     disks = {line.split(".")[2] for line in text.splitlines() if line.startswith("machine.disks.")}
     faster = [f"machine.disks.{disk}.device.speed=4" for disk in sorted(disks)]
@@ -139,4 +142,5 @@ def test_a_faster_disk_is_never_slower_beyond_the_noise(text: str) -> None:
         (case,) = parse(text, "x.toml", changes).cases
         lasted.append([ran(case.scenario, seed).env.now for seed in range(1, 5)])
     before, after = lasted
-    assert min(after) <= 1.25 * max(before) + 2 * PLUG_NS
+    wait_ns = CONGESTION_WAIT_NS if any(sign in text for sign in CONGESTED) else PLUG_NS
+    assert min(after) <= 1.25 * max(before) + 2 * wait_ns

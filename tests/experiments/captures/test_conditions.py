@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from wbsim.experiments.captures.conditions import Conditions, Options, conditions_of
 from wbsim.experiments.captures.events import Capture, Event, Header
+from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.block.spec import QueueLimits
 
@@ -94,3 +96,27 @@ def test_what_makes_no_sense_is_told_all_at_once(
     with pytest.raises(BadInput) as caught:
         of(header, *devices, **options)
     assert str(caught.value).splitlines() == problems
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("max_sectors_kb 99999999999999999999", "max_sectors_kb: '99999999999999999999' is no whole number"),
+        ("max_sectors_kb 3", "max_sectors_kb: is 3; give 4 to 1000000"),
+        ("max_segments 1000000000", "max_segments: is 1000000000; give 1 to 1000000"),
+        ("max_segments " + "9" * 5_000, "is no whole number"),
+    ],
+)
+def test_limits_that_no_queue_has_are_refused(
+    said: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a capture's header; an event with a number of a thousand digits is no event."""
+    header = "# kernel 6.18 scheduler none nomerges 0 max_sectors_kb 64 max_segments 128 device 7,0"
+    key = said.split()[0]
+    event = "  dd-9 [000] ..... 1.000001: block_bio_queue: 7,0 W {} + 8 [dd]"
+    for line, sector, problem in (
+        (re.sub(rf"{key} \d+", said, header), "80", told), (header, "8" * 5_000, "c.trace:2: "),
+    ):  # fmt: skip
+        (tmp_path / "c.trace").write_text(f"{line}\n{event.format(sector)}\n")
+        assert main(["replay", str(tmp_path / "c.trace")]) == 2
+        assert problem in capsys.readouterr().err

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wbsim
+from tests.experiments.outcomes import RUN
 from tests.harness import loop_config
 from wbsim.experiments.config.problems import BadInput
 
@@ -127,3 +130,47 @@ def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, env=light, capture_output=True, text=True
     )
     assert (ran.returncode, ran.stdout) == (0, "()\n"), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda: wbsim.load(5), "load(): source: is 5; "),
+        (lambda: wbsim.load("a\0b"), "a\\x00b: is not text"),
+        (lambda: wbsim.experiment(None), "experiment(): text: is None; "),
+        (lambda: wbsim.results(5), "results(): directory: is 5; "),
+        (lambda: wbsim.Capture(5), "__init__(): path: is 5; "),
+        (lambda: wbsim.experiment(TEXT).set(None), "set(): changes: is None; "),
+        (lambda: wbsim.experiment(TEXT).variant(5), "variant(): name: is 5; "),
+        (lambda: wbsim.experiment(TEXT).vary({"a": 5}), "vary(): a: is 5; a list of values was expected"),
+        (lambda: wbsim.experiment(TEXT).vary({}, samples=True), "vary(): samples: is True; "),
+        (lambda: wbsim.experiment(TEXT).vary({}, samples=0), "vary(): samples: is 0; "),
+        (lambda: wbsim.experiment(TEXT).run(seed=-1), "run(): seed: is -1; "),
+        (lambda: wbsim.experiment(TEXT).run(replications=0), "run(): replications: is 0; "),
+        (lambda: wbsim.experiment(TEXT).run(jobs=-1), "run(): jobs: is -1; "),
+        (lambda: wbsim.experiment(TEXT).run(out=""), "run(): out: is ''; "),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_told_by_its_name(ask: Any, told: str) -> None:
+    """As a command line's is: one error, before anything is run."""
+    with pytest.raises(wbsim.BadInput) as refused:
+        ask()
+    assert str(refused.value).startswith(told)
+
+
+def test_what_cannot_be_drawn_is_told_by_its_name() -> None:
+    """The nearest that there is, or all."""
+    found = wbsim.Findings("t", ("n",), (replace(RUN, point={"n": 1}),))
+    for ask, told in (
+        (lambda: found.plot("nn"), "plot(): 'nn': unknown key"),
+        (lambda: found.plot("n", "write_iop"), "plot(): 'write_iop': unknown key; did you mean write_iops?"),
+        (lambda: found.plot("n", []), "plot(): y: is empty"),
+        (lambda: found.plot("n", "write_iops", "by"), "plot(): 'by': unknown key"),
+        (lambda: found.heat_map("n", "n"), "heat_map(): y: is n, as x is"),
+        (lambda: found.heat_map("n", "variant", "x"), "heat_map(): 'x': unknown key"),
+        (lambda: found.summary("x"), "summary(): 'x': unknown key"),
+        (lambda: replace(found, outcomes=()).over_time(), "over_time(): no run lasted"),
+    ):
+        with pytest.raises(wbsim.BadInput) as refused:
+            ask()
+        assert str(refused.value).startswith(told)

@@ -118,6 +118,8 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
                 os.kill(os.getpid(), signal.SIGKILL)
             case 9 if attempts == 1:
                 os.kill(os.getpid(), signal.SIGSTOP)
+            case 10:
+                os.kill(os.getpid(), signal.SIGSTOP)
         return replace(RUN, variant=case.variant, point=case.point)
 
     monkeypatch.setattr(jobs_module, "run_case", run)
@@ -133,8 +135,9 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (7, None, 2, ""),
         (8, "lost", ATTEMPTS, "its worker was ended (SIGKILL)"),
         (9, None, 2, ""),
+        (10, "lost", ATTEMPTS, "its worker was stopped"),
     ],
-    ids=["an error", "a law", "killed once", "killed each time", "stopped"],
+    ids=["an error", "a law", "killed once", "killed each time", "stopped once", "stopped each time"],
 )
 def test_what_fails_is_tried_again_and_then_recorded(
     files: int, kind: str | None, attempts: int, told: str, seen: Path, tmp_path: Path
@@ -156,7 +159,7 @@ def test_what_fails_is_tried_again_and_then_recorded(
     assert (failure.kind, failure.attempts, failure.message) == (kind, attempts, told)
     (kept,) = (tmp_path / "out" / "failed").iterdir()
     assert told in (kept / "traceback.txt").read_text()
-    with pytest.raises((BadInput, RuntimeError, LawBroken), match=r"poison|lost|ended"):
+    with pytest.raises((BadInput, RuntimeError, LawBroken), match=r"poison|lost|ended|stopped"):
         ran.all_outcomes()
     seen.write_text("")
     assert len(run_jobs(asked, how).failures) == 1

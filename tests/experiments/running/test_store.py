@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import pytest
@@ -77,6 +78,9 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     told = json.loads((run / "run.json").read_text())
     assert (told["state"], told["cpu_s"], told["peak_rss_mib"]) == ("done", 0.5, 99.6)
     assert {"numpy", "wbsim"} <= set(told["libraries"])
+    assert told.keys() == {
+        "state", "command", "host", "engine", "python", "model", "libraries", "cpu_s", "peak_rss_mib",
+    }  # fmt: skip
     store.keep(job(seed=2), replace(RUN, peak_rss_mib=50.0))
     assert store.peaks_mib([asked, job(seed=2), job(seed=9)]) == {"base": 99.6}
 
@@ -226,12 +230,44 @@ def test_any_key_of_a_configuration_can_be_asked_for(tmp_path: Path) -> None:
     assert setting_of(scenario, "no.such.key") is None
 
 
-@pytest.mark.parametrize("plan", ["null", "[]", "{}", '{"runs": [1]}', '{"runs": [{"name": "../x"}]}', "{"])
-def test_a_damaged_plan_is_one_error(plan: str, tmp_path: Path) -> None:
-    """Whatever it is instead."""
-    (tmp_path / "plan.json").write_text(plan)
+PLANNED: Final = {"name": "0a", "variant": "base", "point": {"n": 1}, "seed": 1, "replication": 0}
+PLAN: Final = {"title": "t", "axes": ["n"], "command": ["wbsim"], "model": "m", "runs": [PLANNED]}
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "null", "[]", "{}", "{",
+        *({**PLAN, key: value} for key, value in (
+            ("title", None), ("title", [1]), ("axes", "n"), ("axes", [0]), ("axes", ["n", "m"]),
+            ("command", 0), ("model", None), ("runs", {}), ("runs", [1]),
+        )),
+        *({**PLAN, "runs": [{**PLANNED, key: value}]} for key, value in (
+            ("name", "../x"), ("name", ""), ("variant", 0), ("variant", None), ("variant", "a\0"),
+            ("point", []), ("point", {"n": [1]}), ("point", {"n": None}), ("point", {"m": 1}),
+            ("seed", -1), ("seed", 10**30), ("seed", True), ("replication", "x"),
+        )),
+    ],
+)  # fmt: skip
+def test_a_damaged_plan_is_one_error(plan: Any, tmp_path: Path) -> None:
+    """Whatever it is instead, in whole or in part."""
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    assert read_plan(tmp_path).runs[0].point == {"n": 1}
+    (tmp_path / "plan.json").write_text(plan if isinstance(plan, str) else json.dumps(plan))
     with pytest.raises(BadInput, match=r"plan\.json is damaged"):
         read_plan(tmp_path)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "-0.0", "0"])
+def test_a_result_whose_numbers_are_none_is_damaged(number: str, tmp_path: Path) -> None:
+    """A wall time above all: figures divide by it."""
+    store = Store(tmp_path, Names())
+    store.keep(job(), RUN)
+    (run,) = (tmp_path / "runs").iterdir()
+    text = (run / "summary.json").read_text()
+    (run / "summary.json").write_text(re.sub(r'"wall_time": [^,]*', f'"wall_time": {number}', text, count=1))
+    with pytest.raises(BadInput, match="holds a damaged result"):
+        store.find(job())
 
 
 @pytest.mark.parametrize("name", ["summary.json", "run.json", "levels.parquet", "iterations.parquet"])

@@ -103,6 +103,8 @@ def test_what_is_printed_of_a_run() -> None:
         " lock sda/list_lock 10.0 %, thread a/process 0 5.0 %"
     )
     assert verdict(SLOW, others=0).endswith("75.0 % of it")
+    half = SLOW._replace(uses={"processors": 0.1, "thread a": 0.5})
+    assert verdict(half, others=0) == "slow: 0.00 s, held back by thread a, in use for 50.0 % of it"
     idle = SLOW._replace(uses={"processors": 0.1, "thread a": 0.499})
     assert verdict(idle, others=0) == (
         "slow: 0.00 s, held back by nothing in particular; most used was thread a, in use for 49.9 % of it"

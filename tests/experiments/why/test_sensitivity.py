@@ -19,7 +19,9 @@ from wbsim.experiments.pictures.tornado import tornado
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.why import sensitivity as sensitivity_module
 from wbsim.experiments.why.sensitivity import Guess, guesses_of, sensitivity, with_numbers
+from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Origin
 
 TEXT = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
@@ -130,6 +132,23 @@ def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> N
     simulate_by(monkeypatch, only_base)
     with pytest.raises(BadInput, match="refuses one of each two runs side by side"):
         sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=0)
+
+
+def test_a_number_that_cannot_be_is_left_out_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a scenario refuses its numbers, nothing is run; the results of the others stay theirs."""
+    real = sensitivity_module.with_numbers
+
+    def refuses(scenario: Any, values: Any) -> Any:
+        if values.get(WAKE, 0) > 10_000:
+            Scenario.model_validate({})
+        return real(scenario, values)
+
+    monkeypatch.setattr(sensitivity_module, "with_numbers", refuses)
+    simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=1 + share(job, CV)))
+    found = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0)
+    assert found.refused > 0
+    assert found.effects[0].guess.path == CV
+    assert all(of.mu_star == 0 for of in found.effects if of.guess.path not in (CV, WAKE))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,3 +105,10 @@ def test_a_flusher_waits_for_room_on_a_kernel_that_has_it() -> None:
     assert only(off.queues).wbt is None
     assert most_in_the_queue(off)[0] > 24
     assert only(machine("4.9").queues).wbt is None
+
+
+def test_small_queues_have_round_limits() -> None:
+    """Of 4 requests 3, and 2 for who waits for them; of 2 or fewer all."""
+    env = Environment()
+    of = WritebackThrottling(env, 4, True)
+    assert (of.most, of.room(background=False), of.room(background=True)) == (3, 2, 1)

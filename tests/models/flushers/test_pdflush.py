@@ -317,7 +317,7 @@ programs.fio = \""""
 
 def test_a_pool_that_is_too_small_for_itself_is_refused() -> None:
     """With both numbers."""
-    with pytest.raises(ValueError, match="max_threads 1 has to be min_threads 2 at least"):
+    with pytest.raises(ValueError, match="1 has to be min_threads 2 at least"):
         PdflushSpec(max_threads=1)
 
 
@@ -366,3 +366,28 @@ def test_kupdate_writes_what_is_dirty_and_a_page_for_each_inode(inodes: int, pas
     pool.writes = [1_024, 1_024, 0]
     pool.runs(6 * S)
     assert len(pool.asked) == passes
+
+
+def test_the_pool_is_empty_when_its_last_idle_thread_is_given_work() -> None:
+    """Two of two: the first at 1 s and the second at 2, so that one that ends at 2.9 s adds none."""
+    pool = Pool(1_900 * MS, 10 * S)
+    pool.runs(S)
+    assert pool.ask()
+    pool.runs(S)
+    assert pool.ask()
+    assert pool.runs(950 * MS) == 2
+
+
+def test_what_a_pass_sends_is_counted_with_its_context() -> None:
+    """Ten pages that are dirty before it, and three after it."""
+    pool = Pool(5)
+    wb = pool.wb
+    wb.dirty = 10
+
+    def writes() -> None:
+        wb.dirty -= 7
+
+    pool.env.call_at(pool.env.now + 2, 0, writes)
+    pool.ask()
+    pool.runs(10)
+    assert wb.flushed_pages == 7

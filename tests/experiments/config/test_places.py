@@ -1,0 +1,243 @@
+"""Where a mistake stands is where it is told: file, line and key, whatever door it came through."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.places import MOST_LEVELS, document_of, levels_of, lines_of_keys
+from wbsim.experiments.config.problems import BadInput
+
+TEXT = """\
+title = "x"
+
+[scenario]
+machine.like = "p13-vm"
+machine.disks.ssd = { like = "sata-ssd" }
+machine.disks.hdd = { like = "sata-disk" }
+kernel.like = "3.11"
+
+[scenario.mounts.mail]
+like = "p13-xfs"
+disk = "ssd"
+at = "/srv/mail"
+
+[scenario.mounts.db]
+like = "loop-ext4"
+disk = "hdd"
+at = "/srv/db"
+size = "4 GiB"
+
+[[scenario.programs]]
+command = "fs_mark -k -S0 -n 20 -s 4096 -L 2 -d /srv/mail/0"
+[[scenario.programs]]
+command = "dd if=/dev/zero of=/srv/db/f bs=8k count=3"
+start = "1 s"
+"""
+
+
+def problems(text: str, *overrides: str, name: str = "x.toml") -> list[str]:
+    """What is wrong with it."""
+    with pytest.raises(BadInput) as refused:
+        parse(text, name, overrides)
+    return str(refused.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('disk = "hdd"', 'disk = "hd"', "x.toml:16: mounts.db.disk: there is no disk 'hd'"),
+        ('at = "/srv/db"', 'at = "/srv/mail"', "x.toml:17: mounts.db.at: two filesystems are mounted"),
+        ('at = "/srv/db"', 'at = "srv/db"', "x.toml:17: mounts.db.at: is 'srv/db'; give an absolute path"),
+        ('at = "/srv/db"', 'at = "/srv/./db"', "x.toml:17: mounts.db.at: is '/srv/./db'; give an absolute"),
+        ('at = "/srv/db"', 'at = "/srv/db\\n"', "x.toml:17: mounts.db.at: is '/srv/db\\n'; give an absolute"),
+        ('size = "4 GiB"', 'size = "1 MiB"', "x.toml:18: mounts.db.size: 1048576 B have to be two groups"),
+        ('size = "4 GiB"', 'size = "65 TiB"', "x.toml:18: mounts.db.size: 71468255805440 B are more than"),
+        ('size = "4 GiB"', 'kind = "btrfs"', "x.toml:18: mounts.db.kind: is 'btrfs'; use one of ext4, xfs"),
+        ('size = "4 GiB"', "files = true", "x.toml:18: mounts.db.files: true is no number"),
+        ('size = "4 GiB"', 'size = "4 GiB"\nfiles = 10000000000', "x.toml:19: mounts.db.files: input should"),
+        ("of=/srv/db/f", "of=/nowhere/f", "x.toml:23: programs.1.command: the path '/nowhere' lies outside"),
+        ("count=3", "count=0", "x.toml:23: programs.1.count: input should be greater"),
+        ("count=3", "count=²", "x.toml:23: programs.1.command: ²: dd reads numbers"),
+        ("count=3", "count=" + "9" * 5_000, "x.toml:23: programs.1.command: 999"),
+        ("bs=8k", "bs=5000", "x.toml:23: programs.1.bs: 5000 B is neither"),
+        ('start = "1 s"', 'strat = "1 s"', "x.toml:24: programs.1.strat: unknown key"),
+        ('start = "1 s"', 'memory = "90 GiB"', "x.toml:24: programs.1.memory: programs take"),
+        ('machine.disks.hdd = { like = "sata-disk" }', "machine.disks.hdd = 5",
+         "x.toml:6: machine.disks.hdd: is 5; a table was expected"),
+        ('machine.disks.hdd = { like = "sata-disk" }', 'machine.disks.hdd = { like = "loop", count = 2000 }',
+         "x.toml:6: machine.disks.hdd.count: is 2000; a whole number from 1 to 1024"),
+        ('kernel.like = "3.11"', 'kernel.like = "4.99"', "x.toml:7: kernel.like: '4.99' is not known"),
+        ('kernel.like = "3.11"', 'kernel.like = "03.11"', "x.toml:7: kernel.like: '03.11' is not known"),
+        ('kernel.like = "3.11"', "kernel.'like' = '٣.11'", "x.toml:7: kernel.like: '٣.11' is not known"),
+        ('title = "x"', 'title = "  "', "x.toml:1: title: is missing"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_at_its_own_line(old: str, new: str, told: str) -> None:
+    """Of a mount, of the second program of a list, of what a command line gives."""
+    assert old in TEXT
+    found = problems(TEXT.replace(old, new, 1))
+    assert any(problem.startswith(told) for problem in found), found
+    assert len(found) == 1
+
+
+ONE = """\
+title = "x"
+[scenario]
+machine.like = "desk-vm"
+kernel.like = "6.18"
+filesystem.like = "desk-xfs"
+workload.command = "fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a"
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ('[sweep.grid]\n"workload.loops" = [\n1,\n0]', "x.toml:10: workload.loops: input should be"),
+        ('[sweep.zip]\n"workload.loops" = [1, 0]\n"workload.files" = [1, 2]', "x.toml:8: workload.loops: in"),
+        ("[[sweep.points]]\nvalue = 1\n[[sweep.points]]\nvalue = 2\nworkload.loops = 0",
+         "x.toml:11: workload.loops: input should be"),
+        ("[sweep]\npoints = [\n{ value = 1, worklod.loops = 1 }]", "x.toml:9: worklod: unknown key"),
+        ("[sweep]\npoints = [{ value = 2020-01-01 }]", "x.toml:8: sweep.points: has the value"),
+        ("[sweep]\npoints = [{ value = nan }]", "x.toml:8: sweep.points: has the value nan"),
+        ("[sweep]\npoints = [{ value = 1 }, { value = 1 }]", "x.toml:8: sweep.points: point has the value 1"),
+        ("[sweep]\nname = ''\npoints = [{ value = 1 }]", "x.toml:8: sweep.name: is ''; give what is swept"),
+        ('[sweep]\ngrid = { "workload.loops" = [1, 1] }', "x.toml:8: sweep.grid.workload.loops: workload"),
+        ('[sweep.lhs]\nsamples = 1000000000\n"workload.files" = [1, 5]', "x.toml:7: sweep.lhs: 1000000000"),
+        ('[sweep.lhs]\nsamples = 2\n"workload.files" = [5, 1]', "x.toml:7: sweep.lhs: workload.files goes"),
+        ('[variants.a]\nworkload.command = "fs_mark -k -S0 -n 0 -s 4096 -L 1 -d a"', "x.toml:8: workload.fi"),
+        ("[variants.a]\nquick = [5]", "x.toml:8: variants.a.quick: is [5]"),
+        ("[variants.'']", "x.toml:7: variants.: is no name"),
+        ('[variants.a]\n"kernel"."wt\\u0062" = 5', "x.toml:8: kernel.wtb: unknown key"),
+        ("[variants.a]\nkernel.wbt = 1", "x.toml:8: kernel.wbt: is something else; true or false"),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_a_sweep_or_a_variant_is_told_where_that_says_it(more: str, told: str) -> None:
+    """Not where the key stands otherwise."""
+    found = problems(ONE + more)
+    assert any(problem.startswith(told) for problem in found), found
+
+
+def test_a_mistake_in_a_file_of_one_s_own_is_told_there(tmp_path: Path) -> None:
+    """With its line; its ranges are read as the numbers are."""
+    text = ONE.replace('"desk-vm"', '"box.toml"')
+    name = str(tmp_path / "x.toml")
+    for line, told in (
+        ("processors.coutn = 4", "processors.coutn: unknown key; did you mean count?"),
+        ('processors.wake_time = { assumed = "5 us", low = "x", high = "9 us" }', "low and high: 'x' is no"),
+        (
+            'processors.wake_time = { assumed = "5 us", low = "6 us", high = "9 us" }',
+            "5000 does not lie betw",
+        ),
+        ("processors.cv = { assumed = 0.1, low = nan, high = 1.0 }", "low and high: input should be"),
+    ):
+        (tmp_path / "box.toml").write_text(f'like = "desk-vm"\n\n{line}\n')
+        (found,) = problems(text, name=name)
+        assert found.startswith(f"{tmp_path}/box.toml:3: machine.processors."), found
+        assert told.lower() in found.lower()
+    (tmp_path / "box.toml").write_text("a = " + "[" * 5_000 + "]" * 5_000)
+    assert any("is nested deeper than 32 levels" in problem for problem in problems(text, name=name))
+
+
+def test_a_mistake_in_a_job_file_is_told_there(tmp_path: Path) -> None:
+    """With its line; what options mean together, at the job's."""
+    job = ["[global]", "rw=write", "create_on_open=1", "fallocate=none", "[a]", "filesize=64k", "nrfiles=2"]
+    text = ONE.replace("fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a", "fio j.fio")
+    for at, line, place in ((2, "rw=read", 2), (7, "nrfiles=0", 7), (7, "size=1m", 5), (7, "verify=md5", 7)):
+        (tmp_path / "j.fio").write_text("\n".join([*job[: at - 1], line, *job[at:]]))
+        (found,) = problems(text, name=str(tmp_path / "x.toml"))
+        assert f"{tmp_path}/x.toml:6: workload.command: {tmp_path}/j.fio:{place}: " in found
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("workload.loops=1\nx = 2", "workload.loops: '1\\nx = 2' is no number"),
+        ("kernel.a=" + "[" * 3_000 + "]" * 3_000, "is nested deeper than 32 levels"),
+        (".".join(["kernel", *"a" * 3_000]) + "=1", "has a key of 3001 parts"),
+        ("machine.memory.memory=x" + "9" * 400, "is no quantity"),
+        ("machine.memory.memory=٣ GiB", "is no quantity"),
+        ('machine.disks.loop0.queue.limits.max_sectors_bytes="511 B"', "greater than or equal to 4096"),
+        ('machine.disks.loop0.queue.limits.max_segment_bytes="1 B"', "greater than or equal to 4096"),
+        ('machine.device={kind="raid0", chunk="1 B", members=[{kind="null"}]}', "multiple of 4096"),
+        ("machine.disks=5", "machine.disks: is 5; a table was expected"),
+        ('filesystem.inode_log_bytes="1 TiB"', "does not fit into a checkpoint"),
+        ('machine.processors.exit_time="1000 s"', "less than or equal to 1000000000"),
+        ("give_up='0 s'", "greater than 0"),
+    ],
+)
+def test_what_a_command_line_sets_wrongly_is_told_with_it(override: str, told: str) -> None:
+    """One line each, in which nothing is a control character."""
+    (found,) = problems(ONE, override)
+    assert found.startswith("--set ")
+    assert told in found
+    assert found.isprintable()
+
+
+def test_a_factor_of_a_speed_that_nobody_gave_is_of_one() -> None:
+    """docs/configurations.md: machine.device.speed=x0.5,x1,x2."""
+    text = ONE.replace('"desk-vm"', '"p13-vm"').replace("desk-xfs", "p13-xfs").replace('"6.18"', '"3.11"')
+    twice, as_said = (
+        parse(text, "x.toml", [f"machine.device.speed={speed}"]).cases[0].scenario for speed in ("x2", "2")
+    )
+    assert twice == as_said
+
+
+VALUES = st.recursive(
+    st.integers(0, 9) | st.sampled_from(['a"[{=#', "b\nc = 1", "é", ""]),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from("abc"), below, max_size=3),
+    max_leaves=9,
+)
+
+
+def written(value: Any, way: int) -> str:
+    """*value* as TOML; texts and lists over several lines or on one."""
+    match value:
+        case str():
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            return f'"""\n{escaped}"""' if way else '"' + escaped.replace("\n", "\\n") + '"'
+        case list():
+            between = ",  # ] = [\n" if way else ", "
+            return f"[{between.join(written(of, way) for of in value)}{chr(10) * way}]"
+        case dict():
+            return "{ " + ", ".join(f"{key} = {written(of, way)}" for key, of in value.items()) + " }"
+    return str(value)
+
+
+@given(st.dictionaries(st.sampled_from(["k", '"q.r"', "'s'"]), VALUES), st.integers(0, 1))
+def test_every_key_and_entry_of_a_text_has_its_line(document: dict[str, Any], way: int) -> None:
+    """The text up to a key's line does not have it, and with that line it does."""
+    text = "# [no]\n[t.u] # one\n" + "".join(f"{key} = {written(of, way)}\n" for key, of in document.items())
+    found = dict(lines_of_keys(text))
+    below: dict[tuple[str, ...], Any] = {}
+
+    def walk(value: Any, path: tuple[str, ...]) -> None:
+        inner = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        )
+        for key, of in inner:
+            below[(*path, str(key))] = of
+            walk(of, (*path, str(key)))
+
+    walk(tomllib.loads(text), ())
+    assert found.keys() == below.keys()
+    lines = text.splitlines()
+    for path, line in found.items():
+        if not path[-1].isdigit() and path not in (("t",), ("t", "u")):
+            assert path[-1] in lines[line - 1]
+
+
+def test_depth_is_counted_and_bounded() -> None:
+    """Tables and lists; a text that is nested deeper than Python can go is refused, too."""
+    assert [levels_of(of) for of in ({}, {"a": 1}, {"a": [1]}, {"a": [{"b": 1}, 2]})] == [0, 1, 2, 3]
+    assert document_of("a = " + "[" * 31 + "]" * 31)
+    for depth in (MOST_LEVELS + 1, 9_000):
+        with pytest.raises(ValueError, match="is nested deeper than 32 levels"):
+            document_of("a = " + "[" * depth + "1" + "]" * depth)
