@@ -172,7 +172,6 @@ def _disk(of: Inputs, disks: dict[str, Any], name: str, entry: Any, named: Mappi
         return []
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_DISKS:
         of.wrong((*path, "count"), f"is {count!r}; a whole number from 1 to {MOST_DISKS} was expected")
-        disks[name] = drive
         return []
     group = [f"{name}{n}" for n in range(count)]
     for one in group:
