@@ -30,7 +30,7 @@ def execute(arguments: Namespace) -> int:
     import tarfile
     from tempfile import TemporaryDirectory
 
-    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.config.problems import BadInput, bad
     from wbsim.experiments.machines.costs import scales_of
     from wbsim.experiments.machines.describe import ASSUMED, describe
     from wbsim.experiments.running.store import replace_whole
@@ -46,7 +46,15 @@ def execute(arguments: Namespace) -> int:
                     tar.extractall(folder, filter="data")
             except (tarfile.TarError, OSError) as error:
                 raise bad(str(arguments.root), f"is no tarball ({error}); make one of proc and sys") from None
-            text = describe(Path(folder), costs)
+            try:
+                text = describe(Path(folder), costs)
+            except BadInput as error:
+                raise BadInput(
+                    [
+                        of._replace(place=of.place.replace(folder, str(arguments.root)))
+                        for of in error.problems
+                    ]
+                ) from None
     else:
         text = describe(arguments.root, costs)
     if arguments.out is None:

@@ -15,7 +15,7 @@ from wbsim.experiments.config.places import MOST_LEVELS, Path, Places
 from wbsim.experiments.config.problems import BadInput, Problem, from_validation, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, Inputs, scenario_inputs
 from wbsim.experiments.config.sweeps import (
-    MOST_POINTS,
+    MOST_REPLICATIONS,
     Axis,
     Factor,
     Step,
@@ -91,8 +91,8 @@ class Reader:
             self._wrong(("variants", only), unknown_key(only, list(variants)))
         axes = [*self._axes(self._table(("sweep",), document.get("sweep", {}))), *self._asked]
         replications = document.get("replications", 1)
-        if type(replications) is not int or not 1 <= replications <= MOST_POINTS:
-            what = f"is {replications!r}; a whole number from 1 to {MOST_POINTS} was expected"
+        if type(replications) is not int or not 1 <= replications <= MOST_REPLICATIONS:
+            what = f"is {replications!r}; a whole number from 1 to {MOST_REPLICATIONS} was expected"
             self._wrong(("replications",), what)
         names = [name for axis in axes for name in axis.names]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
@@ -172,9 +172,13 @@ class Reader:
             self._places.override(("scenario", *key.split(".")), f"--set {text}")
         try:
             axes = [zipped(lists)] if asked.together and lists else grid(lists)
-            return [*axes, latin_hypercube(asked.samples, ends)] if asked.samples and ends else axes
+            if asked.samples is None:
+                return axes
+            if not ends:
+                raise ValueError(f"{asked.samples} samples of nothing; give a range, --set KEY=LOW..HIGH")
+            return [*axes, latin_hypercube(asked.samples, ends)]
         except ValueError as error:
-            self._problems.append(Problem("--set", "", str(error)))
+            self._problems.append(Problem("--set" if asked.samples is None else "--lhs", "", str(error)))
             return []
 
     def _lists(self, path: Path, value: Any) -> dict[str, list[Any]]:

@@ -108,7 +108,17 @@ def _based(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Sp
         more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
         of.wrong((*path, "like"), f"{what}; use one of {', '.join(map(repr, bases))}{more}")
         return None
-    return merged(bases[like].inputs(), given)
+    return merged(_inputs_of(bases[like]), given)
+
+
+_INPUTS: Final[dict[int, tuple[Spec, dict[str, Any]]]] = {}
+
+
+def _inputs_of(base: Spec) -> dict[str, Any]:
+    """What would build *base*, of the catalogue, again; shared, and so never changed in place."""
+    if id(base) not in _INPUTS:  # equal ones may have other sources
+        _INPUTS[id(base)] = base, base.inputs()
+    return _INPUTS[id(base)][1]
 
 
 def _expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any]:
@@ -144,6 +154,7 @@ def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, 
     known = set(before) if isinstance(before, Mapping) else set(disks)
     if set(disks) - known:  # a file of one's own says all disks that its machine has
         machine["disks"] = {}
+    machine["disks"] = dict(machine["disks"])
     names = list(machine["disks"])
     if len(names) == 1:
         machine["disks"][names[0]] = merged(machine["disks"][names[0]], of_only_disk)

@@ -72,6 +72,6 @@ def _client(address: str) -> tuple[Any, Any]:
         ) from None
     try:
         connect: Any = Client
-        return connect(address, timeout="10s"), as_completed
+        return connect(address, timeout="5s"), as_completed
     except (OSError, TimeoutError, ValueError) as error:
         raise bad("--cluster", f"nobody answers at {address} ({error}); give a scheduler's address") from None

@@ -260,5 +260,5 @@ def test_what_a_configuration_cannot_sweep(sweep: str, told: str) -> None:
 
 def test_more_points_than_anyone_wants_are_refused() -> None:
     """Before they are made."""
-    with pytest.raises(BadInput, match="has 110889 points; give fewer values: 100000 are the most"):
+    with pytest.raises(BadInput, match="has 110889 points; give fewer values: 10000 are the most"):
         experiment("workload.nrfiles=1,2..333", "workload.runs=1,2..333")
