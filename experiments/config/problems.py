@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 from pydantic import ValidationError
 
 from wbsim.experiments.config.places import Path, Places
-from wbsim.sim.param import BadValue, Spec
+from wbsim.sim.param import BadValue, Given, Spec
 
 
 class Problem(NamedTuple):
@@ -68,6 +68,7 @@ class _Finding(NamedTuple):
     path: Path
     below: Path
     spec: type[Spec]
+    given: Any = None
 
 
 def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[_Finding]:
@@ -80,7 +81,7 @@ def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[
             message = error["msg"].removeprefix("Value error, ")
             cause = error.get("ctx", {}).get("error")
             below = parts + (cause.path if isinstance(cause, BadValue) else ())
-            yield _Finding(error["type"], message, prefix + below, below, spec)
+            yield _Finding(error["type"], message, prefix + below, below, spec, error["input"])
 
 
 def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
@@ -99,6 +100,13 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
         yield of[0] if len(of) == 1 else _Finding("several", told, table, of[0].below[:-1], of[0].spec)
 
 
+def _shown(value: Any) -> str:
+    """*value* as a configuration has it, if that is short."""
+    plain = value.value if isinstance(value, Given) else value
+    text = str(plain).lower() if isinstance(plain, bool) else repr(plain)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
 _EXPECTED: Final = {
     "bool_type": "true or false", "dict_type": "a table", "model_type": "a table", "tuple_type": "a list",
     "string_type": "a text", "int_type": "a whole number", "int_parsing": "a whole number",
@@ -114,7 +122,9 @@ def _message(finding: _Finding) -> str:
     if finding.kind == "missing":
         return "is missing; every number has to be given"
     if finding.kind in _EXPECTED:
-        return f"is something else; {_EXPECTED[finding.kind]} was expected"
+        return f"is {_shown(finding.given)}; {_EXPECTED[finding.kind]} was expected"
+    if finding.kind == "literal_error":
+        return f"is {_shown(finding.given)}; use {finding.message.removeprefix('Input should be ')}"
     message = finding.message
     return (
         message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message

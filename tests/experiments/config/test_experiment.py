@@ -119,7 +119,7 @@ def test_variants_and_overrides() -> None:
         (
             'plug_scope = "slice"',
             'plug_scope = "file"',
-            "x.toml:11: kernel.writeback.plug_scope: input should be",
+            "x.toml:11: kernel.writeback.plug_scope: is 'file'; use",
         ),
         (
             "[variants.patched]",

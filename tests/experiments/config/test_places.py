@@ -114,7 +114,7 @@ workload.command = "fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a"
         ("[variants.a]\nquick = [5]", "x.toml:8: variants.a.quick: is [5]"),
         ("[variants.'']", "x.toml:7: variants.: is no name"),
         ('[variants.a]\n"kernel"."wt\\u0062" = 5', "x.toml:8: kernel.wtb: unknown key"),
-        ("[variants.a]\nkernel.wbt = 1", "x.toml:8: kernel.wbt: is something else; true or false"),
+        ("[variants.a]\nkernel.wbt = 1", "x.toml:8: kernel.wbt: is 1; true or false"),
     ],
 )  # fmt: skip
 def test_a_mistake_of_a_sweep_or_a_variant_is_told_where_that_says_it(more: str, told: str) -> None:
