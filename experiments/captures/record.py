@@ -132,18 +132,22 @@ def _tracefs() -> Iterator[Path]:
     if (TRACEFS / "events").is_dir():
         yield TRACEFS
         return
-    mounted = subprocess.run(
-        ["mount", "-t", "tracefs", "tracefs", TRACEFS], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        raise bad(
-            str(TRACEFS),
-            f"tracefs cannot be mounted ({mounted.stderr.strip()}); the kernel needs CONFIG_FTRACE",
-        )
+    mounted: subprocess.CompletedProcess[str] | None = None
     try:
+        with signals_held():  # until it is known what to undo
+            mounted = subprocess.run(
+                ["mount", "-t", "tracefs", "tracefs", TRACEFS], capture_output=True, text=True, check=False
+            )
+        if mounted.returncode != 0:
+            raise bad(
+                str(TRACEFS),
+                f"tracefs cannot be mounted ({mounted.stderr.strip()}); the kernel needs CONFIG_FTRACE",
+            )
         yield TRACEFS
     finally:
-        subprocess.run(["umount", TRACEFS], check=True)
+        if mounted is not None and mounted.returncode == 0:
+            with signals_held():
+                subprocess.run(["umount", TRACEFS], check=True)
 
 
 @contextmanager
@@ -155,8 +159,11 @@ def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) ->
     if SWITCHES in missing:
         raise bad(str(root / "events"), "has no sched_switch; leave --cpu out")
     instance = root / "instances" / f"wbsim-{os.getpid()}"
-    instance.mkdir()
+    made = False
     try:
+        with signals_held():
+            instance.mkdir()
+            made = True
         (instance / "buffer_size_kb").write_text(str(buffer_mib * 1024))
         for event in events:
             if event not in missing:
@@ -164,7 +171,9 @@ def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) ->
         (instance / "tracing_on").write_text("1")
         yield instance
     finally:
-        instance.rmdir()
+        if made:
+            with signals_held():
+                instance.rmdir()
 
 
 def _event_ns(instance: Path) -> int:
