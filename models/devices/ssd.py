@@ -40,6 +40,7 @@ class Ssd(BlockDevice, BatchDevice):
         self._link_free_ns = self._linked_ns = self._programmed = 0
         self._units_free_ns: deque[int] = deque([0] * spec.units)
         self._programming: deque[int] = deque()  # when each flash page in the cache is programmed
+        self._finishing: deque[int] = deque()  # the same of each that is not programmed yet
         self._partial_bytes = 0
         self._stalls: deque[tuple[int, int]] = deque()  # when the link waits for room in the cache
         self._unit_sectors = 0 if spec.indirection_unit is None else spec.indirection_unit // SECTOR_BYTES
@@ -47,12 +48,12 @@ class Ssd(BlockDevice, BatchDevice):
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`; all channels together are one part."""
-        now, units = self._env.now, self._units_free_ns
-        to_come_ns = sum(max(free_ns - now, 0) for free_ns in units)
+        now, program_ns = self._env.now, self._program_ns
+        to_come_ns = sum(min(end - now, program_ns) for end in self._finishing if end > now)
         stalled_ns = sum(end - max(begin, now) for begin, end in self._stalls if end > now)
         return {
             "link": self._linked_ns - max(self._link_free_ns - now, 0) + stalled_ns,
-            "flash": (self._programmed * self._program_ns - to_come_ns) / len(units),
+            "flash": (self._programmed * program_ns - to_come_ns) / len(self._units_free_ns),
         }
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
@@ -110,9 +111,11 @@ class Ssd(BlockDevice, BatchDevice):
 
     def _program(self, now: int) -> int:
         """Program the flash pages that are complete at *now*; when all of them have found room."""
-        programming, units = self._programming, self._units_free_ns
+        programming, finishing, units = self._programming, self._finishing, self._units_free_ns
         while programming and programming[0] <= now:
             programming.popleft()
+        while finishing and finishing[0] <= self._env.now:
+            finishing.popleft()
         while self._partial_bytes >= self._flash_page:
             self._partial_bytes -= self._flash_page
             if len(programming) >= self._cache_pages:
@@ -121,6 +124,7 @@ class Ssd(BlockDevice, BatchDevice):
             units.append(finished)
             self._programmed += 1
             programming.append(finished)
+            finishing.append(finished)
         return now
 
 

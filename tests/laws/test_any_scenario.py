@@ -26,8 +26,17 @@ EXAMPLES: Final = int(os.environ.get("EXAMPLES", "20"))
 def ran(scenario: Scenario, seed: int, primitives: Primitives = LIGHT, watched: bool = False) -> Machine:
     """A run of it to its end; watched or not."""
     machine = build(scenario, seed, primitives=primitives)
+    used: dict[str, float] = {}
+
+    def look() -> None:
+        """No part of a device is in use for less than before, nor for more than there was time."""
+        for disk, queue in machine.queues.items():
+            for part, ns in queue.uses().items():
+                assert used.get(f"{disk} {part}", 0) <= ns <= machine.env.now, (disk, part)
+                used[f"{disk} {part}"] = ns
+
     if watched:
-        machine.watch(lambda: 330 * US, lambda: None)
+        machine.watch(lambda: 330 * US, look)
     machine.run()
     return machine
 
