@@ -135,6 +135,8 @@ def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
     unit, one, _ = per_file(large, FAST)
     assert (unit, one["system pages"]) == ("MiB", 12.0)
     assert explanation(Result("A title", (), [SLOW, FAST])).count("flushers, us a file") == 1
+    alone = explanation(Result("A title", (), [SLOW]))
+    assert alone.split("\n\n") == ["A title", verdict(SLOW), lives_table(SLOW)]
     assert "flushers, us" not in explanation(Result("A title", (), [SLOW, FAST, SLOW]))
 
 
