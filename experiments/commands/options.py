@@ -7,6 +7,8 @@ from argparse import Action, ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from wbsim.experiments.config.printable import printable
+
 if TYPE_CHECKING:
     from wbsim.experiments.running.execute import How
     from wbsim.experiments.running.progress import Telling
@@ -23,7 +25,7 @@ class Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """See `argparse.ArgumentParser`."""
         short = message if len(message) <= _WIDE else f"{message[:_WIDE]} ..."
-        print(f"{self.prog}: {short}; see {self.prog} --help", file=sys.stderr)
+        print(f"{self.prog}: {printable(short)}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 from pydantic import ValidationError
 
 from wbsim.experiments.config.places import Path, Places
+from wbsim.experiments.config.printable import printable
 from wbsim.sim.param import BadValue, Given, Spec
 
 
@@ -22,7 +23,7 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         text = _ENDLESS.sub(lambda word: f"{word[0][:60]}...", ": ".join(part for part in self if part))
-        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+        return printable(text)
 
 
 _ENDLESS: Final = re.compile(r"\S{500,}")

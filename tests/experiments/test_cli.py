@@ -391,6 +391,13 @@ def test_a_directory_s_name_is_one(word: str, capsys: pytest.CaptureFixture[str]
     assert "argument --out: invalid directory value" in capsys.readouterr().err
 
 
+def test_what_is_told_of_an_argument_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is in it."""
+    with pytest.raises(SystemExit):
+        main(["list", "kernels", "a\n\x1b[31mb"])
+    assert capsys.readouterr().err == ("wbsim: unrecognized arguments: a\\n\\x1b[31mb; see wbsim --help\n")
+
+
 def test_a_directory_s_name_may_be_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What the system says of it, in one line."""
     config = tmp_path / "x.toml"

@@ -291,6 +291,7 @@ def asked(of: Asked) -> Came:
     return Came(status, out.getvalue(), err.getvalue(), inside, {*left} - {*inside} - {*of.files})
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the files beside a finding
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(configurations() | overrides() | arguments() | captures() | damaged())
 def test_any_input_ends_in_a_result_or_in_one_error(of: Asked) -> None:
