@@ -235,7 +235,7 @@ def test_every_key_and_entry_of_a_text_has_its_line(document: dict[str, Any], wa
 def test_depth_is_counted_and_bounded() -> None:
     """Tables and lists; a text that is nested deeper than Python can go is refused, too."""
     assert [levels_of(of) for of in ({}, {"a": 1}, {"a": [1]}, {"a": [{"b": 1}, 2]})] == [0, 1, 2, 3]
-    assert document_of("a = " + "[" * 31 + "]" * 31)
+    assert document_of("a = " + "[" * MOST_LEVELS + "]" * MOST_LEVELS)
     for depth in (MOST_LEVELS + 1, 9_000):
         with pytest.raises(ValueError, match="is nested deeper than 32 levels"):
             document_of("a = " + "[" * depth + "1" + "]" * depth)

@@ -143,6 +143,10 @@ def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
         (lambda: wbsim.experiment(TEXT).set(None), "set(): changes: is None; "),
         (lambda: wbsim.experiment(TEXT).variant(5), "variant(): name: is 5; "),
         (lambda: wbsim.experiment(TEXT).vary({"a": 5}), "vary(): a: is 5; a list of values was expected"),
+        (
+            lambda: wbsim.experiment(TEXT).vary({"a": "12"}),
+            "vary(): a: is '12'; a list of values was expected",
+        ),
         (lambda: wbsim.experiment(TEXT).vary({}, samples=True), "vary(): samples: is True; "),
         (lambda: wbsim.experiment(TEXT).vary({}, samples=0), "vary(): samples: is 0; "),
         (lambda: wbsim.experiment(TEXT).run(seed=-1), "run(): seed: is -1; "),
