@@ -28,20 +28,14 @@ def document_of(text: str) -> dict[str, Any]:
     """
     try:
         document = tomllib.loads(text)
-    except RecursionError:
-        document = {"": _too_deep()}
+        too_deep = levels_of(document) > MOST_LEVELS
+    except RecursionError:  # tomllib goes as deep as the text does
+        too_deep = True
     except tomllib.TOMLDecodeError as error:
         raise NotToml(f"not TOML: {error}") from None
-    if levels_of(document) > MOST_LEVELS:
+    if too_deep:
         raise ValueError(f"is nested deeper than {MOST_LEVELS} levels; no key is")
     return document
-
-
-def _too_deep() -> Any:
-    value: Any = {}
-    for _ in range(MOST_LEVELS):
-        value = [value]
-    return value
 
 
 def levels_of(value: Any) -> int:
