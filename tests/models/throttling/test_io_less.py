@@ -207,3 +207,20 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
     ]  # fmt: skip
     assert env.now == told[0]["pause"] * 1_000_000
     assert started == [counts]
+
+
+@pytest.mark.parametrize(
+    ("exceeded", "interval", "pages"), [(False, 5, 5), (False, 50, 50), (True, 5, 5), (True, 50, 8)]
+)
+def test_over_the_limit_a_writer_asks_after_eight_pages_at_the_latest(
+    exceeded: bool, interval: int, pages: int
+) -> None:
+    """Or after fewer, where that was its interval (ratelimit >> (PAGE_SHIFT - 10) of 32 KiB)."""
+    counts: Any = SimpleNamespace(dirty_exceeded=exceeded)
+    throttle = IoLessThrottle(
+        env=Environment(), spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB),
+        cache=SimpleNamespace(wbs=[]), processors=2, signals=Signals(),  # type: ignore[arg-type]
+    )  # fmt: skip
+    dirtier = throttle.dirtier()
+    dirtier.nr_dirtied_pause = interval
+    assert throttle.poll_pages(counts, dirtier) == pages
