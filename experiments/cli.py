@@ -16,7 +16,7 @@ from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormat
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from wbsim.experiments.commands.options import Parser
 
@@ -139,5 +139,12 @@ def _interrupted(arguments: Namespace, number: int) -> int:
     return 128 + number
 
 
+def program() -> NoReturn:
+    """`main`, and Python's own end, in which nothing is left to be told of Ctrl-C."""
+    status = main()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 from typing import Any, Final, NoReturn
 
@@ -14,6 +16,8 @@ from wbsim.sim.beside import Clock
 _BEFORE_ALL: Final = -(1 << 40)
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 _HELD: Final = (signal.SIGINT, *_ENDING)
+_AGAIN_S: Final = 1e-3
+"""After which a signal comes once more that was passed over: what passed over it is done by then."""
 
 
 class Ended(BaseException):
@@ -32,10 +36,33 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
 
 
+def _passed_over(
+    told: Callable[[sys.UnraisableHookArgs], object], unraisable: sys.UnraisableHookArgs
+) -> None:
+    """Where Python passes over exceptions (in a destructor, a weak reference's callback), the signal comes
+    again a little later; any other exception is *told*.
+    """
+    match unraisable.exc_value:
+        case KeyboardInterrupt():
+            number: int = signal.SIGINT
+        case Ended() as ended:
+            number = ended.number
+        case _:
+            told(unraisable)
+            return
+
+    def again(alarm: int, frame: FrameType | None) -> None:
+        signal.signal(alarm, before or signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    before = signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+
+
 @contextmanager
 def ended_by_signals() -> Iterator[list[int]]:
     """In the body, SIGTERM and SIGHUP raise `Ended`, so that what was begun is tidied up; but for a signal
-    that is ignored (nohup), and outside the main thread.
+    that is ignored (nohup), and outside the main thread.  None of them is lost (`_passed_over`).
 
     What it gives holds the numbers of those that came, and of SIGINT: a library may have made another
     exception of the one that was raised (pydantic does where a class is made).
@@ -49,9 +76,11 @@ def ended_by_signals() -> Iterator[list[int]]:
     for number in _HELD:
         if before[number] in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _end)
+    told, sys.unraisablehook = sys.unraisablehook, partial(_passed_over, sys.unraisablehook)
     try:
         yield _came
     finally:
+        sys.unraisablehook = told
         for number, handler in before.items():
             with suppress(TypeError):  # it was not set from Python
                 signal.signal(number, handler)

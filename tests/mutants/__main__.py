@@ -163,6 +163,7 @@ def _bring_up_to_date(copy: Path) -> None:
     _fate(copy, _WARM_UP)  # so that no mutant waits for Numba
 
 
+_SAID: Final = ".said"
 _WARM_UP: Final = Job(
     Mutant(Path(), 0, "", "", ""), (["tests/contracts", "tests/models/block"], []), {}, True
 )
@@ -189,9 +190,10 @@ def _run(copy: Path, job: Job) -> None:
     """In the forked process: pytest over each of its lists of tests until one fails, and nothing kept."""
     signal.alarm(60)  # for what is imported; each test has its own
     resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
-    silent = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(silent, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    said = os.open(copy / _SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(said, stream)
     current_process().daemon = False  # a test may start processes
     for name in [name for name in sys.modules if name.split(".")[0] in ("wbsim", "tests")]:
         del sys.modules[name]
@@ -255,7 +257,8 @@ def _plant(part: str, found: Sequence[Mutant], reach: Reach, pool: Workers) -> S
     whole = jobs[0].mutant._replace(code=(ROOT / jobs[0].mutant.path).read_text())
     without = pool.apply(_judge, (Job(whole, (sorted(killers), []), reach.seconds(sorted(killers))),))
     if without.fate != "survived":
-        sys.exit(f"without any mutant, too, {without.fate}: {without.killer}; so the figures say nothing")
+        print(f"without any mutant, too, {without.fate}: {without.killer}; so the figures say nothing")
+        sys.exit(f"what pytest said is in .mutants/copy-*/{_SAID}")
     return score
 
 

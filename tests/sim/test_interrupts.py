@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -129,6 +131,34 @@ def test_what_came_is_known_whatever_was_made_of_it(number: int, raised: type[Ba
                 signal.raise_signal(number)
             assert came == [number]
         assert signal.getsignal(number) is before
+
+
+class _Passes:
+    """Python passes over what its destructor raises."""
+
+    def __init__(self, raises: Callable[[], object]) -> None:
+        self._raises = raises
+
+    def __del__(self) -> None:
+        self._raises()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_is_passed_over_comes_again(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is told of it; of any other exception that is passed over, who was told before."""
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda of: told.append(of.exc_type))
+    alarm = signal.getsignal(signal.SIGALRM)
+    with ended_by_signals() as came:
+        _Passes(lambda: signal.raise_signal(number))
+        _Passes(lambda: 1 // 0)
+        with pytest.raises((KeyboardInterrupt, Ended)):
+            time.sleep(10)
+    assert told == [ZeroDivisionError]
+    assert set(came) == {number}
+    assert signal.getsignal(signal.SIGALRM) is alarm
+    _Passes(lambda: 1 // 0)
+    assert len(told) == 2
 
 
 def test_what_is_held_back_is_heard_afterwards() -> None:
