@@ -1,0 +1,294 @@
+"""Two superblocks' inodes under the locks of every era, beside a plain reading: two nodes, four processors.
+
+The reading is mechanisms.md 5.1 and 5.2: which lock each step takes, for how long, with how many lines that
+another processor wrote last.  Steps come one after another, but for two that want a list at the same time;
+who waits how long for a lock is asked elsewhere (tests/sim).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.harness import BlockLayer, page_cache
+from wbsim.models.spent import Spent
+from wbsim.models.vfs.inode_locks import inode_locks, shared_locks
+from wbsim.models.vfs.inodes import SuperblockInodes
+from wbsim.models.vfs.spec import InodeCosts, InodeRules
+from wbsim.sim.engine import Environment, Steps, Task, Wait
+from wbsim.sim.sync import HandOff, Line, SpinLock
+
+OWN, NEAR, FAR, NODE_CPUS, BUCKETS = 3, 19, 83, 2, 4
+COSTS: Final = InodeCosts(
+    add_ns=101, del_ns=211, visit_ns=307, unhash_ns=401, lru_ns=503, chain_ns=601, chain_again_ns=701,
+    reference_ns=809, dentry_ns=907, evict_ns=1_009, reclaim_ns=1_103,
+)  # fmt: skip
+RULES: Final = st.builds(
+    InodeRules,
+    sb_list=st.just("inode_lock"),  # each has a machine of its own
+    sync_walks=st.sampled_from(["cached", "under_writeback"]),
+    sync_mutex=st.booleans(),
+    unhash=st.sampled_from(["all", "hashed"]),
+    hash_lookup=st.sampled_from(["locked", "rcu"]),
+    lru=st.sampled_from(["global", "superblock", "per_node"]),
+    lru_checks=st.booleans(),
+)
+STEPS: Final = ("add", "del", "lru_add", "lru_del")
+SB, CPU = st.integers(0, 1), st.integers(0, 3)
+
+# Its threads are the test's own.
+pytestmark = pytest.mark.source
+
+
+class Visits:
+    """What a lock saw: how often it was taken, for how long in all, and how often it was wanted meanwhile."""
+
+    def __init__(self) -> None:
+        self.times = self.held_ns = self.contended = 0
+
+
+class Lists(RuleBasedStateMachine):
+    """Steps of four threads, each on its processor."""
+
+    sb_list = "inode_lock"
+
+    @initialize(rules=RULES, hashed=st.tuples(st.booleans(), st.booleans()))
+    def begin(self, rules: InodeRules, hashed: tuple[bool, bool]) -> None:
+        rules = rules.model_copy(update={"sb_list": self.sb_list})
+        self.rules, self.hashed = rules, hashed
+        self.env = Environment()
+        self.real: dict[str, SpinLock] = {}
+        hand_off = HandOff(NEAR, FAR, node_cpus=NODE_CPUS)
+
+        def spin_lock(name: str) -> SpinLock:
+            return self.real.setdefault(name, SpinLock(self.env, name, hand_off))
+
+        site = replace(
+            BlockLayer().site, env=self.env, spin_lock=spin_lock,
+            lines=lambda lock: Line(lock, hand_off, OWN),
+            inode_lock=spin_lock("inode_lock") if rules.sb_list == "inode_lock" else None,
+        )  # fmt: skip
+        shared, self.cache = shared_locks(site, rules), page_cache()
+        self.inodes = [
+            SuperblockInodes(
+                bdi=SimpleNamespace(name=name), locks=inode_locks(site.of(name), rules, shared, 2, NODE_CPUS),
+                rules=rules, costs=COSTS, cache=self.cache, hashed=on_a_chain, buckets=BUCKETS,
+            )  # type: ignore[arg-type]
+            for name, on_a_chain in zip("ab", hashed, strict=True)
+        ]  # fmt: skip
+        self.threads: list[Any] = []
+        for cpu in range(4):
+            task = self.env.task(f"t{cpu}")
+            task.cpu = cpu
+            self.threads.append(SimpleNamespace(task=task, spent=Spent()))
+        self.cached, self.paged, self.lumps = [0, 0], [0, 0], [1, 1]
+        self.seen = [0, 0]  # contentions, at the last step of an eviction
+        self.visits: dict[str, Visits] = {}
+        self.wrote: dict[tuple[str, str], int] = {}
+        self.worked_ns = [0] * 4
+
+    # -- the reading
+
+    def lock(self, what: str, sb: int, cpu: int) -> str:
+        """The lock of a superblock's list, of the list of unused inodes, or of the hash."""
+        name, node, one = "ab"[sb], cpu // NODE_CPUS, self.sb_list == "inode_lock"
+        match what:
+            case "hash":
+                return "inode_lock" if one else "inode_hash_lock"
+            case "list" if self.sb_list == "per_node":
+                return f"{name}/s_inode_list/{node}"
+            case "list":
+                return self.sb_list if self.sb_list.startswith("inode") else f"{name}/{self.sb_list}"
+        return {
+            "global": "lru_lock", "superblock": f"{name}/s_inode_lru_lock",
+            "per_node": f"{name}/s_inode_lru/{node}",
+        }[self.rules.lru]  # fmt: skip
+
+    def visit(self, what: str, sb: int, cpu: int, work_ns: int, lines: int) -> int:
+        """Take it once, for so long: the work, and so many lines, as far away as who wrote them last."""
+        name = self.lock(what, sb, cpu)
+        fetch_ns = 0
+        if lines:
+            last = self.wrote.get((what, name), -1)
+            near = (max(last, 0) // NODE_CPUS) == cpu // NODE_CPUS
+            fetch_ns = OWN if last == cpu else NEAR if near else FAR
+            self.wrote[what, name] = cpu
+        held_ns = work_ns + lines * fetch_ns
+        of = self.visits.setdefault(name, Visits())
+        of.times += 1
+        of.held_ns += held_ns
+        return held_ns
+
+    def chain_ns(self, sb: int, each_ns: int) -> int:
+        return self.cached[sb] * 1_000 // BUCKETS * each_ns // 1_000
+
+    def unhashes(self, sb: int) -> bool:
+        return self.hashed[sb] or self.rules.unhash == "all"
+
+    # -- the steps
+
+    def took(self, step: Wait) -> int:
+        """How long a thread is in it."""
+
+        def body() -> Steps:
+            yield step
+
+        began_ns = self.env.now
+        self.env.start(self.env.task("alone"), body())
+        self.env.run()
+        return self.env.now - began_ns
+
+    @rule(
+        sb=SB, cpu=CPU, then_ns=st.integers(0, 50), what=st.sampled_from(["add", "del", "lru_add", "lru_del"])
+    )
+    def a_list(self, sb: int, cpu: int, then_ns: int, what: str) -> None:
+        """An insertion has one line, a removal two; the list of unused ones is not asked where one looks."""
+        inodes, thread = self.inodes[sb], self.threads[cpu]
+        lru_ns = COSTS.lru_ns
+        match what:
+            case "add":
+                step, held_ns = inodes.sb_list_add(thread, then_ns), self.visit("list", sb, cpu, 101, 1)
+            case "del":
+                step, held_ns = inodes.sb_list_del(thread, then_ns), self.visit("list", sb, cpu, 211, 2)
+            case "lru_del" if self.rules.lru_checks:
+                step, held_ns = inodes.lru_del(thread, then_ns), 0
+            case _:
+                step, held_ns = getattr(inodes, what)(thread, then_ns), self.visit("lru", sb, cpu, lru_ns, 1)
+        assert self.took(step) == held_ns + then_ns
+        self.worked_ns[cpu] += held_ns
+
+    @rule(sb=SB, cpu=CPU, then_ns=st.integers(0, 50))
+    def the_hash(self, sb: int, cpu: int, then_ns: int) -> None:
+        """A lookup that finds nothing, a second one and the insertion, and the removal."""
+        inodes, thread = self.inodes[sb], self.threads[cpu]
+        found_ns = self.chain_ns(sb, COSTS.chain_ns)
+        if self.rules.hash_lookup == "locked":
+            self.visit("hash", sb, cpu, found_ns, 0)
+        assert self.took(inodes.look_up(thread)) == found_ns
+        added_ns = self.visit("hash", sb, cpu, self.chain_ns(sb, COSTS.chain_again_ns) + COSTS.unhash_ns, 1)
+        assert self.took(inodes.add_to_hash(thread, then_ns)) == added_ns + then_ns
+        removed_ns = 0
+        if self.unhashes(sb):
+            removed_ns = self.visit("hash", sb, cpu, COSTS.unhash_ns, 2 if self.hashed[sb] else 0)
+        assert self.took(inodes.unhash(thread, then_ns)) == removed_ns + then_ns
+        self.worked_ns[cpu] += found_ns + added_ns + removed_ns
+
+    @rule(sb=SB, cpus=st.tuples(CPU, CPU).map(sorted))
+    def two_want_a_list(self, sb: int, cpus: list[int]) -> None:
+        """The second waits where it is the same list."""
+        cpu, other = cpus
+        name = self.lock("list", sb, cpu)
+        self.visits.setdefault(name, Visits()).contended += name == self.lock("list", sb, other)
+        for of in cpus:
+            self.worked_ns[of] += self.visit("list", sb, of, COSTS.add_ns, 1)
+            task = self.env.task("one of two")
+            task.cpu = of
+            self.env.start(task, self.adds(sb, task, of))
+        self.env.run()
+
+    def adds(self, sb: int, task: Task, cpu: int) -> Steps:
+        thread: Any = SimpleNamespace(task=task, spent=self.threads[cpu].spent)
+        yield self.inodes[sb].sb_list_add(thread)
+
+    @rule(sb=SB, inodes=st.integers(0, 90), pages=st.integers(0, 40))
+    def some_are_read(self, sb: int, inodes: int, pages: int) -> None:
+        """And some get pages: no more than there are."""
+        self.inodes[sb].add_cached(inodes)
+        self.cached[sb] += inodes
+        for _ in range(pages):
+            self.inodes[sb].has_pages()
+        self.paged[sb] = min(self.cached[sb], self.paged[sb] + pages)
+
+    @rule(sb=SB, cpu=CPU, wanted=st.integers(1, 100))
+    def evict(self, sb: int, cpu: int, wanted: int) -> None:
+        """Twice as many in each step as in the last, to 32, while nobody waits; each off all its lists."""
+        thread, began_ns, expected_ns = self.threads[cpu], self.env.now, 0
+        before_ns = thread.spent.reclaim
+        self.env.start(thread.task, self.inodes[sb].evict(thread, wanted))
+        self.env.run()
+        worked_ns, left = 0, wanted
+        while left and self.cached[sb]:
+            contended = sum(
+                self.visits.get(self.lock(what, sb, cpu), Visits()).contended for what in ("list", "hash")
+            )
+            self.lumps[sb] = min(32, 2 * self.lumps[sb]) if contended == self.seen[sb] else 1
+            self.seen[sb] = contended
+            lump = min(self.lumps[sb], left, self.cached[sb])
+            left -= lump
+            gone = -(-self.paged[sb] * lump // self.cached[sb])
+            self.paged[sb] -= gone
+            self.cached[sb] -= lump
+            worked_ns += lump * (COSTS.dentry_ns + COSTS.evict_ns + COSTS.reclaim_ns)
+            on_lru = lump * (2 if self.rules.lru_checks else 3)
+            expected_ns += self.visit("lru", sb, cpu, on_lru * COSTS.lru_ns, on_lru)
+            expected_ns += self.visit("list", sb, cpu, lump * COSTS.del_ns, 2 * lump)
+            if self.unhashes(sb):
+                lines = 2 * lump if self.hashed[sb] else 0
+                expected_ns += self.visit("hash", sb, cpu, lump * COSTS.unhash_ns, lines)
+        assert self.env.now - began_ns == expected_ns + worked_ns
+        assert thread.spent.reclaim - before_ns == worked_ns
+        self.worked_ns[cpu] += expected_ns
+
+    @precondition(lambda self: max(self.cached) > 0)
+    @rule(sb=SB, cpu=CPU)
+    def walk(self, sb: int, cpu: int) -> None:
+        """Each list in one hold, and again for each inode with pages, in eras that walk."""
+        thread, began_ns = self.threads[cpu], self.env.now
+        before_ns = thread.spent.sync
+        self.env.start(thread.task, self.inodes[sb].walk(thread))
+        self.env.run()
+        took_ns = 0
+        if self.rules.sync_walks == "cached":
+            lists = [0, NODE_CPUS] if self.sb_list == "per_node" else [cpu]
+            left, left_paged = self.cached[sb], self.paged[sb]
+            for number, at in enumerate(lists):
+                last = number == len(lists) - 1
+                here, paged = (left, left_paged) if last else (left // 2, left_paged // 2)
+                left, left_paged = left - here, left_paged - paged
+                for hold_ns in [(here - paged) * COSTS.visit_ns, *[COSTS.visit_ns] * paged]:
+                    took_ns += self.visit("list", sb, at, hold_ns, 0)
+                took_ns += paged * COSTS.reference_ns
+        assert self.env.now - began_ns == thread.spent.sync - before_ns == took_ns
+
+    # -- what holds always
+
+    @invariant()
+    def both_are_the_same(self) -> None:
+        assert [of.cached for of in self.inodes] == self.cached
+        assert [of.paged for of in self.inodes] == self.paged
+        assert (self.cache.cached_inodes, self.cache.paged_inodes) == (sum(self.cached), sum(self.paged))
+        assert [thread.spent.inodes for thread in self.threads] == self.worked_ns
+        for name, lock in self.real.items():
+            of = self.visits.get(name, Visits())
+            found = (lock.stat.acquisitions, lock.stat.hold_ns, lock.stat.contentions)
+            assert found == (of.times, of.held_ns, of.contended), name
+
+
+class OneForAll(Lists):
+    """2.6.39 to 4.2."""
+
+    sb_list = "inode_sb_list_lock"
+
+
+class OneForEach(Lists):
+    """4.3 and later."""
+
+    sb_list = "s_inode_list_lock"
+
+
+class OneForEachNode(Lists):
+    """As V13 proposed."""
+
+    sb_list = "per_node"
+
+
+MACHINES: Final = (Lists, OneForAll, OneForEach, OneForEachNode)
+for machine in MACHINES:
+    machine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestLists, TestOneForAll, TestOneForEach, TestOneForEachNode = (machine.TestCase for machine in MACHINES)
