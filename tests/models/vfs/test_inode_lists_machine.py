@@ -60,8 +60,8 @@ class Lists(RuleBasedStateMachine):
 
     @initialize(rules=RULES, hashed=st.tuples(st.booleans(), st.booleans()))
     def begin(self, rules: InodeRules, hashed: tuple[bool, bool]) -> None:
-        rules = rules.model_copy(update={"sb_list": self.sb_list})
-        self.rules, self.hashed = rules, hashed
+        era = rules.model_copy(update={"sb_list": self.sb_list})
+        self.era, self.hashed = era, hashed
         self.env = Environment()
         self.real: dict[str, SpinLock] = {}
         hand_off = HandOff(NEAR, FAR, node_cpus=NODE_CPUS)
@@ -72,16 +72,19 @@ class Lists(RuleBasedStateMachine):
         site = replace(
             BlockLayer().site, env=self.env, spin_lock=spin_lock,
             lines=lambda lock: Line(lock, hand_off, OWN),
-            inode_lock=spin_lock("inode_lock") if rules.sb_list == "inode_lock" else None,
+            inode_lock=spin_lock("inode_lock") if self.sb_list == "inode_lock" else None,
         )  # fmt: skip
-        shared, self.cache = shared_locks(site, rules), page_cache()
-        self.inodes = [
-            SuperblockInodes(
-                bdi=SimpleNamespace(name=name), locks=inode_locks(site.of(name), rules, shared, 2, NODE_CPUS),
-                rules=rules, costs=COSTS, cache=self.cache, hashed=on_a_chain, buckets=BUCKETS,
-            )  # type: ignore[arg-type]
-            for name, on_a_chain in zip("ab", hashed, strict=True)
-        ]  # fmt: skip
+        shared, self.cache = shared_locks(site, era), page_cache()
+        self.inodes: list[SuperblockInodes] = []
+        for name, on_a_chain in zip("ab", hashed, strict=True):
+            bdi: Any = SimpleNamespace(name=name)
+            locks = inode_locks(site.of(name), era, shared, 2, NODE_CPUS)
+            self.inodes.append(
+                SuperblockInodes(
+                    bdi=bdi, locks=locks, rules=era, costs=COSTS, cache=self.cache, hashed=on_a_chain,
+                    buckets=BUCKETS,
+                )
+            )  # fmt: skip
         self.threads: list[Any] = []
         for cpu in range(4):
             task = self.env.task(f"t{cpu}")
@@ -108,7 +111,7 @@ class Lists(RuleBasedStateMachine):
         return {
             "global": "lru_lock", "superblock": f"{name}/s_inode_lru_lock",
             "per_node": f"{name}/s_inode_lru/{node}",
-        }[self.rules.lru]  # fmt: skip
+        }[self.era.lru]  # fmt: skip
 
     def visit(self, what: str, sb: int, cpu: int, work_ns: int, lines: int) -> int:
         """Take it once, for so long: the work, and so many lines, as far away as who wrote them last."""
@@ -129,7 +132,7 @@ class Lists(RuleBasedStateMachine):
         return self.cached[sb] * 1_000 // BUCKETS * each_ns // 1_000
 
     def unhashes(self, sb: int) -> bool:
-        return self.hashed[sb] or self.rules.unhash == "all"
+        return self.hashed[sb] or self.era.unhash == "all"
 
     # -- the steps
 
@@ -156,7 +159,7 @@ class Lists(RuleBasedStateMachine):
                 step, held_ns = inodes.sb_list_add(thread, then_ns), self.visit("list", sb, cpu, 101, 1)
             case "del":
                 step, held_ns = inodes.sb_list_del(thread, then_ns), self.visit("list", sb, cpu, 211, 2)
-            case "lru_del" if self.rules.lru_checks:
+            case "lru_del" if self.era.lru_checks:
                 step, held_ns = inodes.lru_del(thread, then_ns), 0
             case _:
                 step, held_ns = getattr(inodes, what)(thread, then_ns), self.visit("lru", sb, cpu, lru_ns, 1)
@@ -168,7 +171,7 @@ class Lists(RuleBasedStateMachine):
         """A lookup that finds nothing, a second one and the insertion, and the removal."""
         inodes, thread = self.inodes[sb], self.threads[cpu]
         found_ns = self.chain_ns(sb, COSTS.chain_ns)
-        if self.rules.hash_lookup == "locked":
+        if self.era.hash_lookup == "locked":
             self.visit("hash", sb, cpu, found_ns, 0)
         assert self.took(inodes.look_up(thread)) == found_ns
         added_ns = self.visit("hash", sb, cpu, self.chain_ns(sb, COSTS.chain_again_ns) + COSTS.unhash_ns, 1)
@@ -225,7 +228,7 @@ class Lists(RuleBasedStateMachine):
             self.paged[sb] -= gone
             self.cached[sb] -= lump
             worked_ns += lump * (COSTS.dentry_ns + COSTS.evict_ns + COSTS.reclaim_ns)
-            on_lru = lump * (2 if self.rules.lru_checks else 3)
+            on_lru = lump * (2 if self.era.lru_checks else 3)
             expected_ns += self.visit("lru", sb, cpu, on_lru * COSTS.lru_ns, on_lru)
             expected_ns += self.visit("list", sb, cpu, lump * COSTS.del_ns, 2 * lump)
             if self.unhashes(sb):
@@ -244,7 +247,7 @@ class Lists(RuleBasedStateMachine):
         self.env.start(thread.task, self.inodes[sb].walk(thread))
         self.env.run()
         took_ns = 0
-        if self.rules.sync_walks == "cached":
+        if self.era.sync_walks == "cached":
             lists = [0, NODE_CPUS] if self.sb_list == "per_node" else [cpu]
             left, left_paged = self.cached[sb], self.paged[sb]
             for number, at in enumerate(lists):
