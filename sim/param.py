@@ -216,14 +216,20 @@ class Spec(BaseModel):
     def _strip_provenance(cls, data: Any, handler: ModelWrapValidatorHandler[Spec]) -> Spec:
         if not isinstance(data, Mapping):
             return handler(data)
-        given = {key: value for key, value in data.items() if isinstance(value, Given)}
-        spec = handler(
-            {key: value.value if isinstance(value, Given) else value for key, value in data.items()}
-        )
-        for key, value in given.items():
-            if isinstance(value, Stated):
-                _check_range(cls.model_fields[key], key, getattr(spec, key), value)
-        spec._given.update(given)
+        given: dict[str, Given] = {}
+        values: dict[str, Any] = {}
+        for key, value in data.items():
+            if isinstance(value, Given):
+                given[key] = value
+                values[key] = value.value
+            else:
+                values[key] = value
+        spec = handler(values)
+        if given:
+            for key, value in given.items():
+                if isinstance(value, Stated):
+                    _check_range(cls.model_fields[key], key, getattr(spec, key), value)
+            spec._given.update(given)
         return spec
 
     def given(self, field: str) -> Given | None:

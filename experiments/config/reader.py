@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case, Experiment
+from wbsim.experiments.config.catalogued import unchanged
 from wbsim.experiments.config.merge import merged, plain, put, written_as
 from wbsim.experiments.config.places import MOST_LEVELS, Path, Places
 from wbsim.experiments.config.problems import BadInput, Problem, from_validation, unknown_key
@@ -245,14 +246,16 @@ class Reader:
         places = self._places.of_case(moved, files)
         for path, message in found.problems:
             self._wrong(("scenario", *path), message, places)
-        factors = [found.written(path) for path in _factors(found.inputs, ())]
+        factors: list[Path] = []
+        if _has_factor(sourced):  # else there is none among the inputs, which are many more
+            factors = [found.written(path) for path in _factors(found.inputs, ())]
         for path in factors:
             what = "is a factor; it multiplies a number, and there is none"
             self._wrong(("scenario", *path), what, places)
         if factors:
             return []
         try:
-            return [Case(variant, step.shown, Scenario.model_validate(found.inputs))]
+            return [Case(variant, step.shown, Scenario.model_validate(unchanged(found.inputs)))]
         except ValidationError as error:
             prefixes: list[Path] = [("variants", variant), ("scenario",)]
             problems = from_validation(error, Scenario, places, prefixes, found.written)
@@ -339,6 +342,12 @@ def _filled(value: Any, name: str, text: str) -> Any:
     if isinstance(value, list):
         return [_filled(below, name, text) for below in value]
     return value.replace(f"{{{name}}}", text) if isinstance(value, str) else value
+
+
+def _has_factor(value: Any) -> bool:
+    if isinstance(value, Mapping | list):
+        return any(map(_has_factor, value.values() if isinstance(value, Mapping) else value))
+    return isinstance(plain(value), Factor)
 
 
 def _factors(value: Any, path: Path) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path as FilePath
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from wbsim.experiments.config.catalogued import inputs_of
 from wbsim.experiments.config.merge import merged, plain
 from wbsim.experiments.config.own import NotThere, by_hand, own_part
 from wbsim.experiments.config.places import Path, Places
@@ -108,17 +109,7 @@ def _based(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Sp
         more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
         of.wrong((*path, "like"), f"{what}; use one of {', '.join(map(repr, bases))}{more}")
         return None
-    return merged(_inputs_of(bases[like]), given)
-
-
-_INPUTS: Final[dict[int, tuple[Spec, dict[str, Any]]]] = {}
-
-
-def _inputs_of(base: Spec) -> dict[str, Any]:
-    """What would build *base*, of the catalogue, again; shared, and so never changed in place."""
-    if id(base) not in _INPUTS:  # equal ones may have other sources
-        _INPUTS[id(base)] = base, base.inputs()
-    return _INPUTS[id(base)][1]
+    return merged(inputs_of(bases[like]), given)
 
 
 def _expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any]:
@@ -320,11 +311,14 @@ def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
 
 def _with_job_files(line: str, directory: FilePath) -> str:
     """A command *line* with the paths of the job files that lie in *directory*."""
-    words = [
+    if ".fio" not in line:
+        return line
+    words = words_of(line)
+    found = [
         str(directory / word) if word.endswith(".fio") and (directory / word).is_file() else word
-        for word in words_of(line)
+        for word in words
     ]
-    return shlex.join(words) if words != words_of(line) else line
+    return shlex.join(found) if found != words else line
 
 
 def _fields_of(lines: list[str]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from wbsim.sim.units import SCALES
 Point = dict[str, Any]
 """What was swept, by name, with the values of one case: numbers or texts."""
 MOST_POINTS: Final = 10_000
-"""Each is read and checked before anything is run, in three milliseconds."""
+"""Each is read and checked before anything is run, in less than a millisecond."""
 MOST_REPLICATIONS: Final = 100_000
 _LARGEST: Final = (1 << 63) - 1
 _NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")

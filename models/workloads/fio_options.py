@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -182,6 +183,7 @@ _FLAG: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+@cache
 def _parser() -> CommandParser:
     """Of what changes the meaning, only what is modelled may be chosen; what changes the report only is read
     and dropped.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
@@ -108,6 +109,18 @@ class FsMarkSpec(WorkloadSpec):
         return parse_command(one_line(lines, "fs_mark"))
 
 
+@cache
+def _parser() -> CommandParser:
+    parser = CommandParser()
+    for flag, default in _OPTIONS.items():
+        parser.add_argument(f"-{flag}", dest=flag, type=_number(flag), default=default)
+    parser.add_argument("-d", dest="d", action="append", required=True)
+    parser.add_argument("-l", dest="l")
+    for flag in ("k", "v", "F"):
+        parser.add_argument(f"-{flag}", dest=flag, action="store_true")
+    return parser
+
+
 def parse_command(line: str) -> dict[str, Any]:
     """The fields of `FsMarkSpec` that an fs_mark command line gives.
 
@@ -119,14 +132,7 @@ def parse_command(line: str) -> dict[str, Any]:
     words = words_of(line)
     if words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
         raise CommandError(f"{line!r} is not an fs_mark command; it starts with fs_mark")
-    parser = CommandParser()
-    for flag, default in _OPTIONS.items():
-        parser.add_argument(f"-{flag}", dest=flag, type=_number(flag), default=default)
-    parser.add_argument("-d", dest="d", action="append", required=True)
-    parser.add_argument("-l", dest="l")
-    for flag in ("k", "v", "F"):
-        parser.add_argument(f"-{flag}", dest=flag, action="store_true")
-    given = parser.parse_args(words[1:])
+    given = _parser().parse_args(words[1:])
     if given.S != 0:
         raise CommandError(f"-S {given.S}: syncing is not modelled yet; use -S0")
     if given.F:
