@@ -12,7 +12,7 @@ from typing import Any, Final
 from wbsim.sim.param import Named, Spec
 
 _INPUTS: Final[dict[int, tuple[Spec, dict[str, Any]]]] = {}
-"""By the identity of the part; equal ones may have other sources."""
+"""By the identity of the part."""
 _PARTS: Final[dict[int, Spec]] = {}
 """By the identity of its inputs, which live as long as the part's."""
 

@@ -15,6 +15,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.config.reader import Asked
 from wbsim.experiments.config.sweeps import Factor, factor_in, latin_hypercube, scaled, values_of
+from wbsim.sim.units import MIB
 
 TEXT = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
 
@@ -228,6 +229,18 @@ def test_what_cannot_be_swept_is_told_with_its_place(lists: list[str], told: str
     with pytest.raises(BadInput) as refused:
         experiment(*lists)
     assert told in str(refused.value)
+
+
+def test_a_factor_in_a_list_of_programs_multiplies_a_number_too() -> None:
+    """The second one's memory; the first was given none."""
+    text = loop_config("X", dirty_mib=2).replace(
+        'workload.command = "X"',
+        'programs = ["dd if=/dev/zero of=a bs=1M count=1", { command = "sync", memory = "8 MiB" }]',
+    )
+    (case,) = parse(text, "x.toml", ["programs.1.memory=x2"]).cases
+    assert [program.memory for program in case.scenario.programs.values()] == [0, 16 * MIB]
+    with pytest.raises(BadInput, match=r"programs\.0\.memory: is a factor"):
+        parse(text, "x.toml", ["programs.0.memory=x2"])
 
 
 @pytest.mark.parametrize(
