@@ -70,6 +70,11 @@ class Inputs:
         """What the scenario has at *path* is written at *written*."""
         self._written.append((path, written))
 
+    def own(self, path: Path) -> str:
+        """The place of the ``like`` of the last file of one's own at *path*, as a beginning; or nothing."""
+        own = [places.of(("like",)) for at, places in self.files if at == path]
+        return f"{own[-1]}: " if own else ""
+
     def written(self, path: Path) -> Path:
         """How the scenario's key *path* is written."""
         for prefix, written in self._written:
@@ -91,7 +96,7 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
     based = _based(of, ("kernel",), kernel, KERNELS)
     if based is not None:
         of.inputs["kernel"] = based
-    disks = list(machine["disks"]) if machine is not None else []
+    disks = list(machine["disks"]) if machine is not None else [""]  # which is told, and not once more
     of.inputs["mounts"] = _mounts(of, tables, disks, groups)
     of.inputs["programs"] = programs = _programs(of, tables)
     kinds = {program["workload"]["kind"] for program in programs.values() if program}
@@ -105,9 +110,12 @@ def _based(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Sp
     given = _expanded(of, path, given, bases)
     like = plain(given.pop("like", None))
     if not isinstance(like, str) or like not in bases:
-        what = "is missing" if like is None else f"{like!r} is not known"
-        more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
-        of.wrong((*path, "like"), f"{what}; use one of {', '.join(map(repr, bases))}{more}")
+        if not any(at == (*path, "like") for at, _ in of.problems):
+            own = of.own(path)
+            missing = "there is no like" if own else "is missing"
+            what = missing if like is None else f"{like!r} is not known"
+            more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
+            of.wrong((*path, "like"), f"{own}{what}; use one of {', '.join(map(repr, bases))}{more}")
         return None
     return merged(inputs_of(bases[like]), given)
 
@@ -122,10 +130,10 @@ def _expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str,
         except NotThere:
             break
         except ValueError as error:
-            of.wrong((*path, "like"), str(error))
+            of.wrong((*path, "like"), f"{of.own(path)}{error}")
             break
         if file in seen:
-            of.wrong((*path, "like"), f"{file} is like itself; name what it starts from")
+            of.wrong((*path, "like"), f"{of.own(path)}is like itself; name what it starts from")
             break
         seen.add(file)
         of.files.append((path, places))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -158,6 +157,12 @@ def _size(text: str) -> int:
     return int(digits) * _SIZES[suffix]
 
 
+def _some(text: str) -> int:
+    if not (size := _size(text)):
+        raise ArgumentTypeError(f"{text}: give a size of one byte or more")
+    return size
+
+
 def _time(unit: str) -> Callable[[str], int]:
     def read(text: str) -> int:
         digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
@@ -183,7 +188,6 @@ _FLAG: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
-@cache
 def _parser() -> CommandParser:
     """Of what changes the meaning, only what is modelled may be chosen; what changes the report only is read
     and dropped.
@@ -192,12 +196,12 @@ def _parser() -> CommandParser:
     add = parser.add_argument
     add("--name", dest=SUPPRESS, required=True)
     add("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
-    add("--bs", "--blocksize", dest="bs", type=_size, default=PAGE_BYTES)
+    add("--bs", "--blocksize", dest="bs", type=_some, default=PAGE_BYTES)
     add("--directory", default=".")
     add("--nrfiles", type=_positive, default=1)
     add("--numjobs", type=_positive, default=1)
-    add("--filesize", type=_size)
-    add("--size", type=_size)
+    add("--filesize", type=_some)
+    add("--size", type=_some)
     add("--thinktime", type=_time("us"), default=0)
     add("--thinktime_blocks", type=_positive, default=1)
     add("--startdelay", type=_time("s"), default=0)

@@ -80,20 +80,23 @@ def test_a_number_says_where_it_comes_from(config: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "told"),
     [
-        ("machines/box.toml", 'like = "box"\n', "machine.like: "),
-        ("machines/box.toml", "like = ", "cannot be read: "),
-        ("machines/box.toml", 'like = "nobody"\n', "'nobody' is not known; use one of 'j09-server'"),
+        ("machines/box.toml", '\nlike = "box"\n', "machine.like: {box}:2: is like itself; name what"),
+        ("machines/box.toml", "like = ", "machine.like: {box} cannot be read: "),
+        ("machines/box.toml", '\n\nlike = "nobody"\n', "{box}:3: 'nobody' is not known; use one of 'j09-"),
+        ("machines/box.toml", "processors.count = 2\n", "{box}: there is no like; use one of 'j09-server'"),
+        ("machines/box.toml", 'like = "../fs.toml/x.toml"', "{box}:1: '../fs.toml/x.toml' is not known"),
         ("x.toml", TEXT.replace('"mine"', '"9.1"'), "or any release from 2.6.29 to 6.18"),
         ("x.toml", TEXT.replace("./fs.toml", "./no.toml"), "'./no.toml' is not known"),
     ],
-    ids=["like itself", "no TOML", "like nothing", "a kernel to come", "no file"],
+    ids=["like itself", "no TOML", "like nothing", "no like", "like no file", "a kernel to come", "no file"],
 )
 def test_what_cannot_be_found_is_told(config: Path, file: str, text: str, told: str) -> None:
-    """With the key and what would be right."""
+    """Once, with the key, the line of the file of one's own, and what would be right."""
     (config.parent / file).write_text(text)
     with pytest.raises(BadInput) as refused:
         load(config)
-    assert told in str(refused.value)
+    assert told.format(box=config.parent / "machines" / "box.toml") in str(refused.value)
+    assert len(refused.value.problems) == 1
 
 
 SMALL = """title = "t"
