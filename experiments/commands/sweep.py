@@ -42,8 +42,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run it; returns the exit status."""
     from wbsim.experiments.commands.told import tell
+    from wbsim.experiments.config.axes import Asked
     from wbsim.experiments.config.experiment import load
-    from wbsim.experiments.config.reader import Asked
     from wbsim.experiments.sweeps.precision import precision_of
     from wbsim.experiments.sweeps.run import run_experiment
 

@@ -35,10 +35,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from wbsim.experiments.config.axes import NOTHING, Asked
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.places import Places, document_of
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.reader import NOTHING, Asked, Reader
+from wbsim.experiments.config.reader import Reader
 from wbsim.sim.texts import text_of
 from wbsim.sim.units import MIB
 

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from wbsim.experiments.commands.options import refuse_file
+from wbsim.experiments.config.axes import Asked
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import load as load_experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.reader import Asked
 from wbsim.experiments.published.reproduce import config_path
 from wbsim.experiments.python.arguments import checked, listed
 from wbsim.experiments.python.findings import Findings

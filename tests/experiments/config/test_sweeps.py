@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness import FIO, loop_config
+from wbsim.experiments.config.axes import Asked
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.reader import Asked
 from wbsim.experiments.config.sweeps import Factor, factor_in, latin_hypercube, scaled, values_of
 from wbsim.sim.units import MIB
 
