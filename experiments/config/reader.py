@@ -13,10 +13,11 @@ from wbsim.experiments.config.axes import Asked, axes_asked, axes_of
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.catalogued import unchanged
 from wbsim.experiments.config.findings import Findings
+from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.merge import merged, plain, put, written_as
 from wbsim.experiments.config.places import MOST_LEVELS, Path, Places
 from wbsim.experiments.config.problems import from_validation, unknown_key
-from wbsim.experiments.config.scenarios import PARTS, Inputs, scenario_inputs
+from wbsim.experiments.config.scenarios import PARTS, scenario_inputs
 from wbsim.experiments.config.sweeps import (
     MOST_REPLICATIONS,
     Axis,

@@ -1,4 +1,4 @@
-"""From the tables of a configuration to the inputs of a `Scenario`: names, `like`, counts, command lines.
+"""From the tables of a configuration to the inputs of a `Scenario`: names, `like`, counts; see `programs`, too.
 
 One disk, one mount or one program needs no name: ``machine.device``, ``filesystem`` and ``workload`` are then
 the only one's.  Problems are collected with the keys as they are written.
@@ -6,18 +6,16 @@ the only one's.  Problems are collected with the keys as they are written.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path as FilePath
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from wbsim.experiments.config.catalogued import inputs_of
+from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.merge import merged, plain
 from wbsim.experiments.config.own import NotThere, by_hand, own_part
-from wbsim.experiments.config.places import Path, Places
-from wbsim.experiments.config.problems import unknown_key
+from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.programs import programs_of
 from wbsim.experiments.config.speed import at_speed
 from wbsim.experiments.config.sweeps import Factor
 from wbsim.models.catalogue.drives import DRIVES
@@ -25,7 +23,6 @@ from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.variants import variants
-from wbsim.models.workloads.command_line import CommandError, words_of
 from wbsim.sim.param import Spec
 
 PARTS: Final = (
@@ -40,47 +37,6 @@ _OF_A_MOUNT: Final = ("disk", "at", "each", *_ALREADY_THERE)
 _OF_A_DISK: Final = ("queue", "device")
 _FOLDERS: Final = {"machine": "machines", "kernel": "kernels", "filesystem": "filesystems"}
 """Where parts of one's own lie; any other one is a disk's."""
-
-
-class Inputs:
-    """The inputs of a scenario, and what was wrong with what was written; *directory* is where that lies."""
-
-    def __init__(self, directory: FilePath) -> None:
-        self.directory = directory
-        self.inputs: dict[str, Any] = {}
-        self.problems: list[tuple[Path, str]] = []
-        self.moved: dict[Path, Path] = {}
-        """What follows from another key: the fields of a command line."""
-        self.files: list[tuple[Path, Places]] = []
-        """The files of one's own, and below which key each is put."""
-        self._written: list[tuple[Path, Path]] = []
-
-    def wrong(self, path: Path, message: str) -> None:
-        """What is written at *path* has this wrong."""
-        self.problems.append((path, message))
-
-    def table(self, path: Path, given: Any) -> dict[str, Any]:
-        """What is *given* at *path*, which has to be a table."""
-        if isinstance(given, Mapping):
-            return dict(given)
-        self.wrong(path, f"is {plain(given)!r}; a table was expected")
-        return {}
-
-    def writes(self, path: Path, written: Path) -> None:
-        """What the scenario has at *path* is written at *written*."""
-        self._written.append((path, written))
-
-    def own(self, path: Path) -> str:
-        """The place of the ``like`` of the last file of one's own at *path*, as a beginning; or nothing."""
-        own = [places.of(("like",)) for at, places in self.files if at == path]
-        return f"{own[-1]}: " if own else ""
-
-    def written(self, path: Path) -> Path:
-        """How the scenario's key *path* is written."""
-        for prefix, written in self._written:
-            if path[: len(prefix)] == prefix:
-                return written + path[len(prefix) :]
-        return path
 
 
 def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath()) -> Inputs:
@@ -98,7 +54,7 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
         of.inputs["kernel"] = based
     disks = list(machine["disks"]) if machine is not None else [""]  # which is told, and not once more
     of.inputs["mounts"] = _mounts(of, tables, disks, groups)
-    of.inputs["programs"] = programs = _programs(of, tables)
+    of.inputs["programs"] = programs = programs_of(of, tables)
     kinds = {program["workload"]["kind"] for program in programs.values() if program}
     keeps = any(variants("workloads")[kind].spec.keeps_files for kind in kinds)
     of.inputs["sync_after"] = tables.get("sync_after", keeps)
@@ -255,89 +211,3 @@ def _mounts(
             place = {"disk": disk, "at": at.replace("{n}", str(n))}
             mounts[one] = {**place, **there, "filesystem": based or {}}
     return mounts
-
-
-def _programs(of: Inputs, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs of all programs, by name: that of the program itself where none is given."""
-    if "programs" not in tables:
-        program = _program(of, ("workload",), tables.get("workload", {}))
-        if program is None:
-            return {}
-        name = program["workload"]["kind"]
-        of.writes(("programs", name, "workload"), ("workload",))
-        of.writes(("programs", name), ("workload",))
-        of.writes(("programs",), ("workload",))
-        return {name: program}
-    if "workload" in tables:
-        of.wrong(
-            ("workload",), "is for one program without a name; there are programs, so give it to one of them"
-        )
-    given = tables["programs"]
-    named = given.items() if isinstance(given, Mapping) else [(None, entry) for entry in given]
-    programs: dict[str, Any] = {}
-    for number, (name, entry) in enumerate(named):
-        path = ("programs", name if name is not None else str(number))
-        program = _program(of, path, {"command": entry} if not isinstance(entry, Mapping) else entry)
-        if program is not None:
-            kind = program["workload"]["kind"]
-            same = sum(other["workload"]["kind"] == kind for other in programs.values())
-            one = name if name is not None else kind if not same else f"{kind}-{same + 1}"
-            of.writes(("programs", one, "workload"), path)
-            of.writes(("programs", one), path)
-            programs[one] = program
-    return programs
-
-
-def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
-    """One program, from its command and what is given beside that."""
-    if not isinstance(entry, Mapping):
-        of.wrong(path, f"is {entry!r}; a table was expected")
-        return None
-    given = dict(entry)
-    command = plain(given.pop("command", None))
-    own = {"start": 0, **{name: given.pop(name) for name in ("start", "memory") if name in given}}
-    if "kind" in given:
-        of.wrong((*path, "kind"), "follows from the command; leave it out")
-        return None
-    lines = [command] if isinstance(command, str) else command
-    known = ("command", "start", "memory")
-    for key in given:
-        if command is None and get_close_matches(key, known, n=1, cutoff=0.7):
-            of.wrong((*path, key), unknown_key(key, known))
-            return None
-    if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
-        of.wrong((*path, "command"), f"is missing; give a command line of {_known_programs()}")
-        return None
-    try:
-        fields = _fields_of([_with_job_files(line, of.directory) for line in lines])
-    except CommandError as error:
-        of.wrong((*path, "command"), str(error))
-        return None
-    of.moved |= {(*path, field): (*path, "command") for field in fields if field not in given}
-    return {**own, "workload": merged(fields, given)}
-
-
-def _with_job_files(line: str, directory: FilePath) -> str:
-    """A command *line* with the paths of the job files that lie in *directory*."""
-    if ".fio" not in line:
-        return line
-    words = words_of(line)
-    found = [
-        str(directory / word) if word.endswith(".fio") and (directory / word).is_file() else word
-        for word in words
-    ]
-    return shlex.join(found) if found != words else line
-
-
-def _fields_of(lines: list[str]) -> dict[str, Any]:
-    """The workload that command *lines* ask for, with what the program itself costs."""
-    name = PurePosixPath((lines[0].split() or [""])[0]).name
-    for variant in variants("workloads").values():
-        if name in variant.spec.programs:
-            return {**variant.spec.fields_of(lines), **variant.spec.costs}
-    raise CommandError(f"{lines[0]!r} is not a command line of {_known_programs()}")
-
-
-def _known_programs() -> str:
-    *others, last = sorted(variant.spec.programs[0] for variant in variants("workloads").values())
-    return f"{', '.join(others)} or {last}"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.scenarios import Inputs, scenario_inputs
+from wbsim.experiments.config.scenarios import scenario_inputs
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.machine import build
