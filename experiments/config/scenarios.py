@@ -1,4 +1,4 @@
-"""From the tables of a configuration to the inputs of a `Scenario`: names, `like`, counts; see `programs`, too.
+"""From the tables of a configuration to the inputs of a `Scenario`: names, `like`, counts.
 
 One disk, one mount or one program needs no name: ``machine.device``, ``filesystem`` and ``workload`` are then
 the only one's.  Problems are collected with the keys as they are written.
