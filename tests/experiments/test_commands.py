@@ -9,6 +9,7 @@ import sys
 import tarfile
 import tomllib
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import jsonschema
@@ -207,6 +208,14 @@ def test_a_machine_that_says_nonsense_is_one_error(
     assert main(["describe-machine", str(root), "--out", str(tmp_path / "box.toml")]) == 2
     assert capsys.readouterr().err.startswith(f"wbsim: {at}: ")
     assert not (tmp_path / "box.toml").exists()
+
+
+def test_a_machine_without_nodes_is_one_node(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kernel without CONFIG_NUMA says nothing of any."""
+    rmtree(root / "sys/devices/system/node")
+    assert "processors.nodes = 1\n" in printed(capsys, "describe-machine", str(root))
 
 
 def test_a_disk_s_name_may_need_quotes(root: Path, tmp_path: Path) -> None:

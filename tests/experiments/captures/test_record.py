@@ -325,3 +325,18 @@ def test_what_is_recorded_is_written_whole(
     assert recorder.record(out, ["true"], 5, "8,0") == recorder.Recorded(0, "8,0", 1, 2, 7)
     with pytest.raises(BadInput, match="there is no command no-such-command"):
         recorder.record(out, ["no-such-command"], 5)
+
+
+@pytest.mark.source
+def test_the_filesystem_is_the_one_on_just_that_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """7:0, and neither 17:0 nor 7:01, which come before it; of a device without one nothing is said."""
+    (tmp_path / "mountinfo").write_text(
+        "30 1 17:0 / /other rw,relatime shared:1 - ext4 /dev/a rw\n"
+        "31 1 7:01 / /second rw - btrfs /dev/b rw\n"
+        "32 1 7:0 / /mnt/x rw,relatime shared:2 - xfs /dev/loop0 rw\n"
+    )
+    monkeypatch.setattr(recorder, "Path", lambda _: tmp_path / "mountinfo")
+    assert recorder._mounted("7,0") == "filesystem xfs at /mnt/x"
+    assert recorder._mounted("8,0") == ""

@@ -147,6 +147,23 @@ def test_after_a_loss_nothing_is_known_until_a_plug_opens_or_ends() -> None:
     ]
 
 
+@pytest.mark.parametrize("lost", [True, False])
+def test_each_task_s_request_in_hand_is_placed_at_last(lost: bool) -> None:
+    """Of two tasks that have just got one: where it went is unknown after a loss, and at the end it went
+    straight on, since neither has anything in its plug.
+    """
+    events = [
+        Event(line, pid, 1, NAMES[letter], DISK, "W", 8 * pid, 8)
+        for line, (pid, letter) in enumerate([(8, "Q"), (8, "G"), (9, "Q"), (9, "G")], 1)
+    ]
+    if lost:
+        events.append(Event(5, 0, 1, "lost", size=3))
+    placed = [step for step in story_of(events, "none") if isinstance(step, Placed)]
+    assert [(step.piece.pid, step.piece.known, step.plugged) for step in placed] == [
+        (8, not lost, False), (9, not lost, False),
+    ]  # fmt: skip
+
+
 def test_a_bio_that_waits_while_its_task_sleeps() -> None:
     """It was tried before the plug was flushed: the flush tells what was queued, and its place is the later
     one's.
@@ -159,6 +176,13 @@ def test_a_bio_that_waits_while_its_task_sleeps() -> None:
         piece(6, 8, 8, NEW, 4),
         Placed(piece(6, 8, 8, NEW, 4), False, None, True),
     ]
+
+
+def test_of_two_bios_that_wait_the_older_one_is_told() -> None:
+    """The kernel was about to place it when the task slept; the other follows."""
+    queued = Piece(6, 9, 1, DISK, "W", 8, 8, None, True, False, 4, True)
+    told_of = told(*ONE, ("Q", 8, 8), ("Q", 800, 8), ("UT", 1))
+    assert told_of[-1] == Emptied(9, queued)
 
 
 def test_a_bio_that_was_split_comes_in_pieces() -> None:

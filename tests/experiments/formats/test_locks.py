@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import pytest
+
 from wbsim.experiments.formats.locks import lock_stat, perf_lock_contention
 from wbsim.sim.sync import LockStat
 
@@ -44,3 +46,18 @@ def test_perf_lists_what_was_waited_for() -> None:
         " contended   total wait     max wait     avg wait   lock\n\n"
         "         4      5.00 ms      4.00 ms      1.25 ms   inode_hash_lock"
     )
+
+
+@pytest.mark.parametrize(
+    ("wait_ns", "told"),
+    [
+        (999, "999 ns"), (1_000, "1.00 us"), (999_990, "999.99 us"), (1_000_000, "1.00 ms"),
+        (1_000_000_000, "1.00 s"),
+    ],
+)  # fmt: skip
+def test_a_time_has_the_largest_unit_of_which_there_is_one(wait_ns: int, told: str) -> None:
+    """As perf prints it."""
+    lock = asdict(LockStat(contentions=1, wait_ns=wait_ns, wait_max_ns=wait_ns))
+    row = perf_lock_contention({"l": lock}).splitlines()[-1]
+    assert row.split("   ")[-1] == "l"
+    assert row.count(told) == 3

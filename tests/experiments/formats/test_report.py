@@ -67,6 +67,8 @@ def test_replications_are_one_line_and_differences_are_paired() -> None:
     assert row[:4] == ["patched", "8", "-50.0", "±24.8"]
     assert row[4:6] == ["+0.0", "±0.0"]
     assert difference_table([base[0], quick[0]], ["n"]) is None, "one run each has no interval"
+    assert difference_table([base[0], *quick], ["n"]) is None, "the others of the first variant failed"
+    assert difference_table([*base, quick[0]], ["n"]) is None, "the others of the second variant failed"
     assert difference_table(base, ["n"]) is None, "there is no other variant"
 
 

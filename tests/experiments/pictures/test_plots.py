@@ -189,6 +189,8 @@ def test_rates_between_samples() -> None:
         ([4, 3, 2, 1], [1, 9, 9, 9], 3),
         ([1, 2, 3], [0, 5, 5], None),
         ([1, 2, 3, 4], [5, 5, 5, 5], None),
+        ([1, 2, 4, 8], [0, 3, 7, 10], 4),  # eight times apart: not by the logarithm yet
+        ([1, 2, 4, 9], [0, 3, 7, 10], None),
     ],
 )
 def test_a_knee_is_where_a_line_bends(xs: list[float], ys: list[float], knee: float | None) -> None:

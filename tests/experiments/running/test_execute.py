@@ -22,8 +22,10 @@ from wbsim.experiments.running import jobs as jobs_module
 from wbsim.experiments.running import workers as workers_module
 from wbsim.experiments.running.execute import How, Runs, run_jobs
 from wbsim.experiments.running.jobs import ATTEMPTS, Failure, Job, attempt
+from wbsim.experiments.running.memory import Budget
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
+from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.simulate import run_case
 from wbsim.experiments.running.workers import Workers
 from wbsim.sim.laws import LawBroken
@@ -82,6 +84,17 @@ def test_nothing_is_run_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     results = run_jobs([Job(case, 1) for case in alike], How())
     assert len(ran) == 1
     assert [outcome.variant for outcome in results.outcomes] == ["a", "b"]
+
+
+def test_a_plan_has_every_case_of_those_that_are_alike(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One run stands for both: each has its place among the results of the directory."""
+    ran = simulate_by(monkeypatch, lambda job: RUN)
+    alike = parse(f"{TEXT}[variants.a]\n[variants.b]\n", "x.toml").cases
+    run_jobs([Job(case, 1) for case in alike], How(directory=tmp_path))
+    assert len(ran) == 1
+    assert [outcome.variant for outcome in read_results(tmp_path).outcomes] == ["a", "b"]
 
 
 def test_what_was_run_is_known_without_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,6 +217,24 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch, seen: Path) -> 
     given.clear()
     assert len(list(Workers(2, {"base": 10.0}).run(jobs, None))) == 4
     assert max(given) == 2
+
+
+def test_a_run_that_is_lost_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch, seen: Path) -> None:
+    """After the last attempt of the one that is killed each time: in the end nothing is taken."""
+    monkeypatch.setattr(workers_module, "available_mib", lambda: 1_000.0)
+    budgets: list[Any] = []
+
+    class Kept(Budget):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            budgets.append(self)
+
+    monkeypatch.setattr(workers_module, "Budget", Kept)
+    jobs = jobs_of("workload.nrfiles=8,1,2")
+    ended = dict(Workers(2, {"base": 60.0}).run(jobs, None))
+    assert isinstance(ended[0], Failure)
+    assert [isinstance(ended[place], Outcome) for place in (1, 2)] == [True, True]
+    assert [budget._running for budget in budgets] == [{}]
 
 
 def test_progress_is_told_by_each_run_until_it_ends() -> None:

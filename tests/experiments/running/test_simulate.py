@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -180,3 +181,12 @@ def test_what_two_of_everything_came_to() -> None:
     last = outcome.samples[-1]
     for name in ("ios", "merges", "sectors"):
         assert getattr(last, name) == sum(getattr(disk, name) for disk in disks.values())
+
+
+def test_a_program_that_makes_no_files_has_no_part_in_their_rate() -> None:
+    """A sync(1) beside fs_mark: the mean is that of fs_mark's own two lines."""
+    outcome = run_case(case(TWO + 'programs.s = { command = "sync", start = "2 ms" }\n'), 1)
+    rates = {name: [of.files_per_sec for of in outcome.samples if of.program == name] for name in "pqs"}
+    assert rates["s"] == [0.0]
+    assert len(rates["p"]) == 2
+    assert outcome.create_rate == pytest.approx(fmean([*rates["p"], *rates["q"]]))

@@ -85,6 +85,17 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     assert store.peaks_mib([asked, job(seed=2), job(seed=9)]) == {"base": 99.6}
 
 
+def test_what_is_found_is_of_the_job_s_own_dice(tmp_path: Path) -> None:
+    """Its seed and its replication, which the files of a run do not tell: pairs go by them."""
+    store = Store(tmp_path, Names())
+    for dice in range(3):
+        store.keep(job(seed=5, replication=dice), replace(RUN, seed=5, replication=dice, files=100 + dice))
+    found = [store.find(job(seed=5, replication=dice)) for dice in range(3)]
+    assert [of and (of.seed, of.replication, of.files) for of in found] == [
+        (5, 0, 100), (5, 1, 101), (5, 2, 102),
+    ]  # fmt: skip
+
+
 def test_a_failure_is_kept_until_it_succeeds(tmp_path: Path) -> None:
     """With its traceback; a later one takes its place; a run that is done does away with it."""
     store = Store(tmp_path, Names())

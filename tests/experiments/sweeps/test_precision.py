@@ -48,3 +48,10 @@ def test_each_case_has_as_many_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> N
     assert counts[1] == FEWEST
     first = [job.replication for job in ran if job.case.point == experiment.cases[0].point]
     assert first == list(range(counts[0])), "none is run twice"
+
+
+@pytest.mark.parametrize(("count", "reached"), [(199, False), (200, True)])
+def test_so_many_replications_are_enough_whatever_they_scatter(count: int, reached: bool) -> None:
+    """Half of them at 100, half at 300: no interval of that is within a millionth."""
+    runs = [replace(RUN, write_iops=100.0 + 200 * (dice % 2), replication=dice) for dice in range(count)]
+    assert Precision("write_iops", 1e-6).reached(runs) == reached

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,7 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.simulate import run_case
+from wbsim.experiments.why import advise as advise_module
 from wbsim.experiments.why.advise import AXIS, Advice, advise
 from wbsim.sim.units import MIB
 
@@ -168,3 +170,17 @@ def test_one_group_is_one_context(config: Path) -> None:
         BadInput, match=r"kernel.flusher: all inodes are of one allocation group, .* \"hash\" }"
     ):
         advise(config, one, "one", False, How())
+
+
+@pytest.mark.source
+def test_of_several_filesystems_the_one_with_most_groups_counts(
+    config: Path, looked_at: Looked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three groups and five: up to five contexts are tried, whichever is mounted first."""
+    looked_at.times.extend([1] * 5)
+    for groups in ((3, 5), (5, 3)):
+        mounts = {f"/mnt/{n}": SimpleNamespace(bdi=SimpleNamespace(groups=n)) for n in groups}
+        monkeypatch.setattr(advise_module, "build", lambda *_, of=mounts: SimpleNamespace(mounts=of))
+        looked_at.jobs.clear()
+        advice_of(config, "one")
+        assert looked_at.numbers == [1, 2, 4, 5]

@@ -27,6 +27,7 @@ from wbsim.experiments.why.explain import (
     kind_table,
     lives_table,
     per_file,
+    rates_of,
     result_of,
     sweep_table,
     verdict,
@@ -262,6 +263,29 @@ def test_a_writer_s_waits_bear_their_names() -> None:
         "waiting the device",
         "waiting the log's write",
     }
+
+
+def test_files_count_up_to_a_mib_each() -> None:
+    """Two of a MiB are files, two that have a byte more together are so many MiB."""
+    run = SLOW._replace(files=2, file_bytes=2 * MIB)
+    assert rates_of([run])[0] == "files/s"
+    assert rates_of([run, run._replace(file_bytes=2 * MIB + 1)])[0] == "MiB/s"
+
+
+def test_the_document_of_a_run() -> None:
+    """Times in ns but the programs' in s; what was used, the most used first; eight of nine did anything."""
+    (told,) = document(Result("t", (), [SLOW]))["runs"]
+    threads = told.pop("threads")
+    assert threads["a/process"] == {
+        "count": 8, "of": 9, "life": {"user": 100_000.0, "waiting throttled": 1_900_000.0},
+    }  # fmt: skip
+    assert list(threads) == ["sda/flusher", "a/process", "jbd2"]
+    assert list(told["uses"].items()) == [
+        ("thread sda/flusher", 0.75), ("processors", 0.4), ("lock sda/list_lock", 0.1),
+        ("thread a/process 0", 0.05),
+    ]  # fmt: skip
+    del told["uses"]
+    assert told == {"label": "slow", "length_ns": 2_000_000, "wall_time": 0.001, "point": {}}
 
 
 def result(tmp_path: Path) -> Path:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.experiments.outcomes import RUN, simulate_by
@@ -20,7 +21,7 @@ from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.why import sensitivity as sensitivity_module
-from wbsim.experiments.why.sensitivity import Guess, guesses_of, sensitivity, with_numbers
+from wbsim.experiments.why.sensitivity import Effect, Guess, guesses_of, sensitivity, with_numbers
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Origin
 
@@ -108,6 +109,46 @@ def test_a_figure_that_nothing_moves_has_no_shares(monkeypatch: pytest.MonkeyPat
     ]  # fmt: skip
     assert (found.value, found.interval) == (7.0, (7.0, 7.0))
     assert "NaN" not in json.dumps(found.document())
+
+
+class Figures:
+    """A study whose figures are what *of* makes of the number of each run."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def figures(self, shares: Any, _: Any) -> Any:
+        """See `_Study.figures`."""
+        return np.array([self._of(run) for run in range(len(shares))], float)
+
+
+GUESSES = [Effect(Guess(name, 1.0, 0.0, 2.0), 1.0, 0.0) for name in "ab"]
+
+
+@pytest.mark.source
+def test_the_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
+    """64 x (2 + 2) runs that come to 0, 1, ... 255: a fortieth of 257 is the place 6.425, counted from 1."""
+    study: Any = Figures(lambda run: run)
+    _, (low, high) = sensitivity_module._sobol(study, GUESSES, 2, 64)
+    assert [low, high] == pytest.approx([5.425, 255 - 5.425])
+
+
+@pytest.mark.source
+def test_what_sobol_s_runs_refuse_counts_as_the_mean_of_the_others() -> None:
+    """Every third of them, where all others come to 7: nothing has a share."""
+    study: Any = Figures(lambda run: 7.0 if run % 3 else np.nan)
+    effects, interval = sensitivity_module._sobol(study, GUESSES, 2, 8)
+    assert interval == (7.0, 7.0)
+    assert [(of.first, of.total) for of in effects] == [(0, 0), (0, 0)]
+
+
+def test_an_effect_that_depends_on_nothing_has_no_sigma(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that adds 8 of 10 through its range does so upwards and downwards, wherever the others are."""
+    simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=10 + 8 * share(job, WAKE)))
+    (first, *_) = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0).effects
+    assert first.guess.path == WAKE
+    assert first.mu_star == pytest.approx(8, rel=1e-3)
+    assert first.sigma == pytest.approx(0, abs=0.01)
 
 
 def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,31 @@ def test_an_indirection_unit_counts_once_where_a_write_goes_on_in_it() -> None:
     assert ends == [34_096, 48_192, 1_034_096, 2_034_096]
 
 
+def test_a_read_takes_the_link_and_its_own_time_and_fills_no_cache() -> None:
+    """14 096 each on the link, and 50 000 from there to the data. Nothing of three pages is programmed: the
+    cache of two takes the write behind them at once, and its flush waits for that write's page alone.
+    """
+    env = Environment()
+    device = ssd(env, protected=False)
+    ends = submit(env, device, *((0, 8 * i, 8, "R") for i in range(3)), (0, 80, 8, "FW"))
+    assert ends == [64_096, 78_192, 92_288, 56_384 + MS + 20_000]
+    assert device.uses() == {"link": 4 * 14_096, "flash": MS / 2}
+
+
+def test_a_batch_ends_where_its_last_write_does() -> None:
+    """Units of 16 KiB: the batch's second write lies in front of its first. What follows goes on in the unit
+    of the second, which costs no page: three are programmed one after the other, with room for one.
+    """
+    env = Environment()
+    device = ssd(env, flash_page=16 * KIB, cache=16 * KIB, units=1, indirection_unit=16 * KIB)
+    device.submit_batch(np.array([320, 0]), np.array([328, 8]), lambda: None)
+    env.call_at(30 * MS, 0, lambda: None)
+    assert submit(env, device, (10 * MS, 8, 8, "W"), (20 * MS, 328, 8, "W")) == [
+        10 * MS + 34_096, 20 * MS + 34_096,
+    ]  # fmt: skip
+    assert device.uses()["flash"] == 3 * MS
+
+
 def disk(env: Environment, **changes: Any) -> Disk:
     """A million sectors; 200 to 100 MB/s; half a turn 4 ms, seeks 1 to 10 ms; a cache of 1 MiB at 1 GB/s."""
     fields = {
@@ -232,6 +257,37 @@ def test_a_full_write_cache_takes_who_came_first() -> None:
     assert ends == [8_192, MS + 8_192, 2 * MS + 8_192]
 
 
+def test_a_write_cache_sweeps_upwards_and_begins_anew() -> None:
+    """While sectors 160 to 176 drain, 320 and then 0 come: the sweep goes on to 320, though 0 is lower."""
+    env = Environment()
+    behind = SlowDevice(env, MS)
+    cache = write_cache(env, behind, size=MIB, piece=8 * KIB, depth=1)
+    submit(env, cache, (0, 160, 16, "W"), (0, 320, 16, "W"), (100_000, 0, 16, "W"))
+    assert [request.start_sector for request in behind.requests] == [160, 320, 0]
+
+
+def test_a_write_that_just_fits_into_a_write_cache_does_not_wait() -> None:
+    """Room for 32 sectors, of which 16 are draining: 16 more come in at once, one sector more has to wait."""
+    for sectors, end_ns in ((16, 8_192 + 8_192), (17, MS + 8_704)):
+        env = Environment()
+        cache = write_cache(env, SlowDevice(env, MS), size=16 * KIB, piece=8 * KIB, depth=1)
+        assert submit(env, cache, (0, 0, 16, "W"), (0, 160, sectors, "W")) == [8_192, end_ns]
+
+
+def test_an_empty_cache_takes_what_is_larger_than_it() -> None:
+    """Room for 8 sectors, writes of 16: the first comes in at once, the second when the first has drained,
+    in two pieces of 1 ms each behind a write cache. From a disk's, the platters take all of it at once, each
+    in 40 960: the second has the empty cache then, and the third once that is on the platters, too.
+    """
+    env = Environment()
+    cache = write_cache(env, SlowDevice(env, MS), size=4 * KIB, piece=4 * KIB, depth=1)
+    assert submit(env, cache, (0, 0, 16, "W"), (0, 160, 16, "W")) == [8_192, 2 * MS + 8_192]
+    for cached in (0, 4 * KIB):
+        env = Environment()
+        ends = submit(env, disk(env, cache=cached), *((0, 16 * i, 16, "W") for i in range(3)))
+        assert ends == [8_192, 16_384, 2 * 40_960 + 8_192]
+
+
 def test_a_device_s_completions_have_its_rank() -> None:
     """At one instant, they come before a task that was made after the device."""
     env, order = Environment(), list[str]()
@@ -285,6 +341,16 @@ def test_a_loop_device_s_worker_takes_command_after_command() -> None:
     env = Environment()
     writes = ((0, 0, 8, "W"), (0, 800, 16, "W"), (0, 8, 128, "FW"), (900, 0, 4, "W"), (900, 8, 8, "W"))
     assert submit(env, loop(env, env.task("worker")), *writes) == [110, 230, 490, 1_005, 1_115]
+
+
+def test_what_a_loop_device_s_worker_does_is_the_device_s() -> None:
+    """100 and 10 for a page, 100 and 20 for two: of its life, none is left without a cause."""
+    env = Environment()
+    worker: Any = SimpleNamespace(task=env.task("worker"), spent=Spent())
+    spec = LoopSpec(command_time=100, page_time=10)
+    device = LoopDevice(env=env, spec=spec, name="loop0", worker=worker)
+    submit(env, device, (0, 0, 8, "W"), (0, 800, 16, "W"))
+    assert worker.spent.device == 230
 
 
 def test_a_loop_device_s_worker_needs_a_processor_and_gives_way_between_commands() -> None:

@@ -15,7 +15,7 @@ from wbsim.models.devices.spec import Raid0Spec, SsdSpec, WriteCacheSpec
 from wbsim.models.devices.ssd import Ssd
 from wbsim.models.devices.write_cache import WriteCache
 from wbsim.sim.engine import Environment
-from wbsim.sim.units import KIB, MS, US, S
+from wbsim.sim.units import KIB, MIB, MS, US, S
 
 
 def ssd_spec(**changes: Any) -> SsdSpec:
@@ -166,6 +166,22 @@ def test_a_cache_s_link_is_in_use_for_all_that_passed() -> None:
         assert (env.now, of.uses()["link"]) == (now_ns, used_ns)
 
 
+def test_a_cache_tells_the_parts_of_what_is_behind_it() -> None:
+    """Under a name of their own: 4 KiB at 100 MB/s and 20 us; on the drive 10 us and 4 096, and a page on one
+    of its four units.
+    """
+    env = Environment()
+    spec = WriteCacheSpec(
+        size=MIB, link=100_000_000, command_time=20 * US, piece=64 * KIB, depth=1, behind=ssd_spec()
+    )
+    drive = Ssd(env=env, spec=ssd_spec(), name="d")
+    of = WriteCache(env=env, spec=spec, name="c", behind=drive)
+    of.submit(Request(Bio(0, 8)), lambda: None)
+    env.call_at(S, 99, env.halt)
+    env.run()
+    assert of.uses() == {"link": 20_000 + 40_960, "behind link": 14_096, "behind flash": MS / 4}
+
+
 def test_each_member_s_parts_are_told_by_its_number() -> None:
     """Twelve chunks of 4 KiB over three members, of which the second programs twice as long."""
     env = Environment()
@@ -199,6 +215,12 @@ def test_an_array_holds_as_often_its_smallest_as_it_has_members(
     assert found == (None if capacity is None else capacity << 20)
 
 
+def test_an_array_has_a_member_at_least() -> None:
+    """Of none there would be nothing to write to."""
+    with pytest.raises(ValueError, match="at least 1 item"):
+        Raid0Spec(chunk=4 * KIB, members=())
+
+
 def test_units_that_are_not_equally_busy_are_in_use_for_their_mean() -> None:
     """One of two programs a page from 14 096 on, for 1 ms."""
     env = Environment()
@@ -209,6 +231,31 @@ def test_units_that_are_not_equally_busy_are_in_use_for_their_mean() -> None:
         env.call_at(now_ns, 99, lambda: used.append(of.uses()["flash"]))
     env.run()
     assert used == [(500_000 - 14_096) / 2, MS / 2]
+
+
+def test_flash_is_in_use_for_what_is_programmed_and_not_for_what_waits() -> None:
+    """One unit: a page from 14 096 on for 1 ms, and the second behind it, for which it waits until then."""
+    env = Environment()
+    of, used = Ssd(env=env, spec=ssd_spec(units=1), name="s"), list[float]()
+    for start in (0, 8):
+        of.submit(Request(Bio(start, 8)), lambda: None)
+    for now_ns in (500_000, 1_500_000, 5 * MS):
+        env.call_at(now_ns, 99, lambda: used.append(of.uses()["flash"]))
+    env.run()
+    assert used == [500_000 - 14_096, 1_500_000 - 14_096, 2 * MS]
+
+
+def test_a_page_is_programmed_until_its_end_whatever_is_on_its_way() -> None:
+    """The first until 1 014 096. At 1 000 000 comes a write that is on the link until 1 075 536: at
+    1 005 000 the first page has still 9 096 to go, and none of the others has begun.
+    """
+    env = Environment()
+    of, used = Ssd(env=env, spec=ssd_spec(units=1, cache=MIB), name="s"), list[float]()
+    for at_ns, sectors in ((0, 8), (MS, 128)):
+        env.call_at(at_ns, 0, lambda n=sectors: of.submit(Request(Bio(0, n)), lambda: None))  # type: ignore[misc]
+    env.call_at(1_005_000, 99, lambda: used.append(of.uses()["flash"]))
+    env.run()
+    assert used == [1_005_000 - 14_096]
 
 
 def test_a_link_that_waits_for_room_in_the_cache_is_not_in_use() -> None:

@@ -125,6 +125,17 @@ def test_how_many_places_files_go_on_from(kernel: str, processors: int, goals: i
     assert len(ext4(kernel, processors).goals) == goals
 
 
+def test_inodes_go_on_at_goals_of_their_own() -> None:
+    """The even ones at the first, the odd ones at the second; each moves its own only."""
+    fs, file = ext4(), opened(4_096, range(512, 600), 3_000)
+    fs.goals[:] = [10, 40]
+    assert fs.beside(inode(13), file, 512, 1_024)[0] // GROUP_BLOCKS == 40
+    fs.goals[1] = 50
+    assert fs.beside(inode(13), file, 512, 1_024)[0] // GROUP_BLOCKS == 50
+    assert fs.beside(inode(12), file, 512, 1_024)[0] // GROUP_BLOCKS == 10
+    assert fs.goals == [10, 50]
+
+
 def test_a_closed_file_goes_on_in_the_group_in_front() -> None:
     """Where its last block lies; else where the inode says."""
     fs = ext4()

@@ -14,7 +14,7 @@ from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.spec import JournalSpec
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
-from wbsim.sim.units import KIB, S
+from wbsim.sim.units import KIB, MS, S
 
 
 class Log:
@@ -258,3 +258,94 @@ def test_who_waits_for_the_next_transaction_goes_on_when_one_without_a_block_is_
 
     assert log.run(handle(0, 5_000), handle(10, 0)) == []
     assert began == [0, 5_000]
+
+
+@pytest.mark.parametrize(("convert_credits", "fit"), [(25, 2), (26, 1), (17, 2), (16, 3)])
+def test_reserved_credits_may_be_just_half_a_transaction(convert_credits: int, fit: int) -> None:
+    """50 of 100: two of 25 are exactly that."""
+    log = Log(300, convert_credits=convert_credits)
+    reserved: list[int] = []
+
+    def body(thread: Thread) -> Steps:
+        for number in range(fit + 1):
+            yield from log.journal.reserve(thread)
+            reserved.append(number)
+
+    log.run(body, until_ns=S)
+    assert len(reserved) == fit
+
+
+@pytest.mark.parametrize(("blocks", "full"), [(46, False), (47, True)])
+def test_a_journal_is_full_for_who_asks_for_a_mapping_s_credits(blocks: int, full: bool) -> None:
+    """32 of 100, with 22 for overhead: 46 blocks leave just as many, 47 too few."""
+    log = Log(300, map_credits=32)
+    log.journal.log(range(blocks))
+    assert log.journal.is_full == full
+
+
+def fill(log: Log, *counts: int) -> Any:
+    """A body that commits transactions of so many blocks, of which no two have the same."""
+
+    def body(thread: Thread) -> Steps:
+        for number, count in enumerate(counts):
+            yield from log.journal.start_handle(thread, 30)
+            log.journal.stop_handle(30, range(100 * number, 100 * number + count))
+            yield from log.journal.commit_log(thread)
+
+    return body
+
+
+def ask(log: Log, at_ns: int, began: list[int], plugged: bool = False) -> Any:
+    """A body that begins a handle then, with or without a plug of its own, and says when it had its room."""
+
+    def body(thread: Thread) -> Steps:
+        yield at_ns
+        if plugged:
+            assert thread.start_plug()
+        yield from log.journal.start_handle(thread, 30)
+        began.append(log.layer.env.now)
+        log.journal.stop_handle(30, ())
+
+    return body
+
+
+@pytest.mark.parametrize(("last", "in_place"), [(48, 0), (49, 48)])
+def test_a_third_of_the_journal_is_just_enough_for_a_transaction(last: int, in_place: int) -> None:
+    """Four of 48 blocks take 50 each, with a descriptor and the commit block: 100 of 300 are left, and the
+    next handle begins at once. One block less is too little: the oldest is written in place.
+    """
+    log, began = Log(300), list[int]()
+    requests = log.run(fill(log, 48, 48, 48, last), ask(log, MS, began), until_ns=S)
+    assert sum(blocks for start, blocks, _ in requests if start < 1_000) == in_place
+    assert (began[0] == MS) == (in_place == 0)
+
+
+def test_there_is_no_room_before_the_blocks_are_in_place() -> None:
+    """62, 72 and 72 of 300 blocks are used, which leaves 94. Who asks at 1 ms writes the 60 in place, for
+    10 us; who asks 1 ns later finds no more room than that, and writes the next oldest, 64 blocks at a time.
+    """
+    log, began = Log(300), list[int]()
+    requests = log.run(fill(log, 60, 70, 70), ask(log, MS, began), ask(log, MS + 1, began), until_ns=S)
+    in_place = [request for request in requests if request[0] < 1_000]
+    assert in_place == [(0, 60, "W"), (100, 64, "W"), (164, 6, "W")]
+    assert len(began) == 2
+    assert min(began) >= MS + 10_000
+
+
+def test_what_is_being_committed_takes_its_room_from_the_beginning() -> None:
+    """134 of 300 blocks are used when 70 more are to be committed, which takes 350 ns before the first is
+    written; who asks 100 ns after that began finds 206 used, and writes the oldest in place.
+    """
+    log, began = Log(300), list[int]()
+    log.layer.env.call_at(MS, 0, lambda: log.journal.log(range(500, 570)))
+    log.layer.env.call_at(MS, 0, log.journal.want)
+    requests = log.run(fill(log, 60, 70), ask(log, MS + 100, began), until_ns=S)
+    assert [request for request in requests if request[0] < 1_000] == [(0, 60, "W")]
+    assert began[0] >= MS + 10_000
+
+
+def test_who_makes_room_under_a_plug_of_its_own_sends_what_it_holds() -> None:
+    """Else it would wait for writes that nobody has been given."""
+    log, began = Log(300), list[int]()
+    log.run(fill(log, 60, 70, 70), ask(log, MS, began, plugged=True), until_ns=S)
+    assert len(began) == 1

@@ -190,6 +190,31 @@ def test_a_file_that_finds_pieces_alone_is_written_in_pieces() -> None:
     assert (wbc.nr_to_write, of.bios[-2:]) == (995, [(10_000, 3), (10_004, 2)])
 
 
+@pytest.mark.source
+def test_an_ext4_file_that_finds_pieces_alone_keeps_no_credits() -> None:
+    """Three blocks and two are free: five pages lie in two extents, and nothing stays reserved in the journal
+    of the attempt to give them one.
+    """
+    of = OneRun("loop-ext4", 1, "6.18")
+    fs = of.filesystem
+    mballoc = fs.placement._mballoc
+    while mballoc.find(0, 32_768)[1]:
+        pass
+    for runs in fs.placement.new_blocks.locality_groups:
+        runs.clear()
+    mballoc.give_back(10_000, 3)
+    mballoc.give_back(10_004, 2)
+    of.inode.dirty_pages = of.wb.dirty = of.wb.dirty_and_writeback = 5
+    of.inode.file = OPEN
+    thread = of.new_thread("again")
+    of.env.start(thread.task, _written(fs, thread, of.inode))
+    run_for(of.env, S)
+    assert of.bios[-2:] == [(10_000, 3), (10_004, 2)]
+    assert [tuple(extent) for extent in of.inode.file.extents()] == [(0, 10_000, 3), (3, 10_004, 2)]
+    journal = fs.metadata.journal
+    assert (journal._credits, journal._reserved) == (0, 0)
+
+
 def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:
     yield from filesystem.write_pages(thread, inode, WritebackControl("background", 1_000))
 

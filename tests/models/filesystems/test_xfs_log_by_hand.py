@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from tests.models.filesystems.watched_log import Log
+from wbsim.models.catalogue.filesystems import P13_XFS
 from wbsim.models.filesystems.xfs.log import MetaBuffer
+from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, S
@@ -200,3 +205,39 @@ def test_a_push_is_of_what_was_there() -> None:
     of.at(1, of.log.want_push)
     of.at(1_500, of.log.commit, 100, MetaBuffer(8, 8))
     assert of.run() == [(5_000, 2, "FW")]
+
+
+@pytest.mark.parametrize("push_ns", [None, 4_000])
+def test_while_memory_is_full_a_pass_begins_with_a_log_force(push_ns: int | None) -> None:
+    """Something is logged, and its record is in flight already or not even pushed, when memory is full and
+    xfsaild is woken: the same pass waits for it, and writes it in place, long before the next in 100 ms.
+    """
+    of = Log(ail_pause=100_000_000)
+    of.at(0, of.log.commit, 100, MetaBuffer(0, 8))
+    if push_ns is not None:
+        of.at(push_ns, of.log.want_push)
+    of.at(8_000, setattr, of.cache, "reclaiming", True)
+    of.at(8_000, of.log.want_ail, 0)
+    requests = of.run(50_000_000)
+    assert [request[2] for request in requests] == ["FW", "W"]
+    assert of.layer.device.times[0] + of.layer.device._latency_ns <= of.layer.device.times[1]
+
+
+def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
+    """Each extent, and the inode with the first of a checkpoint: of one, of two more, and of one after the
+    push, in which it counts again.
+    """
+    of, spec = Log(), P13_XFS
+    costs: Any = SimpleNamespace(end_folio_ns=0)
+    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0), costs)  # type: ignore[arg-type]
+    inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
+    logged = []
+    for extents in (1, 2):
+        metadata.mapped(inode, extents, 0)
+        logged.append(of.log._bytes)
+    of.at(0, of.log.want_push)
+    of.run()
+    metadata.mapped(inode, 1, 0)
+    logged.append(of.log._bytes)
+    each, whole = spec.extent_log_bytes, spec.inode_log_bytes
+    assert logged == [each + whole, 3 * each + whole, each + whole]
