@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,10 @@ class PathCosts(Spec):
     block: BlockCosts
 
 
+_LEAST_CV: Final = 1e-6
+"""Of less, 1 / cv^2, which a gamma distribution has, is no number of use."""
+
+
 class ProcessorSpec(Spec):
     """The processors and what code costs on them.
 
@@ -64,6 +68,12 @@ class ProcessorSpec(Spec):
     def _check(self) -> ProcessorSpec:
         if self.nodes > self.count:
             raise BadValue(f"{self.count} processors cannot be on {self.nodes} nodes; give fewer", "nodes")
+        if 0 < self.cv < _LEAST_CV:
+            raise BadValue(f"{self.cv} is none; give 0, or {_LEAST_CV} at least", "cv")
+        for path, value, unit, _ in self.paths.numbers():
+            if unit == "ns" and value > S:
+                what = f"{value} ns; no step of a path takes more than a second"
+                raise BadValue(what, "paths", *path.split("."))
         return self
 
     @property

@@ -86,6 +86,8 @@ def _parse(kind: str) -> BeforeValidator:
             return units.parse(value, kind)
         if isinstance(value, ByHand | bool | float):
             raise ValueError(f"{value!r} has no unit; write a text such as {units.EXAMPLES[kind]}")
+        if value is not None and not isinstance(value, int):
+            raise ValueError(f"is no {kind}; write a text such as {units.EXAMPLES[kind]}")
         return value
 
     return BeforeValidator(parse)

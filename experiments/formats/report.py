@@ -75,14 +75,15 @@ def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
 
 def difference_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     """By how much each variant differs from the first one, of runs with the same dice: the mean difference
-    and its 95 % interval.  None, if there are no two variants with two replications.
+    and its 95 % interval.  None, if there are no two variants with two of the same
+    replications.
     """
     cases = by_case(outcomes)
     first = {str(of[0].point): of for of in cases if of[0].variant == outcomes[0].variant}
     columns, rows = columns_for(outcomes), []
     for of in cases:
         base = first.get(str(of[0].point))
-        if base is None or of is base or min(len(base), len(of)) < 2:
+        if base is None or of is base or len(_dice(base) & _dice(of)) < 2:
             continue
         points = (str(of[0].point[axis]) for axis in axes)
         rows.append((of[0].variant, *points, *(_difference(column, base, of) for column in columns)))
@@ -90,6 +91,10 @@ def difference_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | 
         return None
     header = (f"against {outcomes[0].variant}, %", *axes, *(column.heading for column in columns))
     return table(header, rows)
+
+
+def _dice(outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
+    return {(outcome.seed, outcome.replication) for outcome in outcomes}
 
 
 def _difference(column: Column, base: Sequence[Outcome], of: Sequence[Outcome]) -> str:

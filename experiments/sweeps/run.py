@@ -14,7 +14,7 @@ from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.store import replace_whole
 from wbsim.experiments.statistics.dataset import IDENTITY, tidy
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
-from wbsim.experiments.sweeps.precision import FEWEST, Precision
+from wbsim.experiments.sweeps.precision import FEWEST, MOST, Precision
 
 
 def run_experiment(
@@ -43,7 +43,7 @@ def run_experiment(
         if not short:
             break
         for place in short:
-            counts[place] += max(1, counts[place] // 4)
+            counts[place] = min(MOST, counts[place] + max(1, counts[place] // 4))
     if how.directory is not None and ran.outcomes:
         frame = tidy(ran.outcomes, experiment.axes)
         replace_whole(how.directory / "dataset.parquet", partial(frame.to_parquet, index=False))

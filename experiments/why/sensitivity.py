@@ -286,5 +286,5 @@ def _sobol(
         found = {"S1": np.zeros(len(few)), "ST": np.zeros(len(few))}
     shares = zip(effects, found["S1"], found["ST"], strict=False)
     named = [of._replace(first=float(first), total=float(total)) for of, first, total in shares]
-    cuts = quantiles(filled.tolist(), n=40)
+    cuts = quantiles(filled.tolist(), n=40, method="inclusive")  # never beyond what a run came to
     return [*named, *effects[most:]], (cuts[0], cuts[-1])

@@ -63,7 +63,10 @@ class Writeback:
         return self._cache.dirty > threshold or wb.dirty > self._throttle.share(wb, threshold)
 
     def perform(self, thread: Thread, wb: Wb, work: Work) -> Steps:
-        """wb_writeback: write *work* slice by slice until nothing is left to do."""
+        """wb_writeback: write *work* slice by slice until nothing is left to do.
+
+        A pass of nr_to_write pages has as many in the end, too, even where fewer were asked for.
+        """
         rules, env = self._rules, self._env
         started_ns = env.now
         pages_left = work.nr_pages
@@ -79,9 +82,7 @@ class Writeback:
                 thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
             slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
-            yield self._slice(
-                thread, wb, work, pages_left if nr_to_write is None else min(nr_to_write, pages_left), end
-            )
+            yield self._slice(thread, wb, work, nr_to_write or pages_left, end)
             self._throttle.wrote(wb, slice_ns)
             wb.flushed_inodes += end.cleaned
             wb.flushed_pages += wb.dirtied - wb.dirty - went

@@ -58,6 +58,7 @@ class Journal:
         self._waiters: deque[Task] = deque()
         self._running: dict[int, None] = {}
         self._since_ns = -1
+        self._in_commit: dict[int, None] = {}  # the blocks of the transaction that is being committed
         self._committed: deque[tuple[int, dict[int, None], int]] = deque()  # when, what, blocks of the log
         self._commit = Completion(site.env, _COMMIT)
         self._committing = Completion(
@@ -202,7 +203,7 @@ class Journal:
     def _commit_running(self) -> Steps:
         """jbd2_journal_commit_transaction."""
         blocks, commit = self._running, self._commit
-        self._committing = commit
+        self._in_commit, self._committing = blocks, commit
         self._running, self._since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
         logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
         self.used += logged
@@ -213,6 +214,7 @@ class Journal:
         yield from self._write(self._kthread, [self._next_block()], sync=True, op="FW")
         self.written_bytes += logged * PAGE_BYTES
         self._committed.append((self._env.now, blocks, logged))
+        self._in_commit = {}
         self._env.call_at(self._env.now + self._spec.expire, self._urgent, self.want)
         commit.complete()
 
@@ -226,18 +228,22 @@ class Journal:
         again.
         """
         _, blocks, logged = self._committed.popleft()
-        newer = self._running.keys() | {block for _, later, _ in self._committed for block in later}
+        newer = self._logged_again() | {block for _, later, _ in self._committed for block in later}
         old = [block for block in blocks if block not in newer]
         batches = [old[first : first + _BATCH] for first in range(0, len(old), _BATCH)]
         yield from self._place(thread, batches, logged)
 
     def _write_in_place(self, thread: Thread) -> Steps:
-        """sync_blockdev: what was committed, in the order of place, but what the running transaction has."""
+        """sync_blockdev: what was committed, in the order of place, but what a newer transaction has."""
         transactions = [*self._committed]
         self._committed.clear()
         dirty = {block for _, blocks, _ in transactions for block in blocks}
         logged = sum(logged for _, _, logged in transactions)
-        yield from self._place(thread, [sorted(dirty - self._running.keys())], logged)
+        yield from self._place(thread, [sorted(dirty - self._logged_again())], logged)
+
+    def _logged_again(self) -> set[int]:
+        """What the transaction has that runs, and the one that is being committed."""
+        return self._running.keys() | self._in_commit.keys()
 
     def _place(self, thread: Thread, batches: Iterable[list[int]], logged: int) -> Steps:
         """Write *batches* in place, one after the other; so many blocks of the log are then free."""

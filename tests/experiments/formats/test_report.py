@@ -69,6 +69,8 @@ def test_replications_are_one_line_and_differences_are_paired() -> None:
     assert difference_table([base[0], quick[0]], ["n"]) is None, "one run each has no interval"
     assert difference_table([base[0], *quick], ["n"]) is None, "the others of the first variant failed"
     assert difference_table([*base, quick[0]], ["n"]) is None, "the others of the second variant failed"
+    others = [replace(of, replication=of.replication + 2) for of in quick]
+    assert difference_table([*base, *others], ["n"]) is None, "only one replication is of both"
     assert difference_table(base, ["n"]) is None, "there is no other variant"
 
 

@@ -12,7 +12,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.sweeps.precision import FEWEST, Precision
+from wbsim.experiments.sweeps.precision import FEWEST, MOST, Precision
 from wbsim.experiments.sweeps.run import run_experiment
 
 SWEEP = """
@@ -55,3 +55,14 @@ def test_so_many_replications_are_enough_whatever_they_scatter(count: int, reach
     """Half of them at 100, half at 300: no interval of that is within a millionth."""
     runs = [replace(RUN, write_iops=100.0 + 200 * (dice % 2), replication=dice) for dice in range(count)]
     assert Precision("write_iops", 1e-6).reached(runs) == reached
+
+
+def test_no_case_has_more_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that never gets there: a quarter more each time would end at 235."""
+    experiment = parse(loop_config(COMMAND, dirty_mib=2), "x.toml")
+    ran = simulate_by(
+        monkeypatch,
+        lambda job: replace(RUN, write_iops=100.0 + job.replication % 2, replication=job.replication),
+    )
+    run_experiment(experiment, How(seed=1), precision=Precision("write_iops", 1e-6))
+    assert len(ran) == MOST

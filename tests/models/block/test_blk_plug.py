@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.harness import BlockLayer
 from wbsim.models.bio import Bio
@@ -45,6 +46,24 @@ def test_a_bio_joins_what_came_in_an_array() -> None:
     assert plug.attempt_merge(Bio(96, 8, queue=queue)) == IS_BACK
     assert starts(plug) == [[80, 400]]
     assert starts(plug) == []
+
+
+@pytest.mark.parametrize(
+    ("newest", "start", "fate"),
+    [("own", 108, IS_BACK), ("own", 8, IS_NEW), ("other", 8, IS_BACK), ("other", 108, IS_NEW)],
+)
+def test_of_two_queues_the_newest_of_all_is_tried_or_else_the_oldest_of_its_own(
+    newest: str, start: int, fate: int
+) -> None:
+    """6.17: of the bio's queue 0 to 8 came first and 100 to 108 then; one of another queue before both or
+    after.
+    """
+    queue, plug = BlockLayer().queue, BlkPlug(PLUG_RULES["6.17"])
+    bios = [Bio(0, 8, queue=queue), Bio(100, 8, queue=queue)]
+    bios.insert(0 if newest == "own" else 2, Bio(1_000, 8, queue=BlockLayer().queue))
+    for bio in bios:
+        plug.add(bio)
+    assert plug.attempt_merge(Bio(start, 8, queue=queue)) == fate
 
 
 def test_each_queue_has_a_batch() -> None:

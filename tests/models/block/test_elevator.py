@@ -59,6 +59,17 @@ def test_nomerges_1_leaves_the_one_hit_merge(nomerges: int, last: Merge, other: 
     assert of.attempt_merge(Bio(808, 8)) is other
 
 
+def test_a_refusal_leaves_what_merged_last_alone() -> None:
+    """The full request at 800 refuses a bio for its size, and gets NOMERGE; the one at 400 merged last, and
+    noop has it grow in front still.
+    """
+    of = elevator("noop", limits(64, 16))
+    of.insert(Request(Bio(400, 8)))
+    of.insert(Request(Bio(800, 128)))
+    assert of.attempt_merge(Bio(928, 8)) is Merge.NEW
+    assert of.attempt_merge(Bio(392, 8)) is Merge.FRONT
+
+
 def test_a_gap_that_closes_joins_its_neighbours() -> None:
     """attempt_back_merge: the bio between two waiting requests leaves one."""
     of = elevator("deadline")

@@ -13,6 +13,7 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.models.bio import Bio, Request
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.models.machine import build
+from wbsim.models.scheduler.cpu import ANY_CPU
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps, Task
 from wbsim.sim.units import KIB
@@ -390,6 +391,31 @@ def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) ->
     assert 0.1 * due_ns < all_ns < due_ns
     all_ns, flushers_ns, due_ns = interrupted_ns("submitter", drive, command)
     assert 0.8 * due_ns < flushers_ns <= all_ns <= due_ns
+
+
+@pytest.mark.parametrize("as_array", [True, False])
+@pytest.mark.parametrize(("to_submitter", "cpu"), [(True, 0), (False, ANY_CPU)])
+def test_a_watcher_sees_which_processor_hears_of_the_end(
+    as_array: bool, to_submitter: bool, cpu: int
+) -> None:
+    """The submitter's or any; of rows as of single bios, when they are issued."""
+    block = BlockLayer(nr_requests=1_000, depth=2_000, batches=True)
+    block.queue._to_submitter = to_submitter
+    seen: list[int] = []
+    block.queue.signals.block_rq_issue.observers.append(lambda _, request: seen.append(request.cpu))
+
+    def body(thread: Thread) -> Steps:
+        thread.task.cpu = 0
+        thread.start_plug()
+        if as_array:
+            yield from thread.submit_runs(block.queue, np.array([(0, 1), (50, 2)]), 1, lambda _: None)
+        else:
+            for start in (0, 400):
+                yield from block.submit(thread, block.bio(start))
+        yield from thread.finish_plug()
+
+    block.run(body)
+    assert seen == [cpu, cpu]
 
 
 @pytest.mark.parametrize(("depth", "most"), [(None, 32), (24, 24)])

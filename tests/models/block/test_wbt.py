@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from tests.harness import FIO, loop_config, only
+from tests.harness import FIO, BlockLayer, loop_config, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.block.wbt import WritebackThrottling
 from wbsim.models.machine import Machine, build
+from wbsim.models.seams import Thread
 from wbsim.sim.engine import PARK, Environment, Steps
 from wbsim.sim.units import MS, S
 
@@ -34,6 +37,26 @@ def test_how_many_writes_may_be_in_the_queue() -> None:
     assert (of.room(background=True), of.room(background=False)) == (46, 46)
     small = WritebackThrottling(env, 2, True)
     assert (small.room(background=True), small.room(background=False)) == (1, 1)
+
+
+def test_a_writer_that_any_context_of_the_device_held_back_counts() -> None:
+    """Of several flushers, each with a context: the last one's writer slept half a second ago."""
+    env = Environment()
+    env.now = 2 * S
+    of = throttling(env)
+    of.wbs += [SimpleNamespace(held_back_ns=-S), SimpleNamespace(held_back_ns=3 * S // 2)]  # type: ignore[list-item]
+    assert (of.room(background=True), of.room(background=False)) == (96, 96)
+    of.wbs.pop()
+    assert (of.room(background=True), of.room(background=False)) == (24, 48)
+
+
+@pytest.mark.parametrize(
+    ("nr_requests", "limits"), [(128, (96, 48, 24)), (31, (23, 12, 6)), (8, (6, 3, 2)), (7, (5, 3, 2))]
+)
+def test_a_half_and_a_quarter_are_rounded_up(nr_requests: int, limits: tuple[int, int, int]) -> None:
+    """calc_wb_limits: three quarters of the queue, rounded down, and of these a half and a quarter."""
+    of = WritebackThrottling(Environment(), nr_requests, True)
+    assert (of.most, of.room(background=False), of.room(background=True)) == limits
 
 
 @pytest.mark.parametrize(
@@ -66,6 +89,44 @@ def test_who_sleeps_is_woken_once_there_is_room_for_several(
     env.call_at(10, 9, end_one)
     env.run()
     assert woke == [woken_at]
+
+
+def test_who_is_woken_looks_again_whether_there_is_room() -> None:
+    """Of 4 requests 2 for each turn of 10 us: three of five writers sleep, all are woken when nothing is left
+    behind the write cache, and the last of them sleeps again.
+    """
+    block = BlockLayer(nr_requests=4, pool="tags", costs=(0, 0, 0))
+    block.queue.wbt = WritebackThrottling(block.env, 4, True)
+
+    def writer(number: int) -> Callable[[Thread], Steps]:
+        return lambda thread: block.submit(thread, block.bio(1_000 * number))
+
+    block.run(*map(writer, range(5)))
+    assert block.device.times == [0, 0, 10_000, 10_000, 20_000]
+
+
+def test_an_array_s_request_in_hand_is_used_before_its_thread_sleeps_for_room() -> None:
+    """Of 8 requests 3: another thread's is in the driver from 6 us to 16. Two of the array's six are made by
+    18 us, when that has left room for a third, which is taken; for the others it sleeps. Each is freed once.
+    """
+    block = BlockLayer(
+        era="6.17", pool="tags", nr_requests=8, depth=8, batches=True, costs=(6_000, 0, 0)
+    )  # fmt: skip
+    block.queue.wbt = WritebackThrottling(block.env, 8, True)
+    heard: list[int] = []
+
+    def alone(thread: Thread) -> Steps:
+        yield from block.submit(thread, block.bio(90_000))
+
+    def array(thread: Thread) -> Steps:
+        yield 6_000
+        thread.start_plug()
+        bios = np.array([(100 * number, 1) for number in range(6)], np.int64)
+        yield from thread.submit_runs(block.queue, bios, 1, heard.append)
+        yield from thread.finish_plug()
+
+    block.run(alone, array)
+    assert (sum(heard), block.queue.stat.ios, block.queue.wbt.count) == (6, 7, 0)
 
 
 PAGED = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=32m --name=a"

@@ -344,6 +344,17 @@ def test_what_is_being_committed_takes_its_room_from_the_beginning() -> None:
     assert began[0] >= MS + 10_000
 
 
+def test_what_is_being_committed_again_is_not_written_in_place() -> None:
+    """Of the oldest transaction's 60 blocks the one in commit has the last 30, whose new content is in no log
+    yet: only the others may go in place.
+    """
+    log, began = Log(300), list[int]()
+    log.layer.env.call_at(MS, 0, lambda: log.journal.log(range(30, 100)))
+    log.layer.env.call_at(MS, 0, log.journal.want)
+    requests = log.run(fill(log, 60, 70), ask(log, MS + 100, began), until_ns=S)
+    assert [request for request in requests if request[0] < 1_000] == [(0, 30, "W")]
+
+
 def test_who_makes_room_under_a_plug_of_its_own_sends_what_it_holds() -> None:
     """Else it would wait for writes that nobody has been given."""
     log, began = Log(300), list[int]()

@@ -191,6 +191,39 @@ def test_a_sync_starts_all_once_and_does_the_rest_itself() -> None:
     assert [reason for _, _, reason in pool.began] == ["background"]
 
 
+def test_what_is_asked_of_one_superblock_starts_nothing() -> None:
+    """Only wakeup_pdflush gives a thread work, and that is for all; syncfs(2) writes its own itself."""
+    pool, sb = Pool(), object()
+    assert pool.of.queue(pool.wb, Work("start", 100, sb)) is None  # type: ignore[arg-type]
+    pool.runs(10)
+    assert pool.began == []
+    assert pool.of.queue(pool.wb, Work("start", 100)) is None
+    pool.runs(10)
+    assert len(pool.began) == 1, "nor does it count as what started all"
+
+
+@pytest.mark.parametrize(("dirty", "passes"), [(4, 0), (5, 1)])
+def test_background_work_is_over_below_the_threshold_alone(dirty: int, passes: int) -> None:
+    """background_writeout: of five pages, with just as many dirty it begins."""
+    pool = Pool()
+    pool.cache.dirty = dirty
+    pool.ask()
+    pool.runs(10)
+    assert len(pool.began) == passes
+
+
+def test_what_one_of_two_devices_left_is_met_again_though_the_other_left_nothing() -> None:
+    """The newest is first, and has two that wait for their next turn: one is left after the first pass."""
+    pool = Pool()
+    other = Bdi(pool.block.site, "sdb")
+    pool.of.register(other)  # type: ignore[arg-type]
+    other.wbs[0].b_dirty.append(object())
+    other.wbs[0].b_more_io.extend([object(), object()])
+    pool.ask()
+    pool.runs(S)
+    assert [name for name, _ in pool.asked] == ["sdb", "sda"] * 2
+
+
 def test_a_pass_shares_1024_pages_among_all_devices() -> None:
     """The newest first; the next pass begins anew, until one writes less and leaves nothing."""
     pool = Pool()

@@ -114,6 +114,26 @@ def test_who_slept_waits_for_a_processor_again() -> None:
     assert (first.ready_ns, first.ran_ns, of.idle_ns) == (15, 0, 1)
 
 
+def test_who_waited_for_a_processor_and_then_idles_waits_for_it_no_longer() -> None:
+    """The second is ready from 0 to 25, works for 5 and has nothing to do for 10: no wait but idleness."""
+    env = Environment()
+    of = processors(env, 1)
+
+    def hog(_: Task) -> Steps:
+        yield 25
+
+    def body(task: Task) -> Steps:
+        yield 5
+        env.call_at(env.now + 10, 0, lambda: env.wake(task))
+        yield PARK
+        yield 1
+
+    start(env, of, hog)
+    second = start(env, of, body)
+    env.run()
+    assert (env.now, second.ready_ns, second.idle_ns, sum(second.slept_ns.values())) == (41, 25, 10, 0)
+
+
 def test_without_a_scheduler_a_task_needs_no_processor() -> None:
     """It sleeps, and goes on."""
     env = Environment()
@@ -567,6 +587,30 @@ def test_the_average_is_by_weight() -> None:
     queue.keep(heavy, 0)
     light.virtual_ns = 0
     assert queue.lag_of(light, 0) == 20
+
+
+@pytest.mark.parametrize(("since_ms", "over_ms"), [(0, 4), (1, 4), (2, 8), (5, 8), (6, 12)])
+def test_a_slice_that_ends_on_a_tick_is_over_then(since_ms: int, over_ms: int) -> None:
+    """At HZ 250, slices of 3 ms: one that ends at 4 ms or 8 is not kept for another tick."""
+    assert SchedulerRules(3 * MS, tick_ns=4 * MS).over_ns(since_ms * MS) == over_ms * MS
+
+
+@pytest.mark.parametrize(
+    ("weight", "was_ns", "is_ns"),
+    [(1_024, 1_300, 1_300), (1_024, 1_301, 1_300), (512, 1_600, 1_600), (512, 9_000, 1_600)],
+)
+def test_who_is_ahead_of_all_keeps_two_slices_and_two_ticks_of_it(
+    weight: int, was_ns: int, is_ns: int
+) -> None:
+    """Of 100 and 50 ns in CFS, 300 ahead of a queue at 1 000: as much of its own time as it can have run
+    beyond them, twice as much virtual time for half the weight.
+    """
+    queue = RunQueue(SchedulerRules(100, tick_ns=50))
+    running, task = (Environment().task(name) for name in ("running", "late"))
+    running.virtual_ns = 1_000
+    task.weight, task.virtual_ns = weight, was_ns
+    queue.wakes(task, running, 0)
+    assert (queue.floor_ns, task.virtual_ns) == (1_000, is_ns)
 
 
 def test_who_was_made_to_wait_takes_nobody_s_processor() -> None:

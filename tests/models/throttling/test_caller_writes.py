@@ -35,8 +35,8 @@ def test_a_task_s_own_limit_falls_with_its_share() -> None:
 
 
 class Writer:
-    """One that has dirtied 10 pages and checks: HZ 1000, limit 100 pages, background 50 (so that nobody is
-    held below 75); 40 pages between checks. Writing back takes 1 000 ns and what *wrote* says.
+    """One that has dirtied 10 pages and checks: HZ 1000 unless given, limit 100 pages, background 50 (so that
+    nobody is held below 75); 40 pages between checks. Writing back takes 1 000 ns and what *wrote* says.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Writer:
         )
         signals = Signals()
         signals.balance_dirty_pages.observers.append(lambda _, dirty, pause: self.pauses.append(pause))
-        spec = CallerWritesSpec(hz=1000, initial_bandwidth=100 * MIB, **rules)
+        spec = CallerWritesSpec(**{"hz": 1000, "initial_bandwidth": 100 * MIB} | rules)
         self.throttle = CallerWrites(env=self.env, spec=spec, cache=self.cache, processors=2, signals=signals)
         self.throttle.start([self.wb], self.flushers, self._write_back, self.congestion.wait)
 
@@ -135,6 +135,14 @@ def test_where_all_is_under_writeback_pauses_double_up_to_a_tenth_of_a_second(
     assert (of.asked, of.pauses) == ([], pauses)
     assert not of.wb.dirty_exceeded
     assert of.throttle.poll_pages(of.wb, of.throttle.dirtier()) == 40
+
+
+def test_at_hz_100_a_tenth_of_a_second_is_ten_jiffies() -> None:
+    """1, 2, 4 and 8 of 10 ms, and then ten at a time, until the device is done at 340 ms: seen at 350."""
+    of = Writer(50, 150, hz=100)
+    of.env.call_at(340 * MS, 0, lambda: of.fall(0, 60))
+    assert of.balance() == 350 * MS
+    assert of.pauses == [1, 2, 4, 8, 10, 10]
 
 
 @pytest.mark.parametrize(("dirty", "started"), [(50, []), (51, [0])])

@@ -146,6 +146,22 @@ def test_the_rate_rises_below_the_setpoint() -> None:
     assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (1_019, 25_600)
 
 
+@pytest.mark.parametrize(("dirty_and_writeback", "rate"), [(174_999, 1_008), (175_000, 1_000)])
+def test_at_the_setpoint_no_rate_rises(dirty_and_writeback: int, rate: int) -> None:
+    """A context may have half of the threshold, and has 50 000 pages: its position is 1 275 of 1 024 and its
+    task rate 1 246, from 1 000, though both balanced rates are 25 600. A page below the setpoint, the step of
+    246 is a quarter of that, and an eighth of this, rounded up, is 8.
+    """
+    wb, cache = Counts(), Counts()
+    wb.dirty_and_writeback, cache.dirty_and_writeback = 50_000, dirty_and_writeback
+    spec = IoLessSpec(hz=1000, initial_bandwidth=100 * MIB)
+    of = Control(wb, cache, Limit(spec.hz), spec, lambda pages: pages // 2)  # type: ignore[arg-type]
+    of.bandwidth.dirty_ratelimit = 1_000
+    wb.dirtied = 100
+    of.update(200, 0, LIMITS)
+    assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (rate, 25_600)
+
+
 def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
     """Nor does one that has no thresholds at hand move the rate; the stamps go on."""
     of = control(199_000)
@@ -160,6 +176,37 @@ def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
     counts.written = 1_200
     of.update(2_202, 1_201, None)
     assert of.bandwidth.write == (400_000 + before * (4_096 - 1_001)) // 4_096
+
+
+def test_a_look_just_a_second_after_the_last_one_counts() -> None:
+    """Though the work began since: only more than a second is a sleep. 400 pages in 200 jiffies of 4 096, and
+    600 more in 1 000.
+    """
+    of = control()
+    counts: Any = of._wb
+    counts.written = 400
+    of.update(200, 0, None)
+    before = (400_000 + 25_600 * 3_896) // 4_096
+    counts.written = 1_000
+    of.update(1_200, 201, None)
+    assert (of.bandwidth.write, of.bandwidth.stamp) == ((600_000 + before * 3_096) // 4_096, 1_200)
+
+
+@pytest.mark.parametrize(
+    ("ratelimit", "pause", "pages"),
+    [
+        (163, 200, 31),  # 31.8: fewer than are worth a check, and the whole pause
+        (164, 1 + 200 // 2, 32),  # 32.03: just as many; the target is the longest pause still
+        (169, 1 + 189 // 2, 32),  # 33.007: 32 of them are there after 189.3 jiffies
+    ],
+)
+def test_a_slow_writer_s_pause_is_for_32_pages(ratelimit: int, pause: int, pages: int) -> None:
+    """At HZ 1000 and 200 jiffies at most: in the target of 10 there are but one or two pages, so it is as
+    long as it may be, and only where more than 32 come in that time, as long as these take.
+    """
+    of = control(10**9)
+    of.bandwidth.avg_write = of.bandwidth.dirty_ratelimit = ratelimit
+    assert of.min_pause(200, ratelimit) == (pause, pages)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +254,21 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
     ]  # fmt: skip
     assert env.now == told[0]["pause"] * 1_000_000
     assert started == [counts]
+
+
+@pytest.mark.parametrize(("now", "paused_when"), [(5_039, 4_039), (5_040, 5_040)])
+def test_who_thought_for_more_than_a_second_is_credited_nothing(now: int, paused_when: int) -> None:
+    """It paused last at 4 000, and what it dirtied since is worth 39 jiffies: a second after these they are
+    still taken off, a jiffy later it begins anew.
+    """
+    throttle = IoLessThrottle(
+        env=Environment(), spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB),
+        cache=SimpleNamespace(wbs=[]), processors=2, signals=Signals(),  # type: ignore[arg-type]
+    )  # fmt: skip
+    dirtier = throttle.dirtier()
+    dirtier.paused_when, dirtier.nr_dirtied = 4_000, 1_000
+    throttle._carry(dirtier, 39 - (now - 4_000), 39, now, 1_000)
+    assert (dirtier.paused_when, dirtier.nr_dirtied) == (paused_when, 0)
 
 
 @pytest.mark.parametrize(

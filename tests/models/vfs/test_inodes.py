@@ -82,3 +82,13 @@ def test_an_inode_is_added_under_the_lock_and_counted_in_its_context() -> None:
     env.run()
     assert ended == [(13, 0), (23, 10)]
     assert (places, cache.cached_inodes) == ([(4, 70, -1)] * 2, 2)
+
+
+def test_evictions_grow_again_after_somebody_waited() -> None:
+    """Two, four, eight at a time; one where a lock was contended since; two again where it was not again."""
+    env = Environment()
+    none: Any = SimpleNamespace()
+    inodes, task = inodes_of(env, none, page_cache()), env.task("kswapd0")
+    assert [inodes._next_lump(task) for _ in range(3)] == [2, 4, 8]
+    inodes._locks.sb_lists[0].lock.stat.contentions += 1
+    assert [inodes._next_lump(task) for _ in range(7)] == [1, 2, 4, 8, 16, 32, 32]

@@ -6,7 +6,8 @@ from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any
 
-from tests.harness import context, inodes_of, page_cache
+from tests.harness import BlockLayer, context, inodes_of, page_cache
+from wbsim.models.bio import READ
 from wbsim.models.seams import Thread
 from wbsim.models.spent import Spent
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -46,6 +47,23 @@ def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
     env.run()
     assert [at for at, _ in found] == [50, 50, 90]
     assert len({id(directory) for _, directory in found}) == len(sb.filesystem.made) == 1  # type: ignore[attr-defined]
+
+
+def test_who_reads_metadata_under_a_plug_sends_it_on_before_it_sleeps() -> None:
+    """Sector 16 of a filesystem that begins at block 100: the plug is empty when the wait for it begins."""
+    block, read = BlockLayer(costs=(0, 0, 0)), list[int]()
+    bdi: Any = SimpleNamespace(queue=block.queue)
+    sb = MountedSuperblock(block.env, "mnt", bdi, 100, inodes_of(block.env, bdi, page_cache()))
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        yield from sb.read(thread, 16, 8)
+        read.append(block.env.now)
+        yield from thread.finish_plug()
+
+    block.run(body)
+    (request,) = block.device.requests
+    assert (read, request.start_sector, request.op) == ([10_000], 816, READ)
 
 
 def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:

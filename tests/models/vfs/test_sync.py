@@ -103,6 +103,18 @@ def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
     ]  # fmt: skip
 
 
+def test_a_device_of_two_filesystems_is_started_once() -> None:
+    """wakeup_flusher_threads goes over devices; each filesystem is then asked for by itself."""
+    stage = Stage()
+    stage.superblocks[1].bdi = stage.superblocks[0].bdi
+    assert stage.run(stage.syncs.sync) == [
+        (0, "start", "a", 3),
+        (0, "sync", "a", "one"), (10, "sync", "b", "one"), (25, "waited", "one"),
+        (25, "sync", "a", "two"), (35, "sync", "b", "two"), (50, "waited", "two"),
+        (51, "sync_fs", "one"), (52, "sync_fs", "two"),
+    ]  # fmt: skip
+
+
 def test_syncfs_starts_waits_and_forces_its_own() -> None:
     """syncfs(2): the first work is waited for, too."""
     stage = Stage()

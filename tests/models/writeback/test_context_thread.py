@@ -40,3 +40,22 @@ def test_explicit_work_comes_first_and_in_order() -> None:
     env.run()
     later = [(5, "periodic", 0), (7, "background", 0), (10, "periodic", 0)]
     assert log == [(3, "start", 1), (3, "start", 2), *later]
+
+
+def test_a_thread_exits_at_the_first_look_after_more_than_its_time() -> None:
+    """Its work is at 5 s and it exits after 10: the forker finds it at 15 s and not at 20."""
+    env, alive = Environment(), list[bool]()
+
+    def perform(thread: Any, wb: Any, work: Work) -> Steps:
+        yield 1
+
+    writeback: Any = SimpleNamespace(perform=perform, over_background=lambda wb: False)
+    thread: Any = SimpleNamespace(task=env.task("flusher"), spent=Spent())
+    site: Any = SimpleNamespace(env=env, urgent=0)
+    flusher = ContextThread(site, thread, context(env), writeback, 5 * S, 10 * S)
+    env.call_at(5 * S, 1, lambda: flusher.queue(Work("start", 1)))
+    for at in (4, 6, 16, 21):
+        env.call_at(at * S, 1, lambda: alive.append(flusher.alive))
+    env.call_at(22 * S, 0, env.halt)
+    env.run()
+    assert alive == [False, True, True, False]

@@ -206,6 +206,14 @@ def test_asked_for_pages_are_counted_with_their_inodes() -> None:
     assert loop.budgets == [8, 4]
 
 
+def test_a_pass_has_its_quota_even_where_less_is_left_to_do() -> None:
+    """To 2.6.39: four pages are asked for, and the pass may write five: two of the second's three."""
+    loop = Loop(nr_to_write=5, used_up="more_io", slice_time=1)
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    loop.perform(Work("start", 4))
+    assert loop.budgets == [5, 2]
+
+
 def test_a_quota_counts_pages_alone_and_is_for_all_inodes() -> None:
     """To 2.6.39: of a quota of 5, the first takes 3, the second 2 of its 3; that goes to b_more_io where the
     era puts it, and comes last in the next turn. A turn that leaves a part of the quota is the last.
@@ -289,6 +297,51 @@ def test_a_writer_takes_its_turn_on_the_same_lists() -> None:
     assert took == [4]
     assert loop.log == [(26, "a"), (134, "b")]
     assert loop.left() == ([], [], ["b"])
+
+
+def test_a_filesystem_that_writes_more_than_its_budget_is_charged_for_all() -> None:
+    """The first file's seven pages at once, of a budget of four: three too many are off it, too."""
+    loop = Loop(nr_to_write=1_024, used_up="more_io")
+
+    def write_whole(thread: Any, inode: Any, wbc: WritebackControl) -> Steps:
+        yield 100
+        wbc.nr_to_write -= inode.dirty_pages
+        loop.wb.dirty -= inode.dirty_pages
+        inode.dirty_pages = 0
+
+    loop.sb.filesystem = SimpleNamespace(write_pages=write_whole)
+    loop.dirty(("a", 0, 7), ("b", 0, 3))
+    took: list[int] = []
+
+    def body() -> Steps:
+        took.append((yield from loop.writeback.write_inodes(loop.thread, loop.wb, 4)))
+
+    loop.env.start(loop.thread.task, body())
+    loop.env.run()
+    assert took == [7]
+    assert loop.left() == ([], ["b"], [])
+
+
+@pytest.mark.parametrize(
+    ("reason", "waits", "names"),
+    [("periodic", False, ["a"]), ("periodic", True, ["left"]), ("background", True, ["left", "a", "young"])],
+)
+def test_a_periodic_pass_refills_its_list_where_that_is_empty(
+    reason: Any, waits: bool, names: list[str]
+) -> None:
+    """generic_sync_sb_inodes for kupdate: with what has expired; other work adds to it what is dirty."""
+    loop = Loop(nr_to_write=1_024)
+    if waits:
+        loop.dirty(("left", 0, 3))
+        loop.wb.queue_io(0)
+    loop.dirty(("a", 0, 3), ("young", 500, 3))
+
+    def body() -> Steps:
+        yield from loop.writeback.pass_over(loop.thread, loop.wb, Work(reason), 1_024)
+
+    loop.env.start(loop.thread.task, body(), 1_050)
+    loop.env.run()
+    assert [name for _, name in loop.log] == names
 
 
 def test_each_visit_is_told() -> None:
@@ -436,6 +489,16 @@ def test_what_was_flushed_is_counted(reason: Any, at_most: int, flushed: tuple[i
     loop.dirty(("a", 0, 3), ("b", 0, 5))
     loop.perform(Work(reason))
     assert (loop.wb.flushed_inodes, loop.wb.flushed_pages) == flushed
+
+
+def test_what_another_thread_sends_is_not_the_flusher_s() -> None:
+    """Seven pages of the context went under writeback by an fsync(2) before the flusher wrote its three."""
+    loop = Loop()
+    loop.dirty(("a", 0, 3))
+    loop.wb.account_dirtied(7)
+    loop.wb.account_writeback(7)
+    loop.perform(Work("background"))
+    assert (loop.wb.flushed_pages, loop.wb.dirtied, loop.wb.dirty) == (3, 10, 0)
 
 
 @pytest.mark.parametrize(
