@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wbsim.experiments.config.places import Path, Places
-from wbsim.experiments.config.problems import BadInput, Problem, unknown_key
+from wbsim.experiments.config.problems import MOST_TOLD, BadInput, Problem, unknown_key
 
 
 class Findings:
@@ -28,20 +28,26 @@ class Findings:
         if self.problems:
             raise BadInput(list(dict.fromkeys(self.problems)))
 
+    @property
+    def enough(self) -> bool:
+        """Whether nobody reads what else is wrong."""
+        return len(self.problems) > MOST_TOLD
+
     def asked(self, place: str, message: str) -> None:
         """What the command line asks for at *place* has this wrong."""
         self.problems.append(Problem(place, "", message))
 
     def wrong(self, path: Path, message: str, places: Places | None = None) -> None:
         """What stands at *path* has this wrong; a case has *places* of its own."""
-        place = (places or self.places).of(("variants", self.variant, *path[1:]), path)
+        of_variant = [("variants", self.variant, *path[1:])] if path[0] == "scenario" else []
+        place = (places or self.places).of(*of_variant, path)
         key = path[1:] if path[0] == "scenario" else path
         self.problems.append(Problem(place, ".".join(key), message))
 
     def refuse_unknown(self, table: Mapping[str, Any], known: Sequence[str], path: Path) -> None:
         """Keys of *table*, at *path*, that are none of those that are *known*."""
         for key in table:
-            if key not in known:
+            if key not in known and not self.enough:
                 self.wrong((*path, key), unknown_key(key, known))
 
     def table(self, path: Path, value: Any) -> Mapping[str, Any]:

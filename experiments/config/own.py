@@ -83,8 +83,14 @@ def sourced(table: Mapping[str, Any], places: Places, path: tuple[str, ...] = ()
         if isinstance(value, Mapping):
             stated = _with_origin(value, places.of(at))
             result[key] = stated if stated is not None else sourced(value, places, at)
+        elif isinstance(value, list):
+            items = [(item, (*at, str(place))) for place, item in enumerate(value)]
+            result[key] = [
+                sourced(item, places, where) if isinstance(item, Mapping) else by_hand(item)
+                for item, where in items
+            ]
         else:
-            result[key] = specified(by_hand(value), places.of(at)) if not isinstance(value, list) else value
+            result[key] = specified(by_hand(value), places.of(at))
     return result
 
 

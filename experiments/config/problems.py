@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, time
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
@@ -29,12 +30,20 @@ class Problem(NamedTuple):
 _ENDLESS: Final = re.compile(r"\S{500,}")
 
 
+MOST_TOLD: Final = 50
+"""Who has more problems reads these, and asks again."""
+_MOST_LISTED: Final = 40
+
+
 class BadInput(Exception):
     """One or more problems; nothing was simulated and nothing was written."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
-        self.problems = list(problems)
+        told = list(problems[:MOST_TOLD])
+        if len(problems) > MOST_TOLD:
+            told.append(Problem(problems[0].place.partition(":")[0], "", "and more; mend these first"))
+        super().__init__("\n".join(str(problem) for problem in told))
+        self.problems = told
 
 
 def bad(place: str, message: str, key: str = "") -> BadInput:
@@ -101,10 +110,19 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
         yield of[0] if len(of) == 1 else _Finding("several", told, table, of[0].below[:-1], of[0].spec)
 
 
+def _plain(value: Any) -> Any:
+    """*value* without its provenance, and what is in it."""
+    if isinstance(value, Given):
+        return _plain(value.value)
+    if isinstance(value, Mapping):
+        return {key: _plain(below) for key, below in value.items()}
+    return [_plain(below) for below in value] if isinstance(value, list | tuple) else value
+
+
 def _shown(value: Any) -> str:
     """*value* as a configuration has it, if that is short."""
-    plain = value.value if isinstance(value, Given) else value
-    text = str(plain).lower() if isinstance(plain, bool) else repr(plain)
+    plain = _plain(value)
+    text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
@@ -149,7 +167,13 @@ def unknown_key(key: str, known: Sequence[str]) -> str:
     near = get_close_matches(key, known, n=1, cutoff=0.7)
     if near:
         return f"unknown key; did you mean {near[0]}?"
-    return f"unknown key; known here: {', '.join(known)}" if known else "unknown key"
+    return f"unknown key; known here: {listed(known)}" if known else "unknown key"
+
+
+def listed(names: Sequence[str]) -> str:
+    """*names* as a line of an error has them: not all of thousands."""
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return f"{', '.join(names[:_MOST_LISTED])}{more}"
 
 
 def _fields_at(spec: type[Spec], path: Path) -> list[str]:

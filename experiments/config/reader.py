@@ -15,6 +15,7 @@ from wbsim.experiments.config.catalogued import unchanged
 from wbsim.experiments.config.findings import Findings
 from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.merge import merged, plain, put, written_as
+from wbsim.experiments.config.own import by_hand
 from wbsim.experiments.config.places import MOST_LEVELS, Path, Places
 from wbsim.experiments.config.problems import from_validation, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, scenario_inputs
@@ -28,7 +29,7 @@ from wbsim.experiments.config.sweeps import (
     value_of,
 )
 from wbsim.models.scenario import Scenario
-from wbsim.sim.param import ByHand, specified
+from wbsim.sim.param import specified
 
 _TOP: Final = ("title", "scenario", "variants", "sweep", "quick", "replications")
 _OF_A_VARIANT: Final = ("rows", "quick")
@@ -83,7 +84,7 @@ class Reader:
         cases = [
             case
             for variant in variants
-            if only in (None, variant)
+            if only in (None, variant) and not self._found.enough
             for case in self._cases(
                 variant, common, self._found.table(("variants", variant), variants[variant]), axes
             )
@@ -106,6 +107,7 @@ class Reader:
         return [
             replace(case, rows=rows, quick=quick)
             for step in points(axes)
+            if not self._found.enough
             for case in self._case(variant, step, self._set(table, step))
         ]
 
@@ -135,9 +137,8 @@ class Reader:
         sourced = {}
         for part, given in table.items():
             checked = self._found.table(("scenario", part), given) if part in _TABLES else given
-            sourced[part] = (
-                self._sourced(checked, ("scenario", part)) if isinstance(checked, Mapping) else checked
-            )
+            tables = isinstance(checked, Mapping | list)
+            sourced[part] = self._sourced_value(checked, ("scenario", part)) if tables else checked
         inputs: Inputs = scenario_inputs(sourced, self._directory)
         moved = _moved(step)
         for path, at in inputs.moved.items():
@@ -169,18 +170,18 @@ class Reader:
 
     def _sourced(self, table: Mapping[str, Any], path: Path) -> dict[str, Any]:
         """*table* with every value marked as given here."""
-        result: dict[str, Any] = {}
-        for key, value in table.items():
-            place = self._found.places.of(("variants", self._found.variant, *path[1:], key), (*path, key))
-            if isinstance(value, Mapping):
-                result[key] = self._sourced(value, (*path, key))
-            elif isinstance(value, int) and not isinstance(value, bool):
-                result[key] = specified(ByHand(value), place)
-            elif isinstance(value, list):
-                result[key] = value
-            else:
-                result[key] = specified(factor_in(value), place)
-        return result
+        return {key: self._sourced_value(value, (*path, key)) for key, value in table.items()}
+
+    def _sourced_value(self, value: Any, path: Path) -> Any:
+        if isinstance(value, Mapping):
+            return self._sourced(value, path)
+        if isinstance(value, list):
+            return [
+                self._sourced(item, (*path, str(place))) if isinstance(item, Mapping) else by_hand(item)
+                for place, item in enumerate(value)
+            ]
+        place = self._found.places.of(("variants", self._found.variant, *path[1:]), path)
+        return specified(factor_in(by_hand(value)), place)
 
     def _read_override(self, override: str) -> None:
         key, equals, text = override.partition("=")
