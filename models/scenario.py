@@ -19,7 +19,19 @@ from wbsim.models.throttling.spec import AnyThrottling
 from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
 from wbsim.models.workloads.spec import AnyWorkload
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
-from wbsim.sim.param import BadValue, BytesOrNone, CountOrNone, Flag, Interval, Named, Ns, Real, Spec, Threads
+from wbsim.sim.param import (
+    BadValue,
+    BytesOrNone,
+    CountOrNone,
+    Flag,
+    Interval,
+    Name,
+    Named,
+    Ns,
+    Real,
+    Spec,
+    Threads,
+)
 from wbsim.sim.units import MIB, S
 
 Moment = Annotated[Ns, Field(le=S)]
@@ -92,7 +104,7 @@ class DriveSpec(Spec):
 class MachineSpec(Spec):
     """Processors, memory, and disks by name."""
 
-    name: str
+    name: Name
     processors: ProcessorSpec
     memory: MemorySpec
     disks: Named[DriveSpec]
@@ -106,7 +118,7 @@ class KernelSpec(Spec):
     whether there is writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
-    name: str
+    name: Name
     spinlock: Literal["ticket", "queued"]
     rwsem_spin: Ns
     sched: SchedulerSpec

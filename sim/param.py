@@ -184,12 +184,27 @@ class Named(Mapping[str, ValueT], Generic[ValueT]):
         )
 
 
+def is_name(text: str) -> bool:
+    """Whether *text* can stand in a line: 1 to 100 letters, and not all of them blank."""
+    return 0 < len(text) <= 100 and text.isprintable() and bool(text.strip())
+
+
+def _name(value: object) -> object:
+    if isinstance(value, str) and not is_name(value):
+        raise ValueError(f"is {value[:100]!r}; give 1 to 100 letters that can be printed")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(_name)]
+"""What something is called."""
+
+
 def _with_names(given: Any) -> Any:
     """A table of which each name can be a part of a key, of a label and of a file's name."""
     if not isinstance(given, Mapping):
         return given
     for name in given:
-        if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable() or "/" in name:
+        if not isinstance(name, str) or not is_name(name) or "/" in name:
             raise BadValue("is no name; give 1 to 100 letters without a slash", str(name)[:100])
     return dict(given)
 

@@ -37,7 +37,8 @@ from typing import Final
 
 from wbsim.experiments.config.axes import NOTHING, Asked
 from wbsim.experiments.config.case import Case, Experiment
-from wbsim.experiments.config.places import Places, document_of
+from wbsim.experiments.config.document import NotToml, document_of
+from wbsim.experiments.config.places import Places
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.reader import Reader
 from wbsim.sim.texts import text_of
@@ -60,8 +61,12 @@ def load(
         text = text_of(file, MOST_BYTES)
     except OSError as error:
         raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
-    except ValueError:  # of no encoding, or a path with a NUL
-        raise bad(str(file), "is not text; give the path of an experiment's .toml file") from None
+    except UnicodeDecodeError as error:
+        line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
+        what = f"is not text: the byte {byte:#x} is no UTF-8; give an experiment's .toml file, in UTF-8"
+        raise bad(f"{file}:{line}", what) from None
+    except ValueError:  # a path with a NUL
+        raise bad(str(file), "is no path; give that of an experiment's .toml file") from None
     return parse(text, str(file), overrides, only, asked)
 
 
@@ -76,6 +81,8 @@ def parse(
     """
     try:
         document = document_of(text)
+    except NotToml as error:
+        raise bad(name if error.line is None else f"{name}:{error.line}", str(error)) from None
     except ValueError as error:
         raise bad(name, str(error)) from None
     return Reader(document, Places(name, text), overrides, Path(name).parent, asked).experiment(only)

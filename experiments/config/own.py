@@ -18,7 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.places import Places, document_of
+from wbsim.experiments.config.document import NotToml, document_of
+from wbsim.experiments.config.places import Places
 from wbsim.sim.param import ByHand, Given, Origin, Stated, specified
 from wbsim.sim.texts import text_of
 
@@ -51,6 +52,9 @@ def own_part(like: str, folder: str, directory: Path) -> OwnPart:
             try:
                 text = text_of(path)
                 table = document_of(text)
+            except NotToml as error:
+                line = "" if error.line is None else f":{error.line}"
+                raise ValueError(f"{path}{line} cannot be read: {error}") from None
             except (OSError, ValueError) as error:  # what is no text is a ValueError, too
                 raise ValueError(f"{path} cannot be read: {error}") from None
             places = Places(str(path), text)

@@ -1,4 +1,4 @@
-"""Where each key of a configuration stands, as ``file:line``, and the text of one to its document.
+"""Where each key of a configuration stands, as ``file:line``.
 
 tomllib checks the text and gives its values, but no lines; the lines are read here from a text that it took.
 """
@@ -8,49 +8,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 Path = tuple[str, ...]
 """A key in a configuration, part by part; an entry of a list is its number."""
-MOST_LEVELS: Final = 32
-
-
-class NotToml(ValueError):
-    """A text that breaks TOML's rules."""
-
-
-def document_of(text: str) -> dict[str, Any]:
-    """The document of a TOML *text*.
-
-    Raises:
-        NotToml: it is none.
-        ValueError: it is nested deeper than anybody means.
-    """
-    try:
-        document = tomllib.loads(text)
-        too_deep = levels_of(document) > MOST_LEVELS
-    except RecursionError:  # tomllib goes as deep as the text does
-        too_deep = True
-    except tomllib.TOMLDecodeError as error:
-        raise NotToml(f"not TOML: {error}") from None
-    if too_deep:
-        raise ValueError(f"is nested deeper than {MOST_LEVELS} levels; no key is")
-    return document
-
-
-def levels_of(value: Any) -> int:
-    """How deep tables and lists are nested in *value*, counted without recursion."""
-    levels, layer = 0, [value]
-    while layer := [below for of in layer for below in _below(of)]:
-        levels += 1
-    return levels
-
-
-def _below(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
 
 
 class Places:

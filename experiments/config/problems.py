@@ -66,7 +66,7 @@ def from_validation(
     for finding in _of_one_place(_flatten(error.errors(), (), root)):
         path = written(finding.path)
         place = places.of(*(prefix + path for prefix in prefixes))
-        problems.append(Problem(place, ".".join(path), _message(finding)))
+        problems.append(Problem(place, ".".join(path), _message(finding, path)))
     return problems
 
 
@@ -81,10 +81,13 @@ class _Finding(NamedTuple):
     given: Any = None
 
 
+_TYPES: Final = ("bool", "int", "float", "str")
+
+
 def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[_Finding]:
     for error in errors:
-        # A part with a bracket is pydantic's own name for one of the types that a value may have.
-        parts = tuple(part for part in map(str, error["loc"]) if "[" not in part)
+        # A part with a bracket is pydantic's own name for one of the types that a value may have; so is this.
+        parts = tuple(part for part in map(str, error["loc"]) if "[" not in part and part not in _TYPES)
         if error["type"] == "variant":
             yield from _flatten(error["ctx"]["errors"], prefix + parts, error["ctx"]["spec"])
         else:
@@ -95,10 +98,16 @@ def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[
 
 
 def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
-    """Of all that is missing in one table one finding, and of one value the first."""
+    """Of all that is missing in one table one finding, of one value the first, and of a list what its items
+    have wrong.
+    """
     seen: dict[Path, _Finding] = {}
     missing: dict[Path, list[_Finding]] = {}
-    for finding in findings:
+    found = list(findings)
+    of_lists = {finding.path[:-1] for finding in found if finding.path[-1:] and finding.path[-1].isdigit()}
+    for finding in found:
+        if finding.path in of_lists and isinstance(finding.given, list | tuple):
+            continue
         if finding.kind == "missing":
             missing.setdefault(finding.path[:-1], []).append(finding)
         elif finding.path not in seen:
@@ -135,9 +144,28 @@ _EXPECTED: Final = {
 """What pydantic's kinds of errors about a type mean in a configuration."""
 
 
-def _message(finding: _Finding) -> str:
+_BESIDE: Final[dict[tuple[str, int], tuple[str, ...]]] = {
+    ("kernel", 1): ("like",), ("machine", 1): ("like", "device", "queue"), ("filesystem", 1): ("like",),
+    ("workload", 1): ("command", "start", "memory"), ("programs", 2): ("command", "start", "memory"),
+    ("mounts", 2): ("like", "disk", "at", "each", "files", "cached_inodes"),
+    ("machine", 3): ("like", "count"),
+}  # fmt: skip
+"""Keys of a configuration's tables that are none of the spec's, by where the table is and how deep."""
+
+
+def _known_at(finding: _Finding, written: Path) -> list[str]:
+    """What may stand beside the key of a *finding* where that is *written*."""
+    table = written[:-1]
+    beside = _BESIDE.get((written[0], len(table)), ())
+    if table[-1:] == ("device",):
+        beside = ("speed",)
+    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *beside})
+
+
+def _message(finding: _Finding, written: Path) -> str:
+    """What is wrong, of a key that stands as it is *written*."""
     if finding.kind == "extra_forbidden":
-        return unknown_key(finding.path[-1], _fields_at(finding.spec, finding.below[:-1]))
+        return unknown_key(finding.path[-1], _known_at(finding, written))
     if finding.kind == "missing":
         return "is missing; every number has to be given"
     if finding.kind in _EXPECTED:

@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from wbsim.experiments.config.axes import Asked, axes_asked, axes_of
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.catalogued import unchanged
+from wbsim.experiments.config.document import MOST_LEVELS
 from wbsim.experiments.config.findings import Findings
 from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.merge import merged, plain, put, written_as
 from wbsim.experiments.config.own import by_hand
-from wbsim.experiments.config.places import MOST_LEVELS, Path, Places
+from wbsim.experiments.config.places import Path, Places
 from wbsim.experiments.config.problems import from_validation, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, scenario_inputs
 from wbsim.experiments.config.sweeps import (
@@ -64,9 +65,12 @@ class Reader:
         document = self._document
         self._found.refuse_unknown(document, _TOP, ())
         title = document.get("title", "")
-        if not isinstance(title, str) or not title.strip():
-            self._found.wrong(("title",), "is missing; say in a sentence what the experiment shows")
+        if not isinstance(title, str) or not title.strip() or not title.isprintable():
+            unprintable = isinstance(title, str) and title.strip()
+            what = f"is {title!r}" if unprintable else "is missing"
+            self._found.wrong(("title",), f"{what}; say in a sentence what the experiment shows")
         common = self._found.table(("scenario",), document.get("scenario", {}))
+        self._found.refuse_unknown(common, PARTS, ("scenario",))
         variants = self._found.table(("variants",), document.get("variants", {})) or {"base": {}}
         for variant in variants:
             if not variant.strip() or not variant.isprintable():
@@ -96,6 +100,7 @@ class Reader:
         self, variant: str, common: Mapping[str, Any], changes: Mapping[str, Any], axes: Sequence[Axis]
     ) -> list[Case]:
         self._found.variant = variant
+        self._found.refuse_unknown(changes, (*PARTS, *_OF_A_VARIANT), ("variants", variant))
         rows = self._found.texts(("variants", variant, "rows"), changes.get("rows", []))
         if "quick" in changes:
             quick = self._found.texts(("variants", variant, "quick"), changes["quick"])
@@ -133,9 +138,8 @@ class Reader:
 
     def _case(self, variant: str, step: Step, table: Mapping[str, Any]) -> list[Case]:
         """The case of *table*, or nothing and its problems."""
-        self._found.refuse_unknown(table, PARTS, ("scenario",))
         sourced = {}
-        for part, given in table.items():
+        for part, given in ((part, given) for part, given in table.items() if part in PARTS):
             checked = self._found.table(("scenario", part), given) if part in _TABLES else given
             tables = isinstance(checked, Mapping | list)
             sourced[part] = self._sourced_value(checked, ("scenario", part)) if tables else checked

@@ -67,13 +67,20 @@ def _based(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Sp
     like = plain(given.pop("like", None))
     if not isinstance(like, str) or like not in bases:
         if not any(at == (*path, "like") for at, _ in of.problems):
-            own = of.own(path)
-            missing = "there is no like" if own else "is missing"
-            what = missing if like is None else f"{like!r} is not known"
-            more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
-            of.wrong((*path, "like"), f"{own}{what}; use one of {', '.join(map(repr, bases))}{more}")
+            of.wrong((*path, "like"), f"{of.own(path)}{_unknown_like(like, bases, bool(of.own(path)))}")
         return None
     return merged(inputs_of(bases[like]), given)
+
+
+def _unknown_like(like: Any, bases: Mapping[str, Spec], own: bool) -> str:
+    """What is wrong with *like*, which is none of *bases*; it may stand in a file of one's *own*."""
+    if like not in bases and str(like) in bases:
+        return f"is the number {like}; write it in quotes"
+    what = f"{like!r} is not known"
+    if like is None:
+        what = "there is no like" if own else "is missing"
+    more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
+    return f"{what}; use one of {', '.join(map(repr, bases))}{more}"
 
 
 def _expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any]:
@@ -159,7 +166,7 @@ def _at_speed(of: Inputs, name: str, disk: Any) -> Any:
     rest = {key: value for key, value in device.items() if key != "speed"}
     if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
         of.wrong(
-            ("machine", "disks", name, "device", "speed"),
+            of.written(("machine", "disks", name, "device", "speed")),
             f"is {speed!r}; give how many times as fast, such as 2",
         )
         return {**disk, "device": rest}

@@ -22,7 +22,8 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.places import NotToml, Path, document_of
+from wbsim.experiments.config.document import NotToml, document_of
+from wbsim.experiments.config.places import Path
 from wbsim.experiments.config.problems import bad
 from wbsim.sim.units import SCALES
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Final, NoReturn
 
 MOST_DIGITS: Final = 18
@@ -47,6 +48,9 @@ def one_line(lines: Sequence[str], program: str) -> str:
     return lines[0]
 
 
+_UNKNOWN: Final = "unrecognized arguments"
+
+
 class CommandParser(ArgumentParser):
     """argparse with errors instead of exits, and without abbreviations."""
 
@@ -59,4 +63,13 @@ class CommandParser(ArgumentParser):
         Raises:
             CommandError: always.
         """
-        raise CommandError(message)
+        raise CommandError(message + self._nearest(message))
+
+    def _nearest(self, message: str) -> str:
+        """The options that are nearest to those that *message* says are none."""
+        if not message.startswith(_UNKNOWN):
+            return ""
+        known = [option for action in self._actions for option in action.option_strings]
+        near = [get_close_matches(word.partition("=")[0], known, n=1) for word in message.split()[2:]]
+        told = ", ".join(option for options in near for option in options)
+        return f"; did you mean {told}?" if told else f"; those that are modelled: {', '.join(known)}"

@@ -116,6 +116,8 @@ def _sections(path: Path) -> Iterator[Section]:
             if job is not None and job is not common:
                 yield job
             name = line[1:-1]
+            if not name.strip() or not name.isprintable():
+                raise CommandError(f"{path}:{number}: {line!r} names no job; give it some letters")
             job = common if name == "global" else [*common, (f"{path}:{number}", f"--name={name}")]
         elif job is None:
             raise CommandError(
@@ -183,8 +185,14 @@ _TIMES: Final = {
 }  # fmt: skip
 
 
+def _flag(text: str) -> bool:
+    if text not in ("", "0", "1"):
+        raise ArgumentTypeError(f"{text}: give 0 or 1")
+    return text != "0"
+
+
 _FLAG: Final[dict[str, Any]] = {
-    "type": lambda text: text != "0", "nargs": "?", "const": True, "default": False,
+    "type": _flag, "nargs": "?", "const": True, "default": False,
 }  # fmt: skip
 
 

@@ -25,6 +25,10 @@ def _numbered(value: object) -> object:
         if not 1 <= value <= MOST_DIRECTORIES:
             raise ValueError(f"{int(value)} directories; give 1 to {MOST_DIRECTORIES}, or their paths")
         return tuple(str(number) for number in range(value))
+    if isinstance(value, list | tuple):
+        for path in value:
+            if isinstance(path, str) and not (path and path.isprintable()):
+                raise ValueError(f"{path!r} is no path; give one of letters that can be printed")
     return value
 
 

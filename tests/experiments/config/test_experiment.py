@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from wbsim.experiments.cli import main
+from wbsim.experiments.config.document import NotToml, document_of
 from wbsim.experiments.config.experiment import from_command, load, parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.reproduce import config_path
@@ -124,7 +125,7 @@ def test_variants_and_overrides() -> None:
         (
             "[variants.patched]",
             "[variants.patched]\nkernal.name = 'x'",
-            "x.toml:11: kernal: unknown key; did you mean kernel?",
+            "x.toml:11: variants.patched.kernal: unknown key; did you mean kernel?",
         ),
         (
             "-d a -d b",
@@ -206,18 +207,38 @@ def test_how_often_it_is_run(text: str, runs: int) -> None:
 
 
 def test_what_is_no_configuration(tmp_path: Path) -> None:
-    """No file, no text, no TOML."""
+    """No file, no text, no TOML: with the line where that is known."""
+    digits = b"9" * 5_000
     for content, message in (
-        (None, "No such file or directory; give the path of an experiment's .toml file"),
-        (b"\xff\xfe", "is not text; give the path of an experiment's .toml file"),
-        (b"a = = 1", "not TOML: Invalid value"),
+        (None, ": No such file or directory; give the path of an experiment's .toml file"),
+        (b"\xff\xfe", ":1: is not text: the byte 0xff is no UTF-8; give an experiment's"),
+        (b"a = 1\n# \xe4\n", ":2: is not text: the byte 0xe4 is no UTF-8; give an experiment's"),
+        (b"a = = 1", ":1: not TOML: Invalid value; write texts in quotes (column 5)"),
+        (b"a = 1\n\na = 2\n", ":3: not TOML: a key is given twice; leave one of them out (column 6)"),
+        (b"a = 1\nb = " + digits, ":2: not TOML: a whole number has 64 bits; give a smaller one"),
+        (b"a = 1\nb = [\n1,\n0x" + digits, ":"),
+        (b"a = 1\nb = [\n1,\n0x" + digits + b"]", ":4: not TOML: a whole number has 64 bits; give"),
+        (b"a = " + b"a." * 20_000 + b"a = 1", ": is nested deeper than 32 levels"),
+        (b".".join([b"a"] * 33) + b" = 1", ": is nested deeper than 32 levels"),
     ):
         path = tmp_path / "x.toml"
         if content is not None:
             path.write_bytes(content)
         with pytest.raises(BadInput) as caught:
             load(path)
-        assert str(caught.value).startswith(f"{path}: {message}")
+        assert str(caught.value).startswith(f"{path}{message}")
+
+
+@pytest.mark.parametrize(("number", "fits"), [(2**63 - 1, True), (-(2**63), True), (2**63, False)])
+def test_a_whole_number_has_64_bits(number: int, fits: bool) -> None:
+    """As TOML says; a float is none."""
+    text = f"a = 1e30\nb = {number}\n"
+    if fits:
+        assert document_of(text)["b"] == number
+    else:
+        with pytest.raises(NotToml) as refused:
+            document_of(text)
+        assert refused.value.line == 2
 
 
 def test_rows_and_quick_are_a_variant_s() -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wbsim.experiments.config.document import MOST_LEVELS, document_of, levels_of
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.config.places import MOST_LEVELS, document_of, levels_of, lines_of_keys
+from wbsim.experiments.config.places import lines_of_keys
 from wbsim.experiments.config.problems import BadInput
 
 TEXT = """\
@@ -240,3 +241,108 @@ def test_depth_is_counted_and_bounded() -> None:
     for depth in (MOST_LEVELS + 1, 9_000):
         with pytest.raises(ValueError, match="is nested deeper than 32 levels"):
             document_of("a = " + "[" * depth + "1" + "]" * depth)
+
+
+FIO = "fio --name=a --rw=write --filesize=64k --create_on_open=1 --fallocate=none --directory=/srv/mail"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("files = 3", "fles = 3", "x.toml:13: mounts.mail.fles: unknown key; did you mean files?"),
+        ("files = 3", "orde = 3", "x.toml:13: mounts.mail.orde: unknown key; known here: agcount"),
+        ('start = "1 s"', "start = 5", "x.toml:25: programs.1.start: 5 has no unit"),
+        ('start = "1 s"', "memory = 4096", "x.toml:25: programs.1.memory: 4096 has no unit"),
+        (
+            'start = "1 s"',
+            'emory = "1 MiB"',
+            "x.toml:25: programs.1.emory: unknown key; did you mean memory?",
+        ),
+        (
+            'start = "1 s"',
+            "fork_time = 2026-01-01",
+            "x.toml:25: programs.1.fork_time: is no time; write a text",
+        ),
+        (
+            'kernel.like = "3.11"',
+            "kernel.like = 3.11",
+            "x.toml:7: kernel.like: is the number 3.11; write it in",
+        ),
+        ('"3.11"', '"3.11"\nkernel.lik = 5', "x.toml:8: kernel.lik: unknown key; did you mean like?"),
+        ('title = "x"', 'title = "\\u001b[31m"', "x.toml:1: title: is '\\x1b[31m'; say in a sentence"),
+        ('title = "x"', 'title = "x"\nquick = 5', "x.toml:2: quick: is 5; a list of texts was expected"),
+        (
+            "[scenario]",
+            "[scenario]\nmachine.name = ''",
+            "x.toml:4: machine.name: is ''; give 1 to 100 letters",
+        ),
+        (
+            "[scenario]",
+            "[scenario]\nmachine.processors.cv = 1e-160",
+            "x.toml:4: machine.processors.cv: 1e-160 is none; give 0, or",
+        ),
+        (
+            "[scenario]",
+            "[scenario]\nmachine.processors.paths.inodes.lru_ns = '1001 ms'",
+            "x.toml:4: machine.processors.paths.inodes.lru_ns: 1001000000 ns; no step of a path takes more",
+        ),
+        (
+            "[[scenario.programs]]",
+            f"[[scenario.programs]]\ncommand = '{FIO}'\nthinktime = ['4 ms', 5]\n[[scenario.programs]]",
+            'x.toml:23: programs.0.thinktime.1: 5 has no unit; write a text such as "5 ms"',
+        ),
+        (
+            "[[scenario.programs]]",
+            f"[[scenario.programs]]\ncommand = '{FIO}'\nstonewall = 1\n[[scenario.programs]]",
+            "x.toml:23: programs.0.stonewall: is 1; true or false was expected",
+        ),
+        (
+            "[[scenario.programs]]",
+            f"[[scenario.programs]]\ncommand = '{FIO} --end_fsync=2'\n[[scenario.programs]]",
+            "x.toml:22: programs.0.command: argument --end_fsync: 2: give 0 or 1",
+        ),
+        (
+            "[[scenario.programs]]",
+            f"[[scenario.programs]]\ncommand = '{FIO} --nmujobs=2'\n[[scenario.programs]]",
+            "x.toml:22: programs.0.command: unrecognized arguments: --nmujobs=2; did you mean --numjobs?",
+        ),
+        (
+            "[[scenario.programs]]",
+            f"[[scenario.programs]]\ncommand = '{FIO}'\ndirectories = ['']\n[[scenario.programs]]",
+            "x.toml:23: programs.0.directories: '' is no path; give one of letters",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_once_with_what_would_be_right(old: str, new: str, told: str) -> None:
+    """Numbers in lists have units; the tables' own keys are known; a value of two types is told once."""
+    text = TEXT.replace('at = "/srv/mail"', 'at = "/srv/mail"\nfiles = 3', 1)
+    assert old in text
+    (found,) = problems(text.replace(old, new, 1))
+    assert found.startswith(told)
+
+
+@pytest.mark.parametrize("door", ["scenario", "variant", "--set"])
+def test_a_speed_is_told_where_it_was_written(door: str) -> None:
+    """Not at the machine's like."""
+    text, overrides = ONE, []
+    if door == "--set":
+        overrides = ["machine.device.speed=-1"]
+    else:
+        text += (
+            "machine.device.speed = -1\n" if door == "scenario" else "[variants.a]\nmachine.device.speed = -1"
+        )
+    line = next((n for n, line in enumerate(text.splitlines(), 1) if "speed" in line), 0)
+    place = f"x.toml:{line}" if line else "--set machine.device.speed=-1"
+    (found,) = problems(text, *overrides)
+    assert found == f"{place}: machine.device.speed: is -1; give how many times as fast, such as 2"
+
+
+def test_of_very_many_mistakes_the_first_are_told() -> None:
+    """Fifty; of very many names forty."""
+    keys = "".join(f"k{n} = 1\n" for n in range(3_000))
+    found = problems(keys + ONE)
+    assert len(found) == 51
+    assert found[-1] == "x.toml: and more; mend these first"
+    variants = "".join(f"[variants.v{n}]\n" for n in range(60))
+    with pytest.raises(BadInput, match=r"v39 and 20 more$"):
+        parse(ONE + variants, "x.toml", only="none")

@@ -136,7 +136,7 @@ def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
     ("ask", "told"),
     [
         (lambda: wbsim.load(5), "load(): source: is 5; "),
-        (lambda: wbsim.load("a\0b"), "a\\x00b: is not text"),
+        (lambda: wbsim.load("a\0b"), "a\\x00b: is no path"),
         (lambda: wbsim.experiment(None), "experiment(): text: is None; "),
         (lambda: wbsim.results(5), "results(): directory: is 5; "),
         (lambda: wbsim.Capture(5), "__init__(): path: is 5; "),
