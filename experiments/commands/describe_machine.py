@@ -4,8 +4,12 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
+
+from wbsim.experiments.commands.options import directory
 
 HELP = "write a machine file from what /proc and /sys say"
 
@@ -20,46 +24,93 @@ def add_options(parser: ArgumentParser) -> None:
         "--costs", type=Path, metavar="CAPTURE", help="with the costs that a capture with --cpu tells"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.toml", help="write it there; like finds it by its name"
+        "--out", type=directory, metavar="FILE.toml", help="write it there; like finds it by its name"
     )
 
 
 def execute(arguments: Namespace) -> int:
     """Print it, or write it; returns the exit status."""
     import sys
-    import tarfile
-    from tempfile import TemporaryDirectory
 
-    from wbsim.experiments.config.problems import BadInput, bad
     from wbsim.experiments.machines.costs import scales_of
     from wbsim.experiments.machines.describe import ASSUMED, describe
     from wbsim.experiments.running.store import replace_whole
-    from wbsim.sim.texts import MOST_BYTES
 
+    if arguments.out is not None:
+        _refuse_foreign(arguments.out)
     costs = ASSUMED if arguments.costs is None else scales_of(arguments.costs).lines()
-    if arguments.root.is_file():
-        with TemporaryDirectory() as folder:
-            try:
-                with tarfile.open(arguments.root) as tar:
-                    if sum(member.size for member in tar) > MOST_BYTES:
-                        raise tarfile.TarError(f"holds more than {MOST_BYTES >> 20} MiB")
-                    tar.extractall(folder, filter="data")
-            except (tarfile.TarError, OSError) as error:
-                raise bad(str(arguments.root), f"is no tarball ({error}); make one of proc and sys") from None
-            try:
-                text = describe(Path(folder), costs)
-            except BadInput as error:
-                raise BadInput(
-                    [
-                        of._replace(place=of.place.replace(folder, str(arguments.root)))
-                        for of in error.problems
-                    ]
-                ) from None
-    else:
-        text = describe(arguments.root, costs)
+    root = arguments.root
+    text = _describe_tarball(root, costs) if _is_file(root) else describe(root, costs)
     if arguments.out is None:
         print(text, end="")
     else:
         replace_whole(arguments.out, lambda path: path.write_text(text))
         print(f'wrote {arguments.out}; use it with machine.like = "./{arguments.out.name}"', file=sys.stderr)
     return 0
+
+
+def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
+    """See `experiments.machines.describe.describe`; what is wrong is told by its place in the tarball.
+
+    Raises:
+        BadInput: it is none, or what is in it is no machine.
+    """
+    import tarfile
+    import zlib
+    from tempfile import TemporaryDirectory
+
+    from wbsim.experiments.config.problems import BadInput, bad
+    from wbsim.experiments.machines.describe import describe
+    from wbsim.sim.texts import MOST_BYTES
+
+    with TemporaryDirectory() as folder:
+        try:
+            with tarfile.open(path) as tar:
+                if sum(member.size for member in tar) > MOST_BYTES:
+                    raise tarfile.TarError(f"holds more than {MOST_BYTES >> 20} MiB")
+                tar.extractall(folder, filter="data")
+        except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+            told = f"is no tarball ({_first_line(error)}); make one of proc and sys"
+            raise bad(str(path), told) from None
+        try:
+            return describe(Path(folder), costs)
+        except BadInput as error:
+            places = [of._replace(place=of.place.replace(folder, str(path))) for of in error.problems]
+            raise BadInput(places) from None
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)[:100]
+
+
+def _is_file(root: Path) -> bool:
+    """Whether it is a file, and no folder.
+
+    Raises:
+        BadInput: no path is called so.
+    """
+    from wbsim.experiments.config.problems import bad
+
+    try:
+        return root.is_file()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise bad(str(root)[:100], f"{why}; give / or a copy of a machine's /proc and /sys") from None
+
+
+def _refuse_foreign(out: Path) -> None:
+    """What is there already has to be what an earlier call wrote: it is replaced.
+
+    Raises:
+        BadInput: it is something else.
+    """
+    from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.machines.describe import BEGINS
+    from wbsim.sim.texts import text_of
+
+    try:
+        ours = not os.path.lexists(out) or text_of(out).startswith(BEGINS)
+    except (OSError, ValueError):
+        ours = False
+    if not ours:
+        raise bad(f"--out {out}", "is there, and no machine file of ours; give another name")

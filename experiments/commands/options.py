@@ -28,6 +28,12 @@ class Parser(ArgumentParser):
         print(f"{self.prog}: {printable(short)}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
 
+    def _get_values(self, action: Action, arg_strings: list[str]) -> Any:
+        """See `argparse.ArgumentParser`, which takes ``--seed=--`` for a ``--seed`` of nothing."""
+        if action.nargs is None and action.option_strings and arg_strings == ["--"]:
+            self.error(f"argument {action.option_strings[-1]}: expected one argument")
+        return super()._get_values(action, arg_strings)
+
 
 def natural(text: str) -> int:
     """A whole number."""

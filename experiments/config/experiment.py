@@ -39,7 +39,7 @@ from wbsim.experiments.config.axes import NOTHING, Asked
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.document import NotToml, document_of
 from wbsim.experiments.config.places import Places
-from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.problems import BadInput, bad
 from wbsim.experiments.config.reader import Reader
 from wbsim.sim.texts import text_of
 from wbsim.sim.units import MIB
@@ -114,4 +114,14 @@ def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] 
     """
     if not case.quick:
         raise bad("--quick", f"{case.label} names no smaller run; give it quick = [...] in {file}")
-    return load(file, [*case.quick, *overrides]).cases[whole.cases.index(case)]
+    try:
+        return load(file, [*case.quick, *overrides]).cases[whole.cases.index(case)]
+    except BadInput as error:  # nobody wrote --set
+        told = [problem._replace(place=_of_quick(problem.place, case, file)) for problem in error.problems]
+        raise BadInput(told) from None
+
+
+def _of_quick(place: str, case: Case, file: Path) -> str:
+    for override in case.quick:
+        place = place.replace(f"--set {override}", f"{file}: quick = [{override!r}]")
+    return place

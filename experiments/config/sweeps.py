@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
-from math import prod
+from math import isfinite, prod
 from typing import Any, Final, NamedTuple
 
 from wbsim.experiments.config.document import NotToml, document_of
@@ -119,9 +119,23 @@ def grid(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> list[Axis]:
 
 
 def _refuse_twice(key: str, values: Sequence[Any]) -> None:
-    shown = [str(value) for value in values]
-    if again := next((value for at, value in enumerate(shown) if value in shown[:at]), None):
-        raise ValueError(f"{key} has the value {again} twice")
+    seen: set[Any] = set()
+    for value in values:
+        meant = {str(value), _amount(value)}
+        if meant & seen:
+            raise ValueError(f"{key} has the value {value} twice")
+        seen |= meant
+
+
+def _amount(value: Any) -> Any:
+    """What a number, with or without a unit, comes to; *value* in letters, if it is none."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return Fraction(str(value))
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    scale = next((of for of in SCALES.values() if match and match["unit"] in of), None)
+    if match is None or scale is None or not match["unit"]:
+        return str(value)
+    return next(iter(scale)), Fraction(match["number"]) * scale[match["unit"]]
 
 
 def zipped(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> Axis:

@@ -19,6 +19,8 @@ from wbsim.sim.texts import text_of
 from wbsim.sim.units import KIB
 
 BASE: Final = "desk-vm"
+BEGINS: Final = "# Linux "
+"""Every machine file of ours."""
 _VIRTUAL: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 
 
@@ -56,7 +58,7 @@ def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
     release = (_said(root / "proc/sys/kernel/osrelease").split() or ["?"])[0]
     series = ".".join(release.split(".")[:2])
     lines = [
-        f'# Linux {release}: in the configuration, kernel.like = "{series}", kernel.dirty = {_dirty(root)}',
+        f'{BEGINS}{release}: in the configuration, kernel.like = "{series}", kernel.dirty = {_dirty(root)}',
         f'like = "{BASE}"  # what its paths take, as measured there; no machine says that of itself',
         *costs,
         f"processors.count = {processors}",

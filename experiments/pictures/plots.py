@@ -96,6 +96,11 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tup
     x = wanted.x or (results.axes[0] if results.axes else "variant")
     figures = wanted.y or _telling(frame)
     if wanted.heat is not None:
+        if len({x, wanted.heat, figures[0]}) < 3:
+            told = (
+                f"a map of {figures[0]} over {x} and {wanted.heat} needs three of them; give --x and --heat"
+            )
+            raise bad("--heat", told)
         name = f"{_as_file(figures[0])}-{_as_file(x)}-{_as_file(wanted.heat)}.png"
         return name, heat_map(frame, x, wanted.heat, figures[0], results.title), []
     others = [axis for axis in results.axes if axis != x]

@@ -6,6 +6,7 @@ run of any length ends with between half of `MOST` and `MOST` of them, evenly sp
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from wbsim.models.block.queue import Queue
@@ -25,6 +26,11 @@ Levels = dict[str, tuple[int, ...]]
 ``limit_pages``, how many ``flushers`` there are, how many of the programs' threads are ``held`` back by the
 throttle; of each disk ``NAME ios``, ``NAME sectors`` and ``NAME busy_ns`` until then, and what is ``NAME
 queued``."""
+
+
+def level_names(disks: Iterable[str]) -> list[str]:
+    """The names of all levels of a machine with these *disks*."""
+    return [*_OF_ALL, *(f"{name} {what}" for name in disks for what in _OF_DISK)]
 
 
 class Sampler:
@@ -53,8 +59,7 @@ class Sampler:
 
     def levels(self) -> Levels:
         """What was seen, by name."""
-        disks = [f"{name} {what}" for name in self._machine.queues for what in _OF_DISK]
-        names = [*_OF_ALL, *disks]
+        names = level_names(self._machine.queues)
         columns = zip(*self._rows, strict=True) if self._rows else [() for _ in names]
         return dict(zip(names, columns, strict=True))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any, Final, NamedTuple
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.plan import RUNS, known_names, read_plan
-from wbsim.experiments.running.store import read_run
-from wbsim.sim.texts import text_of
+from wbsim.experiments.running.store import read_configuration, read_run
 
 
 class Results(NamedTuple):
@@ -24,9 +22,13 @@ class Results(NamedTuple):
     directories: list[Path]
 
     def configurations(self) -> Iterator[Any]:
-        """What each outcome's run was: resolved, one at a time."""
+        """What each outcome's run was: resolved, one at a time.
+
+        Raises:
+            BadInput: one is damaged.
+        """
         for directory in self.directories:
-            yield json.loads(text_of(directory / "config.json"))["scenario"]
+            yield read_configuration(directory)
 
 
 def read_results(directory: Path) -> Results:
@@ -37,23 +39,18 @@ def read_results(directory: Path) -> Results:
     """
     plan = read_plan(directory)
     done, _ = known_names(directory)
-    try:
-        runs = [run for run in plan.runs if run.name in done]
-        directories = [directory / RUNS / run.name for run in runs]
-        outcomes = [
-            replace(
-                read_run(place),
-                variant=run.variant, point=run.point, seed=run.seed, replication=run.replication,
-            )
-            for run, place in zip(runs, directories, strict=True)
-        ]  # fmt: skip
-        results = Results(plan.title, tuple(plan.axes), outcomes, directories)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        told = f"holds a damaged result ({type(error).__name__}: {error}); remove it and run it again"
-        raise bad(str(directory), told) from None
+    runs = [run for run in plan.runs if run.name in done]
+    directories = [directory / RUNS / run.name for run in runs]
+    outcomes = [
+        replace(
+            read_run(place),
+            variant=run.variant, point=run.point, seed=run.seed, replication=run.replication,
+        )
+        for run, place in zip(runs, directories, strict=True)
+    ]  # fmt: skip
     if not outcomes:
         raise bad(str(directory), "holds no run that has ended; go on with the command that began it")
-    return results
+    return Results(plan.title, tuple(plan.axes), outcomes, directories)
 
 
 _SHORT: Final = {

@@ -31,10 +31,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.jobs import Failure, Job
+from wbsim.experiments.running.levels import level_names
 from wbsim.experiments.running.names import Names
 from wbsim.experiments.running.outcome import Outcome, Sample
 from wbsim.experiments.running.plan import FAILED, PLAN, RUNS
@@ -57,6 +58,8 @@ _NAMED_ELSEWHERE: Final = (
 )
 """What a summary leaves out: it is the plan's, the series' or the machine's that simulated."""
 _MOST_SUMMARY_BYTES: Final = GIB  # extents of each file of a large run
+_MOST_DIGITS: Final = 20
+_SHORT: Final = 200
 _SAMPLE: Final = tuple(field.name for field in fields(Sample))
 _LIBRARIES: Final = ("wbsim", "simpy", "numpy", "numba", "pydantic")
 
@@ -192,33 +195,68 @@ def read_run(directory: Path) -> Outcome:
     Raises:
         BadInput: it is damaged.
     """
+    import pyarrow.parquet as pq
+
+    with _undamaged(directory, "summary.json"):
+        kept = _document(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
+        if not kept["wall_time"] > 0:
+            raise ValueError("a run without a wall time")
+    with _undamaged(directory, "run.json"):
+        run = _document(text_of(directory / "run.json"))
+        kept |= {name: run[name] for name in ("cpu_s", "peak_rss_mib")}
+    for series, name in (("samples", "iterations.parquet"), ("levels", "levels.parquet")):
+        with _undamaged(directory, name):
+            if not (directory / name).is_file():  # pyarrow would read a directory
+                raise FileNotFoundError(name)
+            table = pq.read_table(directory / name)
+            kept[series] = table.to_pylist() if series == "samples" else table.to_pydict()
+    with _undamaged(directory, "summary.json"):
+        kept |= {"variant": "", "point": {}, "seed": 0, "replication": 0}
+        outcome = _adapter().validate_python(kept)
+    with _undamaged(directory, "levels.parquet"):
+        if lacking := set(level_names(outcome.disks)) - set(outcome.levels):
+            raise ValueError(f"lacks {sorted(lacking)[0]}")
+    return outcome
+
+
+def read_configuration(directory: Path) -> Any:
+    """The resolved scenario of the run that is kept in *directory*.
+
+    Raises:
+        BadInput: it is damaged.
+    """
+    with _undamaged(directory, "config.json"):
+        scenario = _document(text_of(directory / "config.json", _MOST_SUMMARY_BYTES))["scenario"]
+        for table in (scenario["machine"]["disks"], scenario["programs"], scenario["mounts"]):
+            if not isinstance(table, dict) or not all(isinstance(of, dict) for of in table.values()):
+                raise TypeError("a table was expected")
+    return scenario
+
+
+@contextmanager
+def _undamaged(directory: Path, name: str) -> Iterator[None]:
+    """What goes wrong in the body is the damage of the file *name* in *directory*.
+
+    Raises:
+        BadInput: something does.
+    """
     import pyarrow
 
     try:
-        return _read(directory)
+        yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         why: Exception = error
     except pyarrow.ArrowException as error:
         why = error
-    told = f"holds a damaged result ({type(why).__name__}: {why}); remove it and run it again"
-    raise bad(str(directory), " ".join(told.split()))
-
-
-def _read(directory: Path) -> Outcome:
-    import pyarrow.parquet as pq
-
-    for name in ("iterations.parquet", "levels.parquet"):
-        if not (directory / name).is_file():  # pyarrow would read a directory
-            raise FileNotFoundError(name)
-    kept = _document(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
-    if not kept["wall_time"] > 0:
-        raise ValueError("a run without a wall time")
-    run = _document(text_of(directory / "run.json"))
-    iterations = pq.read_table(directory / "iterations.parquet").to_pylist()
-    levels = pq.read_table(directory / "levels.parquet").to_pydict()
-    kept |= {"samples": iterations, "levels": levels, "variant": "", "point": {}, "seed": 0, "replication": 0}
-    kept |= {name: run[name] for name in ("cpu_s", "peak_rss_mib")}
-    return _adapter().validate_python(kept)
+    else:
+        return
+    told = f"{type(why).__name__}: {why}"
+    if isinstance(why, ValidationError):
+        first = why.errors()[0]
+        name = {"levels": "levels.parquet", "samples": "iterations.parquet"}.get(str(first["loc"][0]), name)
+        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    short = " ".join(told.split())[:_SHORT]
+    raise bad(str(directory / name), f"is a damaged result ({short}); remove {directory} and run it again")
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -229,7 +267,12 @@ def _document(text: str) -> dict[str, Any]:
             raise ValueError(f"{digits} is no number")
         return found
 
-    found: dict[str, Any] = json.loads(text, parse_constant=number, parse_float=number)
+    def whole(digits: str) -> int:
+        if len(digits) > _MOST_DIGITS:
+            raise ValueError(f"{digits[:_MOST_DIGITS]}... is no number")
+        return int(digits)
+
+    found: dict[str, Any] = json.loads(text, parse_constant=number, parse_float=number, parse_int=whole)
     return found
 
 

@@ -12,7 +12,13 @@ MOST_DIGITS: Final = 18
 
 
 class CommandError(ValueError):
-    """A command line that cannot be read, or that asks for what is not modelled."""
+    """A command line that cannot be read, or that asks for what is not modelled, by this *option*, if it is
+    one that was given.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
 
 
 def words_of(line: str) -> list[str]:

@@ -52,19 +52,19 @@ def _settled(job: dict[str, Any]) -> dict[str, Any]:
 
 def _settle_layout(job: dict[str, Any]) -> None:
     """Files that are there before the job, and blocks that they have then, are not modelled."""
-    wrong = []
-    if job.pop("create_on_open") != "1":
-        wrong.append(
-            "create_on_open=0, fio's default, gives all files their size before the first write, which is not"
-            " modelled; write --create_on_open=1"
+    wrong = {}
+    if (value := job.pop("create_on_open")) != "1":
+        wrong["create_on_open"] = (
+            f"create_on_open={value} (fio's default is 0) gives all files their size before the first write,"
+            " which is not modelled; write --create_on_open=1"
         )
-    if (how := job.pop("fallocate")) != "none":
-        wrong.append(
-            f"fallocate={how} (fio's default is native) gives files their blocks before the first write, so"
+    if (value := job.pop("fallocate")) != "none":
+        wrong["fallocate"] = (
+            f"fallocate={value} (fio's default is native) gives files their blocks before the first write, so"
             " that writeback allocates nothing, which is not modelled; write --fallocate=none"
         )
     if wrong:
-        raise CommandError("; and ".join(wrong))
+        raise CommandError("; and ".join(wrong.values()), next(iter(wrong)))
 
 
 def _by_job(words: Sequence[str]) -> list[Words]:
@@ -88,11 +88,13 @@ def _read(section: Section) -> dict[str, Any]:
                 _PARSER.parse_args([*_COMPLETE, word])
             except CommandError as error:
                 raise CommandError(f"{place}: {error}") from None
-    begins = next(place for place, word in section if word.startswith("--name="))
     try:
         return _settled(vars(_PARSER.parse_args(words)))
     except CommandError as error:
-        raise CommandError(f"{begins}: {error}") from None
+        of_option = f"--{error.option}="
+        given = [place for place, word in section if error.option and word.startswith(of_option)]
+        begins = next(place for place, word in section if word.startswith("--name="))
+        raise CommandError(f"{[begins, *given][-1]}: {error}") from None
 
 
 _COMPLETE: Final = ("--name=a", "--rw=write")
@@ -141,7 +143,8 @@ def _settle_size(job: dict[str, Any]) -> None:
         job["filesize"] = size // job["nrfiles"]
     elif size not in (None, filesize * job["nrfiles"]):
         raise CommandError(
-            "--size differs from nrfiles times --filesize, so that files stay partly empty: not modelled"
+            "--size differs from nrfiles times --filesize, so that files stay partly empty: not modelled",
+            "size",
         )
 
 

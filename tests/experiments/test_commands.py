@@ -210,6 +210,46 @@ def test_a_machine_that_says_nonsense_is_one_error(
     assert not (tmp_path / "box.toml").exists()
 
 
+def test_what_is_there_is_not_replaced_unless_it_is_ours(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An earlier machine file is; an experiment, a FIFO and a link to a device stay."""
+    words, box = ["describe-machine", str(root), "--out"], tmp_path / "box.toml"
+    for _ in range(2):
+        assert main([*words, str(box)]) == 0
+    box.write_text('title = "an experiment"\n')
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/dev/null")
+    capsys.readouterr()
+    for name in ("box.toml", "fifo", "link"):
+        assert main([*words, str(tmp_path / name)]) == 2
+        assert f"--out {tmp_path / name}: is there, and no machine file of ours" in capsys.readouterr().err
+    assert box.read_text() == 'title = "an experiment"\n'
+    assert (tmp_path / "link").is_symlink()
+    with pytest.raises(SystemExit):
+        main([*words, ""])
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [("cut", "is no tarball (Compressed file ended"), ("text", "is no tarball (file could not be opened")],
+)
+def test_a_tarball_that_is_none_is_one_short_line(
+    damage: str, told: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cut off, or something else."""
+    path = tmp_path / "m.tgz"
+    with tarfile.open(path, "w:gz") as tar:
+        tar.add(root, ".")
+    path.write_bytes(path.read_bytes()[:300] if damage == "cut" else b"what")
+    assert main(["describe-machine", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"wbsim: {path}: {told}")
+    assert said.count("\n") == 1
+    assert main(["describe-machine", "x" * 300]) == 2
+    assert "File name too long" in capsys.readouterr().err
+
+
 def test_a_machine_without_nodes_is_one_node(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from wbsim.models.bio import Bio
 from wbsim.models.block.queue import Queue
-from wbsim.models.filesystems.ext4.spec import JournalSpec
+from wbsim.models.filesystems.ext4.spec import OVERHEAD, JournalSpec
 from wbsim.models.seams import Thread
 from wbsim.models.site import Site
 from wbsim.models.spent import DEVICE, LOG_SPACE
@@ -28,8 +28,6 @@ _TAGS: Final = 254
 """How many blocks a descriptor block names."""
 _BATCH: Final = 64  # JBD2_NR_BATCH
 _COMMIT: Final = "the log's write"
-_OVERHEAD: Final = 22
-"""Descriptors and the commit block, for which a transaction leaves room."""
 
 
 class Journal:
@@ -81,7 +79,7 @@ class Journal:
 
     def _fits(self, credits_asked: int) -> bool:
         asked = self._credits + self._reserved + credits_asked
-        return len(self._running) + _OVERHEAD + asked <= self._most
+        return len(self._running) + OVERHEAD + asked <= self._most
 
     def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
         """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,

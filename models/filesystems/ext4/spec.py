@@ -41,6 +41,10 @@ class Ext4Rules(Spec):
     large_folios: Flag
 
 
+OVERHEAD: Final = 22
+"""Descriptors and the commit block, for which a transaction leaves room."""
+
+
 class JournalSpec(Spec):
     """The journal: its size, the age at which a transaction is committed and at which its blocks are written
     in place.
@@ -56,6 +60,21 @@ class JournalSpec(Spec):
     map_credits: Count
     convert_credits: Count
     names_per_leaf: Count
+
+    def check(self) -> None:
+        """A transaction, a third of the blocks at most, has room for each handle ("wants too many credits").
+
+        Raises:
+            ValueError: it has not.
+        """
+        most = self.blocks // 3
+        for name, needed in (
+            ("create_credits", self.create_credits + OVERHEAD), ("map_credits", self.map_credits + OVERHEAD),
+            ("convert_credits", 2 * self.convert_credits),
+        ):  # fmt: skip
+            if needed > most:
+                what = f"{self.size} B: a transaction is a third of it, {most} blocks; {name} need {needed}"
+                raise ValueError(f"{what}; give {3 * needed * PAGE_BYTES >> 10} KiB")
 
     @property
     def blocks(self) -> int:
@@ -134,6 +153,10 @@ class Ext4Spec(FilesystemSpec):
         for name, size in (("descriptors", self.descriptors), ("journal.size", self.journal.size)):
             if size % PAGE_BYTES:
                 raise BadValue(f"{size} B has to be whole blocks of {PAGE_BYTES} B", *name.split("."))
+        try:
+            self.journal.check()
+        except ValueError as error:
+            raise BadValue(str(error), "journal", "size") from None
         geometry = self.geometry
         for group in {0, 1, geometry.journal_group}:
             if geometry.head_blocks(group) >= GROUP_BLOCKS:

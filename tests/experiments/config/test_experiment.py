@@ -10,7 +10,7 @@ import pytest
 
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.document import NotToml, document_of
-from wbsim.experiments.config.experiment import from_command, load, parse
+from wbsim.experiments.config.experiment import from_command, load, parse, smaller
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.reproduce import config_path
 
@@ -239,6 +239,32 @@ def test_a_whole_number_has_64_bits(number: int, fits: bool) -> None:
         with pytest.raises(NotToml) as refused:
             document_of(text)
         assert refused.value.line == 2
+
+
+def test_what_is_wrong_with_quick_is_told_as_quick(tmp_path: Path) -> None:
+    """Nobody wrote --set; what somebody did is told so."""
+    path = tmp_path / "x.toml"
+    path.write_text(GOOD.replace("[scenario]", 'quick = ["nosuch.key=5"]\n[scenario]', 1))
+    whole = load(path)
+    with pytest.raises(BadInput) as refused:
+        smaller(path, whole, whole.cases[0], ["workload.loops=0"])
+    told = str(refused.value)
+    assert f"{path}: quick = ['nosuch.key=5']: nosuch.key: unknown key" in told
+    assert "--set nosuch" not in told
+
+
+@pytest.mark.parametrize(("size", "fits"), [("828 KiB", True), ("824 KiB", False)])
+def test_a_journal_has_room_for_a_handle(size: str, fits: bool) -> None:
+    """47 credits and 22 beside: 69 blocks are a third of 207, which are 828 KiB."""
+    text = GOOD.replace('"p13-xfs"', f'"loop-ext4"\nfilesystem.journal.size = "{size}"').replace(
+        "kernel.writeback.plug_scope", "#"
+    )
+    if fits:
+        parse(text, "x.toml")
+    else:
+        assert any(
+            "a transaction is a third of it, 68 blocks; create_credits need 69" in of for of in problems(text)
+        )
 
 
 def test_rows_and_quick_are_a_variant_s() -> None:

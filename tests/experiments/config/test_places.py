@@ -149,8 +149,21 @@ def test_a_mistake_in_a_job_file_is_told_there(tmp_path: Path) -> None:
     """With its line; what options mean together, at the job's."""
     job = ["[global]", "rw=write", "create_on_open=1", "fallocate=none", "[a]", "filesize=64k", "nrfiles=2"]
     text = ONE.replace("fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a", "fio j.fio")
-    wrong = (2, "rw=read"), (6, "filesize=0"), (7, "bs=0"), (7, "nrfiles=0"), (7, "verify=md5")
-    for at, line, place in (*((at, line, at) for at, line in wrong), (7, "size=1m", 5)):
+    wrong = (
+        (3, "create_on_open=0"),
+        (4, "fallocate=posix"),
+        (2, "rw=read"),
+        (6, "filesize=0"),
+        (7, "bs=0"),
+        (7, "nrfiles=0"),
+        (7, "verify=md5"),
+    )
+    for at, line, place in (
+        *((at, line, at) for at, line in wrong),
+        (7, "size=1m", 7),
+        (3, "", 5),
+        (5, "[ ]", 5),
+    ):
         (tmp_path / "j.fio").write_text("\n".join([*job[: at - 1], line, *job[at:]]))
         (found,) = problems(text, name=str(tmp_path / "x.toml"))
         assert f"{tmp_path}/x.toml:6: workload.command: {tmp_path}/j.fio:{place}: " in found

@@ -231,6 +231,23 @@ def test_what_cannot_be_swept_is_told_with_its_place(lists: list[str], told: str
     assert told in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "values", ["4,4.0", "64 MiB,65536 KiB", "1 s,1000 ms", "x2,x2", "a,a", "1 min,5 s,60 s"]
+)
+def test_the_same_in_other_words_is_a_value_twice(values: str) -> None:
+    """Which would be the same run."""
+    with pytest.raises(ValueError, match=r"has the value .* twice$"):
+        values_of(values)
+
+
+@pytest.mark.parametrize(
+    "values", ['"3.1","3.10"', "1 MiB,1 MB", "1 s,1 B", "true,1", "a,b", "1 KiB/s,1 KiB"]
+)
+def test_what_only_looks_the_same_is_swept(values: str) -> None:
+    """A text that is no quantity, another unit."""
+    assert len(values_of(values)) == 2
+
+
 def test_a_factor_in_a_list_of_programs_multiplies_a_number_too() -> None:
     """The second one's memory; the first was given none."""
     text = loop_config("X", dirty_mib=2).replace(

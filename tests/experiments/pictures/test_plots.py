@@ -256,7 +256,7 @@ def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
     out = swept(tmp_path)
     (run, *_) = (out / "runs").iterdir()
     (run / "levels.parquet").write_bytes(b"PAR1")
-    assert "holds a damaged result" in told()
+    assert "is a damaged result" in told()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from tests.experiments.outcomes import RUN
@@ -23,7 +24,7 @@ from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.names import Names
 from wbsim.experiments.running.plan import read_plan
 from wbsim.experiments.running.results import read_results, setting_of
-from wbsim.experiments.running.store import Store, replace_whole
+from wbsim.experiments.running.store import Store, read_configuration, replace_whole
 from wbsim.experiments.statistics.dataset import number_of, tidy
 from wbsim.experiments.sweeps.status import status_of
 
@@ -277,7 +278,7 @@ def test_a_result_whose_numbers_are_none_is_damaged(number: str, tmp_path: Path)
     (run,) = (tmp_path / "runs").iterdir()
     text = (run / "summary.json").read_text()
     (run / "summary.json").write_text(re.sub(r'"wall_time": [^,]*', f'"wall_time": {number}', text, count=1))
-    with pytest.raises(BadInput, match="holds a damaged result"):
+    with pytest.raises(BadInput, match="is a damaged result"):
         store.find(job())
 
 
@@ -297,3 +298,57 @@ def test_a_damaged_run_is_one_error(name: str, how: str, tmp_path: Path) -> None
         (run / name).write_text("null" if how == "null" else "")
     for command in (["timeline", out], ["run", str(config), "--out", out]):
         assert main(command) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "told"),
+    [
+        ("summary.json", '"disks"', '"discs"', "disks: Field required"),
+        ("summary.json", '"merges": ', f'"merges": {"9" * 5_000}', "ValueError: 999999"),
+        ("summary.json", '"merges": ', '"merges": {}, "_": ', "merges: Input should be a valid integer"),
+        ("run.json", "cpu_s", "cpu", "KeyError: 'cpu_s'"),
+    ],
+)
+def test_which_file_is_damaged_is_told_in_one_short_line(
+    name: str, before: str, after: str, told: str, tmp_path: Path
+) -> None:
+    """And that the whole run is to be made again."""
+    store = Store(tmp_path, Names())
+    store.keep(job(), RUN)
+    (run,) = (tmp_path / "runs").iterdir()
+    text = (run / name).read_text()
+    assert before in text
+    (run / name).write_text(text.replace(before, after, 1))
+    with pytest.raises(BadInput) as refused:
+        store.find(job())
+    assert str(refused.value).startswith(f"{run}/{name}: is a damaged result ({told}")
+    assert str(refused.value).endswith(f"); remove {run} and run it again")
+    assert len(str(refused.value)) < 600
+
+
+@pytest.mark.parametrize("lacks", ["time_ns", "limit_pages", "vda queued"])
+def test_levels_have_every_column(lacks: str, tmp_path: Path) -> None:
+    """Of each disk, too."""
+    store = Store(tmp_path, Names())
+    store.keep(job(), RUN)
+    (run,) = (tmp_path / "runs").iterdir()
+    levels = pq.read_table(run / "levels.parquet")
+    pq.write_table(levels.drop_columns([lacks]), run / "levels.parquet")
+    with pytest.raises(
+        BadInput, match=rf"levels\.parquet: is a damaged result \(ValueError: lacks {lacks}\)"
+    ):
+        store.find(job())
+
+
+@pytest.mark.parametrize("text", ["", "null", "{}", '{"scenario": {"machine": 5}}', "\xff", "gone"])
+def test_a_damaged_configuration_of_a_run_is_one_error(text: str, tmp_path: Path) -> None:
+    """Which only pictures read."""
+    store = Store(tmp_path, Names())
+    store.keep(job(), RUN)
+    (run,) = (tmp_path / "runs").iterdir()
+    assert read_configuration(run)["machine"]["disks"]
+    (run / "config.json").unlink()
+    if text != "gone":
+        (run / "config.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(BadInput, match=r"config\.json: is a damaged result"):
+        read_configuration(run)

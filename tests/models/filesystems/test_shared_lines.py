@@ -62,15 +62,16 @@ def queued(users: int, transfers: tuple[int, ...], far_ns: int, work_ns: float) 
     st.floats(1.0, 10.0),
 )  # fmt: skip
 def test_they_are_a_closed_queue(users: int, transfers: list[int], far_ns: int, work: float) -> None:
-    """The throughput within a quarter, if an operation works for as long as it has lines, or longer; the
-    lines come from another processor throughout.
+    """The throughput within a quarter, if an operation works for half again as long as it has lines, or
+    longer; within three tenths, if for as long (29 % at most: eight users of three lines, one transfer each).
+    The lines come from another processor throughout.
     """
     work_ns = work * far_ns * sum(transfers)
     env = Environment()
     of = SharedLines(env, tuple(transfers), far_ns, far_ns, processors=users)
     on_lines_ns = settle(of, env, users, work_ns) + far_ns * sum(transfers)
     wanted_ns = queued(users, tuple(transfers), far_ns, work_ns)
-    assert work_ns + on_lines_ns == pytest.approx(work_ns + wanted_ns, rel=0.25)
+    assert work_ns + on_lines_ns == pytest.approx(work_ns + wanted_ns, rel=0.25 if work >= 1.5 else 0.3)
 
 
 def test_alone_an_operation_takes_what_it_takes() -> None:
