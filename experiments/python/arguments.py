@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from inspect import signature
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from pydantic import ConfigDict, ValidationError, validate_call
 
 from wbsim.experiments.config.problems import BadInput, Problem, bad, unknown_key
 
+_MOST = 1 << 63
 GivenT = ParamSpec("GivenT")
 ResultT = TypeVar("ResultT")
 
@@ -28,12 +30,15 @@ def checked(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
 
     @wraps(function)
     def call(*given: GivenT.args, **named: GivenT.kwargs) -> ResultT:
+        names = list(signature(function).parameters)
+        for name, value in (*zip(names, given, strict=False), *named.items()):
+            if (what := _never(value)) is not None:
+                raise bad(f"{function.__name__}()", what, name)
         try:
             return validated()(*given, **named)
         except ValidationError as error:
             if error.title != function.__qualname__:
                 raise
-            names = list(signature(function).parameters)
             found = {_name(of["loc"][0], names): of for of in error.errors()}
             raise BadInput(
                 [Problem(f"{function.__name__}()", name, f"is {_short(of['input'])}; {of['msg'].lower()}")
@@ -41,6 +46,29 @@ def checked(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
             ) from None  # fmt: skip
 
     return call
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is anything at *path*, which may be one that nothing can be at."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _never(value: object) -> str | None:
+    """What is wrong with *value*, or with anything in it, whatever it is meant for."""
+    if isinstance(value, int):
+        return (
+            None if -_MOST <= value < _MOST else "is a whole number of more than 64 bits; give a smaller one"
+        )
+    if isinstance(value, str | Path):
+        return f"is {_short(str(value))}; no text has a NUL" if "\0" in str(value) else None
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list | tuple):
+        return next((what for of in value if (what := _never(of)) is not None), None)
+    return None
 
 
 def listed(key: str, values: object) -> list[Any]:

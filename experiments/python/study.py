@@ -17,7 +17,7 @@ from wbsim.experiments.config.experiment import load as load_experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.published.reproduce import config_path
-from wbsim.experiments.python.arguments import checked, listed
+from wbsim.experiments.python.arguments import checked, is_there, listed
 from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.plan import PLAN
@@ -135,7 +135,7 @@ def load(source: str | Path) -> Study:
         BadInput: there is none; all that is wrong with it.
     """
     path = Path(source)
-    if not path.exists() and config_path(path.name).exists():
+    if not is_there(path) and is_there(config_path(path.name)):
         path = config_path(path.name)
     study = Study(path)
     study.experiment()
@@ -162,7 +162,7 @@ def results(directory: str | Path) -> Findings:
         BadInput: there is no result in it.
     """
     path = Path(directory)
-    if not (path / PLAN).exists():
+    if not is_there(path / PLAN):
         raise bad(str(path), f"holds no result (no {PLAN} in it); make one with Study.run(out=...)")
     of = read_results(path)
     return Findings(of.title, of.axes, tuple(of.outcomes))

@@ -132,11 +132,25 @@ def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "()\n"), ran.stderr
 
 
+BIG: Any = 10**5_000  # of more digits than Python prints
+
+
 @pytest.mark.parametrize(
     ("ask", "told"),
     [
         (lambda: wbsim.load(5), "load(): source: is 5; "),
-        (lambda: wbsim.load("a\0b"), "a\\x00b: is no path"),
+        (lambda: wbsim.load("a\0b"), "load(): source: is 'a\\x00b'; no text has a NUL"),
+        (lambda: wbsim.Capture("\0"), "__init__(): path: is '\\x00'; no text has a NUL"),
+        (lambda: wbsim.load("x" * 300), f"{'x' * 300}: File name too long; give"),
+        (lambda: wbsim.results("x" * 300), f"{'x' * 300}: holds no result"),
+        (lambda: wbsim.load(BIG), "load(): source: is a whole number of more than 64 bits"),
+        (
+            lambda: wbsim.experiment(TEXT).set({"a": [1, BIG]}),
+            "set(): changes: is a whole number of",
+        ),
+        (lambda: wbsim.experiment(TEXT).set({BIG: 1}), "set(): changes: is a whole number of"),
+        (lambda: wbsim.experiment(TEXT).run(seed=BIG), "run(): seed: is a whole number of more than"),
+        (lambda: wbsim.experiment(TEXT).run(out=Path("\0")), "run(): out: is '\\x00'; no text has a NUL"),
         (lambda: wbsim.experiment(None), "experiment(): text: is None; "),
         (lambda: wbsim.results(5), "results(): directory: is 5; "),
         (lambda: wbsim.Capture(5), "__init__(): path: is 5; "),
