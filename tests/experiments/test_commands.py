@@ -220,8 +220,9 @@ def test_what_is_there_is_not_replaced_unless_it_is_ours(
     box.write_text('title = "an experiment"\n')
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("/dev/null")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
     capsys.readouterr()
-    for name in ("box.toml", "fifo", "link"):
+    for name in ("box.toml", "fifo", "link", "dangling"):
         assert main([*words, str(tmp_path / name)]) == 2
         assert f"--out {tmp_path / name}: is there, and no machine file of ours" in capsys.readouterr().err
     assert box.read_text() == 'title = "an experiment"\n'

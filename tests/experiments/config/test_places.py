@@ -285,6 +285,11 @@ FIO = "fio --name=a --rw=write --filesize=64k --create_on_open=1 --fallocate=non
         ('title = "x"', 'title = "\\u001b[31m"', "x.toml:1: title: is '\\x1b[31m'; say in a sentence"),
         ('title = "x"', 'title = "x"\nquick = 5', "x.toml:2: quick: is 5; a list of texts was expected"),
         (
+            'title = "x"\n',
+            'title = "x"\nquick = 5\n[variants.a]\n[variants.b]\n',
+            "x.toml:2: quick: is 5; a list of texts was expected",
+        ),
+        (
             "[scenario]",
             "[scenario]\nmachine.name = ''",
             "x.toml:4: machine.name: is ''; give 1 to 100 letters",
@@ -316,8 +321,8 @@ FIO = "fio --name=a --rw=write --filesize=64k --create_on_open=1 --fallocate=non
         ),
         (
             "[[scenario.programs]]",
-            f"[[scenario.programs]]\ncommand = '{FIO} --nmujobs=2'\n[[scenario.programs]]",
-            "x.toml:22: programs.0.command: unrecognized arguments: --nmujobs=2; did you mean --numjobs?",
+            f"[[scenario.programs]]\ncommand = '{FIO} --nmujobs=123456789'\n[[scenario.programs]]",
+            "x.toml:22: programs.0.command: unrecognized arguments: --nmujobs=123456789; did you mean --numj",
         ),
         (
             "[[scenario.programs]]",
@@ -332,6 +337,34 @@ def test_what_is_wrong_is_told_once_with_what_would_be_right(old: str, new: str,
     assert old in text
     (found,) = problems(text.replace(old, new, 1))
     assert found.startswith(told)
+
+
+def test_what_is_given_in_a_list_is_known_with_its_line() -> None:
+    """Of the second program; and what a file of one's own gives in a list has a unit, too."""
+    (case,) = parse(TEXT, "x.toml").cases
+    start = case.scenario.programs["dd"].given("start")
+    assert start is not None
+    assert start.source == "x.toml:24"
+
+
+def test_a_number_in_a_list_of_a_file_has_a_unit(tmp_path: Path) -> None:
+    """A member's, told at the file's line; with one, it is that of the machine."""
+    member = "{ kind = 'loop', command_time = %s, page_time = '1 us' }"
+    text = ONE.replace('"desk-vm"', '"box.toml"')
+    for number, told in (
+        ("'5 us'", ""),
+        ("5", "box.toml:2: machine.disks.a.device.members.1.command_time: 5 has"),
+    ):
+        members = ", ".join([member % "'5 us'", member % number])
+        (tmp_path / "box.toml").write_text(
+            "like = 'desk-vm'\ndisks.a = { like = 'sata-disk', device = { kind = 'raid0', chunk = '64 KiB',"
+            f" members = [{members}] }} }}\n"
+        )
+        if told:
+            (found,) = problems(text, name=str(tmp_path / "x.toml"))
+            assert found.startswith(f"{tmp_path}/{told}")
+        else:
+            parse(text, str(tmp_path / "x.toml"))
 
 
 @pytest.mark.parametrize("door", ["scenario", "variant", "--set"])

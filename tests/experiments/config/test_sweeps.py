@@ -248,6 +248,13 @@ def test_what_only_looks_the_same_is_swept(values: str) -> None:
     assert len(values_of(values)) == 2
 
 
+def test_a_range_that_is_given_twice_is_told() -> None:
+    """As a list is."""
+    ends = ("machine.memory.memory=1 GiB..2 GiB", "machine.memory.memory=3 GiB..4 GiB")
+    with pytest.raises(BadInput, match=r"machine\.memory\.memory is swept twice"):
+        parse(TEXT, "x.toml", asked=Asked(ends, samples=3))
+
+
 def test_a_factor_in_a_list_of_programs_multiplies_a_number_too() -> None:
     """The second one's memory; the first was given none."""
     text = loop_config("X", dirty_mib=2).replace(
