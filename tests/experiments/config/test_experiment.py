@@ -263,7 +263,7 @@ def test_what_is_wrong_with_quick_is_told_as_quick(tmp_path: Path) -> None:
     ],
 )
 def test_a_journal_has_room_for_a_handle(size: str, credits_asked: int, told: str) -> None:
-    """47 credits and 22 beside: 69 blocks are a third of 207, which are 828 KiB; half for what is reserved."""
+    """47 credits and 22 beside: 69 blocks are a third of 207, which are 828 KiB; half for reserves."""
     journal = f'{{ size = "{size}", convert_credits = {credits_asked} }}'
     text = GOOD.replace('"p13-xfs"', f'"loop-ext4"\nfilesystem.journal = {journal}').replace(
         "kernel.writeback.plug_scope", "#"
