@@ -66,8 +66,8 @@ class ProcessorSpec(Spec):
 
     count: Threads
     nodes: Threads
-    writer_scale: Real = Field(gt=0, le=1e6)
-    flusher_scale: Real = Field(gt=0, le=1e6)
+    writer_scale: Real = Field(ge=1e-6, le=1e6)
+    flusher_scale: Real = Field(ge=1e-6, le=1e6)
     exit_time: Moment
     cv: Real = Field(ge=0, le=10)
     line_own: Moment

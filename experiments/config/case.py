@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.problems import bad, listed
 from wbsim.experiments.config.sweeps import Point
 from wbsim.models.scenario import Scenario
 
@@ -45,7 +45,7 @@ class Experiment:
         """
         cases = [case for case in self.cases if variant in (None, case.label, case.variant)]
         if len(cases) != 1:
-            names = ", ".join(case.label for case in self.cases)
+            names = listed([case.label for case in self.cases])
             what = "is missing" if variant is None else f"{variant} names {len(cases)} runs"
             raise bad("--variant", f"{what}; use one of {names}")
         return cases[0]

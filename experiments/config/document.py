@@ -50,7 +50,8 @@ def document_of(text: str) -> dict[str, Any]:
     if too_deep:
         raise ValueError(f"is nested deeper than {MOST_LEVELS} levels; no key is")
     if (path := _beyond_64_bits(document, ())) is not None:
-        raise _beyond(next((line for at, line in lines_of_keys(text) if at == path), None))
+        line = next((line for at, line in lines_of_keys(text) if at == path), None)
+        raise _beyond(line, ".".join(path).removeprefix("scenario."))
     return document
 
 
@@ -62,8 +63,9 @@ def _not_toml(told: str) -> NotToml:
     return NotToml(f"not TOML: {_HINTS.get(what, what)}{where}", int(at[1]) if at else None)
 
 
-def _beyond(line: int | None) -> NotToml:
-    return NotToml("not TOML: a whole number has 64 bits; give a smaller one", line)
+def _beyond(line: int | None, key: str = "") -> NotToml:
+    of = f"{key}: " if key else ""
+    return NotToml(f"{of}not TOML: a whole number has 64 bits; give a smaller one", line)
 
 
 def _beyond_64_bits(value: Any, path: Path) -> Path | None:

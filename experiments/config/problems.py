@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
@@ -128,7 +128,7 @@ def _plain(value: Any) -> Any:
     return [_plain(below) for below in value] if isinstance(value, list | tuple) else value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """*value* as a configuration has it, if that is short."""
     plain = _plain(value)
     text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)
@@ -169,9 +169,9 @@ def _message(finding: _Finding, written: Path) -> str:
     if finding.kind == "missing":
         return "is missing; every number has to be given"
     if finding.kind in _EXPECTED:
-        return f"is {_shown(finding.given)}; {_EXPECTED[finding.kind]} was expected"
+        return f"is {shown(finding.given)}; {_EXPECTED[finding.kind]} was expected"
     if finding.kind == "literal_error":
-        return f"is {_shown(finding.given)}; use {finding.message.removeprefix('Input should be ')}"
+        return f"is {shown(finding.given)}; use {finding.message.removeprefix('Input should be ')}"
     message = finding.message
     return (
         message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
@@ -196,6 +196,12 @@ def unknown_key(key: str, known: Sequence[str]) -> str:
     if near:
         return f"unknown key; did you mean {near[0]}?"
     return f"unknown key; known here: {listed(known)}" if known else "unknown key"
+
+
+def instead(key: str, given: Iterable[str]) -> str:
+    """What may be meant by the *key* that is missing among those that are *given*, as an ending."""
+    near = get_close_matches(key, given, n=1, cutoff=0.6)
+    return f"; is it meant by {near[0]}?" if near else ""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.merge import merged, plain
 from wbsim.experiments.config.own import NotThere, by_hand, own_part
 from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.problems import instead, shown
 from wbsim.experiments.config.programs import programs_of
 from wbsim.experiments.config.speed import at_speed
 from wbsim.experiments.config.sweeps import Factor
@@ -67,7 +68,8 @@ def _based(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Sp
     like = plain(given.pop("like", None))
     if not isinstance(like, str) or like not in bases:
         if not any(at == (*path, "like") for at, _ in of.problems):
-            of.wrong((*path, "like"), f"{of.own(path)}{_unknown_like(like, bases, bool(of.own(path)))}")
+            told = _unknown_like(like, bases, bool(of.own(path)))
+            of.wrong((*path, "like"), f"{of.own(path)}{told}{instead('like', given) if like is None else ''}")
         return None
     return merged(inputs_of(bases[like]), given)
 
@@ -120,6 +122,8 @@ def _machine(of: Inputs, given: dict[str, Any]) -> tuple[dict[str, Any] | None, 
     names = list(machine["disks"])
     if len(names) == 1:
         machine["disks"][names[0]] = merged(machine["disks"][names[0]], of_only_disk)
+        for key in of_only_disk:
+            of.writes(("machine", "disks", names[0], key), ("machine", key))
         if not disks:
             of.writes(("machine", "disks", names[0]), ("machine",))
     groups = {name: _disk(of, machine["disks"], name, entry, disks) for name, entry in disks.items()}
@@ -167,7 +171,7 @@ def _at_speed(of: Inputs, name: str, disk: Any) -> Any:
     if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
         of.wrong(
             of.written(("machine", "disks", name, "device", "speed")),
-            f"is {speed!r}; give how many times as fast, such as 2",
+            f"is {shown(speed)}; give how many times as fast, such as 2",
         )
         return {**disk, "device": rest}
     return {**disk, "device": at_speed(rest, float(speed))}
@@ -210,7 +214,8 @@ def _mounts(
         there: dict[str, Any] = {key: where[key] for key in _ALREADY_THERE if key in where}
         for n, disk in enumerate(groups[each] if each is not None else [where.get("disk")]):
             if disk is None:
-                of.wrong(("mounts", name, "disk"), f"is missing; use one of {', '.join(disks)}")
+                told = f"is missing; use one of {', '.join(disks)}{instead('disk', table)}"
+                of.wrong(("mounts", name, "disk"), told)
                 continue
             one = name if each is None else f"{name}{n}"
             of.writes(("mounts", one, "filesystem"), ("mounts", name))

@@ -263,6 +263,11 @@ FIO = "fio --name=a --rw=write --filesize=64k --create_on_open=1 --fallocate=non
     ("old", "new", "told"),
     [
         ("files = 3", "fles = 3", "x.toml:13: mounts.mail.fles: unknown key; did you mean files?"),
+        (
+            'like = "p13-xfs"',
+            'lkie = "p13-xfs"',
+            "x.toml:9: mounts.mail.like: is missing; use one of 'p13-xfs'",
+        ),
         ("files = 3", "orde = 3", "x.toml:13: mounts.mail.orde: unknown key; known here: agcount"),
         ('start = "1 s"', "start = 5", "x.toml:25: programs.1.start: 5 has no unit"),
         ('start = "1 s"', "memory = 4096", "x.toml:25: programs.1.memory: 4096 has no unit"),
@@ -381,6 +386,22 @@ def test_a_speed_is_told_where_it_was_written(door: str) -> None:
     place = f"x.toml:{line}" if line else "--set machine.device.speed=-1"
     (found,) = problems(text, *overrides)
     assert found == f"{place}: machine.device.speed: is -1; give how many times as fast, such as 2"
+
+
+def test_the_only_disk_s_device_is_told_where_it_was_written() -> None:
+    """Beside disks that have names."""
+    more = "machine.device.speed = 0\nmachine.disks.more = { like = 'sata-ssd' }\nfilesystem.disk = 'more'\n"
+    found = problems(ONE.replace("[scenario]\n", f"[scenario]\n{more}"))
+    assert "x.toml:3: machine.device.speed: is 0; give how many times as fast, such as 2" in found
+
+
+def test_what_is_missing_may_stand_there_under_another_name() -> None:
+    """A like, and a disk."""
+    found = problems(
+        TEXT.replace('like = "p13-xfs"', 'lkie = "p13-xfs"').replace('disk = "hdd"', 'dsk = "hdd"')
+    )
+    assert any(problem.endswith("is it meant by lkie?") for problem in found)
+    assert any(problem.endswith("use one of vdb, ssd, hdd; is it meant by dsk?") for problem in found)
 
 
 def test_of_very_many_mistakes_the_first_are_told() -> None:
