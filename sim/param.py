@@ -80,6 +80,17 @@ def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ..
     return Given(value, Origin.ASSUMED, source, low, high, targets)
 
 
+def bare(value: Any) -> Any:
+    """*value* without its provenance, and so all that is in it."""
+    if isinstance(value, Given):
+        return bare(value.value)
+    if isinstance(value, Mapping):
+        return {key: bare(below) for key, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [bare(below) for below in value]
+    return value
+
+
 def _parse(kind: str) -> BeforeValidator:
     def parse(value: object) -> object:
         if isinstance(value, str):

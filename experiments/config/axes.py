@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from wbsim.experiments.config.collected import Collected
 from wbsim.experiments.config.document import MOST_LEVELS
-from wbsim.experiments.config.findings import Findings
 from wbsim.experiments.config.places import Path
 from wbsim.experiments.config.sweeps import (
     Axis,
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 NOTHING: Final = Asked()
 
 
-def axes_of(found: Findings, sweep: Mapping[str, Any]) -> Iterator[Axis]:
+def axes_of(found: Collected, sweep: Mapping[str, Any]) -> Iterator[Axis]:
     """What the *sweep* of a configuration says; what is wrong with it is *found*."""
     found.refuse_unknown(sweep, _SWEEP, ("sweep",))
     if "name" in sweep or "points" in sweep:
@@ -67,7 +67,7 @@ def axes_of(found: Findings, sweep: Mapping[str, Any]) -> Iterator[Axis]:
         yield from _axis(found, at, latin_hypercube, samples, _lists(found, at, ends), at)
 
 
-def _axis(found: Findings, path: Path, make: Callable[..., Axis], *given: Any) -> Iterator[Axis]:
+def _axis(found: Collected, path: Path, make: Callable[..., Axis], *given: Any) -> Iterator[Axis]:
     """What *make* makes of what is *given* at *path*, or nothing and the problem."""
     try:
         yield make(*given)
@@ -75,7 +75,7 @@ def _axis(found: Findings, path: Path, make: Callable[..., Axis], *given: Any) -
         found.wrong(path, str(error))
 
 
-def axes_asked(found: Findings, asked: Asked) -> list[Axis]:
+def axes_asked(found: Collected, asked: Asked) -> list[Axis]:
     """What the command line sweeps; see `axes_of`."""
     lists: dict[str, list[Any]] = {}
     ends: dict[str, list[Any]] = {}
@@ -109,7 +109,7 @@ def axes_asked(found: Findings, asked: Asked) -> list[Axis]:
         return []
 
 
-def _lists(found: Findings, path: Path, value: Any) -> dict[str, list[Any]]:
+def _lists(found: Collected, path: Path, value: Any) -> dict[str, list[Any]]:
     lists = {}
     for key, values in found.table(path, value).items():
         if isinstance(values, list) and values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from wbsim.experiments.config.places import Path, Places
 from wbsim.experiments.config.printable import printable
-from wbsim.sim.param import BadValue, Given, Spec
+from wbsim.sim.param import BadValue, Spec, bare
 
 
 class Problem(NamedTuple):
@@ -86,8 +86,9 @@ _TYPES: Final = ("bool", "int", "float", "str")
 
 def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[_Finding]:
     for error in errors:
-        # A part with a bracket is pydantic's own name for one of the types that a value may have; so is this.
-        parts = tuple(part for part in map(str, error["loc"]) if "[" not in part and part not in _TYPES)
+        # Pydantic's own name for one of the types that a value may have has a bracket, or is this at the end.
+        parts = tuple(part for part in map(str, error["loc"]) if "[" not in part)
+        parts = parts[:-1] if parts[-1:] and parts[-1] in _TYPES else parts
         if error["type"] == "variant":
             yield from _flatten(error["ctx"]["errors"], prefix + parts, error["ctx"]["spec"])
         else:
@@ -119,18 +120,9 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
         yield of[0] if len(of) == 1 else _Finding("several", told, table, of[0].below[:-1], of[0].spec)
 
 
-def _plain(value: Any) -> Any:
-    """*value* without its provenance, and what is in it."""
-    if isinstance(value, Given):
-        return _plain(value.value)
-    if isinstance(value, Mapping):
-        return {key: _plain(below) for key, below in value.items()}
-    return [_plain(below) for below in value] if isinstance(value, list | tuple) else value
-
-
 def shown(value: Any) -> str:
     """*value* as a configuration has it, if that is short."""
-    plain = _plain(value)
+    plain = bare(value)
     text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)
     return text if len(text) <= 60 else f"{text[:60]}..."
 

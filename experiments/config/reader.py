@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from wbsim.experiments.config.axes import Asked, axes_asked, axes_of
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.catalogued import unchanged
+from wbsim.experiments.config.collected import Collected
 from wbsim.experiments.config.document import MOST_LEVELS
-from wbsim.experiments.config.findings import Findings
 from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.merge import merged, plain, put, written_as
 from wbsim.experiments.config.own import by_hand
@@ -49,7 +49,7 @@ class Reader:
         asked: Asked,
     ) -> None:
         self._document = document
-        self._found = Findings(places)
+        self._found = Collected(places)
         self._directory = directory
         self._overrides: list[tuple[Path, Any]] = []
         for override in overrides:

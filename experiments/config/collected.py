@@ -9,7 +9,7 @@ from wbsim.experiments.config.places import Path, Places
 from wbsim.experiments.config.problems import MOST_TOLD, BadInput, Problem, unknown_key
 
 
-class Findings:
+class Collected:
     """The problems so far, with their *places*; those below ``scenario`` may stand in the *variant* that is
     being read.
     """
