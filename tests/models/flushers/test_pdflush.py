@@ -224,16 +224,25 @@ def test_what_one_of_two_devices_left_is_met_again_though_the_other_left_nothing
     assert [name for name, _ in pool.asked] == ["sdb", "sda"] * 2
 
 
-def test_a_pass_shares_1024_pages_among_all_devices() -> None:
-    """The newest first; the next pass begins anew, until one writes less and leaves nothing."""
+@pytest.mark.parametrize(
+    ("writes", "asked"),
+    [
+        ([600, 424, 100], [("sdb", 1024), ("sda", 424), ("sdb", 1024), ("sda", 924)]),
+        ([1024, 100], [("sdb", 1024), ("sdb", 1024), ("sda", 924)]),
+    ],
+)
+def test_a_pass_shares_1024_pages_among_all_devices(writes: list[int], asked: list[tuple[str, int]]) -> None:
+    """The newest first, as long as there are any left; the next pass begins anew, until one writes less and
+    leaves nothing.
+    """
     pool = Pool()
     other = Bdi(pool.block.site, "sdb")
     pool.of.register(other)  # type: ignore[arg-type]
     other.wbs[0].b_dirty.append(object())
-    pool.writes = [600, 424, 100]
+    pool.writes = writes
     pool.ask()
     run_for(pool.env, 10)
-    assert pool.asked == [("sdb", 1024), ("sda", 424), ("sdb", 1024), ("sda", 924)]
+    assert pool.asked == asked
 
 
 def test_what_waits_for_its_next_turn_is_met_again_100_ms_later() -> None:
