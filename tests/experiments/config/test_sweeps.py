@@ -231,6 +231,23 @@ def test_what_cannot_be_swept_is_told_with_its_place(lists: list[str], told: str
     assert told in str(refused.value)
 
 
+def test_every_list_that_cannot_be_swept_is_told() -> None:
+    """Not the first only."""
+    with pytest.raises(BadInput) as refused:
+        experiment("workload.nrfiles=4..9", "workload.bs=", "nonsense")
+    assert [problem.place for problem in refused.value.problems] == [
+        "--set workload.nrfiles=4..9", "--set nonsense", "--set workload.bs=",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"), [("1,2..4", {int}), ("1.0,2.0..4.0", {float}), ("1,1.5..3", {int, float})]
+)
+def test_whole_numbers_stay_whole(text: str, kinds: set[type]) -> None:
+    """4, and not 4.0, which is another label."""
+    assert {type(value) for value in values_of(text)} == kinds
+
+
 @pytest.mark.parametrize(
     "values", ["4,4.0", "64 MiB,65536 KiB", "1 s,1000 ms", "x2,x2", "a,a", "1 min,5 s,60 s"]
 )

@@ -9,6 +9,7 @@ import pytest
 from tests.experiments.outcomes import RUN, simulate_by
 from tests.harness import loop_config
 from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome
@@ -66,3 +67,11 @@ def test_no_case_has_more_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None
     )
     run_experiment(experiment, How(seed=1), precision=Precision("write_iops", 1e-6))
     assert len(ran) == MOST
+
+
+def test_what_is_swept_is_called_otherwise_than_a_figure() -> None:
+    """Or one of its columns would be lost from the dataset; told before anything is run."""
+    points = "[sweep]\nname = 'seed'\npoints = [{ value = 1 }]\n"
+    experiment = parse(loop_config(COMMAND, dirty_mib=2) + points, "x.toml")
+    with pytest.raises(BadInput, match=r"seed: is the name of a column of the dataset; call it otherwise"):
+        run_experiment(experiment, How(seed=1))
