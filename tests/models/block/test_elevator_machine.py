@@ -76,6 +76,11 @@ class Sweep(RuleBasedStateMachine):
         if merge is Merge.NEW:
             assert self.of.insert(Request(bio())) == self.plain_insert(Request(bio()))
 
+    def leaves(self, request: Request) -> None:
+        """It waits no longer; its id may be another one's next."""
+        self.arrived.remove(request)
+        self.hashed.discard(id(request))
+
     def touching(self, name: str, sector: int) -> Request | None:
         """Who of those that wait ends or starts there."""
         return next((of for of in self.arrived if getattr(of, name) == sector), None)
@@ -116,7 +121,7 @@ class Sweep(RuleBasedStateMachine):
         """*follower*, which waits, becomes a part of *request*."""
         if not try_join(request, follower, self.bounds):
             return False
-        self.arrived.remove(follower)
+        self.leaves(follower)
         self.hashed.add(id(request))
         self.last = request
         self.joined += 1
@@ -169,7 +174,7 @@ class Sweep(RuleBasedStateMachine):
             expected = min(ahead or self.arrived, key=lambda request: request.start_sector)
         taken = self.of.next()
         assert facts(taken) == facts(expected)
-        self.arrived.remove(expected)
+        self.leaves(expected)
         if self.last is expected:
             self.last = None
         self.sectors -= {bio.start_sector // 8 for bio in taken.bios}
