@@ -53,7 +53,7 @@ class Lists(RuleBasedStateMachine):
         self.dirty, self.flying, self.clean = [0] * INODES, [0] * INODES, [0] * INODES
         self.taken: set[int] = set()
         self.flights: list[tuple[int, Flight, int]] = []
-        self.landed: list[tuple[int, set[int]]] = []
+        self.landed: list[tuple[int, set[Any]]] = []
 
     @rule(number=st.integers(0, INODES - 1), pages=st.integers(1, 9))
     def write(self, number: int, pages: int) -> None:
@@ -127,12 +127,12 @@ class Lists(RuleBasedStateMachine):
     @rule(sb=st.integers(0, 2))
     def wait_for_writeback(self, sb: int) -> None:
         """Somebody waits until all that is under writeback there now is clean."""
-        waits_for = {id(flight) for number, flight, _ in self.flights if number % 3 == sb}
+        waits_for = {flight for number, flight, _ in self.flights if number % 3 == sb}
         thread: Any = SimpleNamespace(task=self.env.task("sync"), spent=Spent())
 
         def body() -> Steps:
             yield from self.sbs[sb].wait_for_writeback(thread)
-            still = {id(flight) for _, flight, _ in self.flights}
+            still = {flight for _, flight, _ in self.flights}
             assert not waits_for & still, "it returned too early"
             self.landed.append((sb, waits_for))
 
