@@ -34,6 +34,7 @@ _COPIED: Final = (
     "wbsim",
     "tests",
     "notebooks",
+    "docs",
     "pyproject.toml",
     "README.md",
     "constraints.txt",

@@ -132,6 +132,13 @@ def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "()\n"), ran.stderr
 
 
+def test_a_list_is_set_as_a_configuration_has_it() -> None:
+    """With its quotes."""
+    case, *_ = wbsim.experiment(TEXT).set({"workload.directories": ["x", 'y"z']}).experiment().cases
+    (program,) = case.scenario.programs.values()
+    assert program.workload.directories == ("x", 'y"z')
+
+
 BIG: Any = 10**5_000  # of more digits than Python prints
 
 
@@ -164,6 +171,7 @@ BIG: Any = 10**5_000  # of more digits than Python prints
         (lambda: wbsim.experiment(TEXT).vary({}, samples=True), "vary(): samples: is True; "),
         (lambda: wbsim.experiment(TEXT).vary({}, samples=0), "vary(): samples: is 0; "),
         (lambda: wbsim.experiment(TEXT).run(seed=-1), "run(): seed: is -1; "),
+        (lambda: wbsim.experiment(TEXT).run(seed="1"), "run(): seed: is '1'; "),  # type: ignore[arg-type]
         (lambda: wbsim.experiment(TEXT).run(replications=0), "run(): replications: is 0; "),
         (lambda: wbsim.experiment(TEXT).run(jobs=-1), "run(): jobs: is -1; "),
         (lambda: wbsim.experiment(TEXT).run(out=""), "run(): out: is ''; "),
