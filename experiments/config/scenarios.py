@@ -76,9 +76,9 @@ def _based(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Sp
 
 def _unknown_like(like: Any, bases: Mapping[str, Spec], own: bool) -> str:
     """What is wrong with *like*, which is none of *bases*; it may stand in a file of one's *own*."""
-    if like not in bases and str(like) in bases:
+    if isinstance(like, float | int) and str(like) in bases:
         return f"is the number {like}; write it in quotes"
-    what = f"{like!r} is not known"
+    what = f"{shown(like)} is not known"
     if like is None:
         what = "there is no like" if own else "is missing"
     more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""

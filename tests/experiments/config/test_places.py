@@ -286,6 +286,12 @@ FIO = "fio --name=a --rw=write --filesize=64k --create_on_open=1 --fallocate=non
             "kernel.like = 3.11",
             "x.toml:7: kernel.like: is the number 3.11; write it in",
         ),
+        (
+            'kernel.like = "3.11"',
+            "kernel.like = { kind = 5 }",
+            "x.toml:7: kernel.like: {'kind': 5} is not known",
+        ),
+        ('kernel.like = "3.11"', "kernel.like = [1]", "x.toml:7: kernel.like: [1] is not known; use one of"),
         ('"3.11"', '"3.11"\nkernel.lik = 5', "x.toml:8: kernel.lik: unknown key; did you mean like?"),
         ('title = "x"', 'title = "\\u001b[31m"', "x.toml:1: title: is '\\x1b[31m'; say in a sentence"),
         ('title = "x"', 'title = "x"\nquick = 5', "x.toml:2: quick: is 5; a list of texts was expected"),
