@@ -102,12 +102,8 @@ def _era_table(conditions: Conditions, eras: Mapping[str, Issued]) -> str:
         histogram = Counter({_class_of(length): 0 for length in issued.lengths})
         for length, count in issued.lengths.items():
             histogram[_class_of(length)] += count
-        mean = (
-            sum(length * count for length, count in issued.lengths.items())
-            * SECTOR_BYTES
-            / KIB
-            / issued.requests
-        )
+        sectors = sum(length * count for length, count in issued.lengths.items())
+        mean = sectors * SECTOR_BYTES / KIB / max(issued.requests, 1)  # of a capture that breaks off, none
         counts = [str(histogram[size]) if histogram[size] else "." for size in used]
         rows.append((f"{name}{mark}", str(issued.requests), f"{mean:.1f}", *counts))
     return table(("plug rules of", "requests", "mean KiB", *(_label(size) for size in used)), rows)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from wbsim.experiments.captures import report as report_module
 from wbsim.experiments.captures.conditions import Options, conditions_of
 from wbsim.experiments.captures.events import Header, header_of, rwbs_of
 from wbsim.experiments.captures.reader import open_capture
@@ -402,3 +405,10 @@ def test_the_story_splits_a_bio_as_the_kernel_did(tmp_path: Path) -> None:
     pieces = [(step.sector, step.first, step.split_off) for step in story if isinstance(step, Piece)]
     assert pieces == [(0, True, True), (8, False, True), (16, False, False)]
     assert not any(isinstance(step, Emptied) for step in story)
+
+
+def test_of_no_request_the_mean_is_none() -> None:
+    """A capture that breaks off before one leaves its plug."""
+    conditions: Any = SimpleNamespace(era="6.18", asked="3.11")
+    told = report_module._era_table(conditions, {"6.18": Issued(Counter()), "3.11": Issued(Counter())})
+    assert told.splitlines()[-1].split() == ["3.11", "<-", "asked", "0", "0.0"]
