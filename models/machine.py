@@ -193,7 +193,7 @@ class _Builder:
             self._env,
             self._cpu.count,
             self._kernel.sched.rules(self._cpu.count),
-            streams.uniforms("interrupts"),
+            streams.uniforms("interrupts").next,
         )
         self._lock_makers = LockMakers(
             self._env, self._cpu, self._kernel, self._processors, primitives.spin_lock

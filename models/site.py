@@ -13,6 +13,7 @@ from wbsim.models.congestion import Congestion
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
 from wbsim.sim.engine import Environment
+from wbsim.sim.streams import Draws
 from wbsim.sim.sync import Line, LockStats, Mutex, SpinLock
 
 
@@ -45,9 +46,9 @@ class Site:
     line_ns: tuple[int, int]
     inode_lock: SpinLock | None
     ranks: set[int]
-    variation: Callable[[str], Callable[[], float]]
+    variation: Callable[[str], Draws]
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
-    uniforms: Callable[[str], Callable[[], float]]
+    uniforms: Callable[[str], Draws]
     dice: Callable[[str], np.random.Generator]
 
     def of(self, owner: str) -> Site:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
-from itertools import chain
+from typing import Final
 
 import numpy as np
+from mypy_extensions import i64
 from numpy.typing import NDArray
 
-_BLOCK = 4096
+_BLOCK: Final = 4_096
+
+
+class Draws:
+    """Random numbers one at a time, drawn in blocks by *draw*."""
+
+    __slots__ = ("_at", "_draw", "_numbers")
+
+    def __init__(self, draw: Callable[[int], NDArray[np.float64]]) -> None:
+        self._draw = draw
+        self._numbers: list[float] = []
+        self._at: i64 = 0
+
+    def next(self) -> float:
+        """Return the next number."""
+        if self._at == len(self._numbers):
+            self._numbers = self._draw(_BLOCK).tolist()
+            self._at = 0
+        number = self._numbers[self._at]
+        self._at += 1
+        return number
 
 
 class Streams:
@@ -37,30 +58,22 @@ class Streams:
         key = (self._replication, int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:], "big"))
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
 
-    def service_times(self, name: str, cv: float) -> Callable[[], float]:
-        """Factors of mean 1 and coefficient of variation *cv*, gamma-distributed, drawn in blocks.
+    def service_times(self, name: str, cv: float) -> Draws:
+        """Return factors of mean 1 and coefficient of variation *cv*, gamma-distributed.
 
         With *cv* 0 every factor is exactly 1.
         """
-        if cv == 0:
-            return lambda: 1.0
-        factors = self.service_time_arrays(name, cv)
-        return one_by_one(lambda: factors(_BLOCK).tolist())
+        return Draws(self.service_time_arrays(name, cv))
 
     def service_time_arrays(self, name: str, cv: float) -> Callable[[int], NDArray[np.float64]]:
-        """The same factors as arrays, so many at a time."""
+        """Return a function that draws an array of the factors of `service_times`, of a given length."""
         if cv == 0:
             return np.ones
         shape = 1 / cv**2
         generator = self.generator(name)
         return lambda count: generator.gamma(shape, 1 / shape, count)
 
-    def uniforms(self, name: str) -> Callable[[], float]:
-        """Numbers uniform in [0, 1), drawn in blocks."""
+    def uniforms(self, name: str) -> Draws:
+        """Return numbers uniform in [0, 1)."""
         generator = self.generator(name)
-        return one_by_one(lambda: generator.random(_BLOCK).tolist())
-
-
-def one_by_one(draw: Callable[[], list[float]]) -> Callable[[], float]:
-    """The numbers of one drawn block after the other."""
-    return chain.from_iterable(iter(draw, None)).__next__
+        return Draws(lambda count: generator.random(count))

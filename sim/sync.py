@@ -133,7 +133,8 @@ class SpinLock:
     """
 
     __slots__ = (
-        "_cpu", "_env", "_free_at_ns", "_hand_off", "_spinning", "_urgent", "_waiters", "name", "stat"
+        "_cpu", "_env", "_free_at_ns", "_hand_off", "_on_release", "_spinning", "_urgent", "_waiters", "name",
+        "stat",
     )  # fmt: skip
 
     def __init__(self, env: Environment, name: str, hand_off: HandOff, urgent: int = URGENT) -> None:
@@ -144,6 +145,7 @@ class SpinLock:
         self._cpu = -1  # the last owner's
         self._waiters: deque[tuple[Task, int, int, int]] = deque()
         self._spinning: dict[int, int] = {}  # how many of them, by node
+        self._on_release: Callable[[], None] = self._release  # a bound method that is made once
         self.name = name
         self.stat = LockStat()
 
@@ -167,7 +169,7 @@ class SpinLock:
             self._free_at_ns = now + hold_ns
             return hold_ns + then_ns
         if not self._waiters:
-            self._env.call_at(self._free_at_ns, self._urgent, self._release)
+            self._env.call_at(self._free_at_ns, self._urgent, self._on_release)
         stat.contentions += 1
         self._waiters.append((task, now, hold_ns, then_ns))
         node = self._hand_off.node(task.cpu)
@@ -193,7 +195,7 @@ class SpinLock:
         self._free_at_ns = now + hand_off_ns + hold_ns
         self._env.resume(task, hand_off_ns + hold_ns + then_ns)
         if waiters:
-            self._env.call_at(self._free_at_ns, self._urgent, self._release)
+            self._env.call_at(self._free_at_ns, self._urgent, self._on_release)
 
 
 class Line:

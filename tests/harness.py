@@ -38,7 +38,7 @@ from wbsim.models.vfs.spec import InodeCosts
 from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import URGENT, Environment, Steps
-from wbsim.sim.streams import Streams
+from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.sync import HandOff, Line, Mutex, SpinLock
 from wbsim.sim.units import KIB, MIB
 
@@ -267,7 +267,7 @@ class BlockLayer:
             line_ns=(20, 100),
             inode_lock=None,
             ranks=set(),
-            variation=lambda name: lambda: 1.0,
+            variation=lambda name: Draws(np.ones),
             variations=lambda name: np.ones,
             uniforms=Streams(1).uniforms,
             dice=Streams(1).generator,

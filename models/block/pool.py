@@ -140,8 +140,11 @@ class RequestList:
             self._uncongested()
         if self.count < self._nr:
             self._full = False
-            for _ in range(min(requests, self._nr - self.count, len(self.waiters))):
-                self._env.wake(self.waiters.popleft())
+            waiters, woken = self.waiters, 0
+            most = min(requests, self._nr - self.count)
+            while waiters and woken < most:
+                self._env.wake(waiters.popleft())
+                woken += 1
 
 
 Pool = TagClass | RequestList

@@ -1,4 +1,4 @@
-"""What varies the time of allocations."""
+"""Random factors of the time that an allocation takes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.site import Site
-from wbsim.sim.streams import one_by_one
+from wbsim.sim.streams import Draws
 
 _DICE: Final = 4_096
 
 
 class Dice:
-    """Factors that vary the time of allocations, from the stream *name*: ``throw()`` gives the next one,
-    ``array`` has many for compiled code, which uses them from ``at`` on.
+    """Factors that vary the time of allocations, from the stream *name*.
+
+    ``array``: factors for compiled code, which uses them from index ``at`` on.
     """
 
-    __slots__ = ("_draw", "array", "at", "throw")
+    __slots__ = ("_draw", "_single", "array", "at")
 
     def __init__(self, site: Site, name: str) -> None:
-        self._draw = draw = site.variations(name)
-        self.throw = one_by_one(lambda: draw(_DICE).tolist())
+        self._draw = site.variations(name)
+        self._single = Draws(self._draw)
         self.array: NDArray[np.float64] = np.empty(0)
         self.at = 0
 
+    def throw(self) -> float:
+        """Return the next factor for an event that is not in compiled code."""
+        return self._single.next()
+
     def ready(self) -> int:
-        """Where in ``array`` the next one is."""
+        """Return the index in ``array`` of the next factor; draw a new array at its end."""
         if self.at == len(self.array):
             self.array = self._draw(_DICE)
             self.at = 0

@@ -6,6 +6,8 @@ transaction, and a bio or a few.
 
 from __future__ import annotations
 
+from mypy_extensions import i64
+
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.file_table import FileTable
@@ -41,7 +43,11 @@ class OneRuns(Runs):
             _lay_out(file if isinstance(file, PagedFile) else self._files.page(inode), block, pages)
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
-        start, bios = (self._first_block + block) * PAGE_SECTORS, []
+        # Machine integers: mypyc multiplies two of Python's slowly when the product exceeds 2^30.
+        first_block: i64 = self._first_block
+        at: i64 = block
+        start: i64 = (first_block + at) * PAGE_SECTORS
+        bios = []
         while pages > 0:
             size = pages if pages < at_most else at_most
             bios.append(

@@ -8,7 +8,6 @@ swap.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
@@ -16,21 +15,39 @@ from wbsim.models.seams import Wb
 from wbsim.sim.units import PAGE_BYTES
 
 
-@dataclass(frozen=True)
 class Thresholds:
-    """Pages: where background writeback starts, and where writers stop."""
+    """Dirty pages at which background writeback starts, and the limit at which writers stop.
 
-    background: int
-    limit: int
+    NOTE: an ordinary class, because mypyc leaves the __init__ of a dataclass interpreted (4 % of P13).
+    """
+
+    __slots__ = ("background", "limit")
+
+    def __init__(self, background: int, limit: int) -> None:
+        self.background = background
+        self.limit = limit
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Thresholds)
+            and self.background == other.background
+            and self.limit == other.limit
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.background, self.limit))
+
+    def __repr__(self) -> str:
+        return f"Thresholds({self.background}, {self.limit})"
 
     @property
     def freerun(self) -> int:
-        """No writer is throttled below this (dirty_freerun_ceiling)."""
+        """The number of dirty pages below which no writer is throttled (dirty_freerun_ceiling)."""
         return (self.background + self.limit) // 2
 
 
 def _below(background: int, limit: int) -> Thresholds:
-    """Where it would not be, *background* is half of the *limit*."""
+    """Return the thresholds; a *background* at or above *limit* becomes half of *limit*."""
     return Thresholds(background if background < limit else limit // 2, limit)
 
 

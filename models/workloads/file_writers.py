@@ -21,6 +21,7 @@ from wbsim.models.vfs.write import BufferedWriter
 from wbsim.models.workloads.family import Family
 from wbsim.models.workloads.spec import Iteration, Reckoned
 from wbsim.sim.engine import Steps
+from wbsim.sim.streams import Draws
 from wbsim.sim.units import MS, S
 
 BURST: Final = 256
@@ -172,19 +173,19 @@ class FileWriters:
             if waiting:
                 yield from sleep(self.family.parent.task, LOOK_NS, PAUSE)
 
-    def _process(self, job: Job, thread: Thread, variation: Callable[[], float]) -> Steps:
+    def _process(self, job: Job, thread: Thread, factors: Draws) -> Steps:
         mount = self._mount_of(job.directory)
         directory = yield from mount.directory(thread, job.directory)
         inodes = []
         for _ in job.orders:
             inodes.append((yield from mount.filesystem.create(thread, directory, 0, 1.0, 0)))
-        yield self._fill(job, inodes, thread, variation)
+        yield self._fill(job, inodes, thread, factors)
         for inode in inodes:
             if job.fsyncs:
                 yield from self._syncs.fsync(thread, inode, mount)
             mount.filesystem.close(inode)
 
-    def _fill(self, job: Job, inodes: Sequence[Any], thread: Thread, variation: Callable[[], float]) -> Steps:
+    def _fill(self, job: Job, inodes: Sequence[Any], thread: Thread, factors: Draws) -> Steps:
         """Write the files, one page of each, or a part of one, in turn."""
         task, writer, turns, wb = thread.task, self._writer(thread), len(inodes), inodes[0].wb
         page_ns = writer.copy_ns(1) - writer.copy_ns(0)
@@ -193,7 +194,7 @@ class FileWriters:
         done, total, began_ns = 0, turns * job.length, self._env.now
         while done < total:
             burst = min(writer.room(wb) * job.calls_a_page, BURST, _until_pause(job, done), total - done)
-            factor = burst * variation()
+            factor = burst * factors.next()
             thread.spent.write += int(factor * write_ns)
             thread.spent.user += int(factor * user_ns)
             yield from work(task, int(factor * write_ns) + int(factor * user_ns))

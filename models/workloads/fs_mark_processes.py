@@ -137,7 +137,7 @@ class FsMark:
         top = plan.directories[index % len(plan.directories)]
         mount = self._mount_of(top)
         fs = mount.filesystem
-        variation, writer = self._variations[index], self._writer(thread)
+        factors, writer = self._variations[index], self._writer(thread)
         first, *others = plan.write_pages
         lead_ns = times.app_user_ns + times.app_system_ns
         began_ns = env.now
@@ -152,7 +152,7 @@ class FsMark:
             if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
                 subdir, rotated_ns = (subdir + 1) % max(plan.subdirs, 1), env.now
                 directory = yield from self._directory(thread, mount, top, subdir)
-            factor = variation()
+            factor = factors.next()
             owed_ns, task.owed_ns = task.owed_ns, 0
             spent.user += times.app_user_ns
             spent.program += times.app_system_ns

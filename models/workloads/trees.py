@@ -19,6 +19,7 @@ from wbsim.models.workloads.pace import Pace
 from wbsim.models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import Flag, Ns, Threads
+from wbsim.sim.streams import Draws
 from wbsim.sim.units import S
 
 
@@ -122,15 +123,13 @@ class TreeProcesses:
             share = mount.files * (number + 1) // self._times - mount.files * number // self._times
             yield self._walk(thread, mount, share, self._variations[number])
 
-    def _walk(
-        self, thread: Thread, mount: MountedSuperblock, files: int, variation: Callable[[], float]
-    ) -> Steps:
+    def _walk(self, thread: Thread, mount: MountedSuperblock, files: int, factors: Draws) -> Steps:
         task, spent, filesystem, pace = thread.task, thread.spent, mount.filesystem, self.pace
         user_ns, program_ns, operation = self._user_ns, self._program_ns, self._operation
         for _ in range(files):
             if pace is not None and pace.over:
                 return
-            factor = variation()
+            factor = factors.next()
             owed_ns, task.owed_ns = task.owed_ns, 0
             spent.user += user_ns
             spent.program += program_ns

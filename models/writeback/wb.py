@@ -144,10 +144,16 @@ class WritebackContext(Wb):
 
 
 def _by_superblock(inodes: list[Inode]) -> list[Inode]:
-    """move_expired_inodes: where several superblocks are mixed, the inodes of each come together."""
-    superblocks = dict.fromkeys([inode.sb for inode in inodes])
-    if len(superblocks) < 2:
+    """Return *inodes* with the inodes of each superblock next to each other (move_expired_inodes)."""
+    if not inodes:
         return inodes
+    only = inodes[0].sb
+    for inode in inodes:
+        if inode.sb is not only:
+            break
+    else:
+        return inodes
+    superblocks = dict.fromkeys([inode.sb for inode in inodes])
     return [inode for sb in superblocks for inode in inodes if inode.sb is sb]
 
 

@@ -14,6 +14,7 @@ from wbsim.models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4In
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
+from wbsim.models.filesystems.policies import Names
 from wbsim.models.seams import Thread
 from wbsim.models.site import Site
 from wbsim.models.vfs.inodes import BATCH
@@ -26,7 +27,7 @@ _READAHEAD_BLOCKS: Final = 32
 _READAHEAD_INODES: Final = _READAHEAD_BLOCKS * PAGE_BYTES // 256
 
 
-class Ext4Names:
+class Ext4Names(Names):
     """The directories and inodes of one ext4; ``leaf_blocks``: what the names take."""
 
     def __init__(
@@ -84,7 +85,7 @@ class Ext4Names:
         if directory.names > len(directory.leaves) * self._names_per_leaf:
             directory.leaves.append(self._mballoc.find_in(first, 1)[0])
             self.leaf_blocks += 1
-        group, leaf = group_of(inode.number), directory.leaves[int(self._leaf() * len(directory.leaves))]
+        group, leaf = group_of(inode.number), directory.leaves[int(self._leaf.next() * len(directory.leaves))]
         bitmap = geometry.bitmap_block(group, inodes=True)
         journal.stop_handle(
             self._credits,

@@ -95,13 +95,14 @@ class XfsLog:
         """Bytes of log records written so far."""
         return self._written
 
-    def commit(self, size_bytes: int, *buffers: MetaBuffer) -> None:
-        """Add *size_bytes* of newly logged regions, which belong to *buffers*, to the checkpoint."""
-        checkpoint = self.checkpoint
-        for buffer in buffers:
-            if buffer.checkpoint != checkpoint:
-                buffer.checkpoint = checkpoint
-                self.items.append(buffer)
+    def log(self, buffer: MetaBuffer) -> None:
+        """Add *buffer* to the items of the checkpoint, unless it is one of them (xlog_cil_insert_items)."""
+        if buffer.checkpoint != self.checkpoint:
+            buffer.checkpoint = self.checkpoint
+            self.items.append(buffer)
+
+    def commit(self, size_bytes: int) -> None:
+        """Add *size_bytes* of newly logged regions to the checkpoint."""
         self._bytes += size_bytes
         if self._bytes >= self._room_bytes:
             self._out_of_room()
@@ -123,7 +124,8 @@ class XfsLog:
         if self._lock is not None:
             self._lock.stat.acquisitions += transactions
             self._lock.stat.hold_ns += transactions * commit_ns
-        self.commit(size_bytes, buffer)
+        self.log(buffer)
+        self.commit(size_bytes)
 
     def wait_for_space(self, thread: Thread) -> Steps:
         """Sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""

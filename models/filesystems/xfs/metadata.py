@@ -67,13 +67,13 @@ class XfsMetadata(Metadata):
         self.log_extent(inode)
 
     def log_extent(self, inode: XfsInode) -> None:
-        """One more extent item, and the inode's if this checkpoint has it not yet."""
-        log = self.log
-        if inode.checkpoint == log.checkpoint:
-            log.commit(self._extent_bytes, inode.cluster)
-        else:
+        """Log an extent item, and the inode unless the growing checkpoint holds it already."""
+        log, size_bytes = self.log, self._extent_bytes
+        if inode.checkpoint != log.checkpoint:
             inode.checkpoint = log.checkpoint
-            log.commit(self._extent_bytes + self._inode_bytes, inode.cluster)
+            size_bytes += self._inode_bytes
+        log.log(inode.cluster)
+        log.commit(size_bytes)
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Metadata.sync_fs`: force the log."""

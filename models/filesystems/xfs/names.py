@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from wbsim.models.filesystems.policies import Names
 from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
 from wbsim.models.filesystems.xfs.inodes import Directory, XfsInode
 from wbsim.models.filesystems.xfs.log import MetaBuffer, XfsLog
@@ -21,7 +22,7 @@ from wbsim.sim.engine import Steps, Task, Wait
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
 
 
-class XfsNames:
+class XfsNames(Names):
     """The directories and inodes of one XFS."""
 
     def __init__(
@@ -86,7 +87,9 @@ class XfsNames:
         spent.commit += commit_ns
         spent.write += then_ns
         yield log.cil_section(task, commit_ns, then_ns)
-        log.commit(self._create_bytes, cluster, block)
+        log.log(cluster)
+        log.log(block)
+        log.commit(self._create_bytes)
         wb = inodes.new(task, group.number, cluster.start_sector + group.cluster_left)
         return XfsInode(self._sb, wb, cluster, log.checkpoint)
 

@@ -6,12 +6,15 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from tests.harness import inodes_of, page_cache
 from wbsim.models.filesystems.ext4.inodes import Ext4Inode
 from wbsim.models.filesystems.ext4.mballoc import Geometry
 from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.spent import Spent
 from wbsim.sim.engine import Environment, Steps, Task
+from wbsim.sim.streams import Draws
 from wbsim.sim.sync import Mutex
 
 GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
@@ -37,7 +40,7 @@ class Names:
         self.cache = page_cache()
         site: Any = SimpleNamespace(
             dice=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
-            uniforms=lambda name: lambda: 0.99,
+            uniforms=lambda name: Draws(lambda count: np.full(count, 0.99)),
             mutex=lambda name: Mutex(self.env, name, 0),
         )
         bdi: Any = SimpleNamespace(wb_of=lambda *place: place)

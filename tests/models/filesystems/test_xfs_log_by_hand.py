@@ -21,11 +21,11 @@ def test_a_checkpoint_is_pushed_when_it_is_large_enough_in_records_behind_each_o
     and 2 048 bytes with their header, five sectors.
     """
     of = Log()
-    of.log.commit(16_383, MetaBuffer(0, 8))
+    of.commit(16_383, MetaBuffer(0, 8))
     assert of.run() == []
     of = Log()
-    of.log.commit(16_383, MetaBuffer(0, 8))
-    of.at(500, of.log.commit, 1, MetaBuffer(8, 8))
+    of.commit(16_383, MetaBuffer(0, 8))
+    of.at(500, of.commit, 1, MetaBuffer(8, 8))
     assert of.run() == [(5_000 + 8 * i, 8, "FW") for i in range(4)] + [(5_032, 5, "FW")]
     assert of.log.written_bytes == 4 * 4_096 + 5 * 512
     assert of.log.checkpoint == 2
@@ -34,7 +34,7 @@ def test_a_checkpoint_is_pushed_when_it_is_large_enough_in_records_behind_each_o
 def test_no_more_records_are_in_flight_than_there_are_buffers() -> None:
     """The third waits until the first is on disk, the fourth for the second."""
     of = Log()
-    of.log.commit(4 * 3_584 + 2_048, MetaBuffer(0, 8))
+    of.commit(4 * 3_584 + 2_048, MetaBuffer(0, 8))
     of.run()
     times, latency_ns = of.layer.device.times, of.layer.device._latency_ns
     assert times[1] < times[0] + latency_ns <= times[2]
@@ -47,12 +47,12 @@ def test_an_item_is_logged_once_a_checkpoint_and_anew_in_the_next() -> None:
     of = Log()
     buffer = MetaBuffer(0, 8)
     for _ in range(3):
-        of.log.commit(100, buffer)
+        of.commit(100, buffer)
     assert of.log.items == [buffer]
-    of.log.commit(16 * KIB, buffer)
+    of.commit(16 * KIB, buffer)
     of.run()
     assert (of.log.items, buffer.checkpoint) == ([], 1)
-    of.log.commit(100, buffer)
+    of.commit(100, buffer)
     assert (of.log.items, buffer.checkpoint) == ([buffer], 2)
 
 
@@ -61,7 +61,7 @@ def test_the_log_begins_anew_where_a_record_would_end_behind_it(sectors: int) ->
     """Six times 3 584 bytes: the fifth record may end where the log does, the sixth begins at 0 again."""
     of = Log(size=sectors * 512, checkpoint_bytes=4 * KIB, iclogs=1)
     for i in range(6):
-        of.at(i * 10_000_000, of.log.commit, 3_584, MetaBuffer(8 * i, 8))
+        of.at(i * 10_000_000, of.commit, 3_584, MetaBuffer(8 * i, 8))
         of.at(i * 10_000_000 + 1, of.log.want_push)
     starts = [start for start, _, op in of.run() if op == "FW"]
     assert starts == [5_000, 5_008, 5_016, 5_024, 5_032, 5_000]
@@ -80,8 +80,8 @@ def test_who_forces_sleeps_until_its_checkpoint_is_on_disk() -> None:
     for name, start_ns in (("idle", 10), ("first", 1_000), ("second", 2_000)):
         thread = of.layer.site.thread(name)
         of.env.start(thread.task, force(name, thread, start_ns))
-    of.at(500, of.log.commit, 100, MetaBuffer(0, 8))
-    of.at(1_500, of.log.commit, 7_000, MetaBuffer(8, 8))
+    of.at(500, of.commit, 100, MetaBuffer(0, 8))
+    of.at(1_500, of.commit, 7_000, MetaBuffer(8, 8))
     of.run()
     assert over == [("idle", 0), ("first", 1_024), ("second", 1_024 + 4_096 + 4_096)]
 
@@ -91,9 +91,9 @@ def test_the_sync_interval_forces_the_log_and_writes_what_it_holds_in_order_of_p
     neighbours as one request.
     """
     of = Log(sync_interval=S)
-    of.log.commit(100, MetaBuffer(80, 8), MetaBuffer(16, 8))
+    of.commit(100, MetaBuffer(80, 8), MetaBuffer(16, 8))
     of.at(1_000, of.log.want_push)
-    of.at(S // 2, of.log.commit, 100, MetaBuffer(0, 8), MetaBuffer(24, 8))
+    of.at(S // 2, of.commit, 100, MetaBuffer(0, 8), MetaBuffer(24, 8))
     requests = of.run(2 * S - 1)
     assert [request for request in requests if request[2] == "FW"] == [(5_000, 2, "FW"), (5_002, 2, "FW")]
     assert [request for request in requests if request[2] == "W"] == [(116, 8, "W"), (180, 8, "W")]
@@ -104,7 +104,7 @@ def test_the_sync_interval_comes_again_and_again() -> None:
     """Something is logged in the middle of each second: it is forced at the end of it."""
     of = Log(sync_interval=S)
     for second in range(4):
-        of.at(second * S + S // 2, of.log.commit, 100, MetaBuffer(8 * second, 8))
+        of.at(second * S + S // 2, of.commit, 100, MetaBuffer(8 * second, 8))
     of.run(5 * S - 1)
     forced = [
         when // 1_000_000
@@ -130,9 +130,9 @@ def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
         yield from of.log.wait_for_space(thread)
         over.append((of.env.now, name))
 
-    of.log.commit(1 * KIB, MetaBuffer(0, 8))
+    of.commit(1 * KIB, MetaBuffer(0, 8))
     of.at(1, of.log.want_push)
-    of.at(10_000_000, of.log.commit, 1_023 * KIB, MetaBuffer(80, 8))
+    of.at(10_000_000, of.commit, 1_023 * KIB, MetaBuffer(80, 8))
     threads = {name: of.layer.site.thread(name) for name in "abc"}
     for number, name in enumerate("cab"):
         of.env.start(threads[name].task, wait(name, threads[name]), 10_000_100 + number)
@@ -149,7 +149,7 @@ def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
 def test_a_log_is_full_when_its_size_is_used(used_kib: int, full: bool) -> None:
     """By what grows and by what was written since the oldest item."""
     of = Log(checkpoint_bytes=512 * KIB)
-    of.log.commit(used_kib * KIB, MetaBuffer(0, 8))
+    of.commit(used_kib * KIB, MetaBuffer(0, 8))
     assert of.log.full == full
 
 
@@ -158,7 +158,7 @@ def test_relogged_items_move_to_the_end_so_that_the_tail_moves() -> None:
     of = Log()
     first, second = MetaBuffer(0, 8), MetaBuffer(8, 8)
     for when_ns, buffer in ((0, first), (10_000_000, second), (20_000_000, first)):
-        of.at(when_ns, of.log.commit, 16 * KIB, buffer)
+        of.at(when_ns, of.commit, 16 * KIB, buffer)
     of.run()
     assert list(of.log.ail) == [second, first]
     each = 4 * 4_096 + 5 * 512
@@ -169,7 +169,7 @@ def test_relogged_items_move_to_the_end_so_that_the_tail_moves() -> None:
 def two_pushed(of: Log) -> None:
     """One buffer at sector 0, and at 10 ms one at 800, each in a checkpoint of its own."""
     for when_ns, sector in ((0, 0), (10_000_000, 800)):
-        of.at(when_ns, of.log.commit, 100, MetaBuffer(sector, 8))
+        of.at(when_ns, of.commit, 100, MetaBuffer(sector, 8))
         of.at(when_ns + 1, of.log.want_push)
 
 
@@ -191,7 +191,7 @@ def test_what_grows_counts_once_while_another_checkpoint_is_written() -> None:
         (10_001_500, 10, 160),
         (20_000_000, 15, 160),
     ):
-        of.at(when_ns, of.log.commit, kib * KIB, MetaBuffer(sector, 8))
+        of.at(when_ns, of.commit, kib * KIB, MetaBuffer(sector, 8))
     for when_ns in (1, 10_000_001):
         of.at(when_ns, of.log.want_push)
     of.run()
@@ -201,9 +201,9 @@ def test_what_grows_counts_once_while_another_checkpoint_is_written() -> None:
 def test_a_push_is_of_what_was_there() -> None:
     """What comes while it is written waits for another one."""
     of = Log()
-    of.at(0, of.log.commit, 100, MetaBuffer(0, 8))
+    of.at(0, of.commit, 100, MetaBuffer(0, 8))
     of.at(1, of.log.want_push)
-    of.at(1_500, of.log.commit, 100, MetaBuffer(8, 8))
+    of.at(1_500, of.commit, 100, MetaBuffer(8, 8))
     assert of.run() == [(5_000, 2, "FW")]
 
 
@@ -213,7 +213,7 @@ def test_while_memory_is_full_a_pass_begins_with_a_log_force(push_ns: int | None
     xfsaild is woken: the same pass waits for it, and writes it in place, long before the next in 100 ms.
     """
     of = Log(ail_pause=100_000_000)
-    of.at(0, of.log.commit, 100, MetaBuffer(0, 8))
+    of.at(0, of.commit, 100, MetaBuffer(0, 8))
     if push_ns is not None:
         of.at(push_ns, of.log.want_push)
     of.at(8_000, setattr, of.cache, "reclaiming", True)

@@ -43,7 +43,7 @@ class XfsLogs(RuleBasedStateMachine):
             return
         self.size[log.checkpoint] += size
         self.items.setdefault(log.checkpoint, set()).update(chosen)
-        log.commit(size, *(self.buffers[i] for i in sorted(chosen)))
+        self.of.commit(size, *(self.buffers[number] for number in sorted(chosen)))
         assert sorted(self.buffers.index(item) for item in log.items) == sorted(self.items[log.checkpoint])
 
     @rule(ns=st.sampled_from([0, 500, 5_000, 30_000, 2 * MS, 60 * MS]))

@@ -23,10 +23,12 @@ class Names:
         self.table = lock_table(2)
         self.env = env = self.table.env
         self.logged: list[tuple[int, int, list[int]]] = []
+        self.sectors: list[int] = []
         self.made: list[XfsInode] = []
         self.groups = [Group(i, 1_000 * i, FreeSpace(16, 984), self.table.groups[i]) for i in range(2)]
         self.log: Any = SimpleNamespace(
-            full=False, checkpoint=7, commit=self._commit, commit_ns=lambda items: 10 * items,
+            full=False, checkpoint=7, log=self._log_buffer, commit=self._commit,
+            commit_ns=lambda items: 10 * items,
             cil_section=SpinLock(env, "cil", HandOff(0, 0)).section,
         )  # fmt: skip
         self.cache = page_cache()
@@ -46,8 +48,12 @@ class Names:
         self.spent = Spent()
         self.names = XfsNames(sb=sb, spec=spec, costs=costs, groups=self.groups, log=self.log)
 
-    def _commit(self, size_bytes: int, *buffers: Any) -> None:
-        self.logged.append((self.env.now, size_bytes, [buffer.start_sector for buffer in buffers]))
+    def _log_buffer(self, buffer: Any) -> None:
+        self.sectors.append(buffer.start_sector)
+
+    def _commit(self, size_bytes: int) -> None:
+        self.logged.append((self.env.now, size_bytes, self.sectors))
+        self.sectors = []
 
     def make(self, directories: int, files: int) -> Task:
         """So many directories and, in the last one, so many files: 5 ns of the caller's before each, 20 after

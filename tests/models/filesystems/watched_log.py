@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.harness import BlockLayer
-from wbsim.models.filesystems.xfs.log import XfsLog
+from wbsim.models.filesystems.xfs.log import MetaBuffer, XfsLog
 from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
 from wbsim.sim.units import KIB, MIB, S
 
@@ -30,6 +30,12 @@ class Log:
             start_sector=5_000, first_sector=100, cache=self.cache,
         )  # fmt: skip
         self.log.start()
+
+    def commit(self, size: int, *buffers: MetaBuffer) -> None:
+        """Commit a transaction that logs *size* bytes of *buffers*."""
+        for buffer in buffers:
+            self.log.log(buffer)
+        self.log.commit(size)
 
     def run(self, until_ns: int = S) -> list[tuple[int, int, str]]:
         """What the device was given until then: first sector, sectors, op."""

@@ -19,6 +19,7 @@ from wbsim.models.workloads.fio import FioSpec, fio
 from wbsim.models.workloads.fs_mark import FsMarkSpec, fs_mark
 from wbsim.models.workloads.fs_mark_processes import ROTATE_NS, FsMark
 from wbsim.sim.engine import Environment, Steps, Task, Wait
+from wbsim.sim.streams import Draws
 from wbsim.sim.units import KIB, MS, S
 
 PAGE = 4 * KIB
@@ -45,7 +46,7 @@ class Stage:
         """What a workload is made with."""
         site = SimpleNamespace(
             env=self.env, thread=self._thread, process=self._process, dice=self._dice,
-            variation=lambda name: lambda: self.factors.get(name, 1.0),
+            variation=lambda name: Draws(lambda count: np.full(count, self.factors.get(name, 1.0))),
         )  # fmt: skip
         return {
             "site": site,
