@@ -28,9 +28,10 @@ lint: .venv/development
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/runtime
+# With AGAINST=COMMIT: the CPU time of P13, full size, in five pairs against that commit.
+bench: .venv/compiler
 	@$(MAKE) --no-print-directory fastest
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m $(if $(AGAINST),tests.bench_against $(AGAINST),tests.bench)
 
 # Full-size: the claims of every experiment (minutes).
 check: .venv/development
@@ -75,7 +76,7 @@ fastest:
 	@$(BIN)/python -c 'from wbsim import sim; print("engine:", sim.build.engine(sim.COMPILED))'
 
 clean:
-	rm -rf .venv .mutants build dist results
+	rm -rf .venv .mutants .bench build dist results
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
