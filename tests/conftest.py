@@ -25,7 +25,9 @@ for number in (signal.SIGTERM, signal.SIGHUP):
 # Nothing lives in cycles for long; to look for them as often as Python does takes a tenth of the time.
 gc.set_threshold(100_000, 50, 1_000)
 # The first example of a test may wait for Numba, and the machine may be shared: no test is timed.
-settings.register_profile("untimed", deadline=None, report_multiple_bugs=False)
+settings.register_profile("untimed", deadline=None, report_multiple_bugs=False, print_blob=True)
+# The gate draws the same examples in each run; `make fuzz` explores (``--hypothesis-profile=untimed``).
+settings.register_profile("gate", settings.get_profile("untimed"), derandomize=True, database=None)
 # For `make mutants`, where only counts whether a test fails: the same examples each time, none made smaller.
 settings.register_profile(
     "mutants", settings.get_profile("untimed"), derandomize=True, database=None,
@@ -34,7 +36,7 @@ settings.register_profile(
 # A failure is told within seconds: a smaller example is looked for so long and no longer (s).
 assert engine.MAX_SHRINKING_SECONDS == 300, "hypothesis has another bound now"
 engine.MAX_SHRINKING_SECONDS = 5
-settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "untimed")
+settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "gate")
 
 
 _STAND_IN: Final = re.compile(r"object expected; got (types\.SimpleNamespace|tests\.|tuple\[types\.)")

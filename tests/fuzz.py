@@ -29,6 +29,7 @@ def one_round(number: int, examples: int) -> tuple[str, bool]:
         "-q",
         "-p",
         "no:cacheprovider",
+        "--hypothesis-profile=untimed",
         f"--hypothesis-seed={number}",
         file,
     ]
