@@ -8,10 +8,12 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
-from wbsim.sim.units import MIB
+from wbsim.sim.units import KIB, MIB
 
 MOST_BYTES: Final = 64 * MIB
 """More is no text that one of us wrote, nor a person."""
+PIECE_BYTES: Final = 64 * KIB
+"""The size of one read(2): from Linux 5.8 on, files of /proc/sys refuse reads of 4 MiB and more."""
 
 
 def refuse_irregular(path: Path) -> None:
@@ -30,15 +32,17 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """What is in the file *path*.
+    """Return the text of the file *path*.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or holds more than *most_bytes*.
-        UnicodeDecodeError: it is no text.
+        OSError: *path* cannot be read, is no regular file, or holds more than *most_bytes*.
+        UnicodeDecodeError: *path* is no text.
     """
     refuse_irregular(path)
-    with open(path, "rb", opener=_without_waiting) as file:
-        text = file.read(most_bytes + 1)
-    if len(text) > most_bytes:
-        raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB", str(path))
+    text = bytearray()
+    with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+        while piece := os.read(file.fileno(), PIECE_BYTES):
+            text += piece
+            if len(text) > most_bytes:
+                raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB", str(path))
     return text.decode().replace("\r\n", "\n")

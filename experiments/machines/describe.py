@@ -8,6 +8,7 @@ paths take, which is the desk's (docs/measurements.md H) times a scale, unless a
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ def _disks(root: Path) -> Iterator[Disk]:
 
 
 def _queue(queue: Path) -> Iterator[tuple[str, str]]:
-    """The keys of its queue, as far as it has the files."""
+    """Yield the keys of the disk's queue, one for each file in the folder *queue*."""
     if kib := _whole(queue / "max_sectors_kb"):
         yield "queue.limits.max_sectors_bytes", f'"{kib} KiB"'
     if most := _whole(queue / "max_segments"):
@@ -111,8 +112,8 @@ def _queue(queue: Path) -> Iterator[tuple[str, str]]:
             "" if chosen in ("none", "noop", "deadline", "mq-deadline") else f"  # {chosen} is not modelled"
         )
         yield "queue.elevator.scheduler", f'"{ours}"{note}'
-    if _said(queue / "wbt_lat_usec"):
-        yield "queue.wbt", "true" if _whole(queue / "wbt_lat_usec") > 0 else "false"
+    if latency := _said(queue / "wbt_lat_usec", refuses="0"):
+        yield "queue.wbt", "true" if _number(queue / "wbt_lat_usec", latency) > 0 else "false"
 
 
 def _dirty(root: Path) -> str:
@@ -125,23 +126,43 @@ def _dirty(root: Path) -> str:
     return "{ " + ", ".join(found) + " }"
 
 
-def _said(path: Path) -> str:
-    """What a file says; nothing, if it is not there.
+def _said(path: Path, refuses: str | None = None) -> str:
+    """Return the text of the file *path*, or "" if there is no such file.
+
+    *refuses* is the text that EINVAL of read(2) stands for: queue_wb_lat_show returns EINVAL without wbt.
 
     Raises:
-        BadInput: it is no text.
+        BadInput: the file cannot be read, or is no text.
     """
     try:
         return text_of(path).strip()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
+    except OSError as error:
+        from_read = error.filename is None  # errors of stat(2) and open(2) name the file
+        if from_read and error.errno == errno.EINVAL and refuses is not None:
+            return refuses
+        told = f"cannot be read ({error.strerror}); make it readable, or give a copy of /proc and /sys"
+        raise bad(str(path), told) from None
     except UnicodeDecodeError:
         raise bad(str(path), "is no text; give / or a copy of a machine's /proc and /sys") from None
 
 
 def _whole(path: Path) -> int:
-    """The number that a file says; 0, if it is not there."""
-    said = _said(path) or "0"
+    """Return the number in the file *path*, or 0 if there is no such file.
+
+    Raises:
+        BadInput: see `_said` and `_number`.
+    """
+    return _number(path, _said(path) or "0")
+
+
+def _number(path: Path, said: str) -> int:
+    """Return the number that *said*, the text of *path*, is.
+
+    Raises:
+        BadInput: the text is no whole number.
+    """
     if not re.fullmatch("[0-9]{1,15}", said):
         raise bad(str(path), f"says {said[:60]!r}; a whole number was expected")
     return int(said)

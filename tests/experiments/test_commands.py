@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -208,6 +209,69 @@ def test_a_machine_that_says_nonsense_is_one_error(
     assert main(["describe-machine", str(root), "--out", str(tmp_path / "box.toml")]) == 2
     assert capsys.readouterr().err.startswith(f"wbsim: {at}: ")
     assert not (tmp_path / "box.toml").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/sys/vm").is_dir(), reason="a system without /proc/sys")
+def test_describe_machine_reads_release_and_dirty_limits_of_live_kernel(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder *root* has links to the running kernel's /proc/sys: a copy would hide refused reads."""
+    rmtree(root / "proc/sys")
+    (root / "proc/sys").symlink_to("/proc/sys")
+    names = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
+    limits = {name: Path("/proc/sys/vm", name).read_text().strip() for name in names}
+    first = printed(capsys, "describe-machine", str(root)).splitlines()[0]
+    assert first.startswith(f"# Linux {os.uname().release}: ")
+    for name, limit in limits.items():
+        shown = f'{name} = "{limit} B"' if name.endswith("bytes") else f"{name} = {limit}"
+        assert (f"{shown} }}" in first or f"{shown}," in first) == (limit != "0")
+
+
+@pytest.mark.parametrize(
+    ("refused", "error"),
+    [
+        ("proc/sys/vm/dirty_ratio", errno.ENOMEM), ("proc/sys/kernel/osrelease", errno.EINVAL),
+        ("proc/meminfo", errno.EACCES), ("sys/block/sda/queue/nr_requests", errno.EIO),
+        ("sys/block/nvme0n1/queue/wbt_lat_usec", errno.EIO),
+    ],
+)  # fmt: skip
+def test_describe_machine_reports_file_that_cannot_be_read(
+    refused: str, error: int, root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a file that does not exist is left out; every other error names the file and the reason."""
+    refuse(root / refused, error, monkeypatch)
+    assert main(["describe-machine", str(root)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"wbsim: {root / refused}: cannot be read ({os.strerror(error)}); ")
+    assert told.count("\n") == 1
+
+
+def test_describe_machine_takes_einval_of_wbt_lat_usec_as_no_wbt(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """queue_wb_lat_show returns EINVAL if the queue has no wbt; a FIFO in its place remains an error."""
+    at = root / "sys/block/nvme0n1/queue/wbt_lat_usec"
+    at.write_text("2000\n")
+    assert "queue.wbt = true\n" in printed(capsys, "describe-machine", str(root))
+    with monkeypatch.context() as patched:
+        refuse(at, errno.EINVAL, patched)
+        assert "queue.wbt = false\n" in printed(capsys, "describe-machine", str(root))
+    at.unlink()
+    os.mkfifo(at)
+    assert main(["describe-machine", str(root)]) == 2
+    assert f"{at}: cannot be read (is no regular file); " in capsys.readouterr().err
+
+
+def refuse(path: Path, error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let read(2) of the file *path* fail with *error*."""
+    read, refused = os.read, path.stat().st_ino
+
+    def refusing(file: int, count: int) -> bytes:
+        if os.fstat(file).st_ino == refused:
+            raise OSError(error, os.strerror(error))
+        return read(file, count)
+
+    monkeypatch.setattr(os, "read", refusing)
 
 
 def test_what_is_there_is_not_replaced_unless_it_is_ours(
