@@ -6,7 +6,7 @@ every bar is drawn as one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from wbsim.experiments.why.explain import (
@@ -22,7 +22,7 @@ from wbsim.experiments.why.explain import (
     titled,
     verdict,
 )
-from wbsim.experiments.why.lives import AWAY, Kind, busy_ns
+from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +54,10 @@ class _Panel(NamedTuple):
 
 
 def lives_picture(result: Result) -> Figure:
-    """A panel for each run with a bar for each kind of thread that did anything; along a sweep, a panel for
-    each kind that did much, with a bar for each run.
+    """Return a panel for each run with a bar for each kind of thread that did anything.
+
+    Along a sweep there is a panel for each kind that did much, with a bar for each run.  If no thread did
+    anything, all kinds are shown.
     """
     if not result.axes:
         return _figure(result.title, [_panel_of(run) for run in result.runs])
@@ -65,6 +67,7 @@ def lives_picture(result: Result) -> Figure:
         of = f" of {variant}" if len(variants) > 1 else ""
         seen = seen_names(runs)
         names = [name for name in seen if any(_did_much(name, run) for run in runs)] or seen
+        names = names or list(dict.fromkeys(kind.name for run in runs for kind in run.kinds))
         panels += [_panel_along(f"{name}{of}, by {', '.join(result.axes)}", name, runs) for name in names]
     return _figure(result.title, panels)
 
@@ -75,7 +78,9 @@ def _did_much(name: str, run: Run) -> bool:
 
 
 def _panel_of(run: Run) -> _Panel:
-    return _Panel(verdict(run, others=0), [_Bar(titled(kind), run, kind) for kind in seen_kinds(run)])
+    return _Panel(
+        verdict(run, others=0), [_Bar(titled(kind), run, kind) for kind in seen_kinds(run) or run.kinds]
+    )
 
 
 def _panel_along(title: str, name: str, runs: Sequence[Run]) -> _Panel:
@@ -99,7 +104,7 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
     causes = in_order({cause for run, kind in drawn for cause in seen_causes(run, [kind])})
     large = _large(causes, drawn)
     colours = _colours([cause for cause in causes if cause in large])
-    if set(causes) - large - set(AWAY):
+    if any(_rest_ns(kind, large) >= SEEN * run.length_ns for run, kind in drawn):
         colours[SHORT] = (0.72, 0.7, 0.68, 1.0)
     ratios = [len(panel.bars) + 1 for panel in of]
     figure = Figure(figsize=(9.6, 0.34 * sum(ratios) + 0.9 + 0.22 * len(colours) / 4), layout="constrained")
@@ -123,7 +128,7 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
 
 
 def _large(causes: Sequence[str], drawn: Sequence[tuple[Run, Kind]]) -> set[str]:
-    """The causes that took some of a bar that can be seen."""
+    """Return the causes that take at least `_SEEN_IN_A_BAR` of some bar."""
     return {
         cause
         for cause in causes
@@ -132,12 +137,21 @@ def _large(causes: Sequence[str], drawn: Sequence[tuple[Run, Kind]]) -> set[str]
     }
 
 
+def _rest_ns(kind: Kind, coloured: Container[str]) -> float:
+    """Return the time of *kind* in causes that are neither *coloured* nor idle."""
+    return sum(ns for cause, ns in kind.life.items() if cause not in coloured and cause not in AWAY)
+
+
 def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[str, Any]) -> None:
-    """One bar."""
+    """Draw one bar: a part for each cause in *colours*, then the rest if `SHORT` has a colour.
+
+    Without that colour the rest takes less than `SEEN` of every bar and stays white.
+    """
     left = 0.0
-    life = {cause: ns for cause, ns in kind.life.items() if cause in colours}
-    others = sum(ns for cause, ns in kind.life.items() if cause not in colours and cause not in AWAY)
-    for cause, ns in [*((cause, life[cause]) for cause in in_order(life)), (SHORT, others)]:
+    parts = [(cause, kind.life[cause]) for cause in in_order(colours.keys() & kind.life.keys())]
+    if SHORT in colours:
+        parts.append((SHORT, _rest_ns(kind, colours)))
+    for cause, ns in parts:
         share = 100 * ns / length_ns
         if share:
             panel.barh(place, share, left=left, color=colours[cause], height=0.72, ec="w", lw=0.4)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tests.experiments.why.test_explain import FAST, SLOW, SWEPT
-from wbsim.experiments.pictures.lives import lives_picture
+from wbsim.experiments.pictures.lives import SHORT, lives_picture
 from wbsim.experiments.why.explain import Result
-from wbsim.experiments.why.lives import Kind
+from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns
 
 
 def test_a_run_has_a_bar_for_each_kind() -> None:
@@ -41,3 +45,52 @@ def test_a_sweep_has_a_panel_for_each_kind() -> None:
         "sda/flusher of a, by contexts", "a/process of a, by contexts",
         "sda/flusher of b, by contexts", "a/process of b, by contexts",
     ]  # fmt: skip
+
+
+CAUSES = (
+    "user",
+    "system allocate",
+    "system pages",
+    "spinning l",
+    "ready",
+    "waiting throttled",
+    "waiting idle",
+)
+
+
+LIVES = st.dictionaries(st.sampled_from(CAUSES), st.sampled_from([1, 400, 9_000, 500_000]), min_size=1)
+
+
+@given(st.lists(LIVES, min_size=1, max_size=3))
+def test_a_bar_is_as_long_as_its_thread_was_busy(threads: list[dict[str, int]]) -> None:
+    """The legend names each part that is drawn, and what is too short to be seen is left out."""
+    kinds = [Kind(f"k{n}x", 1, {**life}, 1) for n, life in enumerate(threads)]
+    run = SLOW._replace(kinds=kinds)
+    figure = lives_picture(Result("t", (), [run]))
+    (panel,) = figure.axes
+    legend = [text.get_text() for of in figure.legends for text in of.get_texts()]
+    assert not set(legend) & set(AWAY)
+    shown = [kind for kind in kinds if busy_ns(kind.life) >= SEEN * run.length_ns]
+    for place, kind in enumerate(shown or kinds):
+        drawn = sum(bar.get_width() for bar in panel.patches if round(bar.get_y() + 0.36) == place)
+        assert drawn == pytest.approx(100 * busy_ns(kind.life) / run.length_ns, abs=100 * SEEN)
+
+
+def test_a_run_without_busy_threads_has_bars_of_all_kinds() -> None:
+    """The bars are white; a sweep has a panel for each kind."""
+    idle = [Kind(name, 0, {"waiting idle": 2e6}, 1) for name in ("a", "b")]
+    (panel,) = lives_picture(Result("t", (), [SLOW._replace(kinds=idle)])).axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["a", "b"]
+    swept = [run._replace(kinds=idle) for run in SWEPT]
+    assert len(lives_picture(Result("t", ("contexts",), swept)).axes) == 2
+
+
+def test_small_causes_are_one_part_of_the_bar() -> None:
+    """Two causes of 2 % each are drawn as one of 4 %, a single cause of 0.01 % is not drawn."""
+    small = Kind("a", 1, {"user": 1e6, "ready": 4e4, "spinning l": 4e4}, 1)
+    tiny = Kind("b", 1, {"user": 1e6, "waiting absent": 9e5, "waiting throttled": 200.0}, 1)
+    for kind, widths in ((small, [50, 4]), (tiny, [50])):
+        figure = lives_picture(Result("t", (), [SLOW._replace(kinds=[kind])]))
+        assert [bar.get_width() for bar in figure.axes[0].patches] == pytest.approx(widths)
+        legend = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert legend == ["user", SHORT][: len(widths)]
