@@ -95,7 +95,7 @@ class XfsLog:
         """Bytes of log records written so far."""
         return self._written
 
-    def log(self, buffer: MetaBuffer) -> None:
+    def insert_item(self, buffer: MetaBuffer) -> None:
         """Add *buffer* to the items of the checkpoint, unless it is one of them (xlog_cil_insert_items)."""
         if buffer.checkpoint != self.checkpoint:
             buffer.checkpoint = self.checkpoint
@@ -124,7 +124,7 @@ class XfsLog:
         if self._lock is not None:
             self._lock.stat.acquisitions += transactions
             self._lock.stat.hold_ns += transactions * commit_ns
-        self.log(buffer)
+        self.insert_item(buffer)
         self.commit(size_bytes)
 
     def wait_for_space(self, thread: Thread) -> Steps:

@@ -72,7 +72,7 @@ class XfsMetadata(Metadata):
         if inode.checkpoint != log.checkpoint:
             inode.checkpoint = log.checkpoint
             size_bytes += self._inode_bytes
-        log.log(inode.cluster)
+        log.insert_item(inode.cluster)
         log.commit(size_bytes)
 
     def sync_fs(self, thread: Thread) -> Steps:

@@ -87,8 +87,8 @@ class XfsNames(Names):
         spent.commit += commit_ns
         spent.write += then_ns
         yield log.cil_section(task, commit_ns, then_ns)
-        log.log(cluster)
-        log.log(block)
+        log.insert_item(cluster)
+        log.insert_item(block)
         log.commit(self._create_bytes)
         wb = inodes.new(task, group.number, cluster.start_sector + group.cluster_left)
         return XfsInode(self._sb, wb, cluster, log.checkpoint)

@@ -239,5 +239,20 @@ def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
     of.run()
     metadata.mapped(inode, 1, 0)
     logged.append(of.log._bytes)
+    assert of.log.items == [inode.cluster]
     each, whole = spec.extent_log_bytes, spec.inode_log_bytes
     assert logged == [each + whole, 3 * each + whole, each + whole]
+
+
+def test_end_of_a_run_logs_its_inode_cluster_once_a_checkpoint() -> None:
+    """The first run of a checkpoint logs the inode and an extent, the second run an extent alone."""
+    of = Log()
+    spec: Any = SimpleNamespace(extent_items=3, extent_log_bytes=100, inode_log_bytes=300)
+    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0), SimpleNamespace())  # type: ignore[arg-type]
+    inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
+    logged = []
+    for _ in range(2):
+        metadata.run_ended(inode)
+        logged.append(of.log._bytes)
+    assert logged == [400, 500]
+    assert of.log.items == [inode.cluster]

@@ -27,7 +27,7 @@ class Names:
         self.made: list[XfsInode] = []
         self.groups = [Group(i, 1_000 * i, FreeSpace(16, 984), self.table.groups[i]) for i in range(2)]
         self.log: Any = SimpleNamespace(
-            full=False, checkpoint=7, log=self._log_buffer, commit=self._commit,
+            full=False, checkpoint=7, insert_item=self._insert_item, commit=self._commit,
             commit_ns=lambda items: 10 * items,
             cil_section=SpinLock(env, "cil", HandOff(0, 0)).section,
         )  # fmt: skip
@@ -48,7 +48,7 @@ class Names:
         self.spent = Spent()
         self.names = XfsNames(sb=sb, spec=spec, costs=costs, groups=self.groups, log=self.log)
 
-    def _log_buffer(self, buffer: Any) -> None:
+    def _insert_item(self, buffer: Any) -> None:
         self.sectors.append(buffer.start_sector)
 
     def _commit(self, size_bytes: int) -> None:

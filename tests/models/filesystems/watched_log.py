@@ -34,7 +34,7 @@ class Log:
     def commit(self, size: int, *buffers: MetaBuffer) -> None:
         """Commit a transaction that logs *size* bytes of *buffers*."""
         for buffer in buffers:
-            self.log.log(buffer)
+            self.log.insert_item(buffer)
         self.log.commit(size)
 
     def run(self, until_ns: int = S) -> list[tuple[int, int, str]]:
