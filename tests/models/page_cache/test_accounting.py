@@ -55,6 +55,13 @@ def test_thresholds_are_percent_of_what_inode_caches_leave() -> None:
         assert of.reclaiming == reclaiming
 
 
+def test_thresholds_are_equal_if_both_numbers_are() -> None:
+    """The other tests compare thresholds, so a comparison that is too kind would hide their faults."""
+    assert Thresholds(1, 2) == Thresholds(1, 2)
+    assert all(Thresholds(1, 2) != other for other in (Thresholds(0, 2), Thresholds(1, 1), Thresholds(1, 3)))
+    assert all(Thresholds(1, 2) != other for other in (Thresholds(2, 2), (1, 2)))
+
+
 def test_bytes_take_the_place_of_percent() -> None:
     """Rounded up to pages, whatever the inode caches take."""
     of = cache(dirty_background_bytes=4_097, dirty_bytes=40_960)
