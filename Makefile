@@ -29,7 +29,7 @@ lint: .venv/development
 	$(BIN)/mypy
 
 # With AGAINST=COMMIT: the CPU time of P13, full size, in five pairs against that commit.
-bench: .venv/compiler
+bench: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
 	$(BIN)/python -m $(if $(AGAINST),tests.bench_against $(AGAINST),tests.bench)
 

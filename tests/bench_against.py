@@ -1,9 +1,9 @@
 """The CPU time of P13 against that of another commit: ``make bench AGAINST=COMMIT``.
 
 Both commits run the compiled engine, each built from its own sources with the same compiler and libraries.
-The tree and the build of the other commit lie in ``.bench/COMMIT``.  A pair is a run of each, one after the
-other; the order changes from pair to pair, so that a drift of the machine's speed hits both.  The ratio of a
-pair is this commit's CPU time over the other's; below 1, this commit is faster.
+The tree and the build of the other commit lie in ``.bench/COMMIT``.  A pair is a run of each commit.  The
+order changes from pair to pair, because the speed of the machine drifts.  The ratio of a pair is the CPU time
+of this commit over that of the other; below 1, this commit is faster.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def this_tree() -> Tree:
 
 
 def tree_of(commit: str) -> Tree:
-    """Return the sources of *commit* with an engine of their own; build both unless a former call did.
+    """Return the sources of *commit* with an engine of their own, which the first call builds.
 
     Raises:
         SystemExit: git knows no such commit, or the engine cannot be built.
@@ -85,6 +85,18 @@ def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     return sorted(name for name in shared if ours[name] != theirs[name])
 
 
+def ratios_of(ours: dict[str, dict[str, Any]], theirs: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Return *our* CPU time over *their* CPU time for each variant, and for ``both`` variants together."""
+    ratios = {variant: ours[variant]["cpu_s"] / theirs[variant]["cpu_s"] for variant in ours}
+    total, other = (sum(outcome["cpu_s"] for outcome in of.values()) for of in (ours, theirs))
+    return {**ratios, "both": total / other}
+
+
+def order_of(trees: tuple[Tree, Tree], pair: int) -> tuple[Tree, Tree]:
+    """Return the order in which *trees* run in the pair of this number: reversed in every second pair."""
+    return trees if pair % 2 == 0 else (trees[1], trees[0])
+
+
 def main() -> None:
     """Print the CPU time and the memory of each variant, and the ratios of the pairs."""
     parser = argparse.ArgumentParser(prog="make bench AGAINST=COMMIT", description=__doc__)
@@ -92,17 +104,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as of wbsim run")
     given = parser.parse_args()
-    trees = [this_tree(), tree_of(given.commit)]
+    trees = this_tree(), tree_of(given.commit)
     ratios: dict[str, list[float]] = {}
-    for number in range(given.pairs):
-        order = trees if number % 2 == 0 else trees[::-1]
-        ran = {tree.name: outcomes_of(tree, given.set) for tree in order}
-        ours, theirs = (ran[tree.name] for tree in trees)
-        total = [sum(of[variant]["cpu_s"] for variant in ours) for of in (ours, theirs)]
-        ratios.setdefault("both", []).append(total[0] / total[1])
+    for pair in range(given.pairs):
+        ran = {tree: outcomes_of(tree, given.set) for tree in order_of(trees, pair)}
+        ours, theirs = (ran[tree] for tree in trees)
         for variant, outcome in ours.items():
             other = theirs[variant]
-            ratios.setdefault(variant, []).append(outcome["cpu_s"] / other["cpu_s"])
             differ = differing(outcome, other)
             print(
                 f"{variant:>10}: {outcome['cpu_s']:.1f} s of CPU against {other['cpu_s']:.1f},"
@@ -110,6 +118,8 @@ def main() -> None:
                 f" {'other ' + ', '.join(differ) if differ else 'equal results'}",
                 flush=True,
             )
+        for variant, ratio in ratios_of(ours, theirs).items():
+            ratios.setdefault(variant, []).append(ratio)
     for variant, of in ratios.items():
         print(
             f"{variant:>10}: median {median(of):.3f} of {given.pairs} pairs, {min(of):.3f} to {max(of):.3f}"
