@@ -246,7 +246,7 @@ def test_describe_machine_reports_file_that_cannot_be_read(
     assert told.count("\n") == 1
 
 
-def test_describe_machine_takes_einval_of_wbt_lat_usec_as_no_wbt(
+def test_einval_of_wbt_lat_usec_means_no_wbt(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """queue_wb_lat_show returns EINVAL if the queue has no wbt; a FIFO in its place remains an error."""

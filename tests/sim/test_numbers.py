@@ -6,10 +6,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from wbsim.sim.param import Bytes, BytesPerS, Ns, Spec, assumed
 from wbsim.sim.stats import batch_means, confidence_95
-from wbsim.sim.streams import Streams
+from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.units import GIB, PAGE_SECTORS, SCALES, pages, parse, sectors
 
 
@@ -95,6 +96,22 @@ def test_streams_are_named_and_independent_of_each_other() -> None:
     assert Streams(7, 1).generator("x").random() != Streams(7, 0).generator("x").random()
     with pytest.raises(ValueError, match="already taken"):
         one.generator("x")
+
+
+def test_draws_return_each_number_of_each_block_in_order() -> None:
+    """The second block follows the last number of the first one, and no number is left out or repeated."""
+    asked: list[int] = []
+
+    def draw(count: int) -> NDArray[np.float64]:
+        asked.append(count)
+        return np.arange(float(count)) + sum(asked[:-1])
+
+    draws = Draws(draw)
+    assert not asked, "a stream that is not used draws nothing"
+    numbers = [draws.next()]
+    numbers += [draws.next() for _ in range(2 * asked[0] - 1)]
+    assert numbers == list(range(2 * asked[0]))
+    assert asked == 2 * asked[:1]
 
 
 def test_service_times_have_the_stated_moments() -> None:

@@ -118,7 +118,7 @@ def _keyboard(process: subprocess.Popen[str]) -> int:
 
 
 DICE: Final = random.Random(1)
-"""The choice of the worker that is killed: the same place among the workers in each run."""
+"""Chooses the worker that is killed."""
 
 
 def _kill_a_worker(process: subprocess.Popen[str]) -> int:
