@@ -89,6 +89,26 @@ mounts.m2 = { like = "loop-xfs", disk = "d0", at = "/m2", size = "4 GiB" }
 programs.p0 = { command = "dd if=/dev/zero of=/m2/x9 bs=300k count=30", start = "3 ms" }
 programs.p1 = { command = "fs_mark -k -S0 -n 2 -s 307200 -L 3 -d /m2/0 -d /m0/1", start = "3 ms" }
 """
+TWO_SYNCS: Final = """\
+title = "a second sync(2) starts while the first one is at work"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 3
+kernel.like = "2.6.30"
+kernel.dirty.dirty_bytes = "1 MiB"
+kernel.dirty.dirty_background_bytes = "600 KiB"
+kernel.writeback.interval = "50 ms"
+kernel.writeback.expire = "2000 ms"
+sync_after = true
+machine.disks.d0.like = "pm9a3"
+machine.disks.d0.queue.elevator = { scheduler = "noop", fifo_batch = 3 }
+machine.disks.d0.queue.nr_requests = 31
+machine.disks.d0.queue.driver_depth = 128
+mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }
+mounts.m1 = { like = "loop-xfs", disk = "d0", at = "/m1", size = "4 GiB" }
+programs.p0 = { command = "sync", start = "3 ms" }
+programs.p1 = { command = "fs_mark -k -S0 -n 46 -s 4096 -L 3 -d /m0/0 -d /m1/1", start = "0 ms" }
+"""
 PLUG_NS: Final = 3 * MS
 CONGESTED: Final = '{ kind = "pdflush"', "2.6."
 """Where somebody may sleep in congestion_wait, for all of HZ / 10 where no queue is congested."""
@@ -119,8 +139,11 @@ def test_the_laws_hold_in_any_scenario(text: str, seed: int) -> None:
 
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(), st.integers(1, 9), st.sampled_from([0, 2, 25]))
+@example(TWO_SYNCS, 9, 2).xfail(
+    raises=AssertionError, reason="the first sync(2) returns after 67 of the 70 pages that were dirty"
+)
 def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int) -> None:
-    """Whatever else goes on, or is over: with all written that was dirty when it began."""
+    """A sync(2) returns after all pages that were dirty at its start are written, in any scenario."""
     (case,) = parse(f'{text}\nprograms.s = {{ command = "sync", start = "{at_ms} ms" }}', "x.toml").cases
     machine, dirtied, written = build(case.scenario, seed), list[int](), list[int]()
     program, env = machine.programs["s"], machine.env
