@@ -1,12 +1,15 @@
-"""The text that blkparse prints in its default format: ``%D %2c %8s %5T.%9t %5p %2a %3d`` and the rest.
+"""Text of blkparse in its default format: ``%D %2c %8s %5T.%9t %5p %2a %3d`` and the action's fields.
 
-A sequence number that is skipped is an event that was lost.
+A gap in the sequence numbers of a device on a processor is a loss of events.  Message lines have no sequence
+number of their own, because the kernel leaves that field unset (trace_note, kernel/trace/blktrace.c).
+Left out: the fields that an unusual ``-f`` or ``-F`` prints.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from wbsim.experiments.captures.events import (
     BACKMERGE,
@@ -15,57 +18,81 @@ from wbsim.experiments.captures.events import (
     INSERT,
     ISSUE,
     LOST,
+    NO_SECTORS,
     PLUG,
     QUEUE,
     SPLIT,
     UNPLUG,
     Event,
+    without_sectors,
 )
+from wbsim.experiments.captures.remarks import refusal
 from wbsim.experiments.config.problems import BadInput
 
-_LINE = re.compile(
-    r"\s*(\d+,\d+)\s+(\d{1,18})\s+(\d{1,18})\s+\d+\.\d{9}\s+(\d{1,18})\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*?)\n?$"
+_LINE: Final = re.compile(
+    r"\s*(\d+,\d+)\s+(\d{1,18})\s+(-?\d{1,18})\s+\d+\.\d{9}\s+(\d{1,18})\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*)$"
 )
-_PLACE = re.compile(r"(?:(\d{1,18}) ([+/]) (\d{1,18}) )?\[.*\]$")
-_REQUEST = re.compile(r"(?:(\d{1,18}) \+ (\d{1,18}) )?(?:\d* ?\(.*\) )?\[.*\]$")
-_COUNT = re.compile(r"\[.*\] (\d{1,18})$")
-_FOOTER = re.compile(r"(CPU\d+|Total) \(")
-_BIOS = {"Q": QUEUE, "G": GETRQ, "M": BACKMERGE, "F": FRONTMERGE, "X": SPLIT}
-_REQUESTS = {"I": INSERT, "D": ISSUE}
+_PLACE: Final = re.compile(r"(?:(\d{1,18}) [+/] (\d{1,18}) )?(?:\( *\d+\) )?\[.*\]$")
+"""Sector, sectors, and with ``-t`` the elapsed time; an empty flush has the task alone."""
+_PACKET: Final = re.compile(r"\d{1,18} (?:\([0-9a-f .]*\) )?\[.*\]$")
+"""Bytes of a packet command, and the command itself if the driver gave it (``dump_pdu``)."""
+_COUNT: Final = re.compile(r"\[.*\] (\d{1,18})$")
+_REMAPPED_FROM: Final = re.compile(r"\d+ \+ \d+ <- \((\d+,\d+)\)")
+_SUMMARY: Final = re.compile(r"(?:\^C)?(?:(?:CPU\d+|Total|Events) \(|Throughput \(R/W\):|Skips: )")
+_PROCESS: Final = re.compile(r"(?:\^C)?\S.* \(\d+(?:, \.\.\.)?\)$")
+"""First line of a process in the summary of ``-s``; the next line counts its reads."""
+_READS: Final = " Reads Queued:"
+_NOTE: Final = re.compile(
+    r"Input file .* added$|\(\d+,\d+\): skipping |sector alias |(?:merge|issue|complete) not found for \("
+)
+"""Remarks of blkparse about its input, which ``2>&1`` puts before or between the events."""
+_NAMES: Final = {
+    "Q": QUEUE, "G": GETRQ, "M": BACKMERGE, "F": FRONTMERGE, "X": SPLIT, "I": INSERT, "D": ISSUE,
+}  # fmt: skip
 
 
 def is_blkparse(line: str) -> bool:
-    """Whether *line* can stand in such a text."""
-    return _LINE.match(line) is not None
+    """Return whether *line* can stand in blkparse's text."""
+    return _LINE.match(line.rstrip()) is not None or _NOTE.match(line) is not None
 
 
 def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
-    """The block layer's events, in the text's order, up to the summary.
+    """Yield the block layer's events, in the text's order, up to the summary.
 
     Raises:
-        BadInput: a line is no event of the default format.
+        BadInput: a line is no event of the default format, or an event follows the summary.
     """
-    expected: dict[tuple[str, str], int] = {}
+    sequences = _Sequences()
+    summary = False
     for number, line in lines:
-        found = _LINE.match(line)
+        found = _LINE.match(line.rstrip())
         if found is None:
-            if not line.strip() or line.startswith("#"):
+            if not line.strip() or line.startswith("#") or _NOTE.match(line):
                 continue
-            if _FOOTER.match(line):
-                return
-            raise wrong(number, "is no line of blkparse's default format; leave out -f and -F")
+            summary = summary or _begins_summary(line, lines)
+            if not summary:
+                raise wrong(number, refusal("blkparse's default format", line))
+            continue
+        if summary:
+            raise wrong(number, "is an event after the summary; give the text of one run of blkparse")
         device, cpu, sequence, pid, action, rwbs, rest = found.groups()
-        lost = int(sequence) - expected.get((device, cpu), int(sequence))
-        expected[device, cpu] = int(sequence) + 1
+        if action == "m":
+            continue
+        lost = sequences.lost_before(int(sequence), device, cpu, rest if action == "A" else "")
         if lost > 0:
             yield Event(number, 0, int(cpu), LOST, size=lost)
-        name = _BIOS.get(action) or _REQUESTS.get(action)
+        name = _NAMES.get(action)
         if name is not None:
-            place = (_PLACE if action in _BIOS else _REQUEST).match(rest)
+            if _PACKET.match(rest):
+                yield Event(number, int(pid), int(cpu), NO_SECTORS, device, rwbs)
+                continue
+            place = _PLACE.match(rest)
             if place is None:
                 raise wrong(number, f"{action} without its place; expected sector + sectors [task]")
-            sector, size = int(place[1] or 0), int(place[place.re.groups] or 0)
-            yield Event(number, int(pid), int(cpu), name, device, rwbs, sector, size)
+            event = Event(
+                number, int(pid), int(cpu), name, device, rwbs, int(place[1] or 0), int(place[2] or 0)
+            )
+            yield event if event.size else without_sectors(event)
         elif action == "P":
             yield Event(number, int(pid), int(cpu), PLUG, device)
         elif action in ("U", "UT"):
@@ -73,3 +100,35 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
             if count is None:
                 raise wrong(number, f"{action} without its count; expected [task] 1")
             yield Event(number, int(pid), int(cpu), UNPLUG, device, size=int(count[1]), asleep=action == "UT")
+
+
+def _begins_summary(line: str, following: Iterator[tuple[int, str]]) -> bool:
+    """Return whether the summary begins with *line*; take one line of *following* if needed to decide."""
+    if _SUMMARY.match(line):
+        return True
+    return _PROCESS.match(line.rstrip()) is not None and next(following, (0, ""))[1].startswith(_READS)
+
+
+class _Sequences:
+    """The next sequence number of each traced device on each processor."""
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[str, str], int] = {}
+
+    def lost_before(self, sequence: int, device: str, cpu: str, remap: str) -> int:
+        """Return the number of events that are missing before *sequence*; 0 or less if none is.
+
+        *remap*: the fields of a remap, else empty.  blkparse prints a remap with the device that the bio goes
+        to, also if the traced device is the partition that the bio comes from.
+        """
+        stream = device, cpu
+        origin = _REMAPPED_FROM.match(remap)
+        if origin is not None and self._next.get(stream) != sequence:
+            source = origin[1], cpu
+            if self._next.get(source) == sequence or stream not in self._next:
+                stream = source
+            if stream not in self._next:
+                return 0
+        lost = sequence - self._next.get(stream, sequence)
+        self._next[stream] = sequence + 1
+        return lost

@@ -28,6 +28,8 @@ ISSUE: Final = "block_rq_issue"
 RQ_MERGE: Final = "block_rq_merge"
 LOST: Final = "lost"
 """Not a tracepoint: the recorder dropped events here."""
+NO_SECTORS: Final = "without sectors"
+"""Not a tracepoint: any event of a request without sectors, such as a packet command or an empty flush."""
 
 
 class Event(NamedTuple):
@@ -68,6 +70,17 @@ def rwbs_of(letters: str) -> Rwbs:
     if op in "DZ" and flags[:1] == "E":
         op, flags = rest[:2], rest[2:]
     return Rwbs(op, "S" in flags or op in "RF", "M" in flags, preflush or op == "F" or "F" in flags)
+
+
+def without_sectors(event: Event) -> Event:
+    """Return the event to report for *event*, which has no sectors.
+
+    The block layer decides on the bio of an empty flush, so the bio's events keep their names.
+    All other events become `NO_SECTORS`: their requests are in no elevator and merge with nothing.
+    """
+    if event.name not in (INSERT, ISSUE, RQ_MERGE) and rwbs_of(event.rwbs).flushes:
+        return event
+    return Event(event.line, event.pid, event.cpu, NO_SECTORS, event.device, event.rwbs)
 
 
 @dataclass(frozen=True)

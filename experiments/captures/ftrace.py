@@ -1,12 +1,15 @@
-"""The text that /sys/kernel/tracing/trace gives.
+"""Text of ftrace events: the ``trace`` file of tracefs, ``trace-cmd report`` and ``perf script``.
 
-``TASK-PID [CPU] FLAGS TIMESTAMP: event: fields``; other tracers' events are passed over.
+A line is ``TASK-PID (TGID) [CPU] FLAGS TIMESTAMP: event: fields``.  TGID and FLAGS depend on the kernel and
+its options.  trace-cmd pads the event's name; perf has a blank before the PID and the system before the name.
+Events of other tracepoints are passed over.  Left out: raw fields (``trace-cmd report -R``) and call chains.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from wbsim.experiments.captures.events import (
     BACKMERGE,
@@ -21,75 +24,89 @@ from wbsim.experiments.captures.events import (
     SPLIT,
     UNPLUG,
     Event,
+    without_sectors,
 )
+from wbsim.experiments.captures.remarks import refusal
 from wbsim.experiments.config.problems import BadInput
 
-_LINE = re.compile(
-    r"\s*(?:.{1,16}?)-(\d{1,18})\s+(?:\([\s\d-]+\)\s+)?\[(\d{1,18})\]\s+(?:[^\s:]{4,9}\s+)?[\d.]+: "
-    r"(?:(\w+): ?(.*)|.*)\n?$"
+_LINE: Final = re.compile(
+    r"\s*.{1,16}?(?:-|\s{1,12}(?:\d{1,18}/)?)(\d{1,18})\s+(?:\([\s\d-]+\)\s+)?\[(\d{1,18})\]\s+"
+    r"(?:[^\s:]{4,9}\s+)?[\d.]+:\s+(?:\d+\s+)?(?:block:)?(?:(\w+):\s*(.*)|(.*))$"
 )
-_BIO = re.compile(r"(\d+,\d+) (\w+) (\d{1,18}) [+/] (\d{1,18}) \[.*\]$")
-_REQUEST = re.compile(r"(\d+,\d+) (\w+) .*?\) (\d{1,18}) \+ (\d{1,18}) .*\]$")
-_UNPLUG = re.compile(r"\[.*\] (\d{1,18})$")
-LOST_LINE = re.compile(r"CPU:(\d{1,18}) \[LOST (?:(\d{1,18}) )?EVENTS\]")
-_WRITTEN = re.compile(r"#\s+entries-in-buffer/entries-written: (\d{1,18})/(\d{1,18})")
-_BIOS = frozenset((QUEUE, GETRQ, BACKMERGE, FRONTMERGE, SPLIT))
-_REQUESTS = frozenset((INSERT, ISSUE, RQ_MERGE))
+_BIO: Final = re.compile(r"(\d+,\d+) (\w+) (?:(\d{1,18})|\d{19,20}) [+/] (\d{1,18}) \[.*\]$")
+_REQUEST: Final = re.compile(r"(\d+,\d+) (\w+) .*?\) (?:(\d{1,18})|\d{19,20}) \+ (\d{1,18}) .*\]$")
+"""A flush of older kernels has sector -1, printed without sign in 20 digits."""
+_UNPLUG: Final = re.compile(r"\[.*\] (\d{1,18})$")
+LOST_LINE: Final = re.compile(
+    r"\s*(?:CPU:(\d{1,18}) )?\[(?:LOST (?:(\d{1,18}) )?EVENTS|(?:(\d{1,18}) )?EVENTS DROPPED)\]"
+)
+_PERF_LOST: Final = re.compile(r"PERF_RECORD_LOST\w*\s+lost (\d{1,18})")
+_WRITTEN: Final = re.compile(r"#\s+entries-in-buffer/entries-written: (\d{1,18})/(\d{1,18})")
+_STARTED: Final = re.compile(r"##### CPU (\d{1,18}) buffer started ####")
+"""The kernel prints this line only if it overwrote events: the processor's earlier ones are lost."""
+_HEADER: Final = re.compile(r"\s*(?:cpus=\d+|version = \S+|CPU:? ?\d+ is empty)$")
+"""Lines of trace-cmd about its file."""
+_UNPARSED: Final = "[FAILED TO PARSE]"
+_FIELDS: Final = {
+    **dict.fromkeys((QUEUE, GETRQ, BACKMERGE, FRONTMERGE, SPLIT), (_BIO, "7,0 W 1053824 + 8 [task]")),
+    **dict.fromkeys((INSERT, ISSUE, RQ_MERGE), (_REQUEST, "7,0 W 12288 () 536 + 24 be,0,4 [task]")),
+}
+"""The fields of each event, and an example."""
 
 
 def is_ftrace(line: str) -> bool:
-    """Whether *line* can stand in such a text."""
-    return line.startswith("# tracer:") or _LINE.match(line) is not None or LOST_LINE.match(line) is not None
+    """Return whether *line* can stand in such a text."""
+    text = line.rstrip()
+    return line.startswith("# tracer:") or any(form.match(text) for form in (_LINE, LOST_LINE, _HEADER))
 
 
 def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
-    """The block layer's events, in the text's order.
+    """Yield the block layer's events, in the text's order.
 
     Raises:
         BadInput: a line is neither an event nor a comment, or an event lacks its fields.
     """
     match = _LINE.match
     for number, line in lines:
-        found = match(line)
+        found = match(line.rstrip())
         if found is None:
-            if not line.strip():
-                continue
-            yield from _other(number, line, wrong)
+            if line.strip():
+                yield from _other(number, line, wrong)
             continue
-        pid, cpu, name, fields = found.groups()
-        if name in _BIOS:
-            bio = _BIO.match(fields)
-            if bio is None:
-                raise wrong(number, f"{name} without its fields; expected 7,0 W 1053824 + 8 [task]")
-            device, rwbs, sector, size = bio.groups()
-            yield Event(number, int(pid), int(cpu), name, device, rwbs, int(sector), int(size))
-        elif name in _REQUESTS:
-            request = _REQUEST.match(fields)
-            if request is None:
-                raise wrong(
-                    number, f"{name} without its fields; expected 7,0 W 12288 () 536 + 24 be,0,4 [task]"
-                )
-            device, rwbs, sector, size = request.groups()
-            yield Event(number, int(pid), int(cpu), name, device, rwbs, int(sector), int(size))
+        pid, cpu, name, fields, unnamed = found.groups()
+        if name in _FIELDS:
+            form, example = _FIELDS[name]
+            place = form.match(fields)
+            if place is None or (place[3] is None and place[4] != "0"):
+                raise wrong(number, f"{name} without its fields; {_remedy(fields, example)}")
+            device, rwbs, sector, size = place.groups()
+            event = Event(number, int(pid), int(cpu), name, device, rwbs, int(sector or 0), int(size))
+            yield event if event.size else without_sectors(event)
         elif name == PLUG:
             yield Event(number, int(pid), int(cpu), name)
         elif name == UNPLUG:
             count = _UNPLUG.match(fields)
             if count is None:
-                raise wrong(number, f"{name} without its count; expected [task] 1")
+                raise wrong(number, f"{name} without its count; {_remedy(fields, '[task] 1')}")
             yield Event(number, int(pid), int(cpu), name, size=int(count[1]))
+        elif name is None and (lost := _PERF_LOST.match(unnamed)):
+            yield Event(number, 0, int(cpu), LOST, size=int(lost[1]))
+
+
+def _remedy(fields: str, example: str) -> str:
+    if fields.startswith(_UNPARSED):
+        return "trace-cmd could not print them; give the text of /sys/kernel/tracing/trace"
+    return f"expected {example}"
 
 
 def _other(number: int, line: str, wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
-    """A comment, or lost events."""
-    lost = LOST_LINE.match(line)
-    if lost is not None:
-        yield Event(number, 0, int(lost[1]), LOST, size=int(lost[2] or 0))
-        return
-    if not line.startswith("#"):
-        raise wrong(
-            number, "is no line of an ftrace text; expected TASK-PID [CPU] FLAGS TIMESTAMP: event: fields"
-        )
-    written = _WRITTEN.match(line)
-    if written is not None and int(written[1]) < int(written[2]):
-        yield Event(number, 0, 0, LOST, size=int(written[2]) - int(written[1]))
+    """Yield the loss that *line* reports, if any; a comment and a header yield nothing."""
+    if lost := LOST_LINE.match(line):
+        yield Event(number, 0, int(lost[1] or 0), LOST, size=int(lost[2] or lost[3] or 0))
+    elif started := _STARTED.match(line):
+        yield Event(number, 0, int(started[1]), LOST)
+    elif written := _WRITTEN.match(line):
+        if int(written[1]) < int(written[2]):
+            yield Event(number, 0, 0, LOST, size=int(written[2]) - int(written[1]))
+    elif not line.startswith("#") and not _HEADER.match(line.rstrip()):
+        raise wrong(number, refusal("an ftrace text (TASK-PID [CPU] FLAGS TIMESTAMP: event: fields)", line))

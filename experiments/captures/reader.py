@@ -13,6 +13,7 @@ from typing import IO, Any, Final
 
 from wbsim.experiments.captures import blkparse, ftrace
 from wbsim.experiments.captures.events import Capture, Event, Parser, header_of
+from wbsim.experiments.captures.remarks import quoted
 from wbsim.experiments.config.problems import BadInput, bad
 from wbsim.sim.texts import refuse_irregular
 
@@ -60,7 +61,11 @@ def _format(path: Path, head: list[tuple[int, str]]) -> tuple[str, Parser]:
         if blkparse.is_blkparse(line):
             return "blkparse", blkparse.parse
         if line.strip() and not line.startswith("#"):
-            raise bad(f"{path}:{number}", "is neither ftrace's text nor blkparse's default format")
+            raise bad(
+                f"{path}:{number}",
+                f"is neither ftrace's text nor blkparse's default format: {quoted(line)};"
+                " give the tool's output from its first line on, of blkparse without -f and -F",
+            )
     raise bad(f"{path}:{head[-1][0]}", "no event up to here; give a capture of the block events")
 
 

@@ -12,17 +12,32 @@ a merge has to fit with one segment a bio, and a request in dispatch has to be i
 the task that issues it, and never to be joined again.  With nomerges 1, which request
 merged last is taken from the kernel's merges, too: when the one before it left is not shown either.  The
 simulated plugs follow the simulator's own decisions, those of other devices' bios the kernel's.
+
+Decisions are not judged if the capture hides what they depend on: a request that is not shown from its
+beginning (`requests`), or a plug that held more than is shown (`episodes`).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from wbsim.experiments.captures.episodes import Episode
 from wbsim.experiments.captures.events import rwbs_of
-from wbsim.experiments.captures.story import Emptied, Left, Moved, Piece, Placed, Step
+from wbsim.experiments.captures.requests import Requests, Seen
+from wbsim.experiments.captures.story import (
+    Emptied,
+    Left,
+    Lost,
+    Moved,
+    Passed,
+    Piece,
+    Placed,
+    Step,
+    Unseen,
+)
+from wbsim.experiments.captures.verdict import SHOWN, Mismatch, Verdict
 from wbsim.experiments.captures.waiting import Waiting
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.merge import BACK, FRONT, NEW, Merge, bounds_of, would_join, would_merge
@@ -30,53 +45,11 @@ from wbsim.models.block.plug import Plug
 from wbsim.models.block.spec import PlugRules, QueueLimits
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
-SHOWN: Final = 20
-"""How many mismatches are kept."""
-
-
-class Mismatch(NamedTuple):
-    """One judgement in which simulator and kernel differ."""
-
-    line: int
-    what: str
-    kernel: str
-    simulated: str
-
-
-@dataclass
-class Verdict:
-    """How the simulator's block layer compares with the kernel's, on one device.
-
-    ``full_flush_unknown``: flushes that may as well have been a sleep; ``by_segments``: merges that show a
-    bio to have fewer segments than pages; ``in_dispatch``: bios that did not join a request because it had
-    left its queue, as its issue right afterwards shows; ``unjudged``: decisions of tasks whose plug, or
-    on a queue which, is unknown after lost events.  The first and the last are in no total.
-    """
-
-    bios: int = 0
-    decisions_equal: int = 0
-    decisions_total: int = 0
-    full_flush_equal: int = 0
-    full_flush_total: int = 0
-    full_flush_unknown: int = 0
-    by_segments: int = 0
-    in_dispatch: int = 0
-    unjudged: int = 0
-    events_lost: int = 0
-    requests_kernel: int = 0
-    requests_simulated: int = 0
-    mismatches: list[Mismatch] = field(default_factory=list)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether everything that was judged is equal."""
-        return self.decisions_equal == self.decisions_total and self.full_flush_equal == self.full_flush_total
-
 
 def replay(
     story: Iterable[Step], rules: PlugRules, limits: QueueLimits, scheduler: str, device: str
 ) -> Verdict:
-    """Judge every decision on *device* ("major,minor") that *story* tells."""
+    """Return the verdict on every decision on *device* ("major,minor") in *story*."""
     judge = _Judge(rules, limits, scheduler, sys.intern(device))
     for step in story:
         judge.take(step)
@@ -88,6 +61,7 @@ class _Doubt(NamedTuple):
 
     line: int
     simulated: str
+    episode: Episode
 
 
 class _Runs:
@@ -137,9 +111,13 @@ class _Judge:
         self._waiting = Waiting(self._scheduler, self._bounds)
         self._runs = _Runs()
         self._doubts: dict[int, _Doubt] = {}  # by the start sector of the request
+        self._requests = Requests()
+        self._fresh: dict[int, Seen] = {}  # of each task: the request that awaits its place
+        self._episodes: dict[int, Episode] = {}
         self._complete = False
 
     def take(self, step: Step) -> None:
+        """Follow *step*, and judge what it decides."""
         if isinstance(step, Piece):
             self._decide(step)
         elif isinstance(step, Placed):
@@ -155,8 +133,15 @@ class _Judge:
                 bio = bio_of(step.queued)
                 self._early[step.pid] = bio, self._plug(step.pid).attempt_merge(bio, self._bounds)
             self._flush(step.pid)
+            self._episode(step.pid).ended = True
+        elif isinstance(step, Unseen):
+            self._episodes[step.pid].withdraw(self.verdict)
+        elif isinstance(step, Passed):
+            self.verdict.without_sectors += step.device == self._device
         else:
+            assert isinstance(step, Lost)
             self.verdict.events_lost += step.events
+            self.verdict.uncounted_losses += not step.events
             self._forget()
 
     def _plug(self, pid: int) -> Plug:
@@ -165,12 +150,19 @@ class _Judge:
             plug = self._plugs[pid] = Plug(self._rules)
         return plug
 
+    def _episode(self, pid: int) -> Episode:
+        episode = self._episodes.get(pid)
+        if episode is None:
+            episode = self._episodes[pid] = Episode()
+        return episode
+
     def _flush(self, pid: int) -> None:
         for request in self._plug(pid).take():
             if request.queue is self._device:
                 self._on_its_way[request.start_sector] = request
 
     def _move(self, moved: Moved) -> None:
+        seen = self._requests.move(moved)
         if moved.issued:
             before = self._runs.issued(moved.pid, moved.line)
             doubt = self._doubts.pop(moved.sector, None)
@@ -181,6 +173,9 @@ class _Judge:
             return
         self._runs.broken_by(moved.pid)
         request = self._on_its_way.pop(moved.sector, None)
+        if (request is None or (seen is not None and seen.hidden)) and not moved.merged:
+            # the waiting requests are tried by their order, so each one has its place among them
+            request = Request(bio_of(moved))
         if request is None:
             return
         for other in self._waiting.touching(request.bios[0], moved.pid, moved.cpu):
@@ -195,11 +190,19 @@ class _Judge:
         self._runs.broken_by(piece.pid)
         kernel = piece.merge
         assert kernel is not None
+        if self._episode(piece.pid).ended:
+            self._episodes[piece.pid] = Episode()
         plug = self._plug(piece.pid)
         if piece.device != self._device:
             self._newest[piece.pid] = None if _follow(plug, bio_of(piece), kernel) else bio_of(piece)
             return
         early = self._early.pop(piece.pid, None)
+        if not self._shown(piece):
+            self._set_aside(piece)
+            if kernel is not NEW:
+                self._waiting.attempt_merge(bio_of(piece), piece.pid, piece.cpu)
+            self._newest[piece.pid] = bio_of(piece) if kernel is NEW else None
+            return
         if early is not None and early[0].start_sector == piece.sector:
             bio, simulated = early
         else:
@@ -216,20 +219,50 @@ class _Judge:
         if kernel is not NEW and simulated is NEW:
             plug.add(Request(bio))
 
-    def _judge_decision(self, piece: Piece, kernel: Merge, simulated: Merge) -> None:
+    def _shown(self, piece: Piece) -> bool:
+        """Follow the kernel's decision in *piece*; return whether the capture shows what it depends on."""
+        episode, kernel = self._episode(piece.pid), piece.merge
+        beside = kernel is NEW and self._requests.hidden_beside(piece)
+        if kernel is NEW:
+            seen = self._requests.begin(piece, hidden=episode.hidden or not piece.known)
+            self._fresh[piece.pid] = seen
+        else:
+            seen = self._requests.joined_by(piece)
+            if not (seen.hidden or seen.plugged or seen.inserted) and piece.known:
+                episode.withdraw(self.verdict)  # it went past the plug, as far as the capture shows
+            seen.hidden = seen.hidden or not piece.known
+        if kernel is NEW or seen.hidden:
+            episode.requests.append(seen)
+        return piece.known and not (seen.hidden or beside or episode.hidden)
+
+    def _set_aside(self, piece: Piece) -> None:
+        """Count the decision in *piece* as not judged, and why."""
         verdict = self.verdict
         verdict.bios += piece.first
+        verdict.requests_kernel += piece.merge is NEW
+        verdict.requests_simulated += piece.merge is NEW
+        verdict.unjudged += 1
+        episode = self._episode(piece.pid)
+        if episode.hidden:
+            verdict.inside_plug += 1
+        elif piece.known and self._complete:
+            verdict.request_unseen += 1
+            episode.request_unseen += 1
+
+    def _judge_decision(self, piece: Piece, kernel: Merge, simulated: Merge) -> None:
+        verdict, episode = self.verdict, self._episode(piece.pid)
+        equal = self._equal(piece.line, "decision", kernel.value, simulated.value, episode)
+        verdict.bios += piece.first
         verdict.requests_kernel += kernel is NEW
-        if not piece.known or (simulated is NEW and kernel is not NEW and not self._complete):
-            verdict.unjudged += 1
-            verdict.requests_simulated += kernel is NEW
-            return
         verdict.requests_simulated += simulated is NEW
         verdict.decisions_total += 1
-        verdict.decisions_equal += self._equal(piece.line, "decision", kernel.value, simulated.value)
+        verdict.decisions_equal += equal
+        episode.decisions += 1
+        episode.decisions_equal += equal
+        episode.requests_more += (simulated is NEW) - (kernel is NEW)
 
     def _merge_in_queue(self, bio: Bio, piece: Piece, kernel: Merge) -> Merge:
-        """What becomes of *bio* among the requests that wait for the driver."""
+        """Return the simulated fate of *bio* among the requests that wait for the driver."""
         waiting = self._waiting
         touching = waiting.touching(bio, piece.pid, piece.cpu)
         if kernel is NEW:
@@ -239,7 +272,9 @@ class _Judge:
                 if would_merge(request, bio, self._bounds):
                     self.verdict.in_dispatch += 1
                     simulated = BACK if request.end_sector == bio.start_sector else FRONT
-                    self._doubts[request.start_sector] = _Doubt(piece.line, simulated.value)
+                    self._doubts[request.start_sector] = _Doubt(
+                        piece.line, simulated.value, self._episode(piece.pid)
+                    )
                     waiting.leave(request)
         else:
             if not touching and (recalled := waiting.recall(bio)) is not None:
@@ -252,11 +287,11 @@ class _Judge:
 
     def _contradict(self, doubt: _Doubt | None) -> None:
         """The request that a bio did not join was not in dispatch: the simulator would have merged them."""
-        if doubt is not None:
+        if doubt is not None and not doubt.episode.hidden:
             self.verdict.in_dispatch -= 1
-            self.verdict.decisions_equal -= not self._equal(
-                doubt.line, "decision", NEW.value, doubt.simulated
-            )
+            self._equal(doubt.line, "decision", NEW.value, doubt.simulated, doubt.episode)
+            self.verdict.decisions_equal -= 1
+            doubt.episode.decisions_equal -= 1
 
     def _fit(self, joining: Bio | Request, request: Request) -> None:
         """The kernel merged the two: they have fewer segments than pages, down to one a bio."""
@@ -272,8 +307,20 @@ class _Judge:
         sent_on = piece.pid in self._was_full
         full = self._was_full.pop(piece.pid) if sent_on else self._is_full(piece.pid)
         bio = self._newest.pop(piece.pid, None)
-        if bio is None:
-            return
+        seen = self._fresh.pop(piece.pid, None)
+        if seen is not None:
+            seen.plugged = placed.plugged
+        if bio is not None:
+            self._follow_to(placed, bio, full, sent_on=sent_on)
+        if placed.plugged and placed.flushed is not False:
+            self._episodes[piece.pid] = episode = Episode()
+            if seen is not None:  # it is alone in its plug, and shown from its beginning
+                seen.hidden = False
+                episode.requests.append(seen)
+
+    def _follow_to(self, placed: Placed, bio: Bio, full: bool | None, *, sent_on: bool) -> None:
+        """Put the request of *bio* where the kernel put it; judge whether that flushed the plug."""
+        piece = placed.piece
         request = Request(bio)
         if not placed.plugged:
             if bio.queue is self._device:
@@ -293,24 +340,29 @@ class _Judge:
         return plug.must_flush(bio.queue, self._bounds) if bio is not None and plug.requests else None
 
     def _judge_flush(self, placed: Placed, full: bool) -> None:
-        verdict = self.verdict
-        if placed.flushed and not placed.sure and not full:
+        verdict, episode = self.verdict, self._episode(placed.piece.pid)
+        if placed.flushed != full and not placed.sure:
             verdict.full_flush_unknown += 1
             return
-        verdict.full_flush_total += 1
         said = {True: "flushed", False: "kept"}
-        verdict.full_flush_equal += self._equal(
-            placed.piece.line, "full flush", said[bool(placed.flushed)], said[full]
-        )
+        equal = self._equal(placed.piece.line, "full flush", said[bool(placed.flushed)], said[full], episode)
+        verdict.full_flush_total += 1
+        verdict.full_flush_equal += equal
+        episode.flushes += 1
+        episode.flushes_equal += equal
 
-    def _equal(self, line: int, what: str, kernel: str, simulated: str) -> bool:
-        if kernel != simulated and len(self.verdict.mismatches) < SHOWN:
+    def _equal(self, line: int, what: str, kernel: str, simulated: str, episode: Episode) -> bool:
+        """Return whether *kernel* is *simulated*; keep the difference, if any, for as long as it stands."""
+        if kernel == simulated:
+            return True
+        episode.differing.add(line)
+        if len(self.verdict.mismatches) < SHOWN:
             self.verdict.mismatches.append(Mismatch(line, what, kernel, simulated))
-        return kernel == simulated
+        return False
 
 
-def bio_of(piece: Piece) -> Bio:
-    """The bio of *piece*, with one segment for each page it may lie in; a discard has none."""
+def bio_of(piece: Piece | Moved) -> Bio:
+    """Return the bio of *piece*, with one segment for each page it may lie in; a discard has none."""
     rwbs = rwbs_of(piece.rwbs)
     pages = -(-piece.sectors * SECTOR_BYTES // PAGE_BYTES)
     return Bio(
@@ -321,7 +373,7 @@ def bio_of(piece: Piece) -> Bio:
         queue=sys.intern(piece.device),
         sync=rwbs.sync,
         meta=rwbs.meta,
-        nomerge=rwbs.flushes or piece.split_off,
+        nomerge=rwbs.flushes or (isinstance(piece, Piece) and piece.split_off),
     )
 
 

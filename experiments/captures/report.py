@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from wbsim.experiments.captures.conditions import Conditions
-from wbsim.experiments.captures.replay import Verdict
+from wbsim.experiments.captures.verdict import Verdict
 from wbsim.experiments.captures.whatif import Issued
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.pictures.axes import COLOURS, save_png
@@ -41,7 +41,11 @@ def replay_document(
         "by_segments": verdict.by_segments,
         "in_dispatch": verdict.in_dispatch,
         "unjudged": verdict.unjudged,
+        "inside_plug": verdict.inside_plug,
+        "request_unseen": verdict.request_unseen,
         "events_lost": verdict.events_lost,
+        "uncounted_losses": verdict.uncounted_losses,
+        "without_sectors": verdict.without_sectors,
         "mismatches": [mismatch._asdict() for mismatch in verdict.mismatches],
         "requests_kernel": verdict.requests_kernel,
         "requests_simulated": verdict.requests_simulated,
@@ -82,9 +86,23 @@ def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapp
 
 
 def _open_points(verdict: Verdict) -> Sequence[tuple[int, str]]:
+    after_loss = verdict.unjudged - verdict.inside_plug - verdict.request_unseen
     return (
         (verdict.events_lost, "events were lost; decisions are judged again from each task's next plug on"),
-        (verdict.unjudged, "decisions are not judged: the plug or the queue is unknown after lost events"),
+        (verdict.uncounted_losses, "more losses are marked; the recorder did not count the events"),
+        (after_loss, "decisions are not judged: the plug or the queue is unknown after lost events"),
+        (
+            verdict.inside_plug,
+            "decisions are not judged: the capture begins inside a plug, or shows only a part of one",
+        ),
+        (
+            verdict.request_unseen,
+            "decisions are not judged: the capture does not show the request from its beginning",
+        ),
+        (
+            verdict.without_sectors,
+            "events are passed over: their requests have no sectors (packets, flushes)",
+        ),
         (verdict.full_flush_unknown, "flushes may as well be a sleep; they are not judged"),
         (
             verdict.by_segments,

@@ -1,4 +1,4 @@
-"""What the kernel did with each bio, told from the order of a task's events.
+"""The kernel's decision on each bio, derived from the order of a task's events.
 
 A line says that a bio merged or got a request; whether that request went into the task's plug, and whether
 the plug was flushed to make room for it, shows in what the task does next:
@@ -10,7 +10,8 @@ the plug was flushed to make room for it, shows in what the task does next:
     getrq, anything else            it joined the plugged ones; with none plugged it went straight on
 
 Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  Until the first plug or unplug after lost events nothing
-is known of a task's plug.
+is known of a task's plug.  An unplug of more requests than the task's plug held shows that some began before
+the capture, or for a device that is not in it (`Unseen`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from wbsim.experiments.captures.events import (
     INSERT,
     ISSUE,
     LOST,
+    NO_SECTORS,
     PLUG,
     QUEUE,
     RQ_MERGE,
@@ -44,7 +46,7 @@ class Piece(NamedTuple):
 
     ``first``: of its bio.  ``split_off``: more of the bio follows, so that this piece never merges.
     ``tried``: the line at which the kernel tried to merge it, which a wait for a tag may keep far from its
-    fate.  ``known``: what the task's plug holds is known.
+    fate; 0 if that was before the capture or in a gap of it.  ``known``: what the task's plug holds is known.
     ``merge`` is None in `Emptied`, where the kernel has not decided yet.
     """
 
@@ -63,7 +65,7 @@ class Piece(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where the request of *piece* went: into the task's plug, or straight on.
+    """Destination of the request of *piece*: the task's plug, or straight on.
 
     ``flushed``: whether that flushed what the plug held; None where it held nothing or the task slept.
     ``sure``: the capture tells a full flush from a sleep.
@@ -76,7 +78,7 @@ class Placed(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What the task's plug held was sent on while *pid* has a request in hand; `Placed` will tell why."""
+    """The plug of task *pid* was flushed while the task has a request in hand; `Placed` gives the reason."""
 
     pid: int
 
@@ -90,6 +92,12 @@ class Emptied(NamedTuple):
     queued: Piece | None
 
 
+class Unseen(NamedTuple):
+    """The plug of task *pid* held requests that the capture does not show, since it was last known empty."""
+
+    pid: int
+
+
 class Moved(NamedTuple):
     """A request was inserted, or ``merged`` into a waiting one on insertion, or ``issued`` to the driver."""
 
@@ -101,15 +109,22 @@ class Moved(NamedTuple):
     sectors: int
     merged: bool
     issued: bool
+    rwbs: str
 
 
 class Lost(NamedTuple):
-    """The recorder dropped *events*."""
+    """The recorder dropped *events*; 0 if it did not count them."""
 
     events: int
 
 
-Step = Piece | Placed | Left | Emptied | Moved | Lost
+class Passed(NamedTuple):
+    """An event of a request without sectors for *device*."""
+
+    device: str | None
+
+
+Step = Piece | Placed | Left | Emptied | Unseen | Moved | Lost | Passed
 
 
 class _Bio:
@@ -129,31 +144,50 @@ class _Bio:
 
 
 class _Task:
-    """What is known of one task."""
+    """State of one task, as far as the capture shows it."""
 
-    __slots__ = ("asleep", "bios", "first_move", "fresh", "known", "plugged", "sent_on")
+    __slots__ = (
+        "asleep", "begun", "bios", "devices", "first_move", "flushing", "fresh", "known", "plugged",
+        "sent_on",
+    )  # fmt: skip
 
     def __init__(self, known: bool) -> None:
         self.bios: list[_Bio] = []
         self.plugged = 0
+        self.devices: set[str] = set()  # of the plugged requests
+        self.flushing = False  # an unplug was the latest event
+        self.begun = False  # a bio has been decided on
         self.known = known
         self.fresh: Piece | None = None  # got a request, and it is open where that went
         self.sent_on = 0  # how many requests the unplugs right after that flushed
         self.asleep: bool | None = None  # what these say of a sleep
         self.first_move = ""  # and what became of the first request afterwards
 
+    def add(self, fresh: Piece) -> None:
+        """The request of *fresh* is in the plug."""
+        self.plugged += 1
+        self.devices.add(fresh.device)
+        self.fresh = None
+
+    def empty(self) -> None:
+        """The plug holds nothing."""
+        self.plugged, self.flushing = 0, False
+        self.devices.clear()
+
 
 def _moved(task: _Task | None, event: Event) -> Moved:
-    """The step of a request of *task*, of which the first since its plug was emptied is noted."""
+    """Return the step of a request of *task*; note the first one since the plug was emptied."""
     if task is not None and task.sent_on and not task.first_move:
         task.first_move = event.name
     assert event.device is not None
     merged, issued = event.name == RQ_MERGE, event.name == ISSUE
-    return Moved(event.line, event.pid, event.cpu, event.device, event.sector, event.size, merged, issued)
+    return Moved(
+        event.line, event.pid, event.cpu, event.device, event.sector, event.size, merged, issued, event.rwbs
+    )
 
 
 def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
-    """The steps, in the order in which they become certain; a task's own steps are in its order.
+    """Yield the steps, in the order in which they become certain; a task's own steps are in its order.
 
     *scheduler* tells whether a plug's flush inserts its requests even when the task does not sleep.
     """
@@ -164,51 +198,66 @@ def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
         name = event.name
         if name in MOVES:
             yield _moved(tasks.get(event.pid), event)
-            continue
-        if name == LOST:
+        elif name == NO_SECTORS:
+            yield Passed(event.device)
+        elif name == LOST:
             complete = False
             for task in tasks.values():
                 if task.fresh is not None:
                     yield Placed(task.fresh._replace(known=False), False, None)
             tasks.clear()
             yield Lost(event.size)
-            continue
-        known = tasks.get(event.pid)
-        task = _Task(complete) if known is None else known
-        tasks[event.pid] = task
-        if task.fresh is not None and name != SPLIT:
-            yield from _settle(task, task.fresh, event, flush_issues)
-        if name == QUEUE:
-            task.bios.append(_Bio(event))
-        elif name == UNPLUG:
-            if task.fresh is None:
-                yield Emptied(event.pid, _queued(task, event))
-                task.plugged = 0
-                task.known = True
-        elif name == SPLIT:
-            for bio in task.bios:
-                if bio.start == event.sector and bio.device == event.device:
-                    bio.split, bio.tried = event.size, event.line
-        elif name == PLUG:
-            task.known = True
         else:
-            piece = _piece(task, event)
-            yield piece
-            if piece.merge is NEW:
-                task.fresh = piece
-    for task in tasks.values():
+            known = tasks.get(event.pid)
+            task = _Task(complete) if known is None else known
+            tasks[event.pid] = task
+            yield from _follow(task, event, flush_issues)
+    for pid, task in tasks.items():
         if task.fresh is not None:
+            if task.sent_on > task.plugged and task.known:
+                yield Unseen(pid)
             plugged = task.plugged > 0 and not rwbs_of(task.fresh.rwbs).flushes
-            yield Placed(task.fresh, plugged, False if plugged else None)
+            yield Placed(task.fresh, plugged, False if plugged else None, sure=not plugged)
+
+
+def _follow(task: _Task, event: Event, flush_issues: bool) -> Iterator[Step]:
+    """Yield the steps of *task* that its next *event* makes certain."""
+    name = event.name
+    if task.flushing and name != UNPLUG:
+        task.empty()
+    if task.fresh is not None and name != SPLIT:
+        yield from _settle(task, task.fresh, event, flush_issues)
+    if name == QUEUE:
+        task.bios.append(_Bio(event))
+    elif name == UNPLUG:
+        if task.fresh is None:
+            yield Emptied(event.pid, _queued(task, event))
+            task.plugged -= event.size
+            task.flushing = True
+            if task.plugged < 0 and task.known:
+                yield Unseen(event.pid)
+            task.known = True
+    elif name == SPLIT:
+        for bio in task.bios:
+            if bio.start == event.sector and bio.device == event.device:
+                bio.split, bio.tried = event.size, event.line
+    elif name == PLUG:
+        task.known = True
+    else:
+        piece = _piece(task, event)
+        yield piece
+        if piece.merge is NEW:
+            task.fresh = piece
 
 
 def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iterator[Step]:
-    """Where the request of *fresh* went, seen from the task's next *event*."""
+    """Yield where the request of *fresh* went, as the task's next *event* shows."""
     held, name = task.plugged, event.name
     if name == UNPLUG:
         if held and task.sent_on + event.size == held + 1:
-            task.sent_on, task.first_move, task.fresh = 0, "", None
-            task.plugged += 1
+            task.add(fresh)
+            task.plugged -= task.sent_on  # these left with earlier unplugs of this flush
+            task.sent_on, task.first_move = 0, ""
             yield Placed(fresh, True, False)
             return
         if not task.sent_on:
@@ -219,28 +268,38 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
         # schedule() has the requests inserted (blk_mq_flush_plug_list from_schedule), a full plug issues
         # them.
         asleep = task.first_move == INSERT if task.asleep is None and flush_issues else task.asleep
-        task.sent_on, task.first_move, task.fresh = 0, "", None
-        task.plugged = int(name == PLUG)
+        if task.sent_on > held and task.known:
+            yield Unseen(event.pid)
+            fresh = fresh._replace(known=False)
+        task.sent_on, task.first_move = 0, ""
+        task.empty()
         if name != PLUG:
+            task.fresh = None
             yield Placed(fresh, False, None)
             yield Emptied(event.pid, None)
             return
+        task.add(fresh)
         if asleep:
             yield Emptied(event.pid, None)
         yield Placed(fresh, True, None if asleep else True, sure=asleep is not None)
     elif name == PLUG:
-        task.plugged, task.fresh = 1, None
+        # kernels that count a plug's requests by queue (to 4.x) plug each queue; later ones the first only
+        if fresh.device in task.devices:
+            task.empty()
+        task.add(fresh)
         yield Placed(fresh, True, None)
     else:
-        task.fresh = None
         plugged = held > 0 and not rwbs_of(fresh.rwbs).flushes
-        task.plugged += plugged
+        if plugged:
+            task.add(fresh)
+        task.fresh = None
         yield Placed(fresh, plugged, False if plugged else None)
 
 
 def _piece(task: _Task, event: Event) -> Piece:
-    """The decision in *event*, joined with the bio that it decides on."""
-    first, split_off, known, tried = True, False, task.known, event.line
+    """Return the decision in *event*, joined with the bio that it decides on."""
+    first, split_off, known, tried = True, False, task.known, event.line if task.begun else 0
+    task.begun = True
     for bio in task.bios:
         if bio.start == event.sector and bio.device == event.device:
             first, tried = bio.first, bio.tried

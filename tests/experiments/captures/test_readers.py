@@ -120,13 +120,18 @@ _F = "         fs_mark-20527   [001] ..... 15110.264608: "
 @pytest.mark.parametrize(
     ("parse", "line", "message"),
     [
-        (blkparse.parse, "7,0 W 3 + 4", "c:1: is no line of blkparse's default format; leave out -f and -F"),
+        (
+            blkparse.parse, "7,0 W 3 + 4",
+            "c:1: is no line of blkparse's default format: '7,0 W 3 + 4'; a capture must be complete:"
+            " give the tool's output without cuts or remarks",
+        ),
         (blkparse.parse, f"{_B}Q  WS 32 16", "c:1: Q without its place; expected sector + sectors [task]"),
         (blkparse.parse, f"{_B}D  WS 32 16", "c:1: D without its place; expected sector + sectors [task]"),
         (blkparse.parse, f"{_B}UT   N [x]", "c:1: UT without its count; expected [task] 1"),
         (
             ftrace.parse, "hello",
-            "c:1: is no line of an ftrace text; expected TASK-PID [CPU] FLAGS TIMESTAMP: event: fields",
+            "c:1: is no line of an ftrace text (TASK-PID [CPU] FLAGS TIMESTAMP: event: fields): 'hello';"
+            " a capture must be complete: give the tool's output without cuts or remarks",
         ),
         (
             ftrace.parse, f"{_F}block_getrq: 7,0 W 32",

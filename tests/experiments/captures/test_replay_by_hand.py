@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from wbsim.experiments.captures.replay import SHOWN, Mismatch, Verdict, bio_of, replay
+from wbsim.experiments.captures.replay import bio_of, replay
 from wbsim.experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step
+from wbsim.experiments.captures.verdict import SHOWN, Mismatch, Verdict
 from wbsim.experiments.captures.whatif import what_if
 from wbsim.models.block.merge import BACK, FRONT, NEW, Merge
 from wbsim.models.block.spec import QueueLimits
@@ -38,7 +39,7 @@ def new(line: int, sector: int, flushed: bool | None = None, sectors: int = 8, *
 
 def moved(line: int, sector: int, sectors: int, *, issued: bool, merged: bool = False, pid: int = 9) -> Moved:
     """A request was issued, or inserted."""
-    return Moved(line, pid, 1, DISK, sector, sectors, merged, issued)
+    return Moved(line, pid, 1, DISK, sector, sectors, merged, issued, "W")
 
 
 def judged(*steps: Step, era: str = "6.17", of: QueueLimits | None = None) -> Verdict:
@@ -59,17 +60,19 @@ def test_merges_that_are_the_kernels() -> None:
 
 
 def test_each_difference_is_shown_with_its_line() -> None:
-    """The kernel merged what touches nothing, and did not merge what touches; 3.11's plug was not full at
-    all.
+    """The kernel merged a discard with a write, and did not merge a write that touches; 3.11's plug was not
+    full at all.
     """
-    assert judged(*new(2, 8), piece(4, 800, BACK), *new(6, 16, True), era="3.11") == Verdict(
-        bios=3, decisions_equal=1, decisions_total=3, full_flush_equal=0, full_flush_total=0,
-        requests_kernel=2, requests_simulated=2,
+    assert judged(*new(2, 8), piece(4, 16, BACK, rwbs="D"), *new(6, 24, True), era="3.11") == Verdict(
+        bios=3, decisions_equal=2, decisions_total=3, full_flush_equal=0, full_flush_total=1,
+        requests_kernel=2, requests_simulated=3,
         mismatches=[
             Mismatch(4, "decision", "backmerge", "getrq"),
-            Mismatch(6, "decision", "getrq", "backmerge"),
+            Mismatch(6, "full flush", "flushed", "kept"),
         ],
     )  # fmt: skip
+    joins = judged(*new(2, 8), *new(6, 16, True), era="3.11")
+    assert joins.mismatches == [Mismatch(6, "decision", "getrq", "backmerge")]
     flushed = judged(*new(2, 8), *new(4, 800, True), *new(6, 1_600, False), era="3.11")
     assert (flushed.full_flush_equal, flushed.full_flush_total) == (1, 2)
     assert flushed.mismatches == [Mismatch(4, "full flush", "flushed", "kept")]
@@ -77,10 +80,10 @@ def test_each_difference_is_shown_with_its_line() -> None:
 
 
 def test_so_many_differences_are_shown_and_all_are_counted() -> None:
-    """Twenty of thirty."""
-    verdict = judged(*(step for i in range(30) for step in (piece(i, 1_000 * i, BACK),)))
+    """Twenty of thirty: discards and writes in turn, each merged with the one before."""
+    verdict = judged(*new(1, 0), *(piece(2 + i, 8 + 8 * i, BACK, rwbs="DW"[i % 2]) for i in range(30)))
     assert len(verdict.mismatches) == SHOWN == 20
-    assert (verdict.decisions_equal, verdict.decisions_total) == (0, 30)
+    assert (verdict.decisions_equal, verdict.decisions_total) == (1, 31)
 
 
 def test_a_full_plug_is_judged_when_it_is_flushed_and_when_it_is_not() -> None:

@@ -10,8 +10,8 @@ import matplotlib.colors
 import pytest
 
 from wbsim.experiments.captures.conditions import Conditions
-from wbsim.experiments.captures.replay import Mismatch, Verdict
 from wbsim.experiments.captures.report import figure, replay_document, replay_text
+from wbsim.experiments.captures.verdict import Mismatch, Verdict
 from wbsim.experiments.captures.whatif import Issued
 from wbsim.experiments.pictures.plots import COLOURS
 from wbsim.models.block.spec import QueueLimits
@@ -26,8 +26,9 @@ ERAS = {
 }
 VERDICT = Verdict(
     bios=13, decisions_equal=11, decisions_total=12, full_flush_equal=3, full_flush_total=4,
-    full_flush_unknown=5, by_segments=6, in_dispatch=7, unjudged=8, events_lost=9, requests_kernel=14,
-    requests_simulated=15, mismatches=[Mismatch(77, "decision", "getrq", "backmerge")],
+    full_flush_unknown=5, by_segments=6, in_dispatch=7, unjudged=8, inside_plug=3, request_unseen=1,
+    events_lost=9, uncounted_losses=2, without_sectors=10, requests_kernel=14, requests_simulated=15,
+    mismatches=[Mismatch(77, "decision", "getrq", "backmerge")],
 )  # fmt: skip
 
 
@@ -43,7 +44,11 @@ decisions    11 of 12 equal
 full flushes 3 of 4 equal
 requests     14 by the kernel, 15 simulated
              9 events were lost; decisions are judged again from each task's next plug on
-             8 decisions are not judged: the plug or the queue is unknown after lost events
+             2 more losses are marked; the recorder did not count the events
+             4 decisions are not judged: the plug or the queue is unknown after lost events
+             3 decisions are not judged: the capture begins inside a plug, or shows only a part of one
+             1 decisions are not judged: the capture does not show the request from its beginning
+             10 events are passed over: their requests have no sectors (packets, flushes)
              5 flushes may as well be a sleep; they are not judged
              6 merges show that a bio has fewer segments than pages, which the capture does not say
              7 bios came for a request that was in dispatch, as its issue right after shows
@@ -81,7 +86,8 @@ def test_the_document() -> None:
     plain = {
         "capture": "/there/c", "kernel": "6.18.44", "device": "7,0", "bios": 13, "decisions_equal": 11,
         "decisions_total": 12, "full_flush_equal": 3, "full_flush_total": 4, "full_flush_unknown": 5,
-        "by_segments": 6, "in_dispatch": 7, "unjudged": 8, "events_lost": 9,
+        "by_segments": 6, "in_dispatch": 7, "unjudged": 8, "inside_plug": 3, "request_unseen": 1,
+        "events_lost": 9, "uncounted_losses": 2, "without_sectors": 10,
         "mismatches": [{"line": 77, "what": "decision", "kernel": "getrq", "simulated": "backmerge"}],
         "requests_kernel": 14, "requests_simulated": 15,
     }  # fmt: skip

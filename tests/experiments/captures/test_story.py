@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from wbsim.experiments.captures.events import Event
-from wbsim.experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step, story_of
+from wbsim.experiments.captures.story import (
+    Emptied,
+    Left,
+    Lost,
+    Moved,
+    Passed,
+    Piece,
+    Placed,
+    Step,
+    Unseen,
+    story_of,
+)
 from wbsim.models.block.merge import BACK, FRONT, NEW
 
 DISK = "7,0"
@@ -16,6 +27,7 @@ NAMES = {
     "Q": "block_bio_queue", "G": "block_getrq", "M": "block_bio_backmerge", "F": "block_bio_frontmerge",
     "X": "block_split", "P": "block_plug", "U": "block_unplug", "UT": "block_unplug",
     "I": "block_rq_insert", "D": "block_rq_issue", "J": "block_rq_merge", "L": "lost",
+    "N": "without sectors",
 }  # fmt: skip
 
 
@@ -55,7 +67,7 @@ def test_a_plug_with_two_bios() -> None:
         piece(5, 16, 8, BACK, 4),
         piece(7, 0, 8, FRONT, 6),
         Emptied(9, None),
-        Moved(9, 9, 1, DISK, 0, 24, False, True),
+        Moved(9, 9, 1, DISK, 0, 24, False, True, "W"),
     ]  # fmt: skip
 
 
@@ -69,34 +81,35 @@ FIRST, SECOND = piece(2, 0, 8, NEW, 1), piece(5, 80, 8, NEW, 4)
     [
         # the held request is issued at once: the plug was full
         ("none", [("U", 1), ("D", 0, 8), ("P",)],
-         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, True), Placed(SECOND, True, True, True)]),
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, True, "W"), Placed(SECOND, True, True, True)]),
         # it is inserted: the task slept
         ("none", [("U", 1), ("I", 0, 8), ("P",)],
-         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Emptied(9, None),
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Emptied(9, None),
           Placed(SECOND, True, None, True)]),
         # only the first move of the first request counts
         ("none", [("U", 1), ("I", 0, 8), ("D", 0, 8), ("P",)],
-         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Moved(8, 9, 1, DISK, 0, 8, False, True),
-          Emptied(9, None), Placed(SECOND, True, None, True)]),
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"),
+          Moved(8, 9, 1, DISK, 0, 8, False, True, "W"), Emptied(9, None), Placed(SECOND, True, None, True)]),
         # with a scheduler all are inserted: nobody can tell
         ("mq-deadline", [("U", 1), ("I", 0, 8), ("P",)],
-         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Placed(SECOND, True, True, False)]),
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Placed(SECOND, True, True, False)]),
         # but blkparse says
         ("blkparse", [("UT", 1), ("I", 0, 8), ("P",)],
-         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Emptied(9, None),
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Emptied(9, None),
           Placed(SECOND, True, None, True)]),
         ("blkparse", [("U", 1), ("I", 0, 8), ("P",)],
-         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False), Placed(SECOND, True, True, True)]),
+         [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Placed(SECOND, True, True, True)]),
         # both leave together: it had joined the first; by one unplug or by two
         ("none", [("U", 2)], [Placed(SECOND, True, False, True), Emptied(9, None)]),
         ("none", [("U", 1), ("U", 1)],
          [Left(9), Placed(SECOND, True, False, True), Emptied(9, None)]),
         # the plug was sent on, and the request was never in it
         ("none", [("U", 1), ("Q", 160, 8)], [Left(9), Placed(SECOND, False, None, True), Emptied(9, None)]),
-        # nothing follows: it is in the plug
-        ("none", [], [Placed(SECOND, True, False, True)]),
+        # nothing follows: it is in the plug, which may have been flushed for it after the capture's end
+        ("none", [], [Placed(SECOND, True, False, False)]),
         # a merged request moves, too
-        ("none", [("J", 0, 8)], [Moved(6, 9, 1, DISK, 0, 8, True, False), Placed(SECOND, True, False, True)]),
+        ("none", [("J", 0, 8)],
+         [Moved(6, 9, 1, DISK, 0, 8, True, False, "W"), Placed(SECOND, True, False, False)]),
     ],
     ids=["full", "asleep", "first move", "nobody knows", "UT", "U", "joined", "one by one", "past", "kept",
          "merged"],
@@ -126,7 +139,7 @@ def test_a_flush_and_an_unplugged_task_go_straight_on() -> None:
     steps = told(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"), ("Q", 160, 8), ("G", 160, 8))
     assert steps[2:4] == [flush, Placed(flush, False, None, True)]
     third = piece(7, 160, 8, NEW, 6)
-    assert steps[4:] == [third, Placed(third, True, False, True)]
+    assert steps[4:] == [third, Placed(third, True, False, False)]
     assert told(("Q", 0, 8), ("G", 0, 8), ("Q", 8, 8)) == [FIRST, Placed(FIRST, False, None, True)]
     assert told(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"))[-1] == Placed(flush, False, None, True)
     assert told(("Q", 0, 8), ("G", 0, 8))[-1] == Placed(FIRST, False, None, True)
@@ -194,8 +207,8 @@ def test_a_bio_that_was_split_comes_in_pieces() -> None:
         piece(5, 8, 8, BACK, 4, first=False, split_off=True),
         piece(6, 16, 8, BACK, 5, first=False),
     ]
-    queued = told(("P",), ("Q", 0, 24), ("X", 0, 8), ("U", 1))[-1]
-    assert queued == Emptied(9, Piece(4, 9, 1, DISK, "W", 0, 8, None, True, True, 3, True))
+    queued = told(*ONE, ("Q", 80, 24), ("X", 80, 88), ("U", 1))[-1]
+    assert queued == Emptied(9, Piece(6, 9, 1, DISK, "W", 80, 8, None, True, True, 5, True))
 
 
 def test_a_plug_of_three_queues_is_told_whole() -> None:
@@ -204,3 +217,66 @@ def test_a_plug_of_three_queues_is_told_whole() -> None:
     *_, placed, last = told(*ONE, *TWO, *third, ("U", 1), ("U", 1), ("U", 1))
     assert placed == Placed(piece(7, 160, 8, NEW, 6), True, False, True)
     assert last == Emptied(9, None)
+
+
+@pytest.mark.parametrize(
+    ("events", "steps"),
+    [
+        # an unplug with no request shown in the plug; a first bio may have been tried before the capture
+        ([("M", 8, 8), ("U", 1)], [piece(1, 8, 8, BACK, 0), Emptied(9, None), Unseen(9)]),
+        # two unplugs of one flush are added up: for two queues, three requests, of which one is shown
+        ([*ONE, ("U", 1), ("D", 0, 8), ("U", 2), ("Q", 8, 8)],
+         [FIRST, Placed(FIRST, True, None), Emptied(9, None), Moved(5, 9, 1, DISK, 0, 8, False, True, "W"),
+          Emptied(9, None), Unseen(9)]),
+        # the next plug begins empty
+        ([*ONE, ("U", 1), ("Q", 8, 8), ("U", 1)],
+         [FIRST, Placed(FIRST, True, None), Emptied(9, None),
+          Emptied(9, Piece(6, 9, 1, DISK, "W", 8, 8, None, True, False, 5, True)), Unseen(9)]),
+        # the new request joined a plug that is not shown, and left with it
+        ([*ONE[:2], ("U", 2), ("Q", 8, 8)],
+         [FIRST, Left(9), Unseen(9), Placed(FIRST._replace(known=False), False, None), Emptied(9, None)]),
+        # the same at the end of the capture
+        ([*ONE[:2], ("U", 2)], [FIRST, Left(9), Unseen(9), Placed(FIRST, False, None)]),
+        # it flushed a full plug that is not shown, and is the first of the next
+        ([*ONE[:2], ("U", 9), ("D", 800, 8), ("P",), ("U", 1)],
+         [FIRST, Left(9), Moved(4, 9, 1, DISK, 800, 8, False, True, "W"), Unseen(9),
+          Placed(FIRST._replace(known=False), True, True), Emptied(9, None)]),
+        # two unplugs of a flush with the new request
+        ([*ONE, *TWO, ("U", 1), ("U", 1), ("U", 1)],
+         [FIRST, Placed(FIRST, True, None), SECOND, Left(9), Placed(SECOND, True, False), Emptied(9, None),
+          Emptied(9, None), Unseen(9)]),
+    ],
+    ids=["nothing shown", "two queues", "next", "joined", "end", "full", "one by one"],
+)  # fmt: skip
+def test_an_unplug_of_more_requests_than_shown_is_reported(
+    events: Sequence[Any], steps: Sequence[Step]
+) -> None:
+    """An unplug counts the requests of the plug; what the capture does not show is `Unseen`."""
+    assert told(*events) == steps
+
+
+def test_an_unplug_after_lost_events_reports_nothing_unseen() -> None:
+    """The plug is unknown until then, so its decisions are marked already."""
+    steps = told(("L", 3), ("Q", 8, 8), ("M", 8, 8), ("U", 4), ("Q", 16, 8), ("M", 16, 8), ("U", 4))
+    assert [type(step).__name__ for step in steps] == [
+        "Lost", "Piece", "Emptied", "Piece", "Emptied", "Unseen",
+    ]  # fmt: skip
+
+
+def test_each_queue_has_a_block_plug_in_older_kernels() -> None:
+    """Kernels to 4.x plug by queue: two devices, two plug events, and an unplug of each."""
+    events = [
+        Event(line, 9, 1, NAMES[letter], disk, "W", 0, size)
+        for line, (letter, disk, size) in enumerate(
+            [("Q", DISK, 8), ("G", DISK, 8), ("P", DISK, 0), ("Q", "8,0", 8), ("G", "8,0", 8),
+             ("P", "8,0", 0), ("U", DISK, 1), ("U", "8,0", 1)], 1
+        )
+    ]  # fmt: skip
+    assert not any(isinstance(step, Unseen) for step in story_of(events, "none"))
+
+
+def test_requests_without_sectors_are_passed_over() -> None:
+    """They settle nothing: the request of the bio before them still awaits its plug."""
+    steps = told(("Q", 0, 8), ("G", 0, 8), ("N", 0, 0, "N"), ("P",))
+    first = piece(2, 0, 8, NEW, 1)
+    assert steps == [first, Passed(DISK), Placed(first, True, None)]

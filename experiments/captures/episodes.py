@@ -1,0 +1,51 @@
+"""Judgements that stand only if nothing hidden was in the task's plug, and are withdrawn otherwise.
+
+A plug's unplug counts its requests.  If there are more than the capture showed, the judgements since the plug
+was last known empty compare with a plug that the replay does not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wbsim.experiments.captures.requests import Seen
+from wbsim.experiments.captures.verdict import Verdict
+
+
+@dataclass(eq=False)
+class Episode:
+    """The judgements on one task since its plug was last known to be empty.
+
+    ``ended``: the plug was sent on; the task's next bio begins another episode.  ``hidden``: the plug held
+    more than the capture shows.
+    """
+
+    decisions: int = 0
+    decisions_equal: int = 0
+    flushes: int = 0
+    flushes_equal: int = 0
+    requests_more: int = 0  # simulated ones, less the kernel's
+    request_unseen: int = 0  # decisions not judged for that reason so far
+    differing: set[int] = field(default_factory=set)  # lines
+    requests: list[Seen] = field(default_factory=list)
+    ended: bool = False
+    hidden: bool = False
+
+    def withdraw(self, verdict: Verdict) -> None:
+        """Take the judgements out of *verdict*; its decisions count as not judged."""
+        self.hidden = True
+        for seen in self.requests:
+            seen.hidden = True
+        verdict.decisions_total -= self.decisions
+        verdict.decisions_equal -= self.decisions_equal
+        verdict.full_flush_total -= self.flushes
+        verdict.full_flush_equal -= self.flushes_equal
+        verdict.requests_simulated -= self.requests_more
+        verdict.unjudged += self.decisions
+        verdict.inside_plug += self.decisions + self.request_unseen
+        verdict.request_unseen -= self.request_unseen
+        verdict.mismatches = [m for m in verdict.mismatches if m.line not in self.differing]
+        self.decisions = self.decisions_equal = self.flushes = self.flushes_equal = 0
+        self.requests_more = self.request_unseen = 0
+        self.differing.clear()
+        self.requests.clear()
