@@ -1,4 +1,4 @@
-"""`wbsim layout`: where the files of a run lie."""
+"""`wbsim layout`: the extents of the files of a run, after a sync(2), as xfs_bmap shows them by default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "where the files of a run lie, as xfs_bmap or filefrag print it"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml")
     add_variant(parser)
     parser.add_argument("--mount", metavar="NAME", help="of several")
@@ -22,8 +22,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Simulate, print, and draw if asked to; returns the exit status."""
+    """Simulate, print, and draw with --out; return the exit status."""
     import sys
+    from dataclasses import replace
 
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.problems import bad
@@ -42,7 +43,8 @@ def execute(arguments: Namespace) -> int:
             "--mount",
             f"{arguments.mount or 'is missing: it'} names no single mount; use one of {', '.join(mounts)}",
         )
-    filesystem = simulate(case, arguments.seed).mounts[name].filesystem
+    flushed = case.scenario.model_copy(update={"sync_after": True})
+    filesystem = simulate(replace(case, scenario=flushed), arguments.seed).mounts[name].filesystem
     if not filesystem.layouts():
         raise bad(str(arguments.config), "each of its files lies in one run, of which only the count is kept")
     for text in layout_texts(

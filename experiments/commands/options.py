@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Action, ArgumentParser, Namespace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -136,7 +137,16 @@ def refuse_file(out: Path | None) -> None:
 
 
 def print_json(document: object) -> None:
-    """One JSON document on stdout."""
+    """Print *document* as JSON on stdout; a number that is unknown (nan) or infinite is null."""
     import json
 
-    print(json.dumps(document, indent=1))
+    print(json.dumps(_with_nulls(document), indent=1, allow_nan=False))
+
+
+def _with_nulls(value: Any) -> Any:
+    """Return *value* with None for each number that JSON lacks, in tables and lists, too."""
+    if isinstance(value, dict):
+        return {key: _with_nulls(of) for key, of in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_nulls(of) for of in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -62,12 +62,20 @@ def _texts(
     outcomes: list[Outcome], title: str | None, experiment: Experiment, locks: str | None
 ) -> list[str]:
     from wbsim.experiments.formats.locks import TABLES
-    from wbsim.experiments.formats.report import difference_table, outcome_table, parts_tables, steady_table
+    from wbsim.experiments.formats.report import (
+        difference_table,
+        on_disk_table,
+        outcome_table,
+        parts_tables,
+        steady_table,
+        unfinished,
+    )
 
     axes = experiment.axes
     first = outcome_table(outcomes, axes)
     texts = [first if title is None else f"{title}\n{first}"]
-    texts += [text for text in (difference_table(outcomes, axes), steady_table(outcomes, axes)) if text]
+    more = (unfinished, on_disk_table, difference_table, steady_table)
+    texts += [text for make in more if (text := make(outcomes, axes)) is not None]
     shown = [outcome for outcome in outcomes if outcome.replication == 0]
     for outcome in shown:
         parts = [*parts_tables(outcome), *([TABLES[locks](outcome.locks)] if locks else [])]

@@ -1,45 +1,63 @@
-"""What runs measured, as tables."""
+"""Figures of runs as tables, and notes on unfinished writeback under them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import fmean
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.formats.table import figure_text, table
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.experiments.running.outcome import DiskResult, Outcome
+from wbsim.experiments.statistics.figures import FIGURES, allocated_files, merged_percent, request_kib, share
 from wbsim.experiments.statistics.intervals import interval_of, paired, steady_of
-from wbsim.sim.units import SECTOR_BYTES
+from wbsim.sim.units import MIB, SECTOR_BYTES
 
 
 class Column(NamedTuple):
-    """A figure under a short heading, with so many digits behind the point; None: four significant ones."""
+    """A figure under a short heading.
+
+    *digits* is the number of digits behind the point.  None, and a value that would round to 0, take four
+    significant digits.
+    """
 
     heading: str
     name: str
     digits: int | None = None
 
     def cell(self, outcomes: Sequence[Outcome]) -> str:
-        """The figure of a case; of several replications their mean, and half of its interval."""
+        """Return the figure of a case: of several replications the mean and half of its interval."""
         figure = FIGURES[self.name]
         if len(outcomes) == 1:
             return self._text(figure.whole(outcomes[0]))
         mean, _, high = interval_of(figure, outcomes)
-        return f"{self._text(mean)} ±{self._text(high - mean)}"
+        return self._text(mean) if isnan(high) else f"{self._text(mean)} ±{self._half(high - mean)}"
 
     def _text(self, value: float) -> str:
-        return figure_text(value) if self.digits is None else f"{value:.{self.digits}f}"
+        text = self._half(value)
+        return figure_text(value) if value and text.strip("-0.") == "" else text
+
+    def _half(self, value: float) -> str:
+        return figure_text(value) if self.digits is None or isnan(value) else f"{value:.{self.digits}f}"
 
 
 _COLUMNS: Final = (
     Column("wall s", "wall_time", 1),
+    Column("on disk s", "on_disk_time", 1),
     Column("sys s", "system_cpu_time", 1),
     Column("w/s", "write_iops"),
     Column("wMB/s", "write_bandwidth"),
     Column("wareq-sz KiB", "request_size", 1),
     Column("wrqm %", "merged", 1),
+)
+_ON_DISK: Final = (
+    Column("s", "on_disk_time", 1),
+    Column("requests", "on_disk_requests"),
+    Column("MB", "on_disk_size"),
+    Column("w/s", "on_disk_iops"),
+    Column("wMB/s", "on_disk_bandwidth"),
+    Column("wareq-sz KiB", "on_disk_request_size", 1),
+    Column("wrqm %", "on_disk_merged", 1),
 )
 _OF_CREATION: Final = (Column("files/s", "file_rate"), Column("fs_mark files/s", "create_rate"))
 _OF_LAYOUT: Final = (
@@ -50,23 +68,58 @@ _OF_LAYOUT: Final = (
 
 
 def columns_for(outcomes: Sequence[Outcome]) -> list[Column]:
-    """What is worth a column: what the workload, time(1), iostat and xfs_bmap would say."""
+    """Return the columns of the first table: figures of the workload, time(1), iostat and xfs_bmap."""
     kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
     return [*_COLUMNS, *(kinds if all(len(o.programs) == 1 for o in outcomes) else ())]
 
 
 def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str:
-    """One line for each case; of several replications, means and half of their 95 % intervals."""
-    columns = columns_for(outcomes)
+    """Return one line for each case: of several replications the means and half of their 95 % intervals."""
+    return _table("variant", columns_for(outcomes), by_case(outcomes), axes)
+
+
+def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
+    """Return the write requests until everything was on disk; None if no sync(2) followed any programs."""
+    cases = [of for of in by_case(outcomes) if any(outcome.on_disk_time is not None for outcome in of)]
+    return _table("until on disk", _ON_DISK, cases, axes) if cases else None
+
+
+def _table(
+    title: str, columns: Sequence[Column], cases: Sequence[Sequence[Outcome]], axes: Sequence[str]
+) -> str:
     rows = []
-    for of in by_case(outcomes):
+    for of in cases:
         points = (str(of[0].point[axis]) for axis in axes)
         rows.append((of[0].variant, *points, *(column.cell(of) for column in columns)))
-    return table(("variant", *axes, *(column.heading for column in columns)), rows)
+    return table((title, *axes, *(column.heading for column in columns)), rows)
+
+
+def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
+    """Return notes on files and pages that are not on disk yet, or None.
+
+    The notes are of the first replication of each case.  After a sync(2), a file without a block is empty.
+    """
+    cases = [of[0] for of in by_case(outcomes)]
+    without_sync = [outcome for outcome in cases if outcome.on_disk_time is None]
+    lines = []
+    for outcome in without_sync:
+        files, allocated = len(outcome.extents), allocated_files(outcome)
+        if allocated < files:
+            label = " ".join([outcome.variant, *(str(outcome.point[axis]) for axis in axes)])
+            of = f"{label}: " if len(cases) > 1 else ""
+            lines.append(f"{of}{files - allocated} of {files} files are not on disk yet")
+    dirty = [outcome.dirty_bytes / MIB for outcome in without_sync]
+    if any(dirty):
+        least, most = figure_text(min(dirty)), figure_text(max(dirty))
+        lines.append(
+            f"{most if least == most else f'{least} to {most}'} MiB still dirty or under writeback when the"
+            " programs ended; with sync_after = true a sync(2) follows"
+        )
+    return "\n".join(lines) if lines else None
 
 
 def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
-    """The replications of each case together, in the order of the cases."""
+    """Return the replications of each case together, in the order of the cases."""
     cases: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
         cases.setdefault((outcome.variant, str(outcome.point)), []).append(outcome)
@@ -74,9 +127,9 @@ def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
 
 
 def difference_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """By how much each variant differs from the first one, of runs with the same dice: the mean difference
-    and its 95 % interval.  None, if there are no two variants with two of the same
-    replications.
+    """Return the mean difference of each variant from the first one, with its 95 % interval.
+
+    Both variants of a pair have the same dice.  None, if no two variants have two common replications.
     """
     cases = by_case(outcomes)
     first = {str(of[0].point): of for of in cases if of[0].variant == outcomes[0].variant}
@@ -99,13 +152,15 @@ def _dice(outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
 
 def _difference(column: Column, base: Sequence[Outcome], of: Sequence[Outcome]) -> str:
     figure = FIGURES[column.name]
-    whole = fmean(figure.whole(outcome) for outcome in base) / 100
+    whole = interval_of(figure, base).mean / 100
     mean, _, high = paired(figure, base, of)
-    return f"{mean / whole:+.1f} ±{(high - mean) / abs(whole):.1f}" if whole else "-"
+    if not whole or isnan(whole) or isnan(high):
+        return "-"
+    return f"{mean / whole:+.1f} ±{(high - mean) / abs(whole):.1f}"
 
 
 def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """The same figures of the steady part of each run, where it is not the whole; None, if none is."""
+    """Return the figures of the steady part of each run; None, if every run is steady from its start."""
     columns = [column for column in columns_for(outcomes) if FIGURES[column.name].iteration is not None]
     columns = [column for column in columns if not FIGURES[column.name].grows]
     rows = []
@@ -122,7 +177,7 @@ def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None
 
 
 def parts_tables(outcome: Outcome) -> list[str]:
-    """What each program, disk and mount of one run got, where there are several of a kind."""
+    """Return a table of the programs, of the disks and of the mounts, if a run has several."""
     tables = []
     rows: list[tuple[str, ...]]
     if len(outcome.programs) > 1:
@@ -133,31 +188,24 @@ def parts_tables(outcome: Outcome) -> list[str]:
                 f"{p.system_cpu_time:.1f}",
                 f"{p.user_cpu_time:.1f}",
                 figure_text(p.files),
-                figure_text(p.file_bytes / p.wall_time / 1e6),
+                figure_text(share(p.file_bytes / 1e6, p.wall_time)),
             )
             for name, p in outcome.programs.items()
         ]
         tables.append(table(("program", "wall s", "sys s", "user s", "files", "file MB/s"), rows))
     if len(outcome.disks) > 1:
-        rows = [
-            (
-                name,
-                figure_text(d.ios / outcome.wall_time),
-                figure_text(d.sectors * SECTOR_BYTES / outcome.wall_time / 1e6),
-                f"{_share(d.sectors * SECTOR_BYTES / 1024, d.ios):.1f}",
-                f"{100 * _share(d.merges, d.merges + d.ios):.1f}",
-            )
-            for name, d in outcome.disks.items()
-            if d.ios
-        ]
-        tables.append(table(("disk", "w/s", "wMB/s", "wareq-sz KiB", "wrqm %"), rows))
+        rows = [(name, *rest) for name, _, *rest in _disk_rows(outcome.disks, outcome.wall_time)]
+        tables.append(table(("disk", *_OF_DISK), rows))
+        if (on_disk_s := outcome.on_disk_time) is not None:
+            rows = list(_disk_rows(outcome.disks_at_end, on_disk_s))
+            tables.append(table(("disk until on disk", "requests", *_OF_DISK), rows))
     if len(outcome.mounts) > 1:
         rows = [
             (
                 name,
                 f"{m.log_bytes / 1e6:.1f}",
-                figure_text(_share(sum(m.extents), len(m.extents))) if m.extents else "1",
-                figure_text(_share(m.extent_bytes / 1024, sum(m.extents))) if m.extents else "-",
+                figure_text(share(sum(m.extents), sum(map(bool, m.extents)))) if m.extents else "1",
+                figure_text(share(m.extent_bytes / 1024, sum(m.extents))),
             )
             for name, m in outcome.mounts.items()
         ]
@@ -165,8 +213,21 @@ def parts_tables(outcome: Outcome) -> list[str]:
     return tables
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+_OF_DISK: Final = ("w/s", "wMB/s", "wareq-sz KiB", "wrqm %")
+
+
+def _disk_rows(disks: Mapping[str, DiskResult], seconds: float) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each disk that was given requests within *seconds*."""
+    for name, disk in disks.items():
+        if disk.ios:
+            yield (
+                name,
+                figure_text(disk.ios),
+                figure_text(share(disk.ios, seconds)),
+                figure_text(share(disk.sectors * SECTOR_BYTES / 1e6, seconds)),
+                f"{request_kib(disk):.1f}",
+                f"{merged_percent(disk):.1f}",
+            )
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:

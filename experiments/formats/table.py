@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isnan
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
@@ -22,7 +23,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -
 
 
 def figure_text(value: float) -> str:
-    """Four significant digits, thousands apart."""
+    """Return four significant digits, thousands apart; "-" if *value* is unknown (nan)."""
+    if isnan(value):
+        return "-"
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"

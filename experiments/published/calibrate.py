@@ -12,6 +12,7 @@ from typing import Any, Final
 from wbsim.experiments.published.fit import Calibration, Constant, Errors, each_by_its_own
 from wbsim.experiments.published.reproduce import CONFIGS, config_path
 from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.scenario import PathCosts
 
@@ -56,7 +57,7 @@ def p13_improved(
     """
     patched = next(outcome for outcome in outcomes if outcome.variant == "patched")
     inode_ns, request_ns = flusher_ns(MACHINES["p13-vm"].processors.paths)
-    n = patched.samples[-1].count / (patched.write_iops * patched.wall_time)
+    n = patched.samples[-1].count / (FIGURES["write_iops"].whole(patched) * patched.wall_time)
     scale, exit_ns = constants["flusher_scale"], constants["exit_time"]
     unpatched_ns = (scale * (inode_ns + request_ns) + exit_ns) * exp(change["unpatched"])
     patched_ns = (scale * (inode_ns + request_ns / n) + exit_ns / n) * exp(change["patched"])

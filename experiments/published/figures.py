@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Final
 
 from wbsim.experiments.running.outcome import Outcome, ProgramResult
-from wbsim.experiments.statistics.figures import FIGURES, Figure
+from wbsim.experiments.statistics.figures import FIGURES, Figure, extent_bytes, share
 from wbsim.sim.units import MIB, SECTOR_BYTES
 
 
@@ -63,7 +63,9 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
     ("inode_hash_remove_share_of_spin_contention", "percent"): Figure(
         "%",
         "of all waiting for locks",
-        lambda o: 100 * o.locks["inode_hash_lock"]["wait_ns"] / sum(of["wait_ns"] for of in o.locks.values()),
+        lambda o: (
+            100 * share(o.locks["inode_hash_lock"]["wait_ns"], sum(of["wait_ns"] for of in o.locks.values()))
+        ),
     ),
     ("create_rate", "files/s"): FIGURES["create_rate"],
     ("write_iops", "1/s"): FIGURES["write_iops"],
@@ -72,16 +74,18 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
     ("disk_utilisation", "percent"): FIGURES["utilisation"],
     ("system_cpu", ""): FIGURES["system_cpu"],
     ("throughput", "MiB/s"): Figure(
-        "MiB/s", "what files hold, a second of wall time", lambda o: o.file_bytes / o.wall_time / MIB
+        "MiB/s", "what files hold, a second of wall time", lambda o: share(o.file_bytes / MIB, o.wall_time)
     ),
     ("extents_total", "1"): FIGURES["extent_count"],
     ("extents_per_file", "1"): FIGURES["extents_per_file"],
     ("mean_extent", "512B sectors"): Figure(
-        "512B sectors", "mean size of an extent", lambda o: o.file_bytes / SECTOR_BYTES / sum(o.extents)
+        "512B sectors",
+        "mean size of an extent",
+        lambda o: share(extent_bytes(o) / SECTOR_BYTES, sum(o.extents)),
     ),
     # Report N10's 55 MB stands beside 78 MB for 157 538 sectors: by its arithmetic a megabyte is about 2^20.
     ("mean_extent", "MB"): Figure(
-        "MB", "mean size of an extent", lambda o: o.file_bytes / MIB / sum(o.extents)
+        "MB", "mean size of an extent", lambda o: share(extent_bytes(o) / MIB, sum(o.extents))
     ),
 }
 """The figure of a run that a published metric and its unit stand for."""

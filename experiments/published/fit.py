@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, isnan, log
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.problems import bad
 from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
@@ -100,13 +101,19 @@ def fit(of: Calibration, how: How, tell: Callable[[str], None]) -> Fit:
 
 
 def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """The errors of all rows that *cases* stand for; the geometric mean of several runs of one."""
+    """Return the errors of the rows that *cases* stand for, each the geometric mean over the runs of a case.
+
+    Raises:
+        BadInput: a figure is unknown in a run, so that nothing can be fitted to its row.
+    """
     errors = {}
     for row in published_rows():
         case = next((case for case in cases if row.id in case.rows), None)
         if case is not None and row.value is not None:
             metric = METRICS[row.metric, row.unit]
             runs = [metric.whole(outcome) for outcome in outcomes if outcome.variant == case.variant]
+            if any(map(isnan, runs)):
+                raise bad(f"row {row.id}", f"{row.metric} is unknown in a run; fit with a longer run")
             errors[row.id] = sum(log(value / row.value) for value in runs) / len(runs)
     return errors
 

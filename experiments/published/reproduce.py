@@ -133,21 +133,23 @@ def _targets(spec: Spec) -> set[str]:
 
 
 def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
-    """*row* beside the figure of *runs*, which may be of a *smaller* experiment; *calibrated*: what was
-    fitted to.
+    """Return *row* with the figure of *runs*, which is None if the figure is unknown in every run.
+
+    *calibrated* are the rows that constants were fitted to; *smaller*: the runs are of a smaller experiment.
     """
     metric = METRICS.get((row.metric, row.unit))
     if metric is None or not runs:
         return Row(row.id, row.value, row.unit, None, None, None, "not modelled yet")
     value, low, high = interval_of(metric, runs)
     steady = steady_of(metric, runs[0]) if len(runs) == 1 else None
-    error = value / row.value - 1 if row.value and not (smaller and metric.grows) else None
+    known = not math.isnan(value)
+    error = value / row.value - 1 if known and row.value and not (smaller and metric.grows) else None
     interval = None if math.isnan(low) else (low, high)
     return Row(
         row.id,
         row.value,
         row.unit,
-        value,
+        value if known else None,
         interval,
         error,
         "calibrated" if row.id in calibrated else "predicted",

@@ -50,8 +50,9 @@ class ProgramResult:
 
 @dataclass(frozen=True)
 class DiskResult:
-    """What one disk was given until the last program ended, as iostat has it; ``busy_time`` (s): something
-    was in its queue or in its driver.
+    """Counters of one disk since the run began, as iostat has them.
+
+    ``busy_time`` (s): a request was in the queue or in the driver.
     """
 
     ios: int
@@ -62,10 +63,10 @@ class DiskResult:
 
 @dataclass(frozen=True)
 class MountResult:
-    """What lies on one filesystem after the run.
+    """Files on one filesystem after the run.
 
-    ``extents``: of the files whose pages are kept one by one, how many each lies in; ``extent_bytes``: what
-    these hold together.  All other files lie in one each.
+    ``extents``: the number of extents of each file whose pages are kept one by one; 0 before its first
+    allocation.  ``extent_bytes``: allocated bytes of these files.  Every other file lies in one extent.
     """
 
     log_bytes: int
@@ -75,15 +76,23 @@ class MountResult:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run measured; times in s, rates per s, ``locks`` by name as /proc/lock_stat has them (ns).
+    """Figures of one run: times in s, rates per s, ``locks`` by name as in /proc/lock_stat (ns).
 
-    Totals first, then the same by program, disk and mount.  ``wall_time`` is until the last program ended;
-    ``create_rate`` is the mean of what fs_mark prints, ``files`` how many were made; ``file_bytes``: what all
-    files hold together; ``extents``: how many each file lies in after all was written back, where the
-    filesystem keeps that.  ``flushed_files`` and ``flushed_bytes``: what flushers wrote back, a file as often
-    as they left it clean.  ``lives``, ``uses`` and ``levels``: see the modules of these names.  All of it is
-    the model's, the same wherever it runs, but for the last two: what the run took of the machine that
-    simulates.
+    Totals come first, then results by program, disk and mount.  A mean or a rate without a denominator is
+    None.
+
+    * ``wall_time``: until the last program ended.  Rates, ``merges`` and ``disks`` are as of this time.
+    * ``on_disk_time``: until the sync(2) after the last program returned; None if no sync(2) followed.
+    * ``disks_at_end``: the counters of the disks when the run ended, which is the time of ``on_disk_time``.
+    * ``dirty_bytes``: pages that were dirty or under writeback when the run ended.
+    * ``create_rate``: the mean of the rates that fs_mark prints.
+    * ``files``: the number of files made; ``file_bytes``: the size of all files together.
+    * ``extents``: see `MountResult`; of all mounts.
+    * ``flushed_files`` and ``flushed_bytes``: written back by flushers; a file counts each time that a
+      flusher leaves it clean.
+    * ``lives``, ``uses`` and ``levels``: see the modules of these names.
+    * ``cpu_s`` and ``peak_rss_mib``: the cost of the simulation.  Every other figure is the same on any
+      machine.
     """
 
     variant: str
@@ -91,12 +100,13 @@ class Outcome:
     seed: int
     replication: int
     wall_time: float
+    on_disk_time: float | None
     system_cpu_time: float
     user_cpu_time: float
     files: int
-    create_rate: float
-    write_iops: float
-    write_bandwidth: float
+    create_rate: float | None
+    write_iops: float | None
+    write_bandwidth: float | None
     merges: int
     log_bytes: int
     file_bytes: int
@@ -106,6 +116,8 @@ class Outcome:
     flusher_spin_time: float
     programs: dict[str, ProgramResult]
     disks: dict[str, DiskResult]
+    disks_at_end: dict[str, DiskResult]
+    dirty_bytes: int
     mounts: dict[str, MountResult]
     locks: dict[str, dict[str, int]]
     lives: Lives
@@ -125,8 +137,9 @@ def outcome_of(
     disks: Mapping[str, DiskResult],
     levels: Levels,
 ) -> Outcome:
-    """What *machine* says after its run, with the *samples* and the *disks* as they were when the programs
-    ended.
+    """Return the figures of *machine* after its run.
+
+    *samples* and *disks* are the counters until the last program ended.
     """
     last = {sample.program: sample for sample in samples}
     programs = {name: _program_result(case, machine, name, last.get(name)) for name in machine.programs}
@@ -140,12 +153,13 @@ def outcome_of(
         seed=seed,
         replication=replication,
         wall_time=wall_s,
+        on_disk_time=wall_s + _sync_s(machine, samples) if case.scenario.sync_after else None,
         system_cpu_time=sum(program.system_cpu_time for program in programs.values()),
         user_cpu_time=sum(program.user_cpu_time for program in programs.values()),
         files=sum(program.files for program in programs.values()),
-        create_rate=fmean(rates) if rates else 0.0,
-        write_iops=samples[-1].ios / wall_s,
-        write_bandwidth=samples[-1].sectors * SECTOR_BYTES / wall_s,
+        create_rate=fmean(rates) if rates else None,
+        write_iops=samples[-1].ios / wall_s if wall_s else None,
+        write_bandwidth=samples[-1].sectors * SECTOR_BYTES / wall_s if wall_s else None,
         merges=samples[-1].merges,
         log_bytes=sum(mount.log_bytes for mount in mounts.values()),
         file_bytes=sum(program.file_bytes for program in programs.values()),
@@ -155,6 +169,8 @@ def outcome_of(
         flusher_spin_time=sum(thread.task.spin_ns for thread in machine.flushers.threads) / S,
         programs=programs,
         disks=dict(disks),
+        disks_at_end={name: disk_result(queue) for name, queue in machine.queues.items()},
+        dirty_bytes=machine.cache.dirty_and_writeback * PAGE_BYTES,
         mounts=mounts,
         locks={lock.name: asdict(lock.stat) for lock in machine.locks},
         lives=lives_of(machine),
@@ -164,14 +180,19 @@ def outcome_of(
     )
 
 
+def _sync_s(machine: Machine, samples: Sequence[Sample]) -> float:
+    """Return the time (s) from the end of the last program, which *samples* end with, to the run's end."""
+    return (machine.env.now - max(sample.end_ns for sample in samples)) / S
+
+
 def disk_result(queue: Queue) -> DiskResult:
-    """What *queue* was given until now."""
+    """Return the counters of *queue* until now."""
     return DiskResult(queue.stat.ios, queue.stat.merges, queue.stat.sectors, queue.busy_ns / S)
 
 
 def _mount_result(filesystem: Filesystem) -> MountResult:
-    held = sum(file.size for file in filesystem.layouts()) * PAGE_BYTES
-    return MountResult(filesystem.log_bytes, held, filesystem.extents_per_file())
+    allocated = sum(file.allocated for file in filesystem.layouts()) * PAGE_BYTES
+    return MountResult(filesystem.log_bytes, allocated, filesystem.extents_per_file())
 
 
 def _program_result(case: Case, machine: Machine, name: str, last: Sample | None) -> ProgramResult:

@@ -57,6 +57,8 @@ _NAMED_ELSEWHERE: Final = (
     "peak_rss_mib",
 )
 """What a summary leaves out: it is the plan's, the series' or the machine's that simulated."""
+_KEPT: Final = tuple(field.name for field in fields(Outcome) if field.name not in _NAMED_ELSEWHERE)
+"""The figures that a summary has."""
 _MOST_SUMMARY_BYTES: Final = GIB  # extents of each file of a large run
 _MOST_DIGITS: Final = 20
 _SHORT: Final = 200
@@ -190,10 +192,10 @@ class Store:
 
 
 def read_run(directory: Path) -> Outcome:
-    """The outcome that is kept in *directory*, of no variant in particular.
+    """Return the outcome that is kept in *directory*, without its variant, point, seed and replication.
 
     Raises:
-        BadInput: it is damaged.
+        BadInput: a file is damaged, or another version of wbsim wrote other figures.
     """
     import pyarrow.parquet as pq
 
@@ -201,6 +203,7 @@ def read_run(directory: Path) -> Outcome:
         kept = _document(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
         if not kept["wall_time"] > 0:
             raise ValueError("a run without a wall time")
+        _refuse_other_version(directory, kept)
     with _undamaged(directory, "run.json"):
         run = _document(text_of(directory / "run.json"))
         kept |= {name: run[name] for name in ("cpu_s", "peak_rss_mib")}
@@ -217,6 +220,21 @@ def read_run(directory: Path) -> Outcome:
         if lacking := set(level_names(outcome.disks)) - set(outcome.levels):
             raise ValueError(f"lacks {sorted(lacking)[0]}")
     return outcome
+
+
+def _refuse_other_version(directory: Path, summary: Mapping[str, Any]) -> None:
+    """Refuse a *summary* that lacks figures because another version of the model wrote it.
+
+    Raises:
+        BadInput: the run's version differs from ours, and figures are missing.
+    """
+    lacking = next((name for name in _KEPT if name not in summary), None)
+    made_by = model_version()
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        made_by = _document(text_of(directory / "run.json"))["model"]
+    if lacking is not None and made_by != model_version():
+        told = f"is of another version of wbsim ({lacking} is missing); run its configuration again"
+        raise bad(str(directory / "summary.json"), told)
 
 
 def read_configuration(directory: Path) -> Any:

@@ -1,17 +1,24 @@
-"""The figures of a run: each with its unit, and how it is read off an outcome."""
+"""The figures of a run: each with its unit, and how it is read off an outcome.
+
+A figure without a denominator, such as the mean of no requests, is unknown: nan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from math import nan
 from typing import Final, NamedTuple
 
-from wbsim.experiments.running.outcome import Outcome, Sample
+from wbsim.experiments.running.outcome import DiskResult, Outcome, Sample
 from wbsim.sim.units import KIB, MIB, SECTOR_BYTES, S
 
 
 class Figure(NamedTuple):
-    """A number of a run, in *unit*: of the whole run and, where it has any, of the time from one iteration's
-    end to the next.  One that ``grows`` with the experiment says nothing of a smaller one.
+    """A number of a run, in *unit*.
+
+    ``whole`` returns the figure of the complete run, and ``iteration`` the figure between the ends of two
+    iterations; both return nan if the figure is unknown.  A figure that ``grows`` with the experiment says
+    nothing about a smaller one.
     """
 
     unit: str
@@ -25,29 +32,73 @@ def _per_s(amount: float, before: Sample, after: Sample) -> float:
     return amount * S / (after.end_ns - before.end_ns)
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def share(part: float, whole: float) -> float:
+    """Return *part* / *whole*, or nan if *whole* is 0."""
+    return part / whole if whole else nan
 
 
-def _ios(outcome: Outcome) -> int:
-    return sum(disk.ios for disk in outcome.disks.values())
+def _known(value: float | None) -> float:
+    return nan if value is None else value
 
 
-def _bytes(outcome: Outcome) -> int:
-    return sum(disk.sectors for disk in outcome.disks.values()) * SECTOR_BYTES
+def all_disks(disks: Iterable[DiskResult]) -> DiskResult:
+    """Return the sums of the counters of *disks*, and the busy time of the busiest disk."""
+    of = list(disks)
+    return DiskResult(
+        sum(disk.ios for disk in of),
+        sum(disk.merges for disk in of),
+        sum(disk.sectors for disk in of),
+        max((disk.busy_time for disk in of), default=0.0),
+    )
+
+
+def request_kib(disk: DiskResult) -> float:
+    """Return the mean size of a write request, as iostat's wareq-sz."""
+    return share(disk.sectors * SECTOR_BYTES / KIB, disk.ios)
+
+
+def merged_percent(disk: DiskResult) -> float:
+    """Return the share of bios that joined a request, as iostat's wrqm."""
+    return 100 * share(disk.merges, disk.merges + disk.ios)
+
+
+def _of_disks(outcome: Outcome) -> DiskResult:
+    """Return the counters when the last program ended."""
+    return all_disks(outcome.disks.values())
+
+
+def _on_disk(of: Callable[[DiskResult, float], float]) -> Callable[[Outcome], float]:
+    """Return the figure *of* the counters and the time when everything was on disk."""
+
+    def whole(outcome: Outcome) -> float:
+        if outcome.on_disk_time is None:
+            return nan
+        return of(all_disks(outcome.disks_at_end.values()), outcome.on_disk_time)
+
+    return whole
+
+
+def allocated_files(outcome: Outcome) -> int:
+    """Return the number of files kept page by page that have a block."""
+    return sum(extents > 0 for extents in outcome.extents)
+
+
+def extent_bytes(outcome: Outcome) -> int:
+    """Return the allocated bytes of the files that are kept page by page."""
+    return sum(mount.extent_bytes for mount in outcome.mounts.values())
 
 
 def _in_kernel_ns(outcome: Outcome) -> int:
-    """Of all threads, until the run's end; spinning, too."""
+    """Return the time of all threads in the kernel until the run's end, spinning included."""
     lives = outcome.lives.values()
     return sum(ns for life in lives for cause, ns in life.items() if cause.startswith(("system", "spinning")))
 
 
 def _waiting(outcome: Outcome) -> float:
-    """Waiting in the part that was simulated, for each of its files, times their rate."""
+    """Return the waits of the simulated part for each of its files, times the rate of files."""
     waits_s = sum(lock["wait_ns"] for lock in outcome.locks.values()) / S
     simulated = outcome.files - sum(program.reckoned_files for program in outcome.programs.values())
-    return _share(waits_s, simulated) * _share(outcome.files, outcome.wall_time)
+    return share(waits_s, simulated) * share(outcome.files, outcome.wall_time)
 
 
 FIGURES: Final[dict[str, Figure]] = {
@@ -58,6 +109,9 @@ FIGURES: Final[dict[str, Figure]] = {
         lambda a, b: (b.end_ns - a.end_ns) / S,
         grows=True,
     ),
+    "on_disk_time": Figure(
+        "s", "until the sync(2) after the last program returned", lambda o: _known(o.on_disk_time), grows=True
+    ),
     "system_cpu_time": Figure(
         "s",
         "the programs' time in the kernel",
@@ -67,62 +121,65 @@ FIGURES: Final[dict[str, Figure]] = {
     ),
     "user_cpu_time": Figure("s", "the programs' own time", lambda o: o.user_cpu_time, grows=True),
     "file_count": Figure("1", "files that were made, or operated on", lambda o: o.files, grows=True),
-    "file_rate": Figure("1/s", "files a second of wall time", lambda o: _share(o.files, o.wall_time)),
+    "file_rate": Figure("1/s", "files a second of wall time", lambda o: share(o.files, o.wall_time)),
     "create_rate": Figure(
         "1/s",
         "the mean of what fs_mark prints as Files/sec",
-        lambda o: o.create_rate,
+        lambda o: _known(o.create_rate),
         lambda a, b: b.files_per_sec,
     ),
     "write_iops": Figure(
         "1/s",
         "write requests a second, as iostat's w/s",
-        lambda o: o.write_iops,
+        lambda o: _known(o.write_iops),
         lambda a, b: _per_s(b.ios - a.ios, a, b),
     ),
     "write_bandwidth": Figure(
         "MB/s",
         "written to disks, as iostat's wMB/s",
-        lambda o: o.write_bandwidth / 1e6,
+        lambda o: _known(o.write_bandwidth) / 1e6,
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
     "request_size": Figure(
         "KiB",
         "mean write request, as iostat's wareq-sz",
-        lambda o: _share(_bytes(o) / KIB, _ios(o)),
-        lambda a, b: _share((b.sectors - a.sectors) * SECTOR_BYTES / KIB, b.ios - a.ios),
+        lambda o: request_kib(_of_disks(o)),
+        lambda a, b: share((b.sectors - a.sectors) * SECTOR_BYTES / KIB, b.ios - a.ios),
     ),
     "merged": Figure(
         "%",
         "bios that went into another's request, as iostat's wrqm",
-        lambda o: 100 * _share(o.merges, o.merges + _ios(o)),
+        lambda o: 100 * share(o.merges, o.merges + _of_disks(o).ios),
     ),
     "utilisation": Figure(
         "%",
         "the busiest disk had something to do, as iostat's %util",
-        lambda o: 100 * _share(max((disk.busy_time for disk in o.disks.values()), default=0.0), o.wall_time),
+        lambda o: 100 * share(_of_disks(o).busy_time, o.wall_time),
     ),
     "system_cpu": Figure(
         "us/MB",
         "the programs' time in the kernel for what went to disks",
-        lambda o: _share(o.system_cpu_time * 1e6, _bytes(o) / 1e6),
+        lambda o: share(o.system_cpu_time * 1e6, _of_disks(o).sectors * SECTOR_BYTES / 1e6),
     ),
     "kernel_cpu": Figure(
         "us/MB",
         "all threads' time in the kernel, until the run's end, for what files hold",
-        lambda o: _share(_in_kernel_ns(o) / 1e3, o.file_bytes / 1e6),
+        lambda o: share(_in_kernel_ns(o) / 1e3, o.file_bytes / 1e6),
     ),
     "file_bandwidth": Figure(
-        "MB/s", "what files hold, a second of wall time", lambda o: o.file_bytes / o.wall_time / 1e6
+        "MB/s", "what files hold, a second of wall time", lambda o: share(o.file_bytes / 1e6, o.wall_time)
     ),
     "extent_count": Figure(
         "1", "extents of all files that are kept page by page", lambda o: sum(o.extents), grows=True
     ),
     "extents_per_file": Figure(
-        "1", "extents of such a file", lambda o: _share(sum(o.extents), len(o.extents)), grows=True
+        "1",
+        "extents of such a file, if it has a block",
+        lambda o: share(sum(o.extents), allocated_files(o)),
+        grows=True,
     ),
     "mean_extent": Figure(
-        "KiB", "mean size of an extent", lambda o: _share(o.file_bytes / KIB, sum(o.extents))
+        "KiB", "mean size of an extent", lambda o: share(extent_bytes(o) / KIB, sum(o.extents))
     ),
     "log_size": Figure("MiB", "written to the filesystems' logs", lambda o: o.log_bytes / MIB, grows=True),
     "flusher_spin_time": Figure("s", "flushers spun for locks", lambda o: o.flusher_spin_time, grows=True),
@@ -136,7 +193,33 @@ FIGURES: Final[dict[str, Figure]] = {
     "system_processors": Figure(
         "1",
         "processors that the programs used in the kernel",
-        lambda o: _share(o.system_cpu_time, o.wall_time),
+        lambda o: share(o.system_cpu_time, o.wall_time),
+    ),
+    "on_disk_requests": Figure(
+        "1", "write requests until on_disk_time", _on_disk(lambda disk, _: disk.ios), grows=True
+    ),
+    "on_disk_size": Figure(
+        "MB",
+        "written to disks until on_disk_time",
+        _on_disk(lambda disk, _: disk.sectors * SECTOR_BYTES / 1e6),
+        grows=True,
+    ),
+    "on_disk_iops": Figure(
+        "1/s", "write requests a second until on_disk_time", _on_disk(lambda disk, s: share(disk.ios, s))
+    ),
+    "on_disk_bandwidth": Figure(
+        "MB/s",
+        "written to disks a second until on_disk_time",
+        _on_disk(lambda disk, s: share(disk.sectors * SECTOR_BYTES / 1e6, s)),
+    ),
+    "on_disk_request_size": Figure(
+        "KiB", "mean write request until on_disk_time", _on_disk(lambda disk, _: request_kib(disk))
+    ),
+    "on_disk_merged": Figure(
+        "%", "bios that joined a request until on_disk_time", _on_disk(lambda disk, _: merged_percent(disk))
+    ),
+    "dirty_at_end": Figure(
+        "MiB", "dirty or under writeback when the run ended", lambda o: o.dirty_bytes / MIB, grows=True
     ),
 }
 """By name."""

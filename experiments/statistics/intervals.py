@@ -8,13 +8,14 @@ All are 95 % and Student's t, of values that are taken as independent:
 * two variants: of the differences of runs with the same dice (common random numbers), replication by
   replication.
 
-Where a series becomes steady is MSER-5's answer (`steady_from`).
+Where a series becomes steady is MSER-5's answer (`steady_from`).  Unknown values (nan) are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import isnan
 from statistics import fmean
 from typing import Final, NamedTuple
 
@@ -29,11 +30,12 @@ NAN: Final = float("nan")
 
 
 def interval_of(figure: Figure, outcomes: Sequence[Outcome]) -> Interval:
-    """*figure* of the runs of one case, and its interval; without one (nan), if there is nothing to make it
-    of.
+    """Return the mean of *figure* over the runs of one case, and its interval.
+
+    The bounds are nan if fewer than two values are known, and so is the mean if no value is known.
     """
     if len(outcomes) > 1:
-        return confidence_95([figure.whole(outcome) for outcome in outcomes])
+        return _confidence_of([figure.whole(outcome) for outcome in outcomes])
     (outcome,) = outcomes
     whole = figure.whole(outcome)
     values = series_of(figure, outcome)
@@ -45,11 +47,35 @@ def interval_of(figure: Figure, outcomes: Sequence[Outcome]) -> Interval:
     return Interval(whole, whole - half, whole + half)
 
 
-def series_of(figure: Figure, outcome: Outcome) -> list[float]:
-    """*figure* from one iteration's end to the next; empty, if it has no such values."""
+def _confidence_of(values: Sequence[float]) -> Interval:
+    """Return the interval of the known ones among *values*; see `interval_of`."""
+    known = [value for value in values if not isnan(value)]
+    return confidence_95(known) if len(known) > 1 else Interval(known[0] if known else NAN, NAN, NAN)
+
+
+class _Step(NamedTuple):
+    """A figure's value between the ends of two iterations."""
+
+    value: float
+    from_ns: int
+    to_ns: int
+
+
+def _steps_of(figure: Figure, outcome: Outcome) -> list[_Step]:
+    """Return *figure* between the ends of consecutive iterations, without unknown values."""
     if figure.iteration is None:
         return []
-    return [figure.iteration(a, b) for a, b in pairwise(outcome.samples) if b.end_ns > a.end_ns]
+    steps = [
+        _Step(figure.iteration(a, b), a.end_ns, b.end_ns)
+        for a, b in pairwise(outcome.samples)
+        if b.end_ns > a.end_ns
+    ]
+    return [step for step in steps if not isnan(step.value)]
+
+
+def series_of(figure: Figure, outcome: Outcome) -> list[float]:
+    """Return the known values of *figure* between the ends of consecutive iterations."""
+    return [step.value for step in _steps_of(figure, outcome)]
 
 
 class Steady(NamedTuple):
@@ -60,20 +86,20 @@ class Steady(NamedTuple):
 
 
 def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:
-    """*figure* of the steady part of a run; None, if it has too few iterations to tell."""
-    values = series_of(figure, outcome)
-    if figure.grows or len(values) < 4 * _MSER_BATCH:
+    """Return *figure* of the steady part of a run, or None if it has too few iterations."""
+    steps = _steps_of(figure, outcome)
+    if figure.grows or len(steps) < 4 * _MSER_BATCH:
         return None
-    first = steady_from(values)
-    ends = [sample.end_ns for sample in outcome.samples]
-    lengths = [b - a for a, b in pairwise(ends) if b > a]
-    weighted = sum(value * length for value, length in zip(values[first:], lengths[first:], strict=True))
-    since_ns = ends[-1] - sum(lengths[first:])
-    return Steady(weighted / sum(lengths[first:]), since_ns / S)
+    steady = steps[steady_from([step.value for step in steps]) :]
+    weighted = sum(step.value * (step.to_ns - step.from_ns) for step in steady)
+    length_ns = sum(step.to_ns - step.from_ns for step in steady)
+    return Steady(weighted / length_ns, steady[0].from_ns / S)
 
 
 def paired(figure: Figure, one: Sequence[Outcome], other: Sequence[Outcome]) -> Interval:
-    """By how much the *other* case's figure is larger than the *one*'s, replication by replication.
+    """Return the mean difference of *figure*, *other* minus *one*, over replications that both have.
+
+    The bounds are nan if fewer than two differences are known.
 
     Raises:
         ValueError: there are fewer than two pairs.
@@ -84,7 +110,9 @@ def paired(figure: Figure, one: Sequence[Outcome], other: Sequence[Outcome]) -> 
         for outcome in other
         if outcome.replication in of_one
     ]
-    return confidence_95(differences)
+    if len(differences) < 2:
+        raise ValueError(f"a paired difference needs two pairs of runs, not {len(differences)}")
+    return _confidence_of(differences)
 
 
 def steady_from(values: Sequence[float]) -> int:

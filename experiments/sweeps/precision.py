@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.problems import bad, unknown_key
@@ -24,11 +25,11 @@ class Precision(NamedTuple):
     share: float
 
     def reached(self, outcomes: Sequence[Outcome]) -> bool:
-        """Whether the runs of one case are enough."""
+        """Return whether the runs of one case are enough; more runs do not make an unknown figure known."""
         if len(outcomes) < FEWEST:
             return False
         mean, _, high = interval_of(FIGURES[self.figure], outcomes)
-        return high - mean <= self.share * abs(mean) or len(outcomes) >= MOST
+        return isnan(mean) or high - mean <= self.share * abs(mean) or len(outcomes) >= MOST
 
 
 def precision_of(text: str) -> Precision:

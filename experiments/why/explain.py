@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import isnan
 from typing import Any, Final, NamedTuple
 
 from wbsim.experiments.config.problems import bad
@@ -16,6 +17,7 @@ from wbsim.experiments.config.sweeps import Point
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.results import Results
+from wbsim.experiments.statistics.figures import share
 from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
 from wbsim.models.spent import FLUSHER, PATHS
 from wbsim.sim.units import MIB, US, S
@@ -28,8 +30,10 @@ _NEXT: Final = 3
 
 
 class Run(NamedTuple):
-    """What a result says of one run: its length (ns), the time until its last program ended (s), its threads
-    by kind, its uses, its work, and what its flushers wrote back.
+    """One run: its length (ns), threads by kind, uses, work, and the amount that its flushers wrote back.
+
+    ``wall_time`` (s): until the last program ended; ``on_disk_time`` (s): until the sync(2) after it
+    returned, or None without one.
     """
 
     variant: str
@@ -42,6 +46,7 @@ class Run(NamedTuple):
     file_bytes: int
     flushed_files: int
     flushed_bytes: int
+    on_disk_time: float | None = None
 
     @property
     def label(self) -> str:
@@ -77,11 +82,11 @@ def result_of(results: Results) -> Result:
 
 
 def run_of(of: Outcome) -> Run:
-    """What an outcome says of its run."""
+    """Return the run of an outcome."""
     length_ns = max(sum(life.values()) for life in of.lives.values())
     return Run(
         of.variant, of.point, length_ns, of.wall_time, kinds_of(of.lives), of.uses, of.files, of.file_bytes,
-        of.flushed_files, of.flushed_bytes,
+        of.flushed_files, of.flushed_bytes, of.on_disk_time,
     )  # fmt: skip
 
 
@@ -101,8 +106,9 @@ def explanation(result: Result) -> str:
 
 
 def document(result: Result) -> dict[str, Any]:
-    """What `explanation` is made of, for machines: times in ns, but the programs' in s; what was used as
-    shares of the run, the most used first.
+    """Return `explanation` as a document: wall_time and on_disk_time in s, other times in ns.
+
+    ``uses`` are shares of the run, the most used resource first.
     """
     return {
         "title": result.title,
@@ -112,6 +118,7 @@ def document(result: Result) -> dict[str, Any]:
                 "label": run.label,
                 "length_ns": run.length_ns,
                 "wall_time": run.wall_time,
+                "on_disk_time": run.on_disk_time,
                 "uses": {of.name: of.share for of in most_used(run.uses)},
                 "point": run.point,
                 "threads": {
@@ -153,21 +160,24 @@ def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
 
 
 def sweep_table(axis: str, runs: Sequence[Run]) -> str:
-    """What each run achieved until its last program ended, and what held it back, with all that followed."""
+    """Return the rate of each run until its last program ended, and the bottleneck of the complete run."""
     unit, rates = rates_of(runs)
-    rows, best = [], max(rates) or 1
+    rows, best = [], max(rates)
     for run, rate in zip(runs, rates, strict=True):
         first = most_used(run.uses)[0]
-        shares = f"{100 * first.share:.1f}", f"{100 * rate / best:.1f}"
-        rows.append((run.place, first.name, shares[0], f"{run.wall_time:.2f}", f"{rate:,.1f}", shares[1]))
-    return table((axis, "held back by", "% of its time", "s", unit, "% of the best"), rows, left=2)
+        of_best = "-" if isnan(share(rate, best)) else f"{100 * share(rate, best):.1f}"
+        on_disk = "-" if run.on_disk_time is None else f"{run.on_disk_time:.2f}"
+        used, achieved = f"{100 * first.share:.1f}", "-" if isnan(rate) else f"{rate:,.1f}"
+        rows.append((run.place, first.name, used, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
+    header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
+    return table(header, rows, left=2)
 
 
 def rates_of(runs: Sequence[Run]) -> tuple[str, list[float]]:
-    """What is counted, files/s or MiB/s, and how many of them each run made until its last program ended."""
+    """Return the unit, files/s or MiB/s, and the rate of each run until its last program ended."""
     if _small(runs):
-        return "files/s", [run.files / run.wall_time for run in runs]
-    return "MiB/s", [run.file_bytes / MIB / run.wall_time for run in runs]
+        return "files/s", [share(run.files, run.wall_time) for run in runs]
+    return "MiB/s", [share(run.file_bytes / MIB, run.wall_time) for run in runs]
 
 
 def kind_table(name: str, runs: Sequence[Run]) -> str:
@@ -197,19 +207,31 @@ def kind_named(name: str, run: Run) -> Kind | None:
 
 
 def flushers_table(one: Run, other: Run) -> str:
-    """The flushers' time for a file that they wrote back (or a MiB, where files are large), of two runs by
-    cause; the differences add up to the gain.
+    """Return the flushers' time for each file written back, or for each MiB of large files, by cause.
+
+    The differences of the two runs add up to the gain.
     """
     unit, of_one, of_other = per_file(one, other)
     causes = in_order(of_one.keys() | of_other.keys())
     figures = [(cause, of_one.get(cause, 0.0), of_other.get(cause, 0.0)) for cause in causes]
     figures.append(("all", sum(of_one.values()), sum(of_other.values())))
-    rows = [(cause, f"{a:.3f}", f"{b:.3f}", f"{b - a:+z.3f}") for cause, a, b in figures if max(a, b) >= SEEN]
+    rows = [
+        (
+            cause,
+            *(("-" if isnan(us) else f"{us:.3f}") for us in (a, b)),
+            "-" if isnan(b - a) else f"{b - a:+z.3f}",
+        )
+        for cause, a, b in figures
+        if not (a < SEEN and b < SEEN)
+    ]
     return table((f"flushers, us a {unit}", one.label, other.label, "difference"), rows)
 
 
 def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, float]]:
-    """What is counted, a file or a MiB that was written back, and the flushers' time for it by cause (us)."""
+    """Return the unit, a file or a MiB that was written back, and the flushers' time for it by cause (us).
+
+    The time is unknown (nan) for a run that wrote nothing back.
+    """
     small = _small((one, other))
     flushers = []
     for run in (one, other):
@@ -218,7 +240,7 @@ def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, flo
         for kind in run.kinds:
             if kind.name.endswith(FLUSHER):
                 for cause, ns in kind.life.items():
-                    life[cause] = life.get(cause, 0.0) + kind.threads * ns / US / max(done, 1)
+                    life[cause] = life.get(cause, 0.0) + share(kind.threads * ns / US, done)
         flushers.append(life)
     return "file" if small else "MiB", flushers[0], flushers[1]
 

@@ -11,7 +11,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.page_cache.pages import DIRTY_BIT, HELD, HOLE, Pages, count_extents, fill_extents, last_used
+from wbsim.models.page_cache.pages import (
+    DIRTY_BIT,
+    HELD,
+    HOLE,
+    MAPPED_BIT,
+    Pages,
+    count_extents,
+    fill_extents,
+    last_used,
+)
 
 _SMALL: Final = 1 << 20
 """Bytes up to which an array may take all its memory at once."""
@@ -75,6 +84,11 @@ class FilePages:
     def dirty(self) -> int:
         """How many of its pages are dirty."""
         return int(np.count_nonzero(self.pages.states[: self.size] & DIRTY_BIT))
+
+    @property
+    def allocated(self) -> int:
+        """Return the number of pages up to the file's end that have a block."""
+        return int(np.count_nonzero(self.pages.states[: self.size] & MAPPED_BIT))
 
     def trim(self) -> list[tuple[int, int]]:
         """Unmap what lies behind the file's end; the runs of blocks that are free again."""

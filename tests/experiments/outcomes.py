@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,12 +25,13 @@ def sample(
 
 
 RUN = Outcome(
-    variant="unpatched", point={}, seed=1, replication=0, wall_time=4.0, system_cpu_time=2.25,
-    user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0, write_bandwidth=2_048_000.0,
-    merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(), flushed_files=9_000,
-    flushed_bytes=36_864_000, flusher_spin_time=0.125,
+    variant="unpatched", point={}, seed=1, replication=0, wall_time=4.0, on_disk_time=None,
+    system_cpu_time=2.25, user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0,
+    write_bandwidth=2_048_000.0, merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(),
+    flushed_files=9_000, flushed_bytes=36_864_000, flusher_spin_time=0.125,
     programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
     disks={"vda": DiskResult(1_000, 3_000, 16_000, 3.0)},
+    disks_at_end={"vda": DiskResult(1_000, 3_000, 16_000, 3.0)}, dirty_bytes=0,
     mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={"mark": {"user": 4 * S}}, uses={},
     samples=(
         sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
@@ -42,6 +44,13 @@ RUN = Outcome(
     cpu_s=0.5, peak_rss_mib=99.6,
 )  # fmt: skip
 """1 000 requests of 8 KiB and 3 000 merges in four seconds; 12 000 files of one page."""
+
+
+SYNCED = replace(
+    RUN, on_disk_time=38.0, extents=(3, 0, 1), disks_at_end={"vda": DiskResult(5_000, 5_000, 160_000, 37.0)},
+    mounts={"mnt": MountResult(5_500_000, 8 << 20, (3, 0, 1))},
+)  # fmt: skip
+"""The same run with a sync(2) behind it: 8 MiB in four extents of two files; a third file has no block."""
 
 
 def simulate_by(monkeypatch: pytest.MonkeyPatch, of: Callable[[Job], Outcome | Failure]) -> list[Job]:

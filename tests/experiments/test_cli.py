@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import wbsim.experiments.published.reproduce
 from tests.harness import FIO, loop_config
 from wbsim.experiments.captures.record import Recorded
 from wbsim.experiments.cli import main, parser_of_wbsim
+from wbsim.experiments.commands.options import print_json
 from wbsim.experiments.published import fit
 from wbsim.experiments.published.fit import Fit
 from wbsim.experiments.published.reproduce import Reproduction
@@ -170,12 +172,46 @@ def test_a_run_that_writes_nothing_back_says_so(capsys: pytest.CaptureFixture[st
     assert "nothing was written back before the programs ended" in capsys.readouterr().out
 
 
+def test_run_shows_when_everything_was_on_disk(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two files of 64 KiB are written by the sync(2): no request until the programs end, and some after."""
+    config.write_text(config.read_text().replace("--filesize=1m", "--filesize=64k"))
+    assert main(["run", str(config)]) == 0
+    first, on_disk, *_ = capsys.readouterr().out.split("\n\n")
+    cells = dict(zip(*(re.split("  +", first.splitlines()[line]) for line in (1, 3)), strict=True))
+    assert (cells["w/s"], cells["wareq-sz KiB"], cells["wrqm %"]) == ("0", "-", "-")
+    assert 0 < float(cells["wall s"]) <= float(cells["on disk s"])
+    cells = dict(zip(*(re.split("  +", on_disk.splitlines()[line]) for line in (0, 2)), strict=True))
+    assert float(cells["requests"]) >= 1
+    assert float(cells["MB"]) >= 2 * 65_536 / 1e6
+    assert float(cells["w/s"]) > 0
+
+
+def test_run_notes_files_that_are_not_on_disk(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a sync(2), files below the background limit stay in memory; unknown figures are null."""
+    config.write_text(config.read_text().replace("--filesize=1m", "--filesize=64k") + "sync_after = false\n")
+    assert main(["run", str(config)]) == 0
+    told = capsys.readouterr().out
+    assert "\n2 of 2 files are not on disk yet\n0.125 MiB still dirty or under writeback when" in told
+    assert "until on disk" not in told
+    assert main(["run", str(config), "--json"]) == 0
+    text = capsys.readouterr().out
+    (outcome,) = json.loads(text, parse_constant=pytest.fail)["outcomes"]
+    assert (outcome["on_disk_time"], outcome["dirty_bytes"]) == (None, 131_072)
+
+
+def test_json_has_null_for_unknown_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """NaN and Infinity are no tokens of JSON."""
+    print_json({"a": [1.5, float("nan")], "b": (float("inf"), {"c": float("nan"), "d": "NaN", "e": 0})})
+    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert told == {"a": [1.5, None], "b": [None, {"c": None, "d": "NaN", "e": 0}]}
+
+
 def test_what_fails_is_told_and_the_rest_printed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A variant that does not end: status 2, its name and the remedy; the other's line stands."""
     config.write_text(f'{config.read_text()}[variants.a]\n[variants.b]\ngive_up = "1 ms"\n')
     assert main(["run", str(config)]) == 2
     told = capsys.readouterr()
-    assert [line.split()[0] for line in told.out.splitlines()[3:]] == ["a"]
+    assert [line.split()[0] for line in told.out.split("\n\n")[0].splitlines()[3:]] == ["a"]
     assert told.err.startswith("wbsim: variant b: ")
     assert "raise give_up" in told.err
 
@@ -184,7 +220,7 @@ def test_a_sweep_prints_its_points_and_replications(config: Path, capsys: pytest
     """A column for each key; means with half of their intervals; replications until a figure is precise."""
     words = ["--set", "workload.nrfiles=1,2", "--set", "give_up=9 s", "--zip"]
     assert main(["sweep", str(config), "--set", "workload.nrfiles=1,2", "--replications", "2"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    rows = [line.split() for line in capsys.readouterr().out.split("\n\n")[0].splitlines()[3:]]
     assert [row[:2] for row in rows] == [["base", "1"], ["base", "2"]]
     assert all(row[3].startswith("±") for row in rows)
     assert main(["sweep", str(config), *words]) == 2
@@ -219,6 +255,18 @@ def test_a_run_says_how_it_is_drawn(config: Path, capsys: pytest.CaptureFixture[
     document = json.loads(told.out)
     assert (document["title"], document["axes"]) == ("fs_mark on P13's machine", [])
     assert [outcome["seed"] for outcome in document["outcomes"]] == [5]
+
+
+def test_layout_writes_everything_back_first(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Even if the run itself has no sync(2); the layout is the layout of the run with one."""
+    text = config.read_text().replace("--filesize=1m", "--filesize=64k")
+    told = []
+    for sync in ("true", "false"):
+        config.write_text(f"{text}sync_after = {sync}\n")
+        assert main(["layout", str(config)]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert told[0].count(" 000000") == 2, "each file has one extent"
 
 
 def test_several_variants_have_their_parts_told_apart(

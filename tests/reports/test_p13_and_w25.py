@@ -113,4 +113,5 @@ def test_w25_s_rows() -> None:
 def test_the_barrier_separates_the_two_rates(full: Reproduction) -> None:
     """fs_mark's mean rate is well above files by wall time, as published (32 500 against 27 100)."""
     unpatched = next(outcome for outcome in full.outcomes if outcome.variant == "unpatched")
+    assert unpatched.create_rate is not None
     assert unpatched.create_rate > 1.1 * 9_600_000 / unpatched.wall_time

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.experiments.outcomes import RUN, sample
+from tests.experiments.outcomes import RUN, SYNCED, sample
 from wbsim.experiments.formats.report import (
+    Column,
     difference_table,
+    on_disk_table,
     outcome_table,
     parts_tables,
     print_fs_mark,
     steady_table,
+    unfinished,
 )
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.published.figures import METRICS, published_rows
@@ -38,16 +41,78 @@ def test_a_table_is_aligned() -> None:
 def test_a_run_s_line() -> None:
     """Files by creation, or by where they lie; a sweep's point beside the variant."""
     assert outcome_table([RUN], []) == (
-        "variant    wall s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  files/s  fs_mark files/s\n"
-        "---------  ------  -----  -----  -----  ------------  ------  -------  ---------------\n"
-        "unpatched     4.0    2.2  250.0  2.048           8.0    75.0    3 000            3 457"
+        "variant    wall s  on disk s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  files/s  fs_mark files/s\n"
+        "---------  ------  ---------  -----  -----  -----  ------------  ------  -------  ---------------\n"
+        "unpatched     4.0          -    2.2  250.0  2.048           8.0    75.0    3 000            3 457"
     )
-    layout = replace(RUN, variant="u", extents=(3, 1), point={"n": 8})
+    layout = replace(SYNCED, variant="u", point={"n": 8})
     assert outcome_table([layout], ["n"]) == (
-        "variant  n  wall s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  file MB/s  extents/file  extent KiB\n"
-        "-------  -  ------  -----  -----  -----  ------------  ------  ---------  ------------  ----------\n"
-        "u        8     4.0    2.2  250.0  2.048           8.0    75.0      12.29             2      12 000"
+        "variant  n  wall s  on disk s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %"
+        "  file MB/s  extents/file  extent KiB\n"
+        "-------  -  ------  ---------  -----  -----  -----  ------------  ------"
+        "  ---------  ------------  ----------\n"
+        "u        8     4.0       38.0    2.2  250.0  2.048           8.0    75.0"
+        "      12.29             2       2 048"
     )
+
+
+def test_unknown_figures_are_dashes() -> None:
+    """No bio, no file and no iteration of fs_mark: means and shares have no denominator."""
+    idle = replace(
+        RUN, wall_time=0.00321, write_iops=0.0, write_bandwidth=0.0, merges=0, create_rate=None, files=0,
+        disks={"vda": DiskResult(0, 0, 0, 0.0)},
+    )  # fmt: skip
+    row = "unpatched  0.00321          -    2.2    0      0             -       -        0                -"
+    assert outcome_table([idle], []).splitlines()[2] == row
+    timeless = replace(idle, wall_time=0.0, write_iops=None, write_bandwidth=None)
+    row = "unpatched     0.0          -    2.2    -      -             -       -        -                -"
+    assert outcome_table([timeless], []).splitlines()[2] == row
+
+
+def test_unknown_replications_are_left_out_of_means() -> None:
+    """Sizes 8, 16 and 24 KiB have the mean 16 and half an interval of 8 * 4.303 / sqrt(3)."""
+    runs = [
+        replace(RUN, replication=n, disks={"vda": DiskResult(1_000 * (n < 3), 0, 16_000 * (n + 1), 1.0)})
+        for n in range(4)
+    ]
+    column = Column("wareq-sz KiB", "request_size", 1)
+    assert column.cell(runs) == "16.0 ±19.9"
+    assert column.cell([runs[0], runs[3]]) == "8.0", "one known value has no interval"
+    assert column.cell([runs[3], runs[3]]) == "-"
+    quick = [replace(of, variant="quick") for of in runs]
+    told = difference_table([*runs, *quick], [])
+    assert told is not None
+    assert "+0.0 ±0.0" in told
+    told = difference_table([runs[0], runs[3], quick[0], quick[3]], [])
+    assert told is not None
+    cells = [cell.strip() for cell in told.splitlines()[2].split("  ") if cell.strip()]
+    assert cells[:7] == ["quick", "+0.0 ±0.0", "-", "+0.0 ±0.0", "+0.0 ±0.0", "+0.0 ±0.0", "-"]
+
+
+def test_on_disk_table_counts_requests_until_sync_returns() -> None:
+    """5 000 requests of 16 KiB and 5 000 merges within 38 s; a run without sync(2) is left out."""
+    assert on_disk_table([RUN], []) is None
+    assert on_disk_table([RUN, replace(SYNCED, variant="s")], []) == (
+        "until on disk     s  requests     MB    w/s  wMB/s  wareq-sz KiB  wrqm %\n"
+        "-------------  ----  --------  -----  -----  -----  ------------  ------\n"
+        "s              38.0     5 000  81.92  131.6  2.156          16.0    50.0"
+    )
+
+
+def test_unfinished_writeback_is_noted() -> None:
+    """Files without a block count as not on disk; dirty pages count unless a sync(2) follows."""
+    assert unfinished([RUN], []) is None
+    partly = replace(RUN, extents=(0, 2, 0), dirty_bytes=3 << 20, point={"n": 8})
+    dirty = "MiB still dirty or under writeback when the programs ended"
+    remedy = f"{dirty}; with sync_after = true a sync(2) follows"
+    assert unfinished([partly], ["n"]) == f"2 of 3 files are not on disk yet\n3 {remedy}"
+    other = replace(partly, variant="other", extents=(1,), dirty_bytes=1 << 20)
+    assert unfinished([partly, other], ["n"]) == (
+        f"unpatched 8: 2 of 3 files are not on disk yet\n1 to 3 {remedy}"
+    )
+    endless = replace(SYNCED, dirty_bytes=1 << 20)
+    assert unfinished([endless], []) is None, "endless programs write during the sync(2); a file is empty"
+    assert unfinished([partly, endless], ["n"]) is not None
 
 
 def test_replications_are_one_line_and_differences_are_paired() -> None:
@@ -65,7 +130,7 @@ def test_replications_are_one_line_and_differences_are_paired() -> None:
     assert told.startswith("against unpatched, %  n ")
     row = told.splitlines()[2].split()
     assert row[:4] == ["patched", "8", "-50.0", "±24.8"]
-    assert row[4:6] == ["+0.0", "±0.0"]
+    assert row[4:7] == ["-", "+0.0", "±0.0"]
     assert difference_table([base[0], quick[0]], ["n"]) is None, "one run each has no interval"
     assert difference_table([base[0], *quick], ["n"]) is None, "the others of the first variant failed"
     assert difference_table([*base, quick[0]], ["n"]) is None, "the others of the second variant failed"
@@ -91,7 +156,7 @@ def test_the_parts_of_a_run() -> None:
         RUN,
         programs={**RUN.programs, "dd": ProgramResult(2.0, 0.25, 0.125, 1, 8_000_000, 0)},
         disks={**RUN.disks, "vdb": DiskResult(0, 0, 0, 0.0), "vdc": DiskResult(500, 0, 4_000, 1.0)},
-        mounts={**RUN.mounts, "data": MountResult(0, 4_194_304, (3, 1))},
+        mounts={**RUN.mounts, "data": MountResult(0, 4_194_304, (3, 0, 1)), "new": MountResult(0, 0, (0,))},
     )
     assert parts_tables(many) == [
         "program  wall s  sys s  user s   files  file MB/s\n"
@@ -105,8 +170,17 @@ def test_the_parts_of_a_run() -> None:
         "mount  log MB  extents/file  extent KiB\n"
         "-----  ------  ------------  ----------\n"
         "mnt       5.5             1           -\n"
-        "data      0.0             2       1 024",
+        "data      0.0             2       1 024\n"
+        "new       0.0             -           -",
     ]
+    disks_at_end = {"vda": DiskResult(0, 0, 0, 0.0), "vdb": DiskResult(400, 400, 8_000, 1.0)}
+    assert parts_tables(replace(many, on_disk_time=40.0, disks_at_end=disks_at_end))[2] == (
+        "disk until on disk  requests  w/s   wMB/s  wareq-sz KiB  wrqm %\n"
+        "------------------  --------  ---  ------  ------------  ------\n"
+        "vdb                    400.0   10  0.1024          10.0    50.0"
+    )
+    none = {"mark": ProgramResult(0.0, 0.0, 0.0, 0, 0, 0), "dd": ProgramResult(0.0, 0.0, 0.0, 0, 0, 0)}
+    assert parts_tables(replace(RUN, programs=none))[0].splitlines()[2].split()[-1] == "-"
 
 
 def test_a_reproduction_s_table() -> None:
@@ -179,7 +253,7 @@ def test_fs_mark_s_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 LAID_OUT = replace(
-    RUN, extents=(3, 1), locks={"inode_hash_lock": {"wait_ns": 30}, "x": {"wait_ns": 90}},
+    SYNCED, extents=(3, 1), locks={"inode_hash_lock": {"wait_ns": 30}, "x": {"wait_ns": 90}},
     programs={"load": ProgramResult(7.0, 2.0, 0.5, 3, 0, 0), "sync": ProgramResult(5.0, 1.5, 0.5, 0, 0, 0)},
 )  # fmt: skip
 
@@ -198,8 +272,8 @@ LAID_OUT = replace(
         ("system_cpu", "", 2.25e6 / 8.192, None),
         ("extents_total", "1", 4, None),
         ("extents_per_file", "1", 2.0, None),
-        ("mean_extent", "512B sectors", 24_000.0, None),
-        ("mean_extent", "MB", 49_152_000 / 2**20 / 4, None),
+        ("mean_extent", "512B sectors", 4_096.0, None),
+        ("mean_extent", "MB", 2.0, None),
         ("create_wall_time", "s", 4.0, None),
         ("bulkstat_wall_time", "s", 4.0, None),
         ("lookup_wall_time", "s", 4.0, None),

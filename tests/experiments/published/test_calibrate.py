@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from tests.experiments.outcomes import RUN, sample, simulate_by
+from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.calibrate import CALIBRATIONS, flusher_ns, p13_improved
-from wbsim.experiments.published.fit import MAX_ROUNDS, Calibration, Fit, fit
+from wbsim.experiments.published.fit import MAX_ROUNDS, Calibration, Fit, fit, log_errors
+from wbsim.experiments.published.reproduce import CONFIGS, config_path
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.outcome import MountResult, Outcome
 from wbsim.models.catalogue.machines import MACHINES
 
 
@@ -79,6 +82,16 @@ def test_a_fit_that_gives_the_committed_constants_agrees(monkeypatch: pytest.Mon
     assert (made.rounds, made.fitted) == (1, truth)
 
 
+def test_fit_refuses_unknown_figure() -> None:
+    """A run without a rate leaves nothing to fit to; the message names the row."""
+    cases = load(config_path(CONFIGS["P13"])).cases
+    runs = [replace(RUN, variant=case.variant, write_iops=None) for case in cases]
+    with pytest.raises(
+        BadInput, match="row P13-iops-u: write_iops is unknown in a run; fit with a longer run"
+    ):
+        log_errors(cases, runs)
+
+
 def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """One dd is as fast as its writer's paths, two are as fast as the way to the array; every replication
     counts.
@@ -90,7 +103,12 @@ def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
         two = 520.0 * machine.disks["vdb"].device.link / 500_000_000
         rate = (one if job.case.variant == "one" else two) * (1.1 if job.replication % 2 else 0.9)
         return replace(
-            RUN, variant=job.case.variant, wall_time=1.0, file_bytes=round(rate * 1e6), extents=(1,)
+            RUN,
+            variant=job.case.variant,
+            wall_time=1.0,
+            file_bytes=round(rate * 1e6),
+            extents=(1,),
+            mounts={"mnt": MountResult(0, round(rate * 1e6), (1,))},
         )
 
     ran, said = simulate_by(monkeypatch, of), list[str]()

@@ -54,6 +54,13 @@ def test_a_row_s_interval() -> None:
     assert two.ci95[1] == pytest.approx(5 + 12.706, abs=0.01)
 
 
+def test_row_of_unknown_figure_has_no_error() -> None:
+    """A figure that is unknown in every run is None, and not nan."""
+    unknown = [replace(RUN, write_iops=None)]
+    row = row_of(IOPS, unknown, set(), False)
+    assert (row.simulated, row.ci95, row.relative_error, row.role) == (None, None, None, "predicted")
+
+
 Asked = list[tuple[str, int, int, int]]
 
 

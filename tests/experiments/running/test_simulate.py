@@ -13,10 +13,12 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running import levels
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.running.simulate import run_case
-from wbsim.models.machine import build
+from wbsim.experiments.running.outcome import DiskResult, Outcome
+from wbsim.experiments.running.simulate import run_case, simulate
+from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.models.machine import Machine, build
 from wbsim.models.spent import THROTTLED
+from wbsim.sim.units import S
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=4m --name=a", dirty_mib=2)
 SWEEP = """
@@ -54,6 +56,80 @@ def test_a_run_s_counters_are_its_parts() -> None:
     assert len(outcome.extents) == 2
     assert outcome.log_bytes == mount.log_bytes
     assert outcome.locks["loop0/list_lock"]["acquisitions"] > 0
+
+
+def test_on_disk_time_is_the_return_of_sync() -> None:
+    """The run of a machine ends when sync(2) returns, with every page clean and every request counted."""
+    of = case(TEXT.replace("--filesize=4m", "--filesize=64k"))
+    machine = simulate(of, 1)
+    outcome = run_case(of, 1)
+    (disk,), (at_end,), (queue,) = (
+        [*of.values()] for of in (outcome.disks, outcome.disks_at_end, machine.queues)
+    )
+    assert outcome.on_disk_time == pytest.approx(machine.env.now / 1e9, rel=1e-12)
+    assert outcome.on_disk_time > outcome.wall_time
+    assert disk == DiskResult(0, 0, 0, 0.0), "the files are smaller than the background limit"
+    assert at_end == DiskResult(queue.stat.ios, queue.stat.merges, queue.stat.sectors, queue.busy_ns / 1e9)
+    assert at_end.sectors * 512 >= outcome.file_bytes == 128 << 10
+    assert outcome.dirty_bytes == 0
+    assert outcome.write_iops == 0.0
+
+
+def test_on_disk_time_follows_the_last_of_two_programs() -> None:
+    """One sync(2) follows the program that ends last; both disks are counted until it returns."""
+    of = case(TWO)
+    machine = simulate(of, 1)
+    outcome = run_case(of, 1)
+    ends = {sample.program: sample.end_ns for sample in outcome.samples}
+    assert len(set(ends.values())) == 2
+    assert outcome.on_disk_time == pytest.approx(machine.env.now / S, rel=1e-12)
+    assert {name: disk.ios for name, disk in outcome.disks_at_end.items()} == {
+        name: queue.stat.ios for name, queue in machine.queues.items()
+    }
+
+
+def test_dirty_bytes_include_pages_under_writeback() -> None:
+    """The last program ends while its flusher writes: these pages are not on disk yet."""
+    of = case(TEXT + "sync_after = false\n")
+    cache = simulate(of, 1).cache
+    assert cache.writeback > 0
+    assert run_case(of, 1).dirty_bytes == 4_096 * (cache.dirty + cache.writeback)
+
+
+def test_on_disk_time_includes_reckoned_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sync(2) follows the last program, whose files that were not simulated take time, too."""
+    of = case(TEXT)
+    plain = run_case(of, 1)
+    real = Machine.run
+
+    def reckoning(machine: Machine) -> None:
+        real(machine)
+        for program in machine.programs.values():
+            program.reckoned = program.reckoned._replace(ns=3 * S)
+
+    monkeypatch.setattr(Machine, "run", reckoning)
+    longer = run_case(of, 1)
+    assert plain.on_disk_time is not None
+    assert longer.on_disk_time == pytest.approx(plain.on_disk_time + 3)
+    assert longer.wall_time == pytest.approx(plain.wall_time + 3)
+
+
+def test_run_without_sync_leaves_pages_dirty() -> None:
+    """Two files of 64 KiB stay below the background limit: no block, no request, 32 dirty pages."""
+    outcome = run_case(case(TEXT.replace("--filesize=4m", "--filesize=64k") + "sync_after = false\n"), 1)
+    assert (outcome.on_disk_time, outcome.dirty_bytes) == (None, 128 << 10)
+    assert outcome.disks_at_end == outcome.disks
+    assert outcome.extents == (0, 0)
+    assert [mount.extent_bytes for mount in outcome.mounts.values()] == [0]
+
+
+def test_extents_count_only_allocated_files() -> None:
+    """Each file of 1 MiB is one extent, or has no block yet: the mean extent is 1 MiB."""
+    text = loop_config("fs_mark -k -S0 -n 8 -s 1048576 -L 3 -d a", dirty_mib=16)
+    outcome = run_case(case(text), 1)
+    assert 0 < outcome.extents.count(0) < len(outcome.extents) == 24
+    assert FIGURES["extents_per_file"].whole(outcome) == 1.0
+    assert FIGURES["mean_extent"].whole(outcome) == 1_024.0
 
 
 def sweep(*overrides: str) -> Experiment:

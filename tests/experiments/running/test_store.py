@@ -282,6 +282,31 @@ def test_a_result_whose_numbers_are_none_is_damaged(number: str, tmp_path: Path)
         store.find(job())
 
 
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [("0123456789abcdef", "is of another version of wbsim"), (None, "is a damaged result")],
+)
+def test_result_without_new_figures_is_one_error(model: str | None, told: str, tmp_path: Path) -> None:
+    """Another version's summary lacks on_disk_time; our version's summary without it is damaged."""
+    store = Store(tmp_path, Names())
+    store.keep(job(), replace(RUN, on_disk_time=5.0))
+    (run,) = (tmp_path / "runs").iterdir()
+    summary, made_by = (json.loads((run / name).read_text()) for name in ("summary.json", "run.json"))
+    if model is not None:
+        (run / "run.json").write_text(json.dumps(made_by | {"model": model}))
+    found = store.find(job())
+    assert found is not None
+    assert found.on_disk_time == 5.0, "the summary has every figure"
+    del summary["on_disk_time"]
+    (run / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(BadInput) as error:
+        store.find(job())
+    (problem,) = error.value.problems
+    assert problem.place == str(run / "summary.json")
+    assert told in str(error.value)
+    assert "on_disk_time" in str(error.value)
+
+
 @pytest.mark.parametrize("name", ["summary.json", "run.json", "levels.parquet", "iterations.parquet"])
 @pytest.mark.parametrize("how", ["gone", "empty", "null", "a directory"])
 def test_a_damaged_run_is_one_error(name: str, how: str, tmp_path: Path) -> None:

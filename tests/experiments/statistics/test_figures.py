@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import isnan, nan
+
 import pytest
 
-from tests.experiments.outcomes import RUN
+from tests.experiments.outcomes import RUN, SYNCED
+from wbsim.experiments.published.figures import METRICS
+from wbsim.experiments.running.outcome import DiskResult
 from wbsim.experiments.statistics.figures import FIGURES
 
 BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 000 merges, 12 000 files
@@ -13,9 +18,11 @@ BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 0
     "write_iops": (250.0, "1/s"), "write_bandwidth": (8.192 / 4, "MB/s"), "request_size": (8.0, "KiB"),
     "merged": (75.0, "%"), "utilisation": (75.0, "%"), "system_cpu": (2.25e6 / 8.192, "us/MB"),
     "kernel_cpu": (0.0, "us/MB"), "file_bandwidth": (49.152 / 4, "MB/s"), "extent_count": (0, "1"),
-    "extents_per_file": (0.0, "1"), "mean_extent": (0.0, "KiB"), "log_size": (5_500_000 / 2**20, "MiB"),
+    "extents_per_file": (nan, "1"), "mean_extent": (nan, "KiB"), "log_size": (5_500_000 / 2**20, "MiB"),
     "flusher_spin_time": (0.125, "s"), "lock_wait_time": (0.0, "s"), "waiting_processors": (0.0, "1"),
-    "system_processors": (2.25 / 4, "1"),
+    "system_processors": (2.25 / 4, "1"), "on_disk_time": (nan, "s"), "on_disk_requests": (nan, "1"),
+    "on_disk_size": (nan, "MB"), "on_disk_iops": (nan, "1/s"), "on_disk_bandwidth": (nan, "MB/s"),
+    "on_disk_request_size": (nan, "KiB"), "on_disk_merged": (nan, "%"), "dirty_at_end": (0.0, "MiB"),
 }  # fmt: skip
 
 
@@ -24,4 +31,54 @@ def test_a_figure_by_hand(name: str) -> None:
     """Of one run."""
     value, unit = BY_HAND[name]
     assert FIGURES[name].unit == unit
-    assert FIGURES[name].whole(RUN) == pytest.approx(value, rel=1e-9)
+    assert FIGURES[name].whole(RUN) == pytest.approx(value, rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("on_disk_time", 38.0), ("on_disk_requests", 5_000), ("on_disk_size", 81.92),
+        ("on_disk_iops", 5_000 / 38), ("on_disk_bandwidth", 81.92 / 38), ("on_disk_request_size", 16.0),
+        ("on_disk_merged", 50.0), ("extents_per_file", 2.0), ("mean_extent", 2_048.0), ("extent_count", 4),
+        ("write_iops", 250.0), ("utilisation", 75.0), ("dirty_at_end", 3.0),
+    ],
+)  # fmt: skip
+def test_figures_of_synced_run(name: str, value: float) -> None:
+    """Figures until on_disk_time count the requests of the sync(2); all others end with the programs."""
+    run = replace(SYNCED, dirty_bytes=3 << 20)
+    assert FIGURES[name].whole(run) == pytest.approx(value, rel=1e-9)
+
+
+IDLE = replace(
+    RUN, wall_time=0.0, write_iops=None, write_bandwidth=None, create_rate=None, merges=0, files=0,
+    file_bytes=0, disks={"vda": DiskResult(0, 0, 0, 0.0)}, disks_at_end={"vda": DiskResult(0, 0, 0, 0.0)},
+    on_disk_time=0.0,
+)  # fmt: skip
+UNKNOWN = {
+    "file_rate", "create_rate", "write_iops", "write_bandwidth", "request_size", "merged", "utilisation",
+    "system_cpu", "kernel_cpu", "file_bandwidth", "extents_per_file", "mean_extent", "waiting_processors",
+    "system_processors", "on_disk_iops", "on_disk_bandwidth", "on_disk_request_size", "on_disk_merged",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_without_denominator_is_unknown(name: str) -> None:
+    """A run of no length, no file and no request: counts and times are 0, rates and means are nan."""
+    assert isnan(FIGURES[name].whole(IDLE)) == (name in UNKNOWN)
+
+
+def test_request_size_of_iteration_without_requests_is_unknown() -> None:
+    """A mean over no requests has no value."""
+    of = FIGURES["request_size"].iteration
+    assert of is not None
+    assert isnan(of(RUN.samples[0], RUN.samples[0]))
+    assert of(*RUN.samples) == 8.0
+
+
+@pytest.mark.parametrize("unit", ["512B sectors", "MB"])
+def test_published_metrics_without_denominator_are_unknown(unit: str) -> None:
+    """A run without extents, locks or length has no such figure."""
+    idle = replace(IDLE, locks={"inode_hash_lock": {"wait_ns": 0}})
+    assert isnan(METRICS["mean_extent", unit].whole(idle))
+    assert isnan(METRICS["throughput", "MiB/s"].whole(idle))
+    assert isnan(METRICS["inode_hash_remove_share_of_spin_contention", "percent"].whole(idle))

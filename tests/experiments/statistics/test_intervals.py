@@ -143,6 +143,37 @@ def test_the_steady_part_weighs_iterations_by_their_lengths() -> None:
     assert steady_of(FIGURES["write_iops"], RUN) is None, "one iteration is too few"
 
 
+def test_unknown_values_are_left_out_of_intervals() -> None:
+    """Rates 1, 2 and 3 with an unknown one between them have the interval of 1, 2 and 3."""
+    figure = FIGURES["write_iops"]
+    runs = [replace(RUN, write_iops=iops, replication=n) for n, iops in enumerate((1.0, None, 2.0, 3.0))]
+    assert interval_of(figure, runs) == confidence_95([1.0, 2.0, 3.0])
+    assert str(interval_of(figure, runs[:2])) == "Interval(mean=1.0, low=nan, high=nan)"
+    assert str(interval_of(figure, [runs[1], runs[1]])) == "Interval(mean=nan, low=nan, high=nan)"
+    doubled = [replace(of, write_iops=of.write_iops and 2 * of.write_iops) for of in runs]
+    assert paired(figure, runs, doubled) == confidence_95([1.0, 2.0, 3.0])
+    assert str(paired(figure, runs[:2], doubled)) == "Interval(mean=1.0, low=nan, high=nan)"
+    with pytest.raises(ValueError, match="needs two pairs of runs, not 1"):
+        paired(figure, runs[:1], doubled)
+
+
+def test_steps_without_requests_are_left_out_of_series() -> None:
+    """Every second of 80 iterations has no request, so its request size is unknown.
+
+    The first ten known sizes are 4 KiB, the others 8 KiB.  The tenth known step ends at 19 s, so the steady
+    part begins with the step from 20 s to 21 s.
+    """
+    samples, ios, sectors = [sample(0, 1, 1, 1, 0, 0, 0)], 0, 0
+    for second in range(1, 81):
+        if second % 2:
+            ios, sectors = ios + 1, sectors + (8 if second < 20 else 16)
+        samples.append(sample(second, 1, 1, 1, ios, 0, sectors))
+    run = replace(RUN, samples=tuple(samples))
+    figure = FIGURES["request_size"]
+    assert series_of(figure, run) == [4.0] * 10 + [8.0] * 30
+    assert steady_of(figure, run) == (8.0, 20.0)
+
+
 def test_processors_that_wait_are_those_of_the_files_that_were_simulated() -> None:
     """3 s of waiting for 3 000 of 12 000 files: four times that for all, in four seconds."""
     program = replace(RUN.programs["mark"], reckoned_files=9_000)

@@ -58,6 +58,14 @@ def test_so_many_replications_are_enough_whatever_they_scatter(count: int, reach
     assert Precision("write_iops", 1e-6).reached(runs) == reached
 
 
+def test_unknown_figure_wants_no_more_replications() -> None:
+    """A figure that no run has stays unknown; one known value of five has no interval yet."""
+    unknown = [replace(RUN, write_iops=None, replication=dice) for dice in range(FEWEST)]
+    assert Precision("write_iops", 0.1).reached(unknown)
+    assert not Precision("write_iops", 0.1).reached([RUN, *unknown[1:]])
+    assert not Precision("write_iops", 0.1).reached(unknown[1:])
+
+
 def test_no_case_has_more_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that never gets there: a quarter more each time would end at 235."""
     experiment = parse(loop_config(COMMAND, dirty_mib=2), "x.toml")

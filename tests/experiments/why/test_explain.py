@@ -29,6 +29,7 @@ from wbsim.experiments.why.explain import (
     per_file,
     rates_of,
     result_of,
+    run_of,
     sweep_table,
     verdict,
 )
@@ -153,8 +154,33 @@ def test_a_flusher_that_did_nothing_has_no_part_in_a_file_s_time() -> None:
     assert one["system pages"] == 0.8
 
 
+@pytest.mark.parametrize("on_disk_time", [None, 38.0])
+def test_explanation_has_on_disk_time_of_outcome(on_disk_time: float | None) -> None:
+    """The time is read off the outcome, and None without a sync(2)."""
+    assert run_of(replace(RUN, on_disk_time=on_disk_time)).on_disk_time == on_disk_time
+
+
+def test_flusher_time_is_unknown_without_writeback() -> None:
+    """A run whose flushers wrote no file has no time for each file."""
+    assert flushers_table(SLOW._replace(flushed_files=0), FAST).splitlines()[2:] == [
+        "system pages                -   0.000           -",
+        "system allocate             -  24.000           -",
+        "spinning sda/list_lock  0.000   6.000      +6.000",
+        "waiting idle                -   0.000           -",
+        "all                         -  30.000           -",
+    ]
+
+
+def test_rates_are_unknown_without_wall_time() -> None:
+    """A run of no length has no rate, and no share of the best rate."""
+    row = sweep_table("contexts", [run._replace(wall_time=0.0) for run in SWEPT]).splitlines()[2]
+    assert row.split()[-2:] == ["-", "-"]
+    idle = sweep_table("contexts", [run._replace(files=0, file_bytes=0) for run in SWEPT]).splitlines()[2]
+    assert idle.split()[-2:] == ["0.0", "-"]
+
+
 SWEPT = [
-    SLOW._replace(variant="a", point={"contexts": 1}),
+    SLOW._replace(variant="a", point={"contexts": 1}, on_disk_time=38.25),
     FAST._replace(variant="a", point={"contexts": 12}),
 ]
 
@@ -162,10 +188,10 @@ SWEPT = [
 def test_what_is_printed_of_a_sweep() -> None:
     """What each run achieved while its programs ran; of each kind of thread, a column for each run."""
     assert sweep_table("contexts", SWEPT).splitlines() == [
-        "contexts  held back by        % of its time     s    files/s  % of the best",
-        "--------  ------------------  -------------  ----  ---------  -------------",
-        "1         thread sda/flusher           75.0  0.00  100,000.0           80.0",
-        "12        thread sda/flusher           75.0  0.00  125,000.0          100.0",
+        "contexts  held back by        % of its time  wall s  on disk s    files/s  % of the best",
+        "--------  ------------------  -------------  ------  ---------  ---------  -------------",
+        "1         thread sda/flusher           75.0    0.00      38.25  100,000.0           80.0",
+        "12        thread sda/flusher           75.0    0.00          -  125,000.0          100.0",
     ]
     backwards = sweep_table("contexts", SWEPT[::-1]).splitlines()[2:]
     assert [row.split()[-1] for row in backwards] == ["100.0", "80.0"], "of the best, not of the last"
@@ -285,7 +311,9 @@ def test_the_document_of_a_run() -> None:
         ("thread a/process 0", 0.05),
     ]  # fmt: skip
     del told["uses"]
-    assert told == {"label": "slow", "length_ns": 2_000_000, "wall_time": 0.001, "point": {}}
+    assert told == {
+        "label": "slow", "length_ns": 2_000_000, "wall_time": 0.001, "on_disk_time": None, "point": {},
+    }  # fmt: skip
 
 
 def result(tmp_path: Path) -> Path:

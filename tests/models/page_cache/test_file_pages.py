@@ -130,6 +130,13 @@ def test_extents_break_where_blocks_do_and_at_the_end_of_the_file() -> None:
     assert of.extent_count() == 3
 
 
+def test_allocated_pages_are_mapped_up_to_the_end_of_the_file() -> None:
+    """Delayed and held pages, holes, and blocks behind the end of the file do not count."""
+    of = file("mDdH.mm", {0: 10, 2: 12, 3: 13, 5: 20, 6: 21})
+    of.pages.size[0] = 6
+    assert of.allocated == 3
+
+
 def test_what_is_held_is_given_up_in_runs() -> None:
     """Of the disk's blocks; the pages wait as before."""
     of = file("Hhmhh", {0: 7, 1: 8, 2: 9, 3: 10, 4: 30}, base=100)
