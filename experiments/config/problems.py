@@ -70,6 +70,12 @@ def from_validation(
     return problems
 
 
+def messages_of(error: ValidationError, root: type[Spec]) -> list[str]:
+    """Return pydantic's findings on a *root* that stands in no file: the path and the message of each."""
+    found = _of_one_place(_flatten(error.errors(), (), root))
+    return [": ".join(filter(None, (".".join(of.path), _message(of, of.path)))) for of in found]
+
+
 class _Finding(NamedTuple):
     """What pydantic found at ``path``, which is ``below`` the variant (or the whole) of type ``spec``."""
 

@@ -9,13 +9,13 @@ Every assumed number of a case is varied within its range, all others as they ar
    others (ST); the middle 95 % of these runs are the interval that contains our guesses.
 
 Samples are SALib's.  A range whose ends are more than `WIDE` times apart counts by its logarithm.  Runs that
-the model refuses are counted; the effects are those between the others.
+the model refuses are listed by reason (`experiments.why.refusals`); effects are those between the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, log
 from statistics import fmean, quantiles, stdev
 from typing import Any, Final, NamedTuple
@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case
-from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.problems import bad, messages_of
 from wbsim.experiments.formats.table import figure_text, table
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import MOST_RUNS, Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.experiments.why.refusals import Refusal, Refused, Values, refusals_of
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Given, Number, Origin
 
@@ -77,9 +78,10 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The effects of all guesses on a figure, the largest first; its value with all of them as they are, and
-    the interval that contains them (None without Sobol's runs); how many runs were made, and how many
-    refused.
+    """The effects of all guesses on a figure, the largest first.
+
+    ``value`` is the figure with all guesses at their usual values, ``interval`` the middle 95 % of Sobol's
+    runs (None without them), ``runs`` the number of runs, ``refused`` that of refused ones.
     """
 
     title: str
@@ -89,15 +91,22 @@ class Sensitivity:
     interval: tuple[float, float] | None
     runs: int
     refused: int
+    refusals: list[Refusal] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
+        """Return the JSON document of ``--json``."""
         effects = [{**of._asdict(), "guess": of.guess._asdict()} for of in self.effects]
         named = {"title": self.title, "figure": self.figure, "value": self.value, "interval": self.interval}
-        return {**named, "runs": self.runs, "refused": self.refused, "effects": effects}
+        return {
+            **named,
+            "runs": self.runs,
+            "refused": self.refused,
+            "refusals": [of.document() for of in self.refusals],
+            "effects": effects,
+        }
 
     def text(self) -> str:
-        """The same for people."""
+        """Return the table, the answer, and a line for each reason of a refusal."""
         rows = []
         for of in self.effects[:TORNADO]:
             guess = of.guess
@@ -122,7 +131,10 @@ class Sensitivity:
         counts += f" {self.runs} runs"
         if self.refused:
             counts += f", {self.refused} of them refused"
-        return "\n\n".join([self.title, table(header, rows), f"{answer}\n{counts}"])
+        reasons = ["\n".join(["refused runs, by reason:", *(f"  {of.text()}" for of in self.refusals)])]
+        return "\n\n".join(
+            [self.title, table(header, rows), f"{answer}\n{counts}", *(reasons if self.refusals else [])]
+        )
 
 
 def _percent(part: float, whole: float) -> str:
@@ -161,6 +173,12 @@ def with_numbers(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
     return Scenario.model_validate(inputs)
 
 
+_KINDS: Final = {
+    "input": "", "law": "a law of the model is broken: ", "error": "a fault of wbsim: ",
+    "lost": "its worker was lost: ",
+}  # fmt: skip
+
+
 class _Study:
     """Runs of one case with other numbers."""
 
@@ -171,30 +189,48 @@ class _Study:
         self._guesses = guesses
         self._runs = Runs(how, f"Sensitivity of {figure}: {case.label}")
         self.asked = 0
-        self.refused = 0
+        self.refused: list[Refused] = []
+        self._ended: list[Values] = []
 
     def figures(self, shares: NDArray[np.float64], of: Sequence[Guess]) -> NDArray[np.float64]:
-        """The figure at each row of *shares* of the guesses *of*; nan where the model refuses."""
-        jobs: list[Job | None] = []
+        """Return the figure at each row of *shares* of the guesses *of*; nan where the model refuses."""
+        jobs: list[tuple[Values, Job | None]] = []
         for row in shares.tolist():
-            values = {guess.path: guess.at(share) for guess, share in zip(of, row, strict=True)}
+            values: Values = {guess.path: guess.at(share) for guess, share in zip(of, row, strict=True)}
             try:
                 scenario = with_numbers(self._case.scenario, values)
-            except ValidationError:
-                jobs.append(None)
+            except ValidationError as error:
+                self.refused.append(Refused(values, tuple(messages_of(error, Scenario)), early=True))
+                jobs.append((values, None))
                 continue
-            jobs.append(Job(replace(self._case, scenario=scenario), self._how.seed))
-        results = iter(self._runs.run([job for job in jobs if job is not None]).results)
+            jobs.append((values, Job(replace(self._case, scenario=scenario), self._how.seed)))
+        results = iter(self._runs.run([job for _, job in jobs if job is not None]).results)
         found = []
-        for job in jobs:
+        for values, job in jobs:
             result = next(results) if job is not None else None
+            if isinstance(result, Outcome):
+                self._ended.append(values)
+            elif result is not None:
+                self.refused.append(Refused(values, (_KINDS[result.kind] + result.message,), early=False))
             found.append(self._figure.whole(result) if isinstance(result, Outcome) else np.nan)
         self.asked += len(jobs)
-        self.refused += int(np.isnan(found).sum())
         return np.array(found)
 
+    def refusals(self) -> list[Refusal]:
+        """Return the reasons of all refused runs until now."""
+        usual = {guess.path: guess.value for guess in self._guesses}
+        return refusals_of(self.refused, self._ended, usual, self._messages)
+
+    def _messages(self, values: Values) -> list[str]:
+        """Return the reasons for which a scenario with other *values* is refused."""
+        try:
+            with_numbers(self._case.scenario, values)
+        except ValidationError as error:
+            return messages_of(error, Scenario)
+        return []
+
     def value(self) -> float:
-        """With all guesses as they are."""
+        """Return the figure with all guesses at their usual values."""
         (outcome,) = self._runs.run([Job(self._case, self._how.seed)]).all_outcomes()
         self.asked += 1
         return self._figure.whole(outcome)
@@ -221,13 +257,16 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
         )
     study = _Study(case, figure, how, guesses)
     value = study.value()
+    if value != value:
+        raise bad("--figure", f"the run has no {figure}; give a figure that `wbsim run` prints for it")
     effects = _morris(study, guesses, trajectories)
     effects = [*_ends(study, effects[:TORNADO]), *effects[TORNADO:]]
     interval = None
     if sobol:
         effects, interval = _sobol(study, effects, min(most, len(effects)), sobol)
     title = f"How far our guesses move {figure} of {case.label}"
-    return Sensitivity(title, figure, value, effects, interval, study.asked, study.refused)
+    counts = study.asked, len(study.refused)
+    return Sensitivity(title, figure, value, effects, interval, *counts, study.refusals())
 
 
 def _problem(guesses: Sequence[Guess]) -> dict[str, Any]:
@@ -279,6 +318,10 @@ def _sobol(
     few = [of.guess for of in effects[:most]]
     problem = _problem(few)
     figures = study.figures(sampling.sample(problem, samples, calc_second_order=False, seed=0), few)
+    if np.isnan(figures).all():
+        raise bad(
+            "--sobol", "the model refuses every one of Sobol's runs; narrow the ranges, or give --sobol 0"
+        )
     filled = np.where(np.isnan(figures), np.nanmean(figures), figures)
     if np.ptp(filled):
         found = analysis.analyze(problem, filled, calc_second_order=False, seed=0)
