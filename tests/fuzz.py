@@ -1,7 +1,8 @@
-"""``make fuzz MINUTES=60``: whole runs of any scenario and inputs with faults, until the time is over.
+"""``make fuzz MINUTES=60``: runs of any scenario, questions about results, and inputs with faults.
 
-Each processor takes a round after the other: scenarios on the source, scenarios compiled, inputs; each round
-has examples of its own.  What fails is printed with how to repeat it, and the others go on.
+Each processor takes one round after another until the time is over: scenarios on the source, scenarios
+compiled, inputs, results.  Each round has examples of its own.  A failure is printed with the command that
+repeats it, and the other rounds continue.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from itertools import count
 from typing import Final
 
 SCENARIOS, INPUTS = "tests/laws/test_any_scenario.py", "tests/laws/test_any_input.py"
-KINDS: Final = ((SCENARIOS, "light"), (SCENARIOS, "compiled"), (INPUTS, "light"))
+RESULTS = "tests/laws/test_any_result.py"
+KINDS: Final = ((SCENARIOS, "light"), (SCENARIOS, "compiled"), (INPUTS, "light"), (RESULTS, "light"))
 
 
 def one_round(number: int, examples: int) -> tuple[str, bool]:
-    """Round *number* of so many *examples*: what it was, and whether all of them passed."""
+    """Run round *number* with *examples* examples of each test; return its name, and whether it passed."""
     file, engine = KINDS[number % len(KINDS)]
     words = [
         sys.executable,
@@ -42,7 +44,7 @@ def one_round(number: int, examples: int) -> tuple[str, bool]:
 
 
 def main() -> None:
-    """The command."""
+    """Run rounds until the time is over, and print how many of each kind failed."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--examples", type=int, default=100, help="of each test in a round")
