@@ -9,7 +9,7 @@ HELP = "draw what a run wrote with --out"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("directory", type=Path, metavar="DIR")
     parser.add_argument(
         "--x", metavar="KEY", help="what is on the horizontal axis: what was swept, any key or figure"
@@ -17,15 +17,29 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--y", action="append", default=[], metavar="FIGURE", help="what is drawn, such as write_iops"
     )
-    parser.add_argument("--by", metavar="KEY", help="a line for each value of it; variants by default")
+    parser.add_argument(
+        "--by", action="append", default=[], metavar="KEY",
+        help="a line for each value of it, given again of each pair; variants by default",
+    )  # fmt: skip
     parser.add_argument("--heat", metavar="KEY", help="a map of one figure over --x and this")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE",
+        help="draw only the runs with this value of a key; a key that is given again has several",
+    )  # fmt: skip
 
 
 def execute(arguments: Namespace) -> int:
-    """Draw; prints the pictures' paths, and where lines have their knees; returns the exit status."""
+    """Draw; print the pictures' paths and the knees of lines; return the exit status."""
+    from wbsim.experiments.pictures.facets import where_of
     from wbsim.experiments.pictures.plots import Wanted, plot_directory
 
-    wanted = Wanted(arguments.x, tuple(arguments.y), arguments.by, arguments.heat)
+    wanted = Wanted(
+        arguments.x,
+        tuple(arguments.y),
+        tuple(arguments.by),
+        arguments.heat,
+        where_of(arguments.where),
+    )
     for line in plot_directory(arguments.directory, wanted):
         print(line)
     return 0

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
+from wbsim.experiments.statistics.figures import FIGURES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,30 +20,42 @@ COLOURS: Final = (
 )  # fmt: skip
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES: Final = ("-", "--", ":", "-.")
+TITLE_WIDTH: Final = 40
+"""The title of one panel among others has lines of at most this many characters."""
 _LEGIBLE_TICKS: Final = 9
 _WIDE: Final = 20
 """Values that are so many times apart stand on a logarithmic scale."""
 
 
 def panels(count: int, title: str, height: float = 2.3) -> tuple[Figure, list[Axes]]:
-    """A figure of *count* panels, one below the other, over one horizontal axis."""
+    """Return a figure of *count* panels, one below the other, over one horizontal axis."""
+    figure, rows = grid_of(count, 1, title, height)
+    return figure, [panel for (panel,) in rows]
+
+
+def grid_of(rows: int, columns: int, title: str, height: float = 2.3) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure of panels by row: all have one horizontal axis, those of a row one vertical axis."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, height * count + 0.9), layout="constrained")
-    of = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
-    figure.suptitle(fill(title, 84), fontsize=10, x=0.02, ha="left")
-    for panel in of:
+    width = max(7.2, 3.1 * columns)
+    figure = Figure(figsize=(width, height * rows + 0.9), layout="constrained")
+    of = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
+    figure.suptitle(fill(title, round(84 * width / 7.2)), fontsize=10, x=0.02, ha="left")
+    for panel in of.flat:
         panel.grid(True, which="major", color="0.9", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
-    return figure, of
+    return figure, [list(row) for row in of]
 
 
-def legend_below(figure: Figure, panel: Axes) -> None:
-    """What the lines of *panel* are, below all panels, where it covers nothing."""
-    handles, labels = panel.get_legend_handles_labels()
-    if len(labels) > 1 or (labels and labels[0] != "base"):
+def legend_below(figure: Figure, *on: Axes) -> None:
+    """Name each line of the panels *on* once, below all panels, where the legend covers nothing."""
+    found: dict[str, Any] = {}
+    for panel in on:
+        found = {**dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True)), **found}
+    if len(found) > 1 or (found and "base" not in found):
+        columns = min(4, len(found))
         figure.legend(
-            handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False, fontsize=9
+            [*found.values()], [*found], loc="outside lower center", ncols=columns, frameon=False, fontsize=9
         )
 
 
@@ -76,6 +90,12 @@ def short(value: float) -> str:
     if abs(value) >= 100_000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:g}"
+
+
+def figure_label(name: str) -> str:
+    """Return the figure *name* with its unit, as the label of an axis."""
+    unit = FIGURES[name].unit
+    return name.replace("_", " ").replace("iops", "IOPS") + ("" if unit == "1" else f", {unit}")
 
 
 def scale_to(panel: Axes, values: Iterable[float]) -> None:

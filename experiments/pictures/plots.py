@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import cycle
+from itertools import chain
 from pathlib import Path
+from textwrap import fill
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-
 from wbsim.experiments.config.problems import bad, unknown_key
-from wbsim.experiments.formats.table import figure_text
 from wbsim.experiments.pictures.axes import (
     COLOURS,
     MARKERS,
+    TITLE_WIDTH,
     are_numbers,
+    figure_label,
+    grid_of,
     legend_below,
-    panels,
     save_png,
     scale_to,
     short,
     ticks_at,
 )
+from wbsim.experiments.pictures.facets import (
+    chosen,
+    differing,
+    lines_of,
+    narrowed,
+    panels_of,
+    settings_of,
+    usual_lines,
+)
+from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.running.results import Results, read_results, setting_of
 from wbsim.experiments.running.store import replace_whole
-from wbsim.experiments.statistics.dataset import tidy
+from wbsim.experiments.statistics.dataset import of_one_kind, tidy
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.statistics.knee import knee_of
 from wbsim.sim.stats import confidence_95
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _OF_REQUESTS: Final = ("write_iops", "file_rate", "request_size")
@@ -42,21 +54,24 @@ _OF_OPERATIONS: Final = ("file_rate", "system_processors", "waiting_processors")
 
 
 class Wanted(NamedTuple):
-    """What is to be drawn: figures *y* against *x*, a line for each value of *by*; or a *heat* map of one
-    figure over *x* and this.  What is not said follows from what was swept.
+    """A picture to draw: figures *y* against *x*, with a line for each combination of values of *by*.
+
+    With *heat* it is a map of one figure over *x* and *heat*.  *where* chooses runs: the values of its keys.
+    What is missing here follows from what was swept.
     """
 
     x: str | None = None
     y: tuple[str, ...] = ()
-    by: str | None = None
+    by: tuple[str, ...] = ()
     heat: str | None = None
+    where: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def plot_directory(directory: Path, wanted: Wanted = Wanted()) -> Iterator[str]:  # noqa: B008
-    """Draw what is in *directory*; yields the path of each picture, and where its lines have knees.
+    """Draw what is in *directory*; yield the path of each picture, then a line for each knee.
 
     Raises:
-        BadInput: there is no result in it, or nothing of that name.
+        BadInput: the directory has no result or nothing of a wanted name, or one picture cannot show it all.
     """
     results = read_results(directory)
     frame = frame_of(results, wanted)
@@ -74,58 +89,77 @@ def _written(path: Path, figure: Figure) -> str:
 
 
 def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
-    """The tidy dataset, with a column for each key of the configuration that is *wanted*.
+    """Return the chosen rows of the tidy dataset, with a column for each configuration key in *wanted*.
 
     Raises:
-        BadInput: a name is that of no column, figure or key.
+        BadInput: a name is that of no column, figure or key, or no run has a chosen value.
     """
     frame = tidy(results.outcomes, results.axes)
-    for name in (wanted.x, wanted.by, wanted.heat):
-        if name is not None and name not in frame and name not in COLUMNS:
-            frame[name] = [setting_of(configuration, name) for configuration in results.configurations()]
-            if frame[name].isna().all():
-                raise bad("plot", unknown_key(name, [*results.axes, "variant", *FIGURES]), name)
+    axes = [name for name in (wanted.x, wanted.heat) if name is not None]
+    added = [
+        name
+        for name in dict.fromkeys([*axes, *wanted.by, *wanted.where])
+        if name not in frame and (name not in COLUMNS or name in wanted.where)
+    ]
+    for name in added:
+        found = [setting_of(configuration, name) for configuration in results.configurations()]
+        if all(value is None for value in found):
+            known = [*results.axes, "variant", *(() if name in wanted.where else FIGURES)]
+            raise bad("--where" if name in wanted.where else "plot", unknown_key(name, known), name)
+        frame[name] = ["-" if value is None else value for value in found]
     for name in wanted.y:
         if name not in COLUMNS:
             raise bad("--y", unknown_key(name, list(FIGURES)), name)
+    frame = chosen(frame, wanted.where)
+    for name in added:
+        if name in axes and (without := list(frame[name]).count("-")):
+            told = f"{without} of {len(frame)} runs have no such key; leave them out with --where KEY=VALUE"
+            raise bad("plot", told, name)
+        frame = frame.assign(**{name: of_one_kind(list(frame[name]))})
     return frame.rename(columns={column: name for name, column in COLUMNS.items()})
 
 
 def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tuple[str, Figure, list[str]]:
-    """A picture of what was swept: its name, itself, and the knees of its lines."""
+    """Return a picture of what was swept: its file's name, the figure, and the knees of its lines."""
     x = wanted.x or (results.axes[0] if results.axes else "variant")
     figures = wanted.y or _telling(frame)
+    title = narrowed(results.title, wanted.where)
     if wanted.heat is not None:
-        if len({x, wanted.heat, figures[0]}) < 3:
-            told = (
-                f"a map of {figures[0]} over {x} and {wanted.heat} needs three of them; give --x and --heat"
-            )
-            raise bad("--heat", told)
+        _check_map(x, wanted, figures)
         name = f"{_as_file(figures[0])}-{_as_file(x)}-{_as_file(wanted.heat)}.png"
-        return name, heat_map(frame, x, wanted.heat, figures[0], results.title), []
-    others = [axis for axis in results.axes if axis != x]
-    by = [wanted.by] if wanted.by is not None else ["variant", *others]
-    by = [column for column in by if column != x]
-    held = _held(results) if "request_size" in figures and are_numbers(frame[x]) else None
+        return name, heat_map(frame, x, wanted.heat, figures[0], title), []
+    by = [key for key in wanted.by if key != x] if wanted.by else usual_lines(frame, x)
+    held = _held(results, frame) if "request_size" in figures and are_numbers(frame[x]) else None
     held = held if held is not None and min(frame[x]) < held < max(frame[x]) else None
-    figure = against(frame, x, figures, by, results.title, held)
+    figure = against(frame, x, figures, by, title, held)
     return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in _knees(frame, x, name, by)]
 
 
+def _check_map(x: str, wanted: Wanted, figures: Sequence[str]) -> None:
+    """Refuse what a map of one figure over *x* and ``wanted.heat`` cannot show."""
+    if len({x, wanted.heat, figures[0]}) < 3:
+        told = f"a map of {figures[0]} over {x} and {wanted.heat} needs three of them; give --x and --heat"
+        raise bad("--heat", told)
+    if wanted.by:
+        raise bad("--by", f"is {', '.join(wanted.by)}; a map has no lines: leave --by out, or --heat")
+    if len(wanted.y) > 1:
+        raise bad("--y", f"is {', '.join(wanted.y)}; a map shows one figure: give one --y")
+
+
 def _telling(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The figures that say most of these runs."""
+    """Return the figures that say most of these runs."""
     if frame["extents_per_file"].any():
         return _OF_LAYOUT
     return _OF_REQUESTS if frame["write_bandwidth"].any() and not _no_bytes(frame) else _OF_OPERATIONS
 
 
 def _no_bytes(frame: pd.DataFrame) -> bool:
-    """Whether all files are empty."""
+    """Return whether all files are empty."""
     return not frame["file_bandwidth"].any()
 
 
 def _as_file(name: str) -> str:
-    """*name* as a part of a file's name: nothing in it leads elsewhere, and it is not too long for one."""
+    """Return *name* as a part of a file's name: it stays in the directory, and is not too long."""
     return re.sub(r"[^\w.,=+-]", "_", name)[:60].lstrip(".") or "_"
 
 
@@ -137,135 +171,130 @@ def against(
     title: str,
     held: int | None = None,
 ) -> Figure:
-    """A panel for each of *figures* against *x*, a line for each value of *by*: means, with bands of their 95
-    % intervals where there are replications.
+    """Return a picture of *figures* against *x*: a row of panels for each, a line for each value of *by*.
 
-    *frame* has a row for each run and a column for each of these (`experiments.statistics.dataset`); *held*
-    is how many requests a plug holds, where that stands on the axis.
+    A point is the mean of replications, a band their 95 % interval.  A row has one panel; if runs at one
+    point of a line differ in another setting, it has one for each of that setting's values.  *frame* has a
+    row for each run, a column for each setting and each figure (`experiments.statistics.dataset`).  *held* is
+    the number of requests that a plug holds, if the axis has it.
+
+    Raises:
+        BadInput: the panels would be too many.
     """
-    picture, on = panels(len(figures), title)
-    heights: dict[str, list[float]] = {name: [] for name in figures}
-    for (label, of), colour, marker in zip(
-        _lines(frame, x, by), cycle(COLOURS), cycle(MARKERS), strict=False
-    ):
-        for panel, name in zip(on, figures, strict=True):
-            points = _points(of, x, name)
-            heights[name] += [*points["mean"], *points["high"]]
-            style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 5, "label": label}
-            if are_numbers(points["x"]):
-                panel.plot(points["x"], points["mean"], **style)
-                panel.fill_between(points["x"], points["low"], points["high"], color=colour, alpha=0.18, lw=0)
-            else:
-                half = points["high"] - points["mean"]
-                panel.errorbar(points["x"], points["mean"], half, linestyle="none", capsize=3, **style)
-    for panel, name in zip(on, figures, strict=True):
-        panel.set_ylabel(_label(name), fontsize=9)
-        scale_to(panel, heights[name])
-        ticks_at(panel, list(frame[x]))
-        if held is not None:
-            panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
-    on[-1].set_xlabel(x)
+    frame = frame.reset_index(drop=True)
+    by = _lines_by(frame, by)
+    parts = _parts(frame, x, by)
+    picture, rows = grid_of(len(figures), len(parts), title)
+    if not are_numbers(frame[x]):
+        rows[0][0].xaxis.update_units([str(value) for value in frame[x]])  # type: ignore[no-untyped-call]
+    for name, row in zip(figures, rows, strict=True):
+        heights = [
+            _draw_lines(panel, frame, x, by, name, part) for panel, (_, part) in zip(row, parts, strict=True)
+        ]
+        row[0].set_ylabel(figure_label(name), fontsize=9)
+        for panel, found in zip(row, heights, strict=True):
+            scale_to(panel, chain.from_iterable(heights))
+            ticks_at(panel, list(frame[x]))
+            if not found:
+                told = "no run has this figure"
+                panel.text(0.5, 0.5, told, transform=panel.transAxes, ha="center", color="0.35")
+    for (part_title, _), top, bottom in zip(parts, rows[0], rows[-1], strict=True):
+        top.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
+        bottom.set_xlabel(x)
     if held is not None:
-        on[-1].annotate(
-            f"a plug holds {held} requests", (held, 1), xycoords=("data", "axes fraction"), xytext=(4, -11),
-            textcoords="offset points", fontsize=8, color="0.35",
-        )  # fmt: skip
-    legend_below(picture, on[0])
+        _mark(rows, held)
+    legend_below(picture, *chain.from_iterable(rows))
     return picture
 
 
-def _lines(frame: pd.DataFrame, x: str, by: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The runs of each line, and what it is called: by nothing that goes along with *x*."""
-    by = [column for column in by if column == "variant" or frame.groupby(x)[column].nunique().max() > 1]
-    if not by:
-        yield "", frame
-        return
-    for values, of in frame.groupby(list(by), sort=False):
-        yield (
-            ", ".join(short(value) if isinstance(value, float | int) else str(value) for value in values),
-            of,
-        )
+def _draw_lines(
+    panel: Axes, frame: pd.DataFrame, x: str, by: Sequence[str], name: str, part: pd.DataFrame
+) -> list[float]:
+    """Draw the runs *part* of *frame* and return the heights of points and bands.
+
+    A line has the colour and the marker of its place among the lines of all of *frame*; each pair of them
+    comes once in a hundred lines.
+    """
+    heights: list[float] = []
+    joined = are_numbers(frame[x])
+    for number, (label, of) in enumerate(lines_of(frame, by)):
+        colour = COLOURS[number % len(COLOURS)]
+        marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
+        points = _points(of.loc[of.index.intersection(part.index)], x, name)
+        if len(points):
+            heights += [*points["mean"], *points["high"]]
+            style = {"color": colour, "marker": marker, "markersize": 5, "label": label}
+            _draw_line(panel, points, joined, style)
+    return heights
+
+
+def _draw_line(panel: Axes, points: pd.DataFrame, joined: bool, style: dict[str, Any]) -> None:
+    """Draw the *points* of one line: *joined* with a band, or apart with bars."""
+    if joined:
+        panel.plot(points["x"], points["mean"], **style)
+        panel.fill_between(points["x"], points["low"], points["high"], color=style["color"], alpha=0.18, lw=0)
+    else:
+        half = points["high"] - points["mean"]
+        panel.errorbar(points["x"], points["mean"], half, linestyle="none", capsize=3, **style)
+
+
+def _mark(rows: Sequence[Sequence[Axes]], held: int) -> None:
+    """Mark the number of requests that a plug holds in all panels; the last one says so."""
+    for panel in chain.from_iterable(rows):
+        panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
+    rows[-1][-1].annotate(
+        f"a plug holds {held} requests", (held, 1), xycoords=("data", "axes fraction"), xytext=(4, -11),
+        textcoords="offset points", fontsize=8, color="0.35",
+    )  # fmt: skip
+
+
+def _lines_by(frame: pd.DataFrame, by: Sequence[str]) -> list[str]:
+    """Return the keys of *by* that a line's label names: those with several values, or else the variant."""
+    return [key for key in by if frame[key].nunique() > 1] or [key for key in by if key == "variant"]
+
+
+def _parts(frame: pd.DataFrame, x: str, by: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
+    """Return a title and the runs of each panel, so that the runs at a point of a line are replications."""
+    return panels_of(frame, differing(frame, settings_of(frame), [x, *by]))
 
 
 def _points(of: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
-    """Mean and interval of a figure at each x, numbers in their order; a single run's interval is itself."""
+    """Return the mean and the interval of a figure at each *x*, numbers by size.
+
+    A run without the figure is left out.  The interval of a single run is its value.
+    """
     import pandas as pd
 
     rows = []
     for at, runs in of.groupby(x, sort=are_numbers(of[x])):
-        values = [float(value) for value in runs[name]]
-        interval = confidence_95(values) if len(values) > 1 else (values[0],) * 3
-        rows.append((at, *interval))
+        values = [float(value) for value in runs[name] if value == value]
+        if values:
+            interval = confidence_95(values) if len(values) > 1 else (values[0],) * 3
+            rows.append((at, *interval))
     return pd.DataFrame(rows, columns=["x", "mean", "low", "high"])
 
 
 def _knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterator[str]:
+    """Yield a line of text for each line of each panel that has a knee."""
     if not are_numbers(frame[x]):
         return
-    for label, of in _lines(frame, x, by):
-        points = _points(of, x, name)
-        knee = knee_of(list(points["x"]), list(points["mean"]))
-        if knee is not None:
-            yield f"knee of {name}{f' of {label}' if label else ''}: {x} = {short(knee)}"
+    by = _lines_by(frame, by)
+    for title, part in _parts(frame, x, by):
+        for label, of in lines_of(part, by):
+            points = _points(of, x, name)
+            knee = knee_of(list(points["x"]), list(points["mean"]), list(points["high"] - points["mean"]))
+            if knee is not None:
+                whose = ", ".join(text for text in (label, title) if text)
+                yield f"knee of {name}{f' of {whose}' if whose else ''}: {x} = {short(knee)}"
 
 
-def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figure:
-    """One figure over two things that were swept, as a map with its numbers; replications by their mean."""
-    from matplotlib.figure import Figure
-
-    variants = list(dict.fromkeys(frame["variant"])) if "variant" not in (x, y) else [None]
-    tables = []
-    for variant in variants:
-        of = frame if variant is None else frame[frame["variant"] == variant]
-        tables.append((variant, of.pivot_table(index=y, columns=x, values=name, sort=are_numbers(frame[x]))))
-    high, low = max(t.max().max() for _, t in tables), min(t.min().min() for _, t in tables)
-    height = 1.6 + 0.42 * max(len(t) for _, t in tables)
-    figure = Figure(figsize=(max(5.2, 3.6 * len(tables)), height), layout="constrained")
-    for on, (variant, values) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables, strict=True):
-        image = on.imshow(values, aspect="auto", origin="lower", cmap="YlGnBu", vmin=low, vmax=high)
-        on.set_xticks(range(len(values.columns)), [_named(value) for value in values.columns])
-        on.set_yticks(range(len(values.index)), [_named(value) for value in values.index])
-        on.set(xlabel=x, ylabel=y)
-        on.spines[:].set_visible(False)
-        if variant not in (None, "base"):
-            on.set_title(variant, fontsize=9)
-        for (row, column), value in _cells(values):
-            dark = value - low > 0.6 * (high - low)
-            on.text(
-                column,
-                row,
-                figure_text(value),
-                ha="center",
-                va="center",
-                fontsize=8,
-                color="w" if dark else "0.2",
-            )
-    figure.colorbar(image, ax=figure.axes, label=_label(name))
-    figure.suptitle(title, fontsize=10, x=0.02, ha="left", wrap=True)
-    return figure
-
-
-def _label(name: str) -> str:
-    """A figure with its unit, as it stands beside an axis."""
-    unit = FIGURES[name].unit
-    return name.replace("_", " ").replace("iops", "IOPS") + ("" if unit == "1" else f", {unit}")
-
-
-def _named(value: Any) -> str:
-    return short(value) if isinstance(value, int | float) else str(value)
-
-
-def _cells(values: pd.DataFrame) -> Iterator[tuple[tuple[int, int], float]]:
-    """The cells that have a value, with their places."""
-    for (row, column), value in np.ndenumerate(values.to_numpy(dtype=float)):
-        if value == value:
-            yield (row, column), float(value)
-
-
-def _held(results: Results) -> int | None:
-    """How many requests a plug holds, if that is the same in all runs and has a bound."""
+def _held(results: Results, frame: pd.DataFrame) -> int | None:
+    """Return the number of requests that a plug holds, if all runs of *frame* have the same bound."""
+    rows = set(frame.index)
     held = {
-        setting_of(configuration, "kernel.plug.max_requests") for configuration in results.configurations()
+        setting_of(configuration, "kernel.plug.max_requests")
+        for row, configuration in enumerate(results.configurations())
+        if row in rows
     }
     (only,) = held if len(held) == 1 else (None,)
     return int(only) if isinstance(only, int) else None

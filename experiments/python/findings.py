@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.report import outcome_table
+from wbsim.experiments.pictures.facets import chosen, narrowed, settings_of, usual_lines
 from wbsim.experiments.pictures.lives import lives_picture
-from wbsim.experiments.pictures.plots import against, heat_map
+from wbsim.experiments.pictures.maps import heat_map
+from wbsim.experiments.pictures.plots import against
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.python.arguments import known
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.results import Results
-from wbsim.experiments.statistics.dataset import tidy
+from wbsim.experiments.statistics.dataset import IDENTITY, tidy
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.statistics.intervals import interval_of, steady_of
 from wbsim.experiments.why.explain import explanation, result_of
@@ -117,29 +119,38 @@ class Findings:
         return explanation(result_of(self._results()))
 
     def plot(
-        self, x: str | None = None, y: str | Sequence[str] = "write_iops", by: str | None = None
+        self,
+        x: str | None = None,
+        y: str | Sequence[str] = "write_iops",
+        by: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> Figure:
-        """Lines of the figures *y* against *x* (the first thing that was swept, by default), one for each
-        variant or each value of *by*, with bands of 95 % intervals where there are replications.
+        """Return lines of the figures *y* against *x* (by default the first thing that was swept).
+
+        Each variant, or each combination of values of *by*, has a line; bands are 95 % intervals over
+        replications.  Other settings that differ at one point have panels.  *where* chooses runs: it has a
+        value, or a list of values, for each of its keys.
         """
+        frame, choice = self._chosen("plot()", where)
         x = x if x is not None else self.axes[0] if self.axes else "variant"
-        lines = [by] if by is not None else ["variant", *(axis for axis in self.axes if axis != x)]
-        names = [known("plot()", name, FIGURES) for name in ([y] if isinstance(y, str) else y)]
+        names = [known("plot()", name, FIGURES) for name in _texts(y)]
         if not names:
             raise bad("plot()", "is empty; give the name of a figure, such as write_iops", "y")
-        frame = self._named()
+        lines = _texts(by) if by is not None else usual_lines(frame, known("plot()", x, map(str, frame)))
         for name in (x, *lines):
             known("plot()", name, map(str, frame))
-        return against(frame, x, names, [line for line in lines if line != x], self.title)
+        return against(frame, x, names, [line for line in lines if line != x], narrowed(self.title, choice))
 
-    def heat_map(self, x: str, y: str, figure: str = "write_iops") -> Figure:
-        """One *figure* over two things that were swept."""
-        frame = self._named()
+    def heat_map(
+        self, x: str, y: str, figure: str = "write_iops", where: Mapping[str, Any] | None = None
+    ) -> Figure:
+        """Return maps of one *figure* over two things that were swept; *where* chooses runs, as in `plot`."""
+        frame, choice = self._chosen("heat_map()", where)
         for name in (x, y):
             known("heat_map()", name, map(str, frame))
         if x == y:
             raise bad("heat_map()", f"is {x}, as x is; give another thing that was swept", "y")
-        return heat_map(frame, x, y, known("heat_map()", figure, FIGURES), self.title)
+        return heat_map(frame, x, y, known("heat_map()", figure, FIGURES), narrowed(self.title, choice))
 
     def over_time(self) -> Figure:
         """Files, requests and bytes a second, and what is dirty, over simulated time."""
@@ -155,6 +166,18 @@ class Findings:
     def _results(self) -> Results:
         return Results(self.title, self.axes, list(self.outcomes), [])
 
+    def _chosen(
+        self, what: str, where: Mapping[str, Any] | None
+    ) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
+        """Return the frame of the runs that *where* chooses, and the values of each of its keys as a list."""
+        frame = self._named()
+        settings = [*settings_of(frame), *IDENTITY]
+        choice = {
+            known(what, key, settings): list(value) if isinstance(value, list | tuple) else [value]
+            for key, value in (where or {}).items()
+        }
+        return chosen(frame, choice, f"{what}: where"), choice
+
     def _named(self) -> pd.DataFrame:
         """The frame with figures by their bare names."""
         return self.frame().rename(columns={column: name for name, column in COLUMNS.items()})
@@ -166,3 +189,7 @@ class Findings:
         from wbsim.experiments.formats.report import by_case
 
         return by_case(self.outcomes)
+
+
+def _texts(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names

@@ -36,12 +36,12 @@ def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
     columns = ["variant", *axes, "replication", "seed", *COLUMNS.values()]
     frame = pd.DataFrame(rows, columns=columns)
     for axis in axes:
-        frame[axis] = _of_one_kind(list(frame[axis]))
+        frame[axis] = of_one_kind(list(frame[axis]))
     return frame
 
 
-def _of_one_kind(values: list[Any]) -> list[Any]:
-    """All numbers, in base units, or all texts."""
+def of_one_kind(values: list[Any]) -> list[Any]:
+    """Return *values* as numbers in base units, or as texts if one of them is not a number."""
     found = [number_of(value) for value in values]
     return [str(value) for value in values] if any(one is None for one in found) else found
 

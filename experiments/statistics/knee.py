@@ -1,36 +1,80 @@
-"""Where a line has its knee: from there on more of the one brings little of the other."""
+"""The knee of a rising line: from there on more of x brings little more of y."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log2
+from math import inf, isfinite, log2
 from typing import Final
 
 CLEAR: Final = 0.1
-"""A knee stands out from the straight line between the ends by this part of their difference."""
+"""A knee lies above the straight line between the ends by more than this part of the range of y."""
+LITTLE: Final = 0.5
+"""Behind a knee, x brings less than this part of what it brought before."""
+KEPT: Final = 1 / 3
+"""A gain of which less than this part stays is lost again: the line has a peak instead of a knee."""
+WORTH: Final = 0.1
+"""A line whose range is smaller than this part of its largest value is flat."""
+_DIGITS: Final = 9
+"""Coordinates are rounded, so that the units of the axes cannot decide between equal heights."""
 
 
-def knee_of(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """The x of the point farthest from the straight line between the first and the last point; None, if no
-    point is clearly off it (`CLEAR`), or there are fewer than four.
+def knee_of(xs: Sequence[float], ys: Sequence[float], halves: Sequence[float] = ()) -> float | None:
+    """Return the x at which a rising line saturates, or None.
 
-    Both axes are scaled to 1 (Satopaa et al., 2011, "Finding a kneedle in a haystack"); *xs* that are all
-    above zero and more than eight times apart count by their logarithm.
+    The knee is the inner point farthest above the straight line between the first and the last point
+    (Satopaa et al., 2011, "Finding a kneedle in a haystack"), if
+
+    * it is above that line by more than `CLEAR`, and by more than the intervals of the three points,
+    * it is above the first point, and no earlier point is higher by more than `CLEAR`,
+    * every later point keeps `KEPT` of its gain over the first point,
+    * x brings less than `LITTLE` behind it of what it brought before, on average.
+
+    So a straight line, a convex one, a falling one and a flat one (`WORTH`) have none: a falling line shows a
+    cost of x, not the end of a gain.  A peak is a knee only if the line keeps a third of its gain.  Fewer
+    than four points have none.
+
+    Both axes are scaled to 1.  *xs* that are all above zero and more than eight times apart count by their
+    logarithm, as the picture draws them.  *halves* are half widths of intervals; points whose y is not finite
+    are left out.
     """
-    if len(xs) < 4:
+    points = sorted(
+        (x, y, half)
+        for x, y, half in zip(xs, ys, halves or [0.0] * len(xs), strict=True)
+        if isfinite(x) and isfinite(y)
+    )
+    if len(points) < 4:
         return None
-    points = sorted(zip(xs, ys, strict=True))
-    if points[0][0] > 0 and points[-1][0] > 8 * points[0][0]:
-        along = [log2(x) for x, _ in points]
-    else:
-        along = [x for x, _ in points]
-    heights = [y for _, y in points]
+    along = [x for x, _, _ in points]
+    if along[0] > 0 and along[-1] > 8 * along[0]:
+        along = [log2(x) for x in along]
+    heights = [y for _, y, _ in points]
     span, rise = along[-1] - along[0], max(heights) - min(heights)
-    if not span or not rise:
+    if not span or rise < WORTH * max(map(abs, heights)) or not rise:
         return None
-    off = [
-        abs((y - heights[0]) / rise - (x - along[0]) / span * (heights[-1] - heights[0]) / rise)
-        for x, y in zip(along, heights, strict=True)
-    ]
-    farthest = max(range(len(off)), key=off.__getitem__)
-    return points[farthest][0] if off[farthest] > CLEAR else None
+    us = [round((x - along[0]) / span, _DIGITS) for x in along]
+    vs = [round((y - min(heights)) / rise, _DIGITS) for y in heights]
+    noise = [half / rise for _, _, half in points]
+    best, knee = -inf, None
+    for place in range(1, len(points) - 1):
+        above = round(vs[place] - vs[0] - us[place] * (vs[-1] - vs[0]), _DIGITS)
+        if above > best and _saturates(us, vs, noise, place, above):
+            best, knee = above, points[place][0]
+    return knee
+
+
+def _saturates(
+    us: Sequence[float], vs: Sequence[float], noise: Sequence[float], place: int, above: float
+) -> bool:
+    """Return whether the point at *place*, which is *above* the line between the ends, is a knee."""
+    u, v = us[place], vs[place]
+    if not 0 < u < 1:
+        return False
+    of_ends = (1 - u) * noise[0] + u * noise[-1]
+    before, behind = (v - vs[0]) / u, (vs[-1] - v) / (1 - u)
+    return (
+        above > max(CLEAR, noise[place] + of_ends)
+        and v > vs[0]
+        and max(vs[:place]) <= v + CLEAR
+        and min(vs[place:]) >= vs[0] + KEPT * (v - vs[0])
+        and behind < LITTLE * before
+    )

@@ -14,11 +14,11 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.pictures.axes import COLOURS, MARKERS, panels, scale_to, short, ticks_at
-from wbsim.experiments.pictures.plots import Wanted, _as_file, against, frame_of, heat_map, plot_directory
+from wbsim.experiments.pictures.maps import heat_map
+from wbsim.experiments.pictures.plots import Wanted, _as_file, against, frame_of, plot_directory
 from wbsim.experiments.pictures.time import over_time, rates_of
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.statistics.figures import COLUMNS
-from wbsim.experiments.statistics.knee import knee_of
 
 
 def lines(panel: Any) -> dict[str, list[tuple[float, float]]]:
@@ -180,26 +180,6 @@ def test_rates_between_samples() -> None:
     assert (at.tolist(), rate.tolist()) == ([0.25], [20])
 
 
-@pytest.mark.parametrize(
-    ("xs", "ys", "knee"),
-    [
-        ([1, 2, 4, 8, 16, 32], [1, 2, 4, 8, 8, 8], 8),
-        ([1, 2, 3, 4, 5], [5, 5, 5, 1, 1], 3),
-        ([1, 2, 3, 4], [1, 2, 3, 4], None),
-        ([4, 3, 2, 1], [1, 9, 9, 9], 3),
-        ([1, 2, 3], [0, 5, 5], None),
-        ([1, 2, 3, 4], [5, 5, 5, 5], None),
-        ([1, 2, 4, 8], [0, 3, 7, 10], 4),  # eight times apart: not by the logarithm yet
-        ([1, 2, 4, 9], [0, 3, 7, 10], None),
-    ],
-)
-def test_a_knee_is_where_a_line_bends(xs: list[float], ys: list[float], knee: float | None) -> None:
-    """The point farthest from the straight line between the ends; a straight line, or three points, have
-    none.
-    """
-    assert knee_of(xs, ys) == knee
-
-
 def swept(tmp_path: Path) -> Path:
     """Two numbers of files at two sizes, as one command writes it."""
     config, out = tmp_path / "x.toml", tmp_path / "out"
@@ -225,16 +205,41 @@ def test_what_can_be_drawn_of_a_result(tmp_path: Path, capsys: pytest.CaptureFix
     drawn = ("workload.nrfiles", "workload.filesize", "write_iops-workload.filesize-workload.nrfiles")
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("/")]
     assert told == [str(out / f"{name}.png") for name in drawn]
-    frame = frame_of(read_results(out), Wanted(x="kernel.dirty.dirty_bytes", by="filesystem.agcount"))
+    assert (
+        main(["plot", str(out), "--where", "workload.filesize=2 MiB", "--where", "filesystem.kind=xfs"]) == 0
+    )
+    frame = frame_of(read_results(out), Wanted(where={"workload.filesize": ["2 MiB"]}))
+    assert list(frame["workload.nrfiles"]) == [1, 2]
+    frame = frame_of(read_results(out), Wanted(x="kernel.dirty.dirty_bytes", by=("filesystem.agcount",)))
     assert set(frame["kernel.dirty.dirty_bytes"]) == {2 << 20}
     assert frame["filesystem.agcount"].nunique() == 1
     assert set(COLUMNS) <= set(frame.columns)
-    for words, told in (
+    for more, told in (
         (["--x", "workload.nrfile"], "plot: workload.nrfile: unknown key; did you mean workload.nrfiles?"),
         (["--y", "iops"], "--y: iops: unknown key; "),
+        (["--where", "nrfiles=1"], "--where: nrfiles: unknown key; known here: workload.nrfiles, workload.f"),
+        (["--where", "workload.filesize=3 MiB"], "has 3 MiB; known here: 1 Mi, 2 Mi"),
+        (["--where", "workload.nrfiles"], "--where: is 'workload.nrfiles'; give KEY=VALUE"),
+        ([*words, "--by", "variant"], "--by: is variant; a map has no lines"),
+        ([*words, "--y", "file_rate"], "--y: is write_iops, file_rate; a map shows one figure"),
     ):
-        assert main(["plot", str(out), *words]) == 2
+        assert main(["plot", str(out), *more]) == 2
         assert told in capsys.readouterr().err
+
+
+def test_runs_without_the_key_of_an_axis_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only XFS has an agcount; a choice of the XFS runs draws, and lines name the others with a dash."""
+    config, out = tmp_path / "x.toml", str(tmp_path / "out")
+    text = loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2)
+    config.write_text(f'{text}[variants.xfs]\n[variants.ext4]\nfilesystem.like = "loop-ext4"\n')
+    assert main(["run", str(config), "--out", out]) == 0
+    assert main(["plot", out, "--x", "filesystem.agcount"]) == 2
+    assert "filesystem.agcount: 1 of 2 runs have no such key; leave them out" in capsys.readouterr().err
+    assert main(["plot", out, "--x", "filesystem.agcount", "--where", "variant=xfs"]) == 0
+    frame = frame_of(read_results(Path(out)), Wanted(by=("filesystem.agcount",)))
+    assert list(frame["filesystem.agcount"]) == ["4", "-"]
 
 
 def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:

@@ -59,6 +59,10 @@ def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
     by_size = found.plot("variant", "write_iops", by="workload.files").axes[0]
     assert [text.get_text() for text in by_size.figure.legends[0].get_texts()] == ["200", "300"]
     assert len(found.heat_map("workload.files", "replication").axes) == 3
+    chosen = found.plot(by=["variant", "replication"], where={"workload.files": [200], "variant": "b"})
+    assert [line.get_label() for line in chosen.axes[0].get_lines()] == ["0", "1"]
+    assert chosen.get_suptitle().endswith("(workload.files = 200, variant = b)")
+    assert len(found.heat_map("workload.files", "replication", where={"variant": "b"}).axes) == 2
     assert len(found.over_time().axes) == 7
     assert found.where_time_goes().axes
     assert "held back by" in found.explain()
@@ -192,6 +196,11 @@ def test_what_cannot_be_drawn_is_told_by_its_name() -> None:
         (lambda: found.plot("n", "write_iop"), "plot(): 'write_iop': unknown key; did you mean write_iops?"),
         (lambda: found.plot("n", []), "plot(): y: is empty"),
         (lambda: found.plot("n", "write_iops", "by"), "plot(): 'by': unknown key"),
+        (lambda: found.plot("n", where={"m": 1}), "plot(): 'm': unknown key"),
+        (
+            lambda: found.plot("n", where={"n": 7}),
+            "plot(): where: n: no run that is left has 7; known here: ",
+        ),
         (lambda: found.heat_map("n", "n"), "heat_map(): y: is n, as x is"),
         (lambda: found.heat_map("n", "variant", "x"), "heat_map(): 'x': unknown key"),
         (lambda: found.summary("x"), "summary(): 'x': unknown key"),

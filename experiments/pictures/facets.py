@@ -1,0 +1,157 @@
+"""Division of a sweep's runs into panels and lines, so that a band covers replications only.
+
+A picture shows some of the keys that were swept: on an axis, as lines, or as panels.  Runs that are equal in
+all shown keys must differ in their replication only.  A key that goes along with the shown ones, as in a zip
+or in a Latin hypercube, needs no panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from wbsim.experiments.config.problems import bad, listed
+from wbsim.experiments.pictures.axes import COLOURS, are_numbers, short
+from wbsim.experiments.statistics.dataset import number_of
+from wbsim.experiments.statistics.figures import COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_PANELS: Final = 6
+"""More panels side by side cannot be read."""
+MOST_LINES: Final = len(COLOURS)
+"""More lines in a panel have no colours of their own."""
+_MEASURED: Final = {"replication", "seed", *COLUMNS, *COLUMNS.values()}
+
+
+def named(value: Any) -> str:
+    """Return *value* as a label has it."""
+    return short(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def ordered(values: Iterable[Any]) -> list[Any]:
+    """Return each of *values* once: numbers by size, texts in the order of the runs."""
+    found = list(dict.fromkeys(values))
+    return sorted(found) if are_numbers(found) else found
+
+
+def settings_of(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of *frame* that say what a run was: all but figures, replication and seed."""
+    return [key for key in map(str, frame) if key not in _MEASURED]
+
+
+def differing(frame: pd.DataFrame, keys: Sequence[str], shown: Sequence[str]) -> list[str]:
+    """Return the fewest of *keys* that tell the runs apart which are equal in all *shown* keys."""
+    found: list[str] = []
+    for key in keys:
+        alike = list(dict.fromkeys([*shown, *found]))
+        if key not in alike and _several(frame, key, alike):
+            found.append(key)
+    return found
+
+
+def _several(frame: pd.DataFrame, key: str, alike: Sequence[str]) -> bool:
+    """Return whether *key* differs between two runs that are equal in all keys *alike*."""
+    return bool((frame.groupby(list(alike))[key].nunique() > 1).any())
+
+
+def usual_lines(frame: pd.DataFrame, x: str) -> list[str]:
+    """Return the keys of the usual lines: the variant, and settings that differ between runs at one *x*.
+
+    If the lines are more than `MOST_LINES`, the first settings become panels instead, as far as panels are
+    not too many.
+    """
+    variant = ["variant"] if x != "variant" else []
+    keys = differing(frame, settings_of(frame), [x, *variant])
+    for aside in range(len(keys)):
+        lines = [*variant, *keys[aside:]]
+        panels = frame.groupby(keys[:aside]).ngroups if aside else 1
+        if frame.groupby(lines).ngroups <= MOST_LINES and panels <= MOST_PANELS:
+            return lines
+    return [*variant, *keys]
+
+
+def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
+    """Return a label and the runs of each line: one for each combination of values of *keys*."""
+    if not keys:
+        return [("", frame)]
+    return [(", ".join(map(named, values)), of) for values, of in frame.groupby(list(keys), sort=False)]
+
+
+def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
+    """Return a title and the runs of each panel: one for each combination of values of *keys*.
+
+    Raises:
+        BadInput: the panels would be more than `MOST_PANELS`.
+    """
+    if not keys:
+        return [("", frame)]
+    order = [ordered(frame[key]).index for key in keys]
+    divided = sorted(
+        frame.groupby(list(keys), sort=False),
+        key=lambda of: [place(value) for place, value in zip(order, of[0], strict=True)],
+    )
+    if len(divided) > MOST_PANELS:
+        left = "; ".join(f"{key} ({listed([*map(named, ordered(frame[key]))])})" for key in keys)
+        raise bad(
+            "plot",
+            f"runs at one point of the picture differ in {left}: {len(divided)} panels, and {MOST_PANELS} can"
+            " be read; give --by KEY or --where KEY=VALUE (in Python: by, where)",
+        )
+    return [(", ".join(map(_titled, keys, values)), of) for values, of in divided]
+
+
+def _titled(key: str, value: Any) -> str:
+    return str(value) if key == "variant" else f"{key} = {named(value)}"
+
+
+def chosen(frame: pd.DataFrame, where: Mapping[str, Sequence[Any]], place: str = "--where") -> pd.DataFrame:
+    """Return the runs of *frame* that have one of the given values of each key of *where*.
+
+    Raises:
+        BadInput: no run has one of the values; *place* is that of the message.
+    """
+    for key, wanted in where.items():
+        found = [[_means(text, value) for value in frame[key]] for text in wanted]
+        for text, hits in zip(wanted, found, strict=True):
+            if not any(hits):
+                known = listed([*map(named, ordered(frame[key]))])
+                raise bad(place, f"no run that is left has {named(text)}; known here: {known}", key)
+        frame = frame[[any(hits) for hits in zip(*found, strict=True)]]
+    return frame
+
+
+def _means(text: Any, value: Any) -> bool:
+    """Return whether *text*, as a user writes it, is the *value* of a run."""
+    if text == value or str(text) in (str(value), named(value)):
+        return True
+    return are_numbers([value]) and _number(text) == value
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return number_of(text)
+
+
+def where_of(options: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of each key of *options*, each of them ``KEY=VALUE``.
+
+    Raises:
+        BadInput: an option has another form.
+    """
+    where: dict[str, list[str]] = {}
+    for option in options:
+        key, _, value = option.partition("=")
+        if not (key.strip() and value):
+            raise bad("--where", f"is {option!r}; give KEY=VALUE, such as variant=base")
+        where.setdefault(key.strip(), []).append(value)
+    return where
+
+
+def narrowed(title: str, where: Mapping[str, Sequence[Any]]) -> str:
+    """Return *title* with the choice that *where* makes."""
+    choices = ", ".join(f"{key} = {' or '.join(map(named, values))}" for key, values in where.items())
+    return f"{title} ({choices})" if choices else title
