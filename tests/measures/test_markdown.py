@@ -23,7 +23,7 @@ in two lines](docs/x.md).
   continues
 * item two
 
-  second paragraph of the item
+    second paragraph of the item
 
       code of the item
 
