@@ -1,7 +1,7 @@
 """Judgements that stand only if nothing hidden was in the task's plug, and are withdrawn otherwise.
 
-A plug's unplug counts its requests.  If there are more than the capture showed, the judgements since the plug
-was last known empty compare with a plug that the replay does not know.
+An unplug counts the requests of its plug.  A count above the number that the capture
+shows proves hidden requests.  The replay then withdraws all judgements since the plug was known to be empty.
 """
 
 from __future__ import annotations

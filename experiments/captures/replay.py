@@ -13,8 +13,8 @@ the task that issues it, and never to be joined again.  With nomerges 1, which r
 merged last is taken from the kernel's merges, too: when the one before it left is not shown either.  The
 simulated plugs follow the simulator's own decisions, those of other devices' bios the kernel's.
 
-Decisions are not judged if the capture hides what they depend on: a request that is not shown from its
-beginning (`requests`), or a plug that held more than is shown (`episodes`).
+Decisions are not judged if the capture hides what they depend on.  That is a request whose beginning is not
+shown (`requests`), or a plug that held more than is shown (`episodes`).
 """
 
 from __future__ import annotations

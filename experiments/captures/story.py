@@ -10,8 +10,8 @@ the plug was flushed to make room for it, shows in what the task does next:
     getrq, anything else            it joined the plugged ones; with none plugged it went straight on
 
 Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  Until the first plug or unplug after lost events nothing
-is known of a task's plug.  An unplug of more requests than the task's plug held shows that some began before
-the capture, or for a device that is not in it (`Unseen`).
+is known of a task's plug.  An unplug of more requests than the task's plug held proves hidden requests.
+They began before the capture, or belong to a device that is not in it (`Unseen`).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Piece(NamedTuple):
     """A bio, or a part of one that was split, and what the kernel did with it.
 
     ``first``: of its bio.  ``split_off``: more of the bio follows, so that this piece never merges.
-    ``tried``: the line at which the kernel tried to merge it, which a wait for a tag may keep far from its
-    fate; 0 if that was before the capture or in a gap of it.  ``known``: what the task's plug holds is known.
+    ``tried``: the line at which the kernel tried to merge it; 0 if that was before the capture or in a gap.
+    A wait for a tag may part that line from the decision.  ``known``: what the task's plug holds is known.
     ``merge`` is None in `Emptied`, where the kernel has not decided yet.
     """
 

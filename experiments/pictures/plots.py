@@ -173,8 +173,8 @@ def against(
 ) -> Figure:
     """Return a picture of *figures* against *x*: a row of panels for each, a line for each value of *by*.
 
-    A point is the mean of replications, a band their 95 % interval.  A row has one panel; if runs at one
-    point of a line differ in another setting, it has one for each of that setting's values.  *frame* has a
+    A point is the mean of replications, a band their 95 % interval.  A row has one panel, or
+    one for each value of another setting that differs between the runs at one point of a line.  *frame* has a
     row for each run, a column for each setting and each figure (`experiments.statistics.dataset`).  *held* is
     the number of requests that a plug holds, if the axis has it.
 
@@ -212,8 +212,8 @@ def _draw_lines(
 ) -> list[float]:
     """Draw the runs *part* of *frame* and return the heights of points and bands.
 
-    A line has the colour and the marker of its place among the lines of all of *frame*; each pair of them
-    comes once in a hundred lines.
+    A line has the colour and the marker of its place among the lines of all of *frame*.  Each pair of a
+    colour and a marker comes once in a hundred lines.
     """
     heights: list[float] = []
     joined = are_numbers(frame[x])

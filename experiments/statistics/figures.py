@@ -17,7 +17,7 @@ class Figure(NamedTuple):
     """A number of a run, in *unit*.
 
     ``whole`` returns the figure of the complete run, and ``iteration`` the figure between the ends of two
-    iterations; both return nan if the figure is unknown.  A figure that ``grows`` with the experiment says
+    iterations.  Both return nan if the figure is unknown.  A figure that ``grows`` with the experiment says
     nothing about a smaller one.
     """
 

@@ -22,16 +22,16 @@ def knee_of(xs: Sequence[float], ys: Sequence[float], halves: Sequence[float] = 
     """Return the x at which a rising line saturates, or None.
 
     The knee is the inner point farthest above the straight line between the first and the last point
-    (Satopaa et al., 2011, "Finding a kneedle in a haystack"), if
+    (Satopaa et al., 2011, "Finding a kneedle in a haystack").  It must meet four conditions:
 
-    * it is above that line by more than `CLEAR`, and by more than the intervals of the three points,
-    * it is above the first point, and no earlier point is higher by more than `CLEAR`,
-    * every later point keeps `KEPT` of its gain over the first point,
-    * x brings less than `LITTLE` behind it of what it brought before, on average.
+    * The point is above that line by more than `CLEAR`, and by more than the intervals of the three points.
+    * The point is above the first point, and no earlier point is higher by more than `CLEAR`.
+    * Every later point keeps `KEPT` of the point's gain over the first point.
+    * On average, x brings less than `LITTLE` behind the point of what it brought before.
 
-    So a straight line, a convex one, a falling one and a flat one (`WORTH`) have none: a falling line shows a
+    A straight, a convex, a falling and a flat line (`WORTH`) have no knee.  A falling line shows a
     cost of x, not the end of a gain.  A peak is a knee only if the line keeps a third of its gain.  Fewer
-    than four points have none.
+    than four points have no knee.
 
     Both axes are scaled to 1.  *xs* that are all above zero and more than eight times apart count by their
     logarithm, as the picture draws them.  *halves* are half widths of intervals; points whose y is not finite

@@ -2,8 +2,8 @@
 
 A reason is the model's message.  Messages that differ in numbers only are one reason.  If the scenario itself
 is refused, a cause is a number whose usual value lifts the refusal, or that is refused alone.  If the run is
-refused later, a cause is a number whose refused values lie all above or all below those of the runs that
-ended.
+refused later, a cause is a number that separates the refused runs from those that ended: its refused values
+lie all above or all below the others.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class Effect(NamedTuple):
 class Sensitivity:
     """The effects of all guesses on a figure, the largest first.
 
-    ``value`` is the figure with all guesses at their usual values, ``interval`` the middle 95 % of Sobol's
-    runs (None without them), ``runs`` the number of runs, ``refused`` that of refused ones.
+    ``value`` is the figure with all guesses at their usual values.  ``interval`` holds 95 % of Sobol's
+    runs, or None without them.  ``runs`` and ``refused`` are the numbers of all and of refused runs.
     """
 
     title: str

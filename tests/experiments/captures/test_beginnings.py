@@ -134,7 +134,7 @@ def test_differences_inside_a_hidden_plug_are_withdrawn(tmp_path: Path) -> None:
     assert (hidden.full_flush_total, hidden.full_flush_equal) == (0, 0)
 
 
-def test_a_plug_that_may_be_flushed_after_the_end_is_not_judged(
+def test_a_plug_that_outlasts_the_capture_is_not_judged(
     tmp_path: Path,
 ) -> None:
     """The text ends after the getrq that finds a request of 128 KiB: its unplug is not shown."""
@@ -188,7 +188,7 @@ def test_a_hidden_request_waits_with_all_of_its_sectors(text: str, sector: int, 
 
 
 def test_losses_and_requests_without_sectors_are_counted(tmp_path: Path) -> None:
-    """Of the judged device; a loss without a count is a loss."""
+    """Only requests of the judged device count; a loss without a count is a loss."""
     path = tmp_path / "c"
     packet = line("block_rq_issue", "7,0 N 36 (12 01 00 00 24 00) 0 + 0 none,0,0 [smartctl]")
     lost = "CPU:0 [EVENTS DROPPED]\nCPU:0 [7 EVENTS DROPPED]\n"

@@ -75,7 +75,7 @@ def test_scales_of_axes_do_not_move_a_knee(xs: list[int], ys: list[int], power: 
 
 
 @given(XS, st.integers(1, 10), st.integers(1, 50))
-def test_a_line_that_is_cut_off_has_its_knee_where_it_is_cut(xs: list[int], place: int, slope: int) -> None:
+def test_a_line_that_is_cut_off_bends_at_the_cut(xs: list[int], place: int, slope: int) -> None:
     """A line through the origin that is constant from an inner point on, on a linear axis."""
     xs = [x + 500 for x in xs]
     place = min(place, len(xs) - 2)

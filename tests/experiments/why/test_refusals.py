@@ -60,7 +60,7 @@ def test_many_values_are_a_range() -> None:
     assert reason.text().endswith("with chunk = 1 .. 25")
 
 
-def test_a_run_that_fails_later_has_the_number_that_separates_it() -> None:
+def test_the_cause_of_a_later_failure_separates_the_runs() -> None:
     """Refused values lie all above or all below; a number at its usual value counts with that."""
     late = [
         Refused({"size": size, "other": 1}, (f"no space after {size} s",), early=False) for size in (8, 9)

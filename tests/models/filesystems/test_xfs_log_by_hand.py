@@ -244,7 +244,7 @@ def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
     assert logged == [each + whole, 3 * each + whole, each + whole]
 
 
-def test_end_of_a_run_logs_its_inode_cluster_once_a_checkpoint() -> None:
+def test_end_of_a_run_logs_its_cluster_once_a_checkpoint() -> None:
     """The first run of a checkpoint logs the inode and an extent, the second run an extent alone."""
     of = Log()
     spec: Any = SimpleNamespace(extent_items=3, extent_log_bytes=100, inode_log_bytes=300)

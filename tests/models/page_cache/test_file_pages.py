@@ -130,7 +130,7 @@ def test_extents_break_where_blocks_do_and_at_the_end_of_the_file() -> None:
     assert of.extent_count() == 3
 
 
-def test_allocated_pages_are_mapped_up_to_the_end_of_the_file() -> None:
+def test_allocated_pages_are_mapped_up_to_the_file_s_end() -> None:
     """Delayed and held pages, holes, and blocks behind the end of the file do not count."""
     of = file("mDdH.mm", {0: 10, 2: 12, 3: 13, 5: 20, 6: 21})
     of.pages.size[0] = 6
