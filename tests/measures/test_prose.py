@@ -278,7 +278,7 @@ def test_write_lowers_and_raises_on_request_only(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["verse"], "there is no section 'verse'; use one of prose, lines, ways, rows"),
+        (["verse"], "there is no section 'verse'; use one of prose, lines, ways, counts, rows"),
         (["--raise"], "--raise changes what --write does; give both"),
         (["--write", "prose"], "--write prints no section; leave the sections out"),
     ],
