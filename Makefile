@@ -12,15 +12,16 @@ reproduce: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
 	$(BIN)/wbsim reproduce P13 --out results/P13
 
-# mypy has one processor for half a minute; the tests need not wait for it.  Whole commands and reports (`long`)
-# are run by test-compiled, at a fifth of the cost.
+# mypy has one processor for half a minute, while Numba compiles on the other one; then the tests begin.  Whole
+# commands and reports (`long`) are run by test-compiled, at a fifth of the cost.
 test: .venv/development
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/pytest -n auto -m 'not (fullsize or long)'; tests=$$?; wait $$types && exit $$tests
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m tests.warm && $(BIN)/pytest -n auto -m 'not (fullsize or long)'; tests=$$?; wait $$types && exit $$tests
 
 # The same tests of the compiled engine, and that it gives what the source gives.
 test-compiled: .venv/development
 	@$(MAKE) --no-print-directory compiled
+	WBSIM_ENGINE=compiled $(BIN)/python -m tests.warm
 	WBSIM_ENGINE=compiled $(BIN)/pytest -n auto -m 'not (fullsize or stock or source)'
 
 lint: .venv/development
@@ -33,9 +34,10 @@ bench: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
 	$(BIN)/python -m $(if $(AGAINST),tests.bench_against $(AGAINST),tests.bench)
 
-# Full-size: the claims of every experiment (minutes).
+# Full-size: the claims of every experiment, on the compiled engine (CONTRIBUTING says how long it takes).
 check: .venv/development
-	$(BIN)/pytest -m fullsize -n 2
+	@$(MAKE) --no-print-directory compiled
+	WBSIM_ENGINE=compiled $(BIN)/pytest -m fullsize -n 2
 
 # Whole runs of any scenario, on the source and compiled, and inputs with faults: for MINUTES, on all processors.
 fuzz: .venv/development

@@ -13,7 +13,7 @@ from typing import Any, Final
 os.environ.setdefault("WBSIM_ENGINE", "light")
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import engine
 
 from wbsim.sim import COMPILED
@@ -27,7 +27,11 @@ gc.set_threshold(100_000, 50, 1_000)
 # The first example of a test may wait for Numba, and the machine may be shared: no test is timed.
 settings.register_profile("untimed", deadline=None, report_multiple_bugs=False, print_blob=True)
 # The gate draws the same examples in each run; `make fuzz` explores (``--hypothesis-profile=untimed``).
-settings.register_profile("gate", settings.get_profile("untimed"), derandomize=True, database=None)
+# Its verdict does not depend on the time of a run, so no test is too slow.
+settings.register_profile(
+    "gate", settings.get_profile("untimed"), derandomize=True, database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
 # For `make mutants`, where only counts whether a test fails: the same examples each time, none made smaller.
 settings.register_profile(
     "mutants", settings.get_profile("untimed"), derandomize=True, database=None,

@@ -28,6 +28,7 @@ from wbsim.experiments.running.results import read_results
 from wbsim.experiments.statistics.dataset import tidy
 from wbsim.experiments.statistics.figures import FIGURES
 
+pytestmark = pytest.mark.long
 PHASES: Final = [Phase.explicit, Phase.generate] if "EXAMPLES" in os.environ else list(Phase)
 EXAMPLES: Final = int(os.environ.get("EXAMPLES", "8"))
 NO_ANSWER: Final = {
