@@ -35,7 +35,7 @@ def test_every_row_was_measured_five_times() -> None:
     ("name", "but"),
     [
         ("xfs 32M fs_mark 4k x1", ()),
-        ("xfs 64M fio randwrite 1x4x64m", ("merges",)),  # 13 130, and 17 300 in the model: 29 to 32 %
+        ("xfs 64M fio randwrite 1x4x64m", ("merges",)),  # 13 130, and 35 % more in the model
         ("xfs 64M fio write 1x4x128m", ()),
         ("xfs 64M fs_mark 4k and fio randwrite", ()),
         ("ext4 32M fs_mark 4k x2", ()),

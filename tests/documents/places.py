@@ -1,7 +1,7 @@
 """Where a document (README, docs/*.md) has something that is made.
 
-A line ``<!-- made: NAME -->`` stands above an indented block or a picture; a number in a sentence stands
-between ``<!--NAME-->`` and ``<!--/-->``.  The data of a picture NAME.png are docs/data/NAME.csv.
+A line ``<!-- made: NAME -->`` stands above an indented block, a table or a picture.  A number in a sentence
+stands between ``<!--NAME-->`` and ``<!--/-->``.  The data of a picture NAME.png are docs/data/NAME.csv.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ README: Final = ROOT / "README.md"
 DOCUMENTS: Final = (README, *sorted((ROOT / "docs").glob("*.md")))
 DATA: Final = ROOT / "docs" / "data"
 _BLOCK: Final = re.compile(r"<!-- made: (?P<name>\S+) -->\n\n(?P<text>(?:(?: {4}.*)?\n)+)")
+_TABLE: Final = re.compile(r"<!-- made: (?P<name>\S+) -->\n\n(?P<text>(?:\|.*\n)+)")
 _NUMBER: Final = re.compile(r"<!--(?P<name>[\w.-]+)-->(?P<text>[^<]*)<!--/-->")
 _PICTURE: Final = re.compile(r"<!-- made: (?P<name>\w+)\.png -->\n\n!\[")
 
@@ -23,6 +24,7 @@ _PICTURE: Final = re.compile(r"<!-- made: (?P<name>\w+)\.png -->\n\n!\[")
 def made_in(text: str) -> dict[str, str]:
     """What *text* has of each block and number, by name."""
     found = {match["name"]: _unindented(match["text"]) for match in _BLOCK.finditer(text)}
+    found |= {match["name"]: match["text"].rstrip("\n") for match in _TABLE.finditer(text)}
     return found | {match["name"]: match["text"] for match in _NUMBER.finditer(text)}
 
 
@@ -40,10 +42,13 @@ def replaced(text: str, made: Mapping[str, str]) -> str:
         lines = (f"    {line}".rstrip() for line in made[match["name"]].splitlines())
         return f"<!-- made: {match['name']} -->\n\n" + "\n".join(lines) + "\n\n"
 
+    def table(match: re.Match[str]) -> str:
+        return f"<!-- made: {match['name']} -->\n\n{made.get(match['name'], match['text'].rstrip())}\n"
+
     def number(match: re.Match[str]) -> str:
         return f"<!--{match['name']}-->{made.get(match['name'], match['text'])}<!--/-->"
 
-    return _NUMBER.sub(number, _BLOCK.sub(block, text))
+    return _NUMBER.sub(number, _TABLE.sub(table, _BLOCK.sub(block, text)))
 
 
 def _unindented(block: str) -> str:

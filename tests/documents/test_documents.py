@@ -66,6 +66,16 @@ def test_what_is_replaced_is_the_block_and_the_number() -> None:
     assert made_in(new) == {"n": "7", "m": "2", "x": "new\n\nline"}
 
 
+def test_a_table_is_replaced_without_an_indent() -> None:
+    """The lines of a Markdown table stand at the margin; text behind it stays."""
+    text = "<!-- made: t -->\n\n| a |\n|---|\n| 1 |\n\nrest\n\n<!-- made: b -->\n\n    block\n\n"
+    assert made_in(text) == {"t": "| a |\n|---|\n| 1 |", "b": "block"}
+    new = replaced(text, {"t": "| a |\n|---|\n| 2 |\n| 3 |"})
+    assert made_in(new) == {"t": "| a |\n|---|\n| 2 |\n| 3 |", "b": "block"}
+    assert replaced(new, made_in(text)) == text
+    assert replaced(text, {}) == text
+
+
 def test_readme_is_a_first_page() -> None:
     """At most 150 lines of at most 100 characters."""
     lines = README.read_text().splitlines()
