@@ -39,8 +39,10 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 def _passed_over(
     told: Callable[[sys.UnraisableHookArgs], object], unraisable: sys.UnraisableHookArgs
 ) -> None:
-    """Where Python passes over exceptions (in a destructor, a weak reference's callback), the signal comes
-    again a little later; any other exception is *told*.
+    """Raise the signal again a little later if Python passes over its exception.
+
+    Python passes over exceptions in a destructor and in the callback of a weak reference.  Any other
+    exception goes to *told*, unless a signal came before: objects that it left half made may fail.
     """
     match unraisable.exc_value:
         case KeyboardInterrupt():
@@ -48,7 +50,8 @@ def _passed_over(
         case Ended() as ended:
             number = ended.number
         case _:
-            told(unraisable)
+            if not _came:
+                told(unraisable)
             return
 
     def again(alarm: int, frame: FrameType | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wbsim.experiments.formats.table import figure_text, table
-from wbsim.experiments.published.fit import Fit
+from wbsim.experiments.published.fit import CLOSE_ENOUGH, Fit
 from wbsim.experiments.published.reproduce import Reproduction, Row
 
 
@@ -51,7 +51,7 @@ def fit_table(fit: Fit) -> str:
         [(name, f"{value:g}", f"{fit.committed[name]:g}") for name, value in fit.fitted.items()],
     )
     errors = table(("row", "error"), [(key, f"{100 * error:+.1f} %") for key, error in fit.errors.items()])
-    verdict = "equal to" if fit.agrees else "DIFFERENT from"
+    verdict = f"within {100 * CLOSE_ENOUGH:g} % of" if fit.agrees else "DIFFERENT from"
     return (
         f"{constants}\n\n{errors}\n\nafter {fit.rounds} rounds the fit is {verdict} the committed constants"
     )

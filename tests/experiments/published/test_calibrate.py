@@ -82,6 +82,13 @@ def test_a_fit_that_gives_the_committed_constants_agrees(monkeypatch: pytest.Mon
     assert (made.rounds, made.fitted) == (1, truth)
 
 
+@pytest.mark.parametrize(("fitted", "agrees"), [(2.07, True), (2.05, True), (2.081, False), (2.039, False)])
+def test_a_fit_agrees_within_the_tolerance_of_its_end(fitted: float, agrees: bool) -> None:
+    """The fit ends when nothing is to move by more than 1 %, so it may end 1 % off; all constants count."""
+    both = {"link": 5.0, "writer_scale": 2.06}
+    assert Fit(both | {"writer_scale": fitted}, both, {}, 2).agrees is agrees
+
+
 def test_fit_refuses_unknown_figure() -> None:
     """A run without a rate leaves nothing to fit to; the message names the row."""
     cases = load(config_path(CONFIGS["P13"])).cases
