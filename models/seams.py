@@ -188,8 +188,21 @@ class Wb(Protocol):
     def take_off(self, inode: Inode) -> None:
         """*inode*, which is listed, is on no list from now on."""
 
-    def queue_io(self, older_than_ns: int) -> int:
-        """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
+    def queue_io(self, older_than_ns: int, only: Superblock | None = None) -> int:
+        """Refill b_io from b_more_io and from the inodes dirtied by *older_than_ns*; return how many moved.
+
+        *only*: move inodes of this superblock alone, where each superblock has separate lists.
+        """
+
+    def more_io(self, only: Superblock | None) -> bool:
+        """Return whether an inode waits on b_more_io; *only* as in `queue_io`."""
+
+    def take(self, only: Superblock, now_ns: int) -> Inode | None:
+        """Take the first inode of the superblock *only* off b_io; None if there is no such inode.
+
+        Inodes of other superblocks before it go back to b_dirty and count as dirtied at *now_ns*
+        (redirty_tail).  Where each superblock has separate lists, they stay.
+        """
 
     def requeue_io(self, inode: Inode) -> None:
         """*inode*, which is still dirty, waits on b_more_io for its next turn."""

@@ -264,9 +264,3 @@ def assert_ranged(path: str, value: object, given: Given) -> None:
     """An assumed number lies within its stated range."""
     if given.origin is Origin.ASSUMED and not isinstance(value, str | bool):
         assert given.low <= value <= given.high, path  # type: ignore[operator]
-
-
-def test_files_stay_small() -> None:
-    """A file can be read at one sitting."""
-    for path in SOURCES:
-        assert len(path.read_text().splitlines()) <= 400, path.name

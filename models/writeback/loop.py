@@ -78,7 +78,7 @@ class Writeback:
             given_back = wb.given_back
             if not wb.b_io or (nr_to_write is not None and work.reason != "periodic"):
                 queued = True
-                moved = wb.queue_io(self._older_than_ns(work, started_ns))
+                moved = wb.queue_io(self._older_than_ns(work, started_ns), work.sb)
                 thread.spent.lists += moved * self._costs.move_ns
                 yield wb.lock.section(thread.task, moved * self._costs.move_ns)
             slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
@@ -87,7 +87,9 @@ class Writeback:
             wb.flushed_inodes += end.cleaned
             wb.flushed_pages += wb.dirtied - wb.dirty - went
             pages_left -= end.wrote
-            if not wb.b_more_io and (end.wrote == 0 if nr_to_write is None else end.wrote < nr_to_write):
+            if not wb.more_io(work.sb) and (
+                end.wrote == 0 if nr_to_write is None else end.wrote < nr_to_write
+            ):
                 busy = _written_by_another(wb, work)
                 if busy is not None:
                     yield from busy.wait(thread)
@@ -121,7 +123,7 @@ class Writeback:
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()
         if work.reason != "periodic" or not wb.b_io:
-            move_ns = wb.queue_io(self._older_than_ns(work, self._env.now)) * self._costs.move_ns
+            move_ns = wb.queue_io(self._older_than_ns(work, self._env.now), work.sb) * self._costs.move_ns
             thread.spent.lists += move_ns
             yield wb.lock.section(thread.task, move_ns)
         yield self._slice(thread, wb, work, pages, end)
@@ -150,10 +152,9 @@ class Writeback:
         spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
         while io and (work.visits is None or work.visits.enter(wb)):
-            inode = io.popleft()
-            if only is not None and inode.sb is not only:
-                wb.add(inode, env.now)
-                continue
+            inode = io.popleft() if only is None else wb.take(only, env.now)
+            if inode is None:
+                break
             # The nr_to_write of a sync is no count: it says that the whole file is meant.
             wbc.nr_to_write = budget = chunk if wbc.sync_all else min(chunk, pages_left - end.wrote)
             if per_mapping:

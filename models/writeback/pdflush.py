@@ -1,8 +1,7 @@
 """pdflush: a pool of threads for all devices, which do not block (to 2.6.31).
 
 Stands for mm/pdflush.c, and for background_writeout, wb_kupdate, wakeup_pdflush and writeback_inodes of that
-time (mechanisms.md 4.1).  Left out: lists of inodes for each superblock (here those of one device are
-together), writing superblocks (sync_supers), other work that was given to pdflush.
+time (mechanisms.md 4.1).  Left out: writing superblocks (sync_supers), other work that was given to pdflush.
 """
 
 from __future__ import annotations
@@ -122,7 +121,9 @@ class Pdflush(Flushers):
     def register(self, bdi: BackingDevice) -> None:
         """See `Flushers.register`."""
         site = bdi.site.of(bdi.name)
-        wb = WritebackContext(bdi.name, site.inode_lock or site.spin_lock("list_lock"), self._cache)
+        wb = WritebackContext(
+            bdi.name, site.inode_lock or site.spin_lock("list_lock"), self._cache, per_superblock=True
+        )
         bdi.wbs.append(wb)
         bdi.places = first_context
         self.bdis[wb] = bdi

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from wbsim.models.block.queue import Queue
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.bandwidth import WriteBandwidth
-from wbsim.models.seams import Bandwidth, Inode, InodeSync, Wb, Work
+from wbsim.models.seams import Bandwidth, Inode, InodeSync, Superblock, Wb, Work
 from wbsim.models.site import Site
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.laws import require
@@ -20,6 +20,9 @@ from wbsim.sim.sync import SpinLock
 class WritebackContext(Wb):
     """See `models.seams.Wb`: b_dirty, b_io and b_more_io, oldest first, under one list_lock; and its page
     counts.
+
+    *per_superblock*: each superblock has separate lists (s_dirty, s_io, s_more_io, to 2.6.31).  Their inodes
+    stand together here, and work on one superblock leaves the inodes of the others where they are.
     """
 
     __slots__ = (
@@ -37,12 +40,14 @@ class WritebackContext(Wb):
         "i_syncs",
         "lock",
         "name",
+        "per_superblock",
         "work_list",
         "written",
     )
 
-    def __init__(self, name: str, lock: SpinLock, cache: PageCache) -> None:
+    def __init__(self, name: str, lock: SpinLock, cache: PageCache, *, per_superblock: bool = False) -> None:
         self.name = name
+        self.per_superblock = per_superblock
         self.lock = lock
         self.b_dirty: deque[Inode] = deque()
         self.b_io: deque[Inode] = deque()
@@ -99,8 +104,10 @@ class WritebackContext(Wb):
             if inode in inodes:
                 inodes.remove(inode)
 
-    def queue_io(self, older_than_ns: int) -> int:
-        """Refill b_io from b_more_io and from what was dirtied by *older_than_ns*; how many moved."""
+    def queue_io(self, older_than_ns: int, only: Superblock | None = None) -> int:
+        """See `Wb.queue_io`."""
+        if only is not None and self.per_superblock:
+            return self._queue_io_of(only, older_than_ns)
         io, dirty = self.b_io, self.b_dirty
         before = len(io)
         io.extend(self.b_more_io)
@@ -114,6 +121,40 @@ class WritebackContext(Wb):
                 expired.append(dirty.popleft())
         io.extend(_by_superblock(expired))
         return len(io) - before
+
+    def _queue_io_of(self, only: Superblock, older_than_ns: int) -> int:
+        """Refill b_io with inodes of the superblock *only*; return how many moved."""
+        before = len(self.b_io)
+        for inodes, latest_ns in ((self.b_more_io, FAR_NS), (self.b_dirty, older_than_ns)):
+            kept: list[Inode] = []
+            for inode in inodes:
+                due = inode.sb is only and inode.dirtied_when <= latest_ns
+                (self.b_io if due else kept).append(inode)
+            inodes.clear()
+            inodes.extend(kept)
+        return len(self.b_io) - before
+
+    def more_io(self, only: Superblock | None) -> bool:
+        """See `Wb.more_io`."""
+        if only is None or not self.per_superblock:
+            return bool(self.b_more_io)
+        return any(inode.sb is only for inode in self.b_more_io)
+
+    def take(self, only: Superblock, now_ns: int) -> Inode | None:
+        """See `Wb.take`."""
+        io = self.b_io
+        if self.per_superblock:
+            for inode in io:
+                if inode.sb is only:
+                    io.remove(inode)
+                    return inode
+            return None
+        while io:
+            inode = io.popleft()
+            if inode.sb is only:
+                return inode
+            self.add(inode, now_ns)
+        return None
 
     def requeue_io(self, inode: Inode) -> None:
         """See `Wb.requeue_io`."""

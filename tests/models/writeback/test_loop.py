@@ -14,6 +14,7 @@ from wbsim.models.writeback.loop import Slice, Writeback
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import Completion, HandOff, SpinLock
+from wbsim.sim.units import MS
 
 
 class Sb:
@@ -106,7 +107,7 @@ class Loop:
             self.log.append((self.env.now, "over"))
 
         self.env.start(self.thread.task, body(), at_ns)
-        self.env.run()
+        self.env.run(10 * MS)
         return self.log
 
     def left(self) -> tuple[list[str], list[str], list[str]]:
@@ -467,6 +468,20 @@ def test_what_data_integrity_leaves_dirty_was_dirtied_later() -> None:
     loop.dirty(("a", 0, 3))
     assert [name for _, name in loop.perform(Work("sync"))] == ["a", "a", "over"]
     assert loop.wb.given_back == 0
+
+
+@pytest.mark.parametrize("nr_to_write", [None, 1_024])
+def test_work_ends_while_another_superblock_has_more_io(nr_to_write: int | None) -> None:
+    """Inodes of another superblock stay on b_more_io, as old as they were, if its lists are separate."""
+    loop = Loop(nr_to_write=nr_to_write)
+    loop.wb.per_superblock = True
+    mine: Any = Sb(loop)
+    loop.dirty(("other", 0, 3))
+    loop.wb.requeue_io(loop.wb.b_dirty.popleft())
+    loop.dirty(("mine", 0, 3), sb=mine)
+    assert [name for _, name in loop.perform(Work("sync", sb=mine))] == ["mine", "over"]
+    assert loop.left() == ([], [], ["other"])
+    assert loop.wb.b_more_io[0].dirtied_when == 0
 
 
 @pytest.mark.parametrize("nr_to_write", [None, 1_024])

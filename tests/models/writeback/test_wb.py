@@ -13,9 +13,14 @@ from wbsim.sim.engine import Environment
 from wbsim.sim.laws import LawBroken
 
 
-def context(*inodes: tuple[str, int]) -> Any:
-    """One with inodes of these superblocks, dirtied at these times."""
-    wb: Any = WritebackContext("vda", SimpleNamespace(), SimpleNamespace(wbs=[]))  # type: ignore[arg-type]
+def context(*inodes: tuple[str, int], per_superblock: bool = False) -> Any:
+    """Return a context with inodes of these superblocks, dirtied at these times."""
+    wb: Any = WritebackContext(
+        "vda",
+        SimpleNamespace(),
+        SimpleNamespace(wbs=[]),
+        per_superblock=per_superblock,  # type: ignore[arg-type]
+    )
     for sb, when_ns in inodes:
         wb.add(SimpleNamespace(sb=sb, wb=wb, dirty_pages=1, i_sync=None), when_ns)
     wb.dirty_and_writeback = wb.dirty = len(inodes)
@@ -48,6 +53,36 @@ def test_inodes_of_each_superblock_come_together() -> None:
     wb = context(("b", 1), ("a", 2), ("c", 3), ("a", 4), ("b", 5))
     wb.queue_io(9)
     assert listed(wb.b_io) == [("b", 1), ("b", 5), ("a", 2), ("a", 4), ("c", 3)]
+
+
+def test_lists_of_each_superblock_keep_the_others_where_they_are() -> None:
+    """Work on one superblock moves and takes its inodes; others keep their list and their age."""
+    wb = context(("a", 1), ("b", 2), ("a", 3), ("b", 4), ("b", 9), per_superblock=True)
+    wb.requeue_io(wb.b_dirty.popleft())
+    wb.requeue_io(wb.b_dirty.popleft())
+    assert (wb.more_io("a"), wb.more_io("b"), wb.more_io("c"), wb.more_io(None)) == (True, True, False, True)
+    assert wb.queue_io(4, "b") == 2
+    assert (listed(wb.b_io), listed(wb.b_more_io)) == ([("b", 2), ("b", 4)], [("a", 1)])
+    assert listed(wb.b_dirty) == [("a", 3), ("b", 9)]
+    assert (wb.more_io("a"), wb.more_io("b")) == (True, False)
+    assert wb.queue_io(4, "a") == 2
+    assert listed(wb.b_io) == [("b", 2), ("b", 4), ("a", 1), ("a", 3)]
+    assert listed([wb.take("a", 77), wb.take("b", 77), wb.take("a", 77)]) == [("a", 1), ("b", 2), ("a", 3)]
+    assert wb.take("a", 77) is None
+    assert (listed(wb.b_io), listed(wb.b_dirty)) == ([("b", 4)], [("b", 9)])
+    assert wb.queue_io(99) == 1
+    assert listed(wb.b_io) == [("b", 4), ("b", 9)]
+
+
+def test_one_list_for_all_gives_back_inodes_of_other_superblocks() -> None:
+    """Work on one superblock passes the inodes of others, which count as dirtied again (redirty_tail)."""
+    wb = context(("a", 1), ("b", 2), ("a", 3))
+    wb.requeue_io(wb.b_dirty.popleft())
+    assert wb.more_io("b")
+    assert wb.queue_io(5, "b") == 3
+    assert listed([wb.take("b", 77)]) == [("b", 2)]
+    assert wb.take("b", 78) is None
+    assert listed(wb.b_dirty) == [("a", 77), ("a", 78)]
 
 
 def test_an_inode_waits_for_more_io_or_at_the_tail() -> None:
