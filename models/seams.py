@@ -194,8 +194,8 @@ class Wb(Protocol):
         *only*: move inodes of this superblock alone, where each superblock has separate lists.
         """
 
-    def more_io(self, only: Superblock | None) -> bool:
-        """Return whether an inode waits on b_more_io; *only* as in `queue_io`."""
+    def holds(self, inodes: deque[Inode], only: Superblock | None) -> bool:
+        """Return whether *inodes*, one of the lists, holds an inode; *only* as in `queue_io`."""
 
     def take(self, only: Superblock, now_ns: int) -> Inode | None:
         """Take the first inode of the superblock *only* off b_io; None if there is no such inode.

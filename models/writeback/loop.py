@@ -76,7 +76,7 @@ class Writeback:
         queued = nr_to_write is not None  # or else b_io may hold what another work left
         while pages_left > 0 and self._goes_on(wb, work):
             given_back = wb.given_back
-            if not wb.b_io or (nr_to_write is not None and work.reason != "periodic"):
+            if not wb.holds(wb.b_io, work.sb) or (nr_to_write is not None and work.reason != "periodic"):
                 queued = True
                 moved = wb.queue_io(self._older_than_ns(work, started_ns), work.sb)
                 thread.spent.lists += moved * self._costs.move_ns
@@ -87,7 +87,7 @@ class Writeback:
             wb.flushed_inodes += end.cleaned
             wb.flushed_pages += wb.dirtied - wb.dirty - went
             pages_left -= end.wrote
-            if not wb.more_io(work.sb) and (
+            if not wb.holds(wb.b_more_io, work.sb) and (
                 end.wrote == 0 if nr_to_write is None else end.wrote < nr_to_write
             ):
                 busy = _written_by_another(wb, work)
@@ -122,7 +122,7 @@ class Writeback:
         """generic_sync_sb_inodes: once over what is due now, up to *pages*."""
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()
-        if work.reason != "periodic" or not wb.b_io:
+        if work.reason != "periodic" or not wb.holds(wb.b_io, work.sb):
             move_ns = wb.queue_io(self._older_than_ns(work, self._env.now), work.sb) * self._costs.move_ns
             thread.spent.lists += move_ns
             yield wb.lock.section(thread.task, move_ns)

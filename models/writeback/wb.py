@@ -134,11 +134,11 @@ class WritebackContext(Wb):
             inodes.extend(kept)
         return len(self.b_io) - before
 
-    def more_io(self, only: Superblock | None) -> bool:
-        """See `Wb.more_io`."""
+    def holds(self, inodes: deque[Inode], only: Superblock | None) -> bool:
+        """See `Wb.holds`."""
         if only is None or not self.per_superblock:
-            return bool(self.b_more_io)
-        return any(inode.sb is only for inode in self.b_more_io)
+            return len(inodes) > 0
+        return any(inode.sb is only for inode in inodes)
 
     def take(self, only: Superblock, now_ns: int) -> Inode | None:
         """See `Wb.take`."""

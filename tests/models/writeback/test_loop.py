@@ -485,6 +485,20 @@ def test_work_ends_while_another_superblock_has_more_io(nr_to_write: int | None)
 
 
 @pytest.mark.parametrize("nr_to_write", [None, 1_024])
+def test_work_moves_its_inodes_while_another_superblock_has_io(nr_to_write: int | None) -> None:
+    """An inode of another superblock on b_io keeps no work from queue_io, if its lists are separate."""
+    loop = Loop(nr_to_write=nr_to_write)
+    loop.wb.per_superblock = True
+    mine: Any = Sb(loop)
+    loop.dirty(("other", 0, 3))
+    loop.wb.queue_io(0)
+    loop.dirty(("mine", 0, 3), sb=mine)
+    loop.wb.requeue_io(loop.wb.b_dirty.popleft())
+    assert [name for _, name in loop.perform(Work("sync", sb=mine))] == ["mine", "over"]
+    assert loop.left() == ([], ["other"], [])
+
+
+@pytest.mark.parametrize("nr_to_write", [None, 1_024])
 def test_work_goes_on_past_what_another_left_of_another_superblock(nr_to_write: int | None) -> None:
     """An era without nr_to_write has not looked at b_dirty then."""
     loop = Loop(nr_to_write=nr_to_write)

@@ -60,11 +60,13 @@ def test_lists_of_each_superblock_keep_the_others_where_they_are() -> None:
     wb = context(("a", 1), ("b", 2), ("a", 3), ("b", 4), ("b", 9), per_superblock=True)
     wb.requeue_io(wb.b_dirty.popleft())
     wb.requeue_io(wb.b_dirty.popleft())
-    assert (wb.more_io("a"), wb.more_io("b"), wb.more_io("c"), wb.more_io(None)) == (True, True, False, True)
+    assert [wb.holds(wb.b_more_io, sb) for sb in ("a", "b", "c", None)] == [True, True, False, True]
+    assert not wb.holds(wb.b_io, None)
     assert wb.queue_io(4, "b") == 2
     assert (listed(wb.b_io), listed(wb.b_more_io)) == ([("b", 2), ("b", 4)], [("a", 1)])
     assert listed(wb.b_dirty) == [("a", 3), ("b", 9)]
-    assert (wb.more_io("a"), wb.more_io("b")) == (True, False)
+    assert [wb.holds(wb.b_more_io, sb) for sb in ("a", "b")] == [True, False]
+    assert [wb.holds(wb.b_io, sb) for sb in ("a", "b")] == [False, True]
     assert wb.queue_io(4, "a") == 2
     assert listed(wb.b_io) == [("b", 2), ("b", 4), ("a", 1), ("a", 3)]
     assert listed([wb.take("a", 77), wb.take("b", 77), wb.take("a", 77)]) == [("a", 1), ("b", 2), ("a", 3)]
@@ -78,7 +80,7 @@ def test_one_list_for_all_gives_back_inodes_of_other_superblocks() -> None:
     """Work on one superblock passes the inodes of others, which count as dirtied again (redirty_tail)."""
     wb = context(("a", 1), ("b", 2), ("a", 3))
     wb.requeue_io(wb.b_dirty.popleft())
-    assert wb.more_io("b")
+    assert wb.holds(wb.b_more_io, "b")
     assert wb.queue_io(5, "b") == 3
     assert listed([wb.take("b", 77)]) == [("b", 2)]
     assert wb.take("b", 78) is None
