@@ -201,7 +201,7 @@ class Wb(Protocol):
         """Take the first inode of the superblock *only* off b_io; None if there is no such inode.
 
         Inodes of other superblocks before it go back to b_dirty and count as dirtied at *now_ns*
-        (redirty_tail).  Where each superblock has separate lists, they stay.
+        (redirty_tail).  Where each superblock has separate lists, they stay on b_io, in their order.
         """
 
     def requeue_io(self, inode: Inode) -> None:

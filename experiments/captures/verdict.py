@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 SHOWN: Final = 20
-"""How many mismatches are kept."""
+"""Number of mismatches that are kept."""
 
 
 class Mismatch(NamedTuple):

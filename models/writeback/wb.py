@@ -143,17 +143,14 @@ class WritebackContext(Wb):
     def take(self, only: Superblock, now_ns: int) -> Inode | None:
         """See `Wb.take`."""
         io = self.b_io
-        if self.per_superblock:
-            for inode in io:
-                if inode.sb is only:
-                    io.remove(inode)
-                    return inode
-            return None
-        while io:
+        for _ in range(len(io)):
             inode = io.popleft()
             if inode.sb is only:
                 return inode
-            self.add(inode, now_ns)
+            if self.per_superblock:
+                io.append(inode)  # behind the others, so that each one is passed once and not at every call
+            else:
+                self.add(inode, now_ns)
         return None
 
     def requeue_io(self, inode: Inode) -> None:

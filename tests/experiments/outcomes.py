@@ -50,7 +50,7 @@ SYNCED = replace(
     RUN, on_disk_time=38.0, extents=(3, 0, 1), disks_at_end={"vda": DiskResult(5_000, 5_000, 160_000, 37.0)},
     mounts={"mnt": MountResult(5_500_000, 8 << 20, (3, 0, 1))},
 )  # fmt: skip
-"""The same run with a sync(2) behind it: 8 MiB in four extents of two files; a third file has no block."""
+"""`RUN` with a sync(2) behind it: 8 MiB in four extents of two files; a third file has no block."""
 
 
 def simulate_by(monkeypatch: pytest.MonkeyPatch, of: Callable[[Job], Outcome | Failure]) -> list[Job]:
