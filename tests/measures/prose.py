@@ -60,8 +60,9 @@ class Finding(NamedTuple):
 class Prose(NamedTuple):
     """The findings of files, and the size of everything that was looked at.
 
-    ``docstrings`` counts those of modules, classes and functions by folder.  ``sentences`` and ``paragraphs``
-    are those of the guides, ``spoken`` are the sentences of docstrings, ``names`` the words of test names.
+    ``docstrings`` counts those of modules, classes, functions and attributes by folder.  ``sentences`` and
+    ``paragraphs`` are those of the guides, ``spoken`` are the sentences of docstrings, ``names`` the words of
+    test names.
     """
 
     findings: list[Finding]
@@ -120,10 +121,12 @@ def of_source(text: str, path: str) -> Prose:
     """Return the prose of the Python source *text* at *path*."""
     found, nodes = nothing(), list(statements(ast.parse(text)))
     folder = str(Path(path).parent)
-    for line, docstring in docstrings(nodes):
+    attributes = list(attribute_docstrings(nodes))
+    for line, docstring in [*docstrings(nodes), *attributes]:
         found.docstrings[folder] += 1
         if is_headless(docstring):
             found.findings.append(Finding("headless", path, line, docstring.splitlines()[0][:80]))
+    for line, docstring in docstrings(nodes):
         found.findings.extend(_vague(prose_of(docstring), path, line))
         lengths = sentence_lengths(paragraphs(docstring))
         found.spoken.extend(lengths)
@@ -131,7 +134,7 @@ def of_source(text: str, path: str) -> Prose:
             if length.words > LONGEST_SENTENCE:
                 begin = f"{length.words} words: {length.begins} ..."
                 found.findings.append(Finding("long sentences", path, line, begin))
-    for line, docstring in attribute_docstrings(nodes):
+    for line, docstring in attributes:
         found.findings.extend(_vague(prose_of(docstring), path, line))
     for line, comment in comments(text) if may_be_vague(text) else ():
         found.findings.extend(_vague(comment, path, line))

@@ -67,7 +67,7 @@ def found(of: Prose, kind: str) -> list[int]:
 def test_findings_name_the_lines_of_a_source() -> None:
     """Docstrings of classes and of nested functions count; strings and identifiers do not."""
     of = of_source(_SOURCE, "sim/disk.py")
-    assert dict(of.docstrings) == {"sim": 7}
+    assert dict(of.docstrings) == {"sim": 9}
     assert found(of, "headless") == [13, 24, 28, 31, 36]
     assert found(of, "vague") == [4, 7, 9, 10, 15, 21]
     assert found(of, "long names") == []
@@ -75,6 +75,14 @@ def test_findings_name_the_lines_of_a_source() -> None:
         "sim/disk.py:13: headless: What the disk does.",
         "sim/disk.py:7: vague: of its own",
     }
+
+
+def test_docstrings_of_attributes_need_a_subject() -> None:
+    """A string below an assignment is a docstring of its attribute."""
+    source = 'SHOWN = 20\n"""How many are kept."""\nLEFT: int = 1\n"""Number of the others."""\n'
+    of = of_source(source, "sim/a.py")
+    assert found(of, "headless") == [2]
+    assert dict(of.docstrings) == {"sim": 2}
 
 
 def test_comments_join_on_successive_lines_of_one_column() -> None:
