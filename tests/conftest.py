@@ -14,7 +14,7 @@ os.environ.setdefault("WBSIM_ENGINE", "light")
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.internal.conjecture import engine
+from hypothesis.internal.conjecture import engine, providers
 
 from wbsim.sim import COMPILED
 
@@ -40,6 +40,10 @@ settings.register_profile(
 # A failure is told within seconds: a smaller example is looked for so long and no longer (s).
 assert engine.MAX_SHRINKING_SECONDS == 300, "hypothesis has another bound now"
 engine.MAX_SHRINKING_SECONDS = 5
+# Hypothesis also draws constants of the modules that are loaded, so the draws of a test would depend on the
+# tests that ran before it in its process.
+assert callable(providers._get_local_constants), "hypothesis keeps the constants of modules elsewhere now"
+providers._get_local_constants = lambda: providers._local_constants
 settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "gate")
 
 

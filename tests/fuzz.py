@@ -39,7 +39,7 @@ def one_round(number: int, examples: int) -> tuple[str, bool]:
     ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     if ended.returncode:
         again = f"EXAMPLES={examples} WBSIM_ENGINE={engine} {' '.join(words[1:])}"
-        print(f"{ended.stdout[-6_000:]}\n{again}", flush=True)
+        print(f"{ended.stdout[-30_000:]}\n{again}", flush=True)
     return f"{file} on {engine}", not ended.returncode
 
 
