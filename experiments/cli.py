@@ -14,6 +14,7 @@ import signal
 import sys
 from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final, NoReturn
@@ -140,9 +141,18 @@ def _interrupted(arguments: Namespace, number: int) -> int:
 
 
 def program() -> NoReturn:
-    """`main`, and Python's own end, in which nothing is left to be told of Ctrl-C."""
+    """Run `main` and end the process.
+
+    A signal may come while a library is half loaded, and the library's destructors may then abort Python's
+    finalisation (LLVM's do).  So a process that a signal ended skips the finalisation.
+    """
     status = main()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if status > 128:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # the reader is gone, or the stream is closed
+                stream.flush()
+        os._exit(status)
     sys.exit(status)
 
 

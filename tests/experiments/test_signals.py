@@ -87,3 +87,21 @@ def test_a_signal_at_any_moment(command: str, times: int, place: Path) -> None:
         assert told.count("\n") <= 3, case
         assert all_gone(process), case
         assert_whole(place)
+
+
+@pytest.mark.parametrize(
+    ("status", "finalised"), [(0, True), (2, True), (128, True), (130, False), (143, False)]
+)
+def test_a_process_that_a_signal_ended_is_not_finalised(status: int, finalised: bool) -> None:
+    """Destructors of a half-loaded library could abort it; what was printed is flushed before."""
+    code = f"""\
+import atexit
+from wbsim.experiments import cli
+atexit.register(print, "finalised")
+print("printed")
+cli.main = lambda: {status}
+cli.program()
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == status
+    assert ran.stdout == ("printed\nfinalised\n" if finalised else "printed\n")
