@@ -6,6 +6,7 @@ Two for each command in the gate, fifty with ``-m fullsize``.  Sweeps have a fil
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -102,6 +103,7 @@ print("printed")
 cli.main = lambda: {status}
 cli.program()
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    ran = subprocess.run([sys.executable, "-c", code], env=buffered, capture_output=True, text=True)
     assert ran.returncode == status
     assert ran.stdout == ("printed\nfinalised\n" if finalised else "printed\n")
