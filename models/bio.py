@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 READ: Final = "R"
@@ -27,6 +28,7 @@ class Write(Protocol):
         return self.end_sector - self.start_sector
 
 
+@mypyc_attr(free_list_len=1)  # the place of the last one that was freed is used again
 class Bio(Write):
     """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
 
@@ -68,6 +70,7 @@ class Bio(Write):
         return f"<Bio {self.op} {self.start_sector} + {self.sectors}>"
 
 
+@mypyc_attr(free_list_len=1)
 class Request(Write):
     """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
 

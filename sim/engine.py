@@ -23,7 +23,7 @@ from collections.abc import Callable, Container, Generator, Iterable
 from typing import Any, Final
 
 import simpy
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 from simpy.events import Event
 
 from wbsim.sim import COMPILED
@@ -130,9 +130,10 @@ class Task(Entry):
     """
 
     __slots__ = (
-        "awaits", "callers", "cpu", "idle_ns", "interrupted_ns", "lag_ns", "name", "on_exit", "on_sleep",
-        "owed_ns", "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns",
-        "slept_ns", "spin_ns", "spun_ns", "steps", "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
+        "awaits", "callers", "cpu", "hold_ns", "idle_ns", "interrupted_ns", "lag_ns", "name", "on_exit",
+        "on_sleep", "owed_ns", "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated",
+        "since_ns", "slept_ns", "spin_ns", "spins_since_ns", "spun_ns", "steps", "then_ns", "virtual_ns",
+        "waits_for", "wakeup", "waking_ns", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -142,6 +143,10 @@ class Task(Entry):
         self.callers: list[Steps] = []
         self.spin_ns = 0
         self.spun_ns: dict[str, int] = {}
+        # The section of the spinlock that it spins for: since when, for how long, and how it goes on.
+        self.spins_since_ns: i64 = 0
+        self.hold_ns: i64 = 0
+        self.then_ns: i64 = 0
         self.interrupted_ns = 0  # taken by interrupts
         self.owed_ns = 0  # of that: what the task has not yet added to its work
         self.on_exit: Callable[[], object] | None = None
@@ -175,6 +180,7 @@ def _unstarted() -> Steps:
     yield
 
 
+@mypyc_attr(free_list_len=1)
 class Call(Entry):
     """Something that is called when it is due."""
 

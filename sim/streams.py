@@ -10,7 +10,7 @@ import numpy as np
 from mypy_extensions import i64
 from numpy.typing import NDArray
 
-_BLOCK: Final = 4_096
+_BLOCK: Final = 512  # few enough that all blocks of a run fit into a processor's cache
 
 
 class Draws:

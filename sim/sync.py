@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mypy_extensions import i64
+
 from wbsim.sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
 
 
@@ -141,10 +143,11 @@ class SpinLock:
         self._env = env
         self._hand_off = hand_off
         self._urgent = urgent
-        self._free_at_ns = 0
+        self._free_at_ns: i64 = 0
         self._cpu = -1  # the last owner's
-        self._waiters: deque[tuple[Task, int, int, int]] = deque()
-        self._spinning: dict[int, int] = {}  # how many of them, by node
+        # A list, because the waiters are few: mypyc calls its methods directly, and those of a deque by name.
+        self._waiters: list[Task] = []
+        self._spinning: list[int] = []  # how many of them, by node
         self._on_release: Callable[[], None] = self._release  # a bound method that is made once
         self.name = name
         self.stat = LockStat()
@@ -159,7 +162,7 @@ class SpinLock:
 
         The task is told how long it spun; the caller accounts for its own work.
         """
-        now = self._env.now
+        now: i64 = self._env.now
         stat = self.stat
         stat.held(hold_ns)
         if now >= self._free_at_ns:
@@ -171,20 +174,24 @@ class SpinLock:
         if not self._waiters:
             self._env.call_at(self._free_at_ns, self._urgent, self._on_release)
         stat.contentions += 1
-        self._waiters.append((task, now, hold_ns, then_ns))
+        task.spins_since_ns, task.hold_ns, task.then_ns = now, hold_ns, then_ns
+        self._waiters.append(task)
         node = self._hand_off.node(task.cpu)
-        self._spinning[node] = self._spinning.get(node, 0) + 1
+        while node >= len(self._spinning):
+            self._spinning.append(0)
+        self._spinning[node] += 1
         return SPIN
 
     def _release(self) -> None:
-        waiters, hand_off = self._waiters, self._hand_off
-        task, since_ns, hold_ns, then_ns = waiters[0]
+        waiters, spinning, hand_off = self._waiters, self._spinning, self._hand_off
+        task = waiters[0]
         node, to = hand_off.node(self._cpu), hand_off.node(task.cpu)
-        hand_off_ns = hand_off.after(node, to, len(waiters), self._spinning.get(node, 0))
-        waiters.popleft()
-        self._spinning[to] -= 1
-        now = self._env.now
-        spun_ns = now + hand_off_ns - since_ns
+        near = spinning[node] if node < len(spinning) else 0
+        hand_off_ns = hand_off.after(node, to, len(waiters), near)
+        waiters.pop(0)
+        spinning[to] -= 1
+        now: i64 = self._env.now
+        spun_ns = now + hand_off_ns - task.spins_since_ns
         spins(task, self.name, spun_ns)
         self.stat.waited(spun_ns)
         self.stat.hand_off_ns += hand_off_ns
@@ -192,8 +199,9 @@ class SpinLock:
             self.stat.bounces += 1
             self.stat.con_bounces += 1
             self._cpu = task.cpu
-        self._free_at_ns = now + hand_off_ns + hold_ns
-        self._env.resume(task, hand_off_ns + hold_ns + then_ns)
+        held_ns = hand_off_ns + task.hold_ns
+        self._free_at_ns = now + held_ns
+        self._env.resume(task, held_ns + task.then_ns)
         if waiters:
             self._env.call_at(self._free_at_ns, self._urgent, self._on_release)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from wbsim.models.bio import Bio, Request
@@ -17,6 +18,7 @@ EndIo = Callable[[int], None]
 """Is told how many of its pages are done."""
 
 
+@mypyc_attr(free_list_len=1)
 class Batch:
     """Requests of one *queue* that go to the driver together, in order: as *rows*, or as *objects*, or as
     both, where somebody watches.

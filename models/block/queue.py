@@ -89,6 +89,7 @@ class Queue:
         self.lock = site.spin_lock("queue_lock")
         self.signals = site.signals
         self.stat = DiskStats()
+        self._on_complete = self._complete  # a bound method that is made once
         self.ranks = frozenset() if self._batches is None else frozenset([self._batches.rank])
         """Those of the device's completions, where it has one of its own."""
         self.takes_batches = (
@@ -249,7 +250,7 @@ class Queue:
         self.stat.in_flight += 1
         if self.signals.block_rq_issue.observers:
             self.signals.block_rq_issue.emit(request=request)
-        self._device.submit(request, partial(self._complete, request))
+        self._device.submit(request, partial(self._on_complete, request))
 
     def _complete(self, request: Request) -> None:
         stat = self.stat

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 from wbsim.models.bio import BlockDevice, Write
 
 
+@mypyc_attr(free_list_len=1)
 class Piece(Write):
     """A part of a request, for one of the devices that another is made of (`models.seams.Write`)."""
 

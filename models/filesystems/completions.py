@@ -85,13 +85,14 @@ class Completions:
         self._metadata = metadata
         self.unwritten = unwritten
         self._works: deque[IoEnd | Conversions] = deque()
+        self._append_work = self._works.append  # a method of a deque is looked up by name at each call
         self._idle: list[Task] = []
         for number, thread in enumerate(threads):
             env.start(thread.task, self._run(thread, number))
 
     def queue(self, work: IoEnd | Conversions) -> None:
         """queue_work."""
-        self._works.append(work)
+        self._append_work(work)
         if self._idle:
             self._env.wake(self._idle.pop())
 
@@ -100,7 +101,7 @@ class Completions:
         if not self.unwritten:
             inode, flight, pages = ioend
             flight.end(inode.wb, pages)
-        self._works.append(ioend)
+        self._append_work(ioend)
         if self._idle:
             self._env.wake(self._idle.pop())
 
@@ -118,9 +119,10 @@ class Completions:
 
     def _run(self, thread: Thread, number: int) -> Steps:
         works, task, metadata, unwritten = self._works, thread.task, self._metadata, self.unwritten
+        next_work = works.popleft
         while True:
             while works:
-                work = works.popleft()
+                work = next_work()
                 if isinstance(work, Conversions):
                     while work.landed:
                         yield from self._convert(thread, number, work)

@@ -31,13 +31,14 @@ class OneRuns(Runs):
         self._files = files
         self._walk = walk
         self._ends = ends
+        self._end_io = ends.end_io  # a bound method that is made once
 
     def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
         """See `Runs.bios`."""
-        queue, flight, ends = self._queue, self._sb.flight, self._ends
+        queue, flight = self._queue, self._sb.flight
         segment = queue.segment_pages(inode.folio_pages)
         at_most, ioend = queue.bio_pages(segment), (inode, flight, pages)
-        end_io = ends.end_io if pages <= at_most else ends.end_io_of(-(-pages // at_most))
+        end_io = self._end_io if pages <= at_most else self._ends.end_io_of(-(-pages // at_most))
         if inode.file is not CLOSED:
             file = inode.file  # a program may have written on, while the run was given its blocks
             _lay_out(file if isinstance(file, PagedFile) else self._files.page(inode), block, pages)

@@ -8,7 +8,6 @@ in creat(2), the inodes of block devices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from wbsim.models.page_cache.accounting import PageCache
@@ -119,7 +118,7 @@ class SuperblockInodes:
         walk_ns = self._chain() * self._costs.chain_again_ns // 1_000
         return self._locked(self._locks.hashes, thread, _ADD, walk_ns + self._costs.unhash_ns, then_ns)
 
-    def _locked(self, locks: Sequence[Line], thread: Thread, lines: int, work_ns: int, then_ns: int) -> Wait:
+    def _locked(self, locks: list[Line], thread: Thread, lines: int, work_ns: int, then_ns: int) -> Wait:
         """*thread* works under its node's lock, and fetches so many *lines*."""
         line, task = self._of_node(locks, thread.task), thread.task
         hold_ns = work_ns + lines * line.fetch_ns(task) if lines else work_ns
@@ -145,7 +144,7 @@ class SuperblockInodes:
         self._cache.paged_inodes -= paged
         self._cache.cached_inodes -= inodes
 
-    def _of_node(self, locks: Sequence[Line], task: Task) -> Line:
+    def _of_node(self, locks: list[Line], task: Task) -> Line:
         return locks[0] if len(locks) == 1 else locks[max(task.cpu, 0) // self._locks.node_cpus]
 
     def _chain(self) -> int:

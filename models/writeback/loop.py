@@ -138,6 +138,7 @@ class Writeback:
         """
         env, rules, costs = self._env, self._rules, self._costs
         task, spent, lock, io = thread.task, thread.spent, wb.lock, wb.b_io
+        next_inode = io.popleft  # looked up once
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.nr_to_write is None else FAR_NS
         per_mapping, scheduler = rules.plug_scope == "mapping", task.scheduler
@@ -152,7 +153,7 @@ class Writeback:
         spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
         while io and (work.visits is None or work.visits.enter(wb)):
-            inode = io.popleft() if only is None else wb.take(only, env.now)
+            inode = next_inode() if only is None else wb.take(only, env.now)
             if inode is None:
                 break
             # The nr_to_write of a sync is no count: it says that the whole file is meant.

@@ -26,6 +26,7 @@ class WritebackContext(Wb):
     """
 
     __slots__ = (
+        "_append_dirty",
         "b_dirty",
         "b_io",
         "b_more_io",
@@ -52,6 +53,7 @@ class WritebackContext(Wb):
         self.b_dirty: deque[Inode] = deque()
         self.b_io: deque[Inode] = deque()
         self.b_more_io: deque[Inode] = deque()
+        self._append_dirty = self.b_dirty.append  # a method of a deque is looked up by name at each call
         self.work_list: deque[Work] = deque()
         self.i_syncs: list[InodeSync] = []
         self.bandwidth: Bandwidth = WriteBandwidth()
@@ -87,7 +89,7 @@ class WritebackContext(Wb):
     def add(self, inode: Inode, now_ns: int) -> None:
         """See `Wb.add`; also redirty_tail."""
         inode.dirtied_when = now_ns
-        self.b_dirty.append(inode)
+        self._append_dirty(inode)
 
     def give_back(self, inode: Inode) -> None:
         """See `Wb.give_back`."""
