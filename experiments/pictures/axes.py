@@ -60,10 +60,13 @@ def legend_below(figure: Figure, *on: Axes) -> None:
 
 
 def ticks_at(panel: Axes, values: Sequence[Any]) -> None:
-    """Ticks at swept values: all of them, or as many as are legible; texts are spaced evenly."""
+    """Put ticks at *values*: at all of them, or at as many as are legible.
+
+    Texts are spaced evenly.  A figure that a run does not have (nan) has no tick.
+    """
     from matplotlib.ticker import NullLocator
 
-    ticks = sorted(set(values)) if are_numbers(values) else []
+    ticks = sorted({value for value in values if value == value}) if are_numbers(values) else []
     if not ticks:
         panel.margins(x=0.5 / max(1, len(set(values))))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,14 +104,26 @@ def test_more_variants_than_colours_are_all_drawn() -> None:
         ((0, 1, 2), [0, 1, 2], "linear"),
         ((1, 2, 8), [1, 2, 8], "linear"),
         (range(3, 33, 3), [3, 9, 15, 21, 27], "log"),
+        ((math.nan, 5.0, math.nan, 3.0), [3, 5], "linear"),
+        ((5.0, math.nan), [5], "linear"),
     ],
 )
 def test_as_many_ticks_as_can_be_read(values: Any, ticks: list[float], scale: str) -> None:
-    """All of nine; of more, the powers of two, or every so many; a zero has no logarithm."""
+    """All of nine; of more, the powers of two, or every so many; a zero has no logarithm, and nan no tick."""
     (panel,) = panels(1, "t")[1]
     ticks_at(panel, list(values))
     assert list(panel.get_xticks()) == ticks
     assert panel.get_xscale() == scale
+
+
+def test_runs_without_the_figure_on_the_axis_are_left_out() -> None:
+    """If no run has the figure, the panel says so."""
+    frame = FRAME.assign(write_iops=math.nan)
+    (panel,) = against(frame, "write_iops", ["file_rate"], ["variant"], "t").axes
+    assert [text.get_text() for text in panel.texts] == ["no run has this figure"]
+    frame.loc[frame.index[0], "write_iops"] = 5.0
+    (panel,) = against(frame, "write_iops", ["file_rate"], ["variant"], "t").axes
+    assert [list(line.get_xdata()) for line in panel.get_lines()] == [[5.0]]
 
 
 @pytest.mark.parametrize(
