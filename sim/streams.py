@@ -14,19 +14,20 @@ _BLOCK: Final = 512  # few enough that all blocks of a run fit into a processor'
 
 
 class Draws:
-    """Random numbers one at a time, drawn in blocks by *draw*."""
+    """Random numbers one at a time, drawn in blocks of *block* numbers by *draw*."""
 
-    __slots__ = ("_at", "_draw", "_numbers")
+    __slots__ = ("_at", "_block", "_draw", "_numbers")
 
-    def __init__(self, draw: Callable[[int], NDArray[np.float64]]) -> None:
+    def __init__(self, draw: Callable[[int], NDArray[np.float64]], block: int = _BLOCK) -> None:
         self._draw = draw
+        self._block = block
         self._numbers: list[float] = []
         self._at: i64 = 0
 
     def next(self) -> float:
         """Return the next number."""
         if self._at == len(self._numbers):
-            self._numbers = self._draw(_BLOCK).tolist()
+            self._numbers = self._draw(self._block).tolist()
             self._at = 0
         number = self._numbers[self._at]
         self._at += 1

@@ -23,7 +23,8 @@ class Dice:
 
     def __init__(self, site: Site, name: str) -> None:
         self._draw = site.variations(name)
-        self._single = Draws(self._draw)
+        # NOTE: both parts draw their blocks in turn from one stream, so the lengths decide who gets which.
+        self._single = Draws(self._draw, _DICE)
         self.array: NDArray[np.float64] = np.empty(0)
         self.at = 0
 

@@ -114,6 +114,14 @@ def test_draws_return_each_number_of_each_block_in_order() -> None:
     assert asked == 2 * asked[:1]
 
 
+@pytest.mark.parametrize("block", [1, 7, 512])
+def test_the_length_of_a_block_changes_no_number(block: int) -> None:
+    """Factors and uniform numbers come out as in one array."""
+    for draw in (lambda: Streams(1).service_time_arrays("x", 0.3), lambda: Streams(1).generator("x").random):
+        draws = Draws(draw(), block)
+        assert [draws.next() for _ in range(1_100)] == draw()(1_100).tolist()
+
+
 def test_service_times_have_the_stated_moments() -> None:
     """Mean 1 and the asked-for coefficient of variation, within 4 standard errors."""
     draws = Streams(1).service_times("x", 0.3)
