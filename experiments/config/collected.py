@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wbsim.experiments.config.places import Path, Places
-from wbsim.experiments.config.problems import MOST_TOLD, BadInput, Problem, unknown_key
+from wbsim.experiments.config.problems import MOST_TOLD, BadInput, Problem, unknown_setting
 
 
 class Collected:
@@ -48,7 +48,7 @@ class Collected:
         """Keys of *table*, at *path*, that are none of those that are *known*."""
         for key in table:
             if key not in known and not self.enough:
-                self.wrong((*path, key), unknown_key(key, known))
+                self.wrong((*path, key), unknown_setting(key, known))
 
     def table(self, path: Path, value: Any) -> Mapping[str, Any]:
         """*value*, which has to be a table; an empty one where it is none."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
+from wbsim.experiments.config.linux_names import key_of
 from wbsim.experiments.config.places import Path, Places
 from wbsim.experiments.config.printable import printable
 from wbsim.sim.param import BadValue, Spec, bare
@@ -163,7 +164,7 @@ def _known_at(finding: _Finding, written: Path) -> list[str]:
 def _message(finding: _Finding, written: Path) -> str:
     """What is wrong, of a key that stands as it is *written*."""
     if finding.kind == "extra_forbidden":
-        return unknown_key(finding.path[-1], _known_at(finding, written))
+        return unknown_setting(finding.path[-1], _known_at(finding, written))
     if finding.kind == "missing":
         return "is missing; every number has to be given"
     if finding.kind in _EXPECTED:
@@ -194,6 +195,13 @@ def unknown_key(key: str, known: Sequence[str]) -> str:
     if near:
         return f"unknown key; did you mean {near[0]}?"
     return f"unknown key; known here: {listed(known)}" if known else "unknown key"
+
+
+def unknown_setting(key: str, known: Sequence[str]) -> str:
+    """Return the message for a key of a configuration that does not exist, which may be a name of Linux."""
+    if _RENAMED.get(key) in known:
+        return unknown_key(key, known)
+    return key_of(key) or unknown_key(key, known)
 
 
 def instead(key: str, given: Iterable[str]) -> str:

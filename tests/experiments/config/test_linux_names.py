@@ -1,0 +1,93 @@
+"""Names and numbers that people copy from sysctl and sysfs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.linux_names import key_of
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.page_cache.spec import DirtyLimits
+
+CONFIG: Final = """\
+title = "t"
+[scenario]
+machine.like = "desk-vm"
+kernel.like = "6.18"
+mounts.a = { like = "loop-ext4", disk = "loop0", at = "/a" }
+workload.command = "dd if=/dev/zero of=/a/x bs=4k count=1"
+"""
+
+
+def limits_of(text: str) -> DirtyLimits:
+    """Return the dirty limits of a configuration whose ``kernel.dirty`` is *text*."""
+    (case,) = parse(f"{CONFIG}kernel.dirty = {text}\n", "x.toml").cases
+    limits: Any = case.scenario.kernel.dirty
+    assert isinstance(limits, DirtyLimits)
+    return limits
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{ dirty_ratio = 9, dirty_bytes = 0, dirty_background_ratio = 0, dirty_background_bytes = 20480 }",
+         (9, None, 0, 20_480)),
+        ("{ dirty_ratio = 0, dirty_bytes = 8192, dirty_background_ratio = 7, dirty_background_bytes = 0 }",
+         (0, 8_192, 7, None)),
+        ('{ dirty_bytes = "200 MiB", dirty_background_bytes = "0 B" }', (20, 209_715_200, 10, None)),
+    ],
+)  # fmt: skip
+def test_limits_are_read_as_sysctl_prints_them(text: str, found: tuple[int | None, ...]) -> None:
+    """A bare number is bytes; of a ratio and its size, the one that is not 0 counts."""
+    limits = limits_of(text)
+    assert found == (
+        limits.dirty_ratio, limits.dirty_bytes, limits.dirty_background_ratio, limits.dirty_background_bytes,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{ dirty_ratio = 0 }", "kernel.dirty.dirty_ratio: is 0, so nobody could write; give 1 or more"),
+        ("{ dirty_ratio = 0, dirty_bytes = 0 }", "dirty_ratio: is 0, so nobody could write"),
+        ("{ dirty_bytes = 8191 }", "kernel.dirty.dirty_bytes: 8191 B: the kernel takes two pages at least"),
+        ("{ dirty_bytes = -1 }", "kernel.dirty.dirty_bytes: "),
+        ("{ dirty_bytes = 1.5 }", "kernel.dirty.dirty_bytes: 1.5 has no unit"),
+        ("{ dirty_bytes = true }", "kernel.dirty.dirty_bytes: true has no unit"),
+    ],
+)
+def test_limits_that_no_kernel_has_are_refused(text: str, told: str) -> None:
+    """At their place, with the remedy."""
+    with pytest.raises(BadInput, match=r"x\.toml:7: ") as caught:
+        limits_of(text)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("vm.dirty_ratio = 1", "vm: unknown key; the settings of vm.* are keys of kernel.dirty and kernel"),
+        ("kernel.dirty_ratio = 1",
+         "kernel.dirty_ratio: is Linux's name; the key is kernel.dirty.dirty_ratio"),
+        ("kernel.dirty.dirty_expire_centisecs = 3000",
+         'is Linux\'s name; the key is kernel.writeback.expire, a time such as "30 s"'),
+        ("kernel.writeback.dirty_writeback_centisecs = 500",
+         'the key is kernel.writeback.interval, a time such as "5 s"'),
+        ("machine.queue.wbt_lat_usec = 0", "the key is wbt, which is true where wbt_lat_usec is not 0, in"),
+        ("machine.queue.max_ratio = 1", "is Linux's name of a setting that is not modelled; leave it out"),
+        ('machine.queue.scheduler = "none"', "the key is elevator.scheduler, in machine.queue"),
+    ],
+)  # fmt: skip
+def test_a_name_of_linux_leads_to_the_key(line: str, told: str) -> None:
+    """Wherever it is written."""
+    with pytest.raises(BadInput, match=r"x\.toml:7: ") as caught:
+        parse(f"{CONFIG}{line}\n", "x.toml")
+    assert told in str(caught.value)
+
+
+def test_what_is_no_name_of_linux_has_no_key() -> None:
+    """The nearest key is proposed elsewhere."""
+    assert key_of("dirty_ration") is None
+    assert key_of("vm.dirty_bytes") == "is Linux's name; the key is kernel.dirty.dirty_bytes"
