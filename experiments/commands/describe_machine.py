@@ -8,8 +8,12 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wbsim.experiments.commands.options import directory
+
+if TYPE_CHECKING:
+    from tarfile import TarInfo
 
 HELP = "write a machine file from what /proc and /sys say"
 
@@ -18,7 +22,7 @@ def add_options(parser: ArgumentParser) -> None:
     """What it takes."""
     parser.add_argument(
         "root", nargs="?", type=Path, default=Path("/"), metavar="DIR|TAR",
-        help="a folder or a tarball with copies of proc and sys; this machine by default",
+        help="a folder or a tarball with copies of proc and sys, of any depth; this machine by default",
     )  # fmt: skip
     parser.add_argument(
         "--costs", type=Path, metavar="CAPTURE", help="with the costs that a capture with --cpu tells"
@@ -61,14 +65,16 @@ def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
 
     from wbsim.experiments.config.problems import BadInput, bad
     from wbsim.experiments.machines.describe import describe
+    from wbsim.experiments.machines.dump import is_wanted
     from wbsim.sim.texts import MOST_BYTES
 
     with TemporaryDirectory() as folder:
         try:
             with tarfile.open(path) as tar:
-                if sum(member.size for member in tar) > MOST_BYTES:
+                wanted = [member for member in tar if is_wanted(member.name)]
+                if sum(member.size for member in wanted) > MOST_BYTES:
                     raise tarfile.TarError(f"holds more than {MOST_BYTES >> 20} MiB")
-                tar.extractall(folder, filter="data")
+                tar.extractall(folder, wanted, filter=_inside)
         except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
             told = f"is no tarball ({_first_line(error)}); make one of proc and sys"
             raise bad(str(path), told) from None
@@ -77,6 +83,16 @@ def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
         except BadInput as error:
             places = [of._replace(place=of.place.replace(folder, str(path))) for of in error.problems]
             raise BadInput(places) from None
+
+
+def _inside(member: TarInfo, folder: str) -> TarInfo | None:
+    """Return *member* as the data filter leaves it, or None if it is a device or leads out of *folder*."""
+    import tarfile
+
+    try:
+        return tarfile.data_filter(member, folder)
+    except tarfile.FilterError:
+        return None
 
 
 def _first_line(error: Exception) -> str:

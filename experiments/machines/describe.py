@@ -1,176 +1,232 @@
 """`wbsim describe-machine`: a machine file from /sys/block, /proc and sysctl of a machine.
 
-What the kernel says is taken: processors, nodes, memory, and of each disk its queue and its size.  What it
-cannot say is marked as assumed with its range: what a drive's flash or platters take, and what a processor's
-paths take, which is the desk's (docs/measurements.md H) times a scale, unless a capture told it.  *root* is
-/ or a folder with copies of these files.
+The kernel says how many processors and nodes there are, how much memory, and the queue and the size of each
+disk.  It does not say how long a drive's flash or platters take; that is assumed.  The times of a processor's
+paths are the desk's (docs/measurements.md H), times a scale with a range, unless a capture has them.  A line
+of the file names what is missing in a dump.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from wbsim.experiments.config.problems import bad
-from wbsim.sim.texts import text_of
+from wbsim.experiments.machines.dump import Dump
+from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.units import KIB
 
 BASE: Final = "desk-vm"
 BEGINS: Final = "# Linux "
 """Every machine file of ours."""
 _VIRTUAL: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
-
+_WHOLE_DISK: Final = re.compile(r"(?:sd|hd|vd|xvd)[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+")
+_SCHEDULERS: Final = {
+    "none": "noop",
+    "noop": "noop",
+    "deadline": "deadline",
+    "mq-deadline": "deadline",
+    "cfq": "cfq",
+}
+"""By the kernel's name of an I/O scheduler: ours."""
+_PERIODS: Final = {
+    "dirty_expire_centisecs": ("kernel.writeback.expire", 3000),
+    "dirty_writeback_centisecs": ("kernel.writeback.interval", 500),
+}
+"""By sysctl: the key, and the kernel's default (centiseconds)."""
 
 ASSUMED: Final = (
     'processors.writer_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
     'processors.flusher_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
 )
-"""What no machine says of itself; a capture does (`wbsim.experiments.machines.costs`)."""
+"""Scales of a processor's times, which no machine says; a capture does (`experiments.machines.costs`)."""
 
 
 class Disk(NamedTuple):
-    """What the kernel says of a disk, and which of ours is like it."""
+    """A disk of the machine: its *size* in bytes, if known, and keys of its queue.
+
+    *like* is the drive of the catalogue that stands for it, and *why* the reason.
+    """
 
     name: str
     like: str
-    bytes: int
+    why: str
+    size: int | None
     keys: dict[str, str]
 
 
 def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
-    """The machine below *root* as a machine file (TOML); *costs*: its lines on what its processors take.
+    """Return the machine whose files lie in *root* or below as a machine file (TOML).
+
+    *costs* are its lines on what its processors take.
 
     Raises:
-        BadInput: it is no such folder, or has no disk.
+        BadInput: no folder there has a machine's files, or one of them says nonsense.
     """
-    processors = f"\n{_said(root / 'proc/cpuinfo')}".count("\nprocessor\t:")
-    memory = re.search(r"^MemTotal:\s*([0-9]{1,15}) kB", _said(root / "proc/meminfo"), re.MULTILINE)
-    memory_kib = int(memory[1]) if memory else 0
-    nodes = max(1, len(list((root / "sys/devices/system/node").glob("node[0-9]*"))))
-    if not processors or not memory_kib:
-        raise bad(str(root), "does not say its processors and memory; give / or a copy of its /proc and /sys")
-    disks = list(_disks(root))
-    if not disks:
-        raise bad(str(root), "has no disk in sys/block; those of loop, ram, dm and md devices are left out")
-    release = (_said(root / "proc/sys/kernel/osrelease").split() or ["?"])[0]
-    series = ".".join(release.split(".")[:2])
+    dump = Dump(root)
     lines = [
-        f'{BEGINS}{release}: in the configuration, kernel.like = "{series}", kernel.dirty = {_dirty(root)}',
+        *_kernel(dump),
         f'like = "{BASE}"  # what its paths take, as measured there; no machine says that of itself',
         *costs,
-        f"processors.count = {processors}",
-        f"processors.nodes = {nodes}",
-        f'memory.memory = "{memory_kib} KiB"',
+        *_processors(dump),
+        *_memory(dump),
     ]
+    disks = list(_disks(dump))
+    if not disks:
+        why = "has loop, ram, dm, md and empty devices only" if dump.has("sys/block") else "is not there"
+        lines += [
+            "",
+            f"# No disk is known, so those of {BASE} stand: sys/block {why}.",
+            '# Write each disk, such as disks.sda = { like = "sata-disk" }; wbsim list disks has the names.',
+        ]
     for disk in disks:
-        lines += ["", f"[disks.{_quoted(disk.name)}]  # {disk.bytes / 1e9:.0f} GB"]
-        lines.append(f'like = "{disk.like}"  # assumed: the kernel does not know how fast it is')
+        size = "size unknown" if disk.size is None else f"{disk.size / 1e9:.0f} GB"
+        lines += ["", f"[disks.{_quoted(disk.name)}]  # {size}"]
+        lines.append(f'like = "{disk.like}"  # {disk.why}')
         lines += [f"{key} = {value}" for key, value in disk.keys.items()]
     return "\n".join(lines) + "\n"
 
 
 def _quoted(name: str) -> str:
-    """*name* as a key of TOML."""
+    """Return *name* as a key of TOML."""
     return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
-def _disks(root: Path) -> Iterator[Disk]:
-    for path in sorted((root / "sys/block").glob("*")):
-        if path.name.startswith(_VIRTUAL) or not (path / "queue").is_dir():
-            continue
-        size = _whole(path / "size") * 512
-        if not size:
-            continue
-        rotates = _said(path / "queue/rotational") == "1"
-        like = "sata-disk" if rotates else "pm9a3" if path.name.startswith("nvme") else "sata-ssd"
-        yield Disk(path.name, like, size, dict(_queue(path / "queue")))
+def _kernel(dump: Dump) -> Iterator[str]:
+    """Yield the comments on what belongs to a configuration: the release, and the limits of dirty pages."""
+    release, keys, notes = dump.release, [], []
+    if series := re.match(r"2\.6\.[0-9]{1,3}|[0-9]{1,3}\.[0-9]{1,3}", release):
+        if series[0] in KERNELS:
+            keys.append(f'kernel.like = "{series[0]}"')
+        else:
+            notes.append(
+                f"# Linux {series[0]} is not modelled; kernel.like takes releases from {FIRST} to {LAST}"
+            )
+    else:
+        notes.append("# No release is known: neither proc/sys/kernel/osrelease nor proc/version has it")
+    dirty = _dirty(dump)
+    if dirty:
+        keys.append(f"kernel.dirty = {{ {', '.join(dirty)} }}")
+    else:
+        notes.append("# vm.dirty_* is not there, so the kernel's defaults count")
+    for name, (key, default) in _PERIODS.items():
+        value = dump.setting(f"vm.{name}")
+        if value == 0 and key.endswith("interval"):
+            notes.append(f"# vm.{name} is 0; that no periodic writeback begins is not modelled")
+        elif value not in (None, default):
+            keys.append(f'{key} = "{10 * value} ms"')
+    told = ", ".join(keys) or "nothing"
+    yield f"{BEGINS}{release or 'of an unknown release'}: in the configuration, {told}"
+    yield from notes
 
 
-def _queue(queue: Path) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the disk's queue, one for each file in the folder *queue*."""
-    if kib := _whole(queue / "max_sectors_kb"):
-        yield "queue.limits.max_sectors_bytes", f'"{kib} KiB"'
-    if most := _whole(queue / "max_segments"):
-        yield "queue.limits.max_segments", str(most)
-    if size := _whole(queue / "max_segment_size"):
-        yield "queue.limits.max_segment_bytes", f'"{min(size, (1 << 32) - KIB)} B"'
-    if merges := _one_of(queue / "nomerges", "0", "1", "2"):
-        yield "queue.limits.nomerges", merges
-    if requests := _whole(queue / "nr_requests"):
-        yield "queue.nr_requests", str(requests)
-        yield "queue.driver_depth", str(requests)
-    if cache := _one_of(queue / "write_cache", "write back", "write through"):
-        yield "queue.write_cache", f'"{cache}"'
-    if scheduler := _said(queue / "scheduler"):
-        chosen = scheduler.partition("[")[2].partition("]")[0] or scheduler
-        ours = {"mq-deadline": "deadline", "deadline": "deadline"}.get(chosen, "noop")
-        note = (
-            "" if chosen in ("none", "noop", "deadline", "mq-deadline") else f"  # {chosen} is not modelled"
-        )
-        yield "queue.elevator.scheduler", f'"{ours}"{note}'
-    if latency := _said(queue / "wbt_lat_usec", refuses="0"):
-        yield "queue.wbt", "true" if _number(queue / "wbt_lat_usec", latency) > 0 else "false"
-
-
-def _dirty(root: Path) -> str:
-    """vm.dirty_*, as a configuration's kernel has them: those that are not 0."""
+def _dirty(dump: Dump) -> list[str]:
+    """Return vm.dirty_* as keys of ``kernel.dirty``: those that are not 0."""
     found = []
     for name in ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes"):
-        value = _whole(root / "proc/sys/vm" / name)
-        if value:
+        if value := dump.setting(f"vm.{name}"):
             found.append(f'{name} = "{value} B"' if name.endswith("bytes") else f"{name} = {value}")
-    return "{ " + ", ".join(found) + " }"
+    return found
 
 
-def _said(path: Path, refuses: str | None = None) -> str:
-    """Return the text of the file *path*, or "" if there is no such file.
-
-    *refuses* is the text that EINVAL of read(2) stands for: queue_wb_lat_show returns EINVAL without wbt.
-
-    Raises:
-        BadInput: the file cannot be read, or is no text.
-    """
-    try:
-        return text_of(path).strip()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:
-        from_read = error.filename is None  # errors of stat(2) and open(2) name the file
-        if from_read and error.errno == errno.EINVAL and refuses is not None:
-            return refuses
-        told = f"cannot be read ({error.strerror}); make it readable, or give a copy of /proc and /sys"
-        raise bad(str(path), told) from None
-    except UnicodeDecodeError:
-        raise bad(str(path), "is no text; give / or a copy of a machine's /proc and /sys") from None
+def _processors(dump: Dump) -> Iterator[str]:
+    """Yield the lines on processors and nodes."""
+    count = len(re.findall(r"^processor\s*[0-9]*\s*:", dump.said("proc/cpuinfo"), re.MULTILINE))
+    count = count or _listed_cpus(dump.said("sys/devices/system/cpu/online"))
+    if count:
+        yield f"processors.count = {count}"
+    else:
+        yield "# No file says how many processors there are: proc/cpuinfo or sys/devices/system/cpu/online"
+    nodes = len(list((dump.root / "sys/devices/system/node").glob("node[0-9]*")))
+    if not nodes and not dump.has("sys/devices/system"):
+        yield "# sys/devices/system is not there, so one node is assumed"
+    yield f"processors.nodes = {max(1, nodes)}"
 
 
-def _whole(path: Path) -> int:
-    """Return the number in the file *path*, or 0 if there is no such file.
-
-    Raises:
-        BadInput: see `_said` and `_number`.
-    """
-    return _number(path, _said(path) or "0")
-
-
-def _number(path: Path, said: str) -> int:
-    """Return the number that *said*, the text of *path*, is.
-
-    Raises:
-        BadInput: the text is no whole number.
-    """
-    if not re.fullmatch("[0-9]{1,15}", said):
-        raise bad(str(path), f"says {said[:60]!r}; a whole number was expected")
-    return int(said)
+def _listed_cpus(ranges: str) -> int:
+    """Return how many processors a list such as ``0-7,16`` has; 0 if it is none."""
+    count = 0
+    for part in ranges.split(","):
+        if (found := re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part.strip())) is None:
+            return 0
+        count += int(found[2] or found[1]) - int(found[1]) + 1
+    return count
 
 
-def _one_of(path: Path, *known: str) -> str:
-    """Which of what is *known* a file says; nothing, if it is not there."""
-    said = _said(path)
-    if said and said not in known:
-        raise bad(str(path), f"says {said[:60]!r}; one of {', '.join(known)} was expected")
-    return said
+def _memory(dump: Dump) -> Iterator[str]:
+    """Yield the line on memory."""
+    total = re.compile(r"^(?:Node [0-9]{1,5} )?MemTotal:\s*([0-9]{1,15}) kB", re.MULTILINE)
+    kib = sum(map(int, total.findall(dump.said("proc/meminfo"))[:1]))
+    if not kib:
+        folder = dump.root / "sys/devices/system/node"
+        files = [str(path.relative_to(dump.root)) for path in sorted(folder.glob("node[0-9]*/meminfo"))]
+        kib = sum(int(size) for name in files for size in total.findall(dump.said(name)))
+    if kib:
+        yield f'memory.memory = "{kib} KiB"'
+    else:
+        yield "# No file says how much memory there is: proc/meminfo"
+
+
+def _disks(dump: Dump) -> Iterator[Disk]:
+    """Yield the disks of sys/block, or, if it is not there, those of proc/partitions."""
+    sizes = dict(dump.partitions())
+    folder = next((name for name in ("sys/block", "sys/class/block") if dump.has(name)), None)
+    if folder is None:
+        for name in sizes:
+            if _WHOLE_DISK.fullmatch(name):
+                why = "assumed: sys/block is not there, so its queue is this drive's"
+                yield Disk(name, _drive(name), why, sizes[name], {})
+        return
+    for path in sorted((dump.root / folder).glob("*")):
+        disk = f"{folder}/{path.name}"
+        if path.name.startswith(_VIRTUAL) or not dump.has(f"{disk}/queue"):
+            continue
+        sectors = dump.whole(f"{disk}/size")
+        size = sizes.get(path.name) if sectors is None else sectors * 512
+        if size == 0:
+            continue
+        like, why = _like(path.name, dump.said(f"{disk}/queue/rotational") == "1")
+        yield Disk(path.name, like, why, size, dict(_queue(dump, disk)))
+
+
+def _drive(name: str) -> str:
+    """Return the drive without platters that the disk *name* is taken for."""
+    return "pm9a3" if name.startswith("nvme") else "sata-ssd"
+
+
+def _like(name: str, rotates: bool) -> tuple[str, str]:
+    """Return the drive that the disk *name* is taken for, and why."""
+    if name.startswith(("vd", "xvd")):
+        says = ", which says that it rotates whatever lies beneath" if rotates else ""
+        return "sata-ssd", f"assumed: a virtual disk{says}; the kernel does not know how fast it is"
+    like = "sata-disk" if rotates else _drive(name)
+    return like, "assumed: the kernel does not know how fast it is"
+
+
+def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of the queue of *disk*, a folder of the dump: one for each file that is there."""
+    queue = f"{disk}/queue"
+    if kib := dump.whole(f"{queue}/max_sectors_kb"):
+        yield "queue.limits.max_sectors_bytes", f'"{kib} KiB"'
+    if most := dump.whole(f"{queue}/max_segments"):
+        yield "queue.limits.max_segments", str(most)
+    if size := dump.whole(f"{queue}/max_segment_size"):
+        yield "queue.limits.max_segment_bytes", f'"{min(size, (1 << 32) - KIB)} B"'
+    if merges := dump.one_of(f"{queue}/nomerges", "0", "1", "2"):
+        yield "queue.limits.nomerges", merges
+    requests = dump.whole(f"{queue}/nr_requests")
+    if requests:
+        yield "queue.nr_requests", str(requests)
+    if depth := dump.whole(f"{disk}/device/queue_depth") or requests:
+        yield "queue.driver_depth", str(depth)
+    if cache := dump.one_of(f"{queue}/write_cache", "write back", "write through"):
+        yield "queue.write_cache", f'"{cache}"'
+    if scheduler := dump.said(f"{queue}/scheduler"):
+        chosen = scheduler.partition("[")[2].partition("]")[0] or scheduler
+        note = "" if chosen in _SCHEDULERS else f"  # {chosen} is not modelled"
+        yield "queue.elevator.scheduler", f'"{_SCHEDULERS.get(chosen, "noop")}"{note}'
+    latency = f"{queue}/wbt_lat_usec"
+    if said := dump.said(latency, refuses="0"):
+        yield "queue.wbt", "true" if dump.number(latency, said) > 0 else "false"

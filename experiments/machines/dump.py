@@ -1,0 +1,176 @@
+"""Dumps of a machine: copies of files of /proc and /sys, and the output of ``sysctl -a``.
+
+A dump is made by hand, by sosreport or by hwloc-gather-topology.  So the copies may lie some levels below the
+given folder, and files may be missing.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from wbsim.experiments.config.problems import bad, listed
+from wbsim.sim.texts import text_of
+
+_LEVELS: Final = 5
+"""A dump may lie so many levels below the given folder."""
+_MOST_FOLDERS: Final = 10_000
+"""A folder with more of them on one level is no dump."""
+_TELLS: Final = ("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu", "sys/devices/system/node")
+"""Files and folders of which a dump has at least one."""
+_PARTITION: Final = re.compile(r"^\s*[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+(\S{1,100})$", re.MULTILINE)
+
+_WANTED: Final = re.compile(
+    r"(?:.*/)?(?:proc/(?:cpuinfo|meminfo|version|partitions|sys/(?:kernel/osrelease|vm/dirty_[a-z_]+))"
+    r"|sys/(?:class/)?block/[^/]+|sys/(?:.*/)?(?:size|queue|queue/[^/]+|device|queue_depth|node[0-9]+"
+    r"|node[0-9]+/(?:meminfo|cpulist)|cpu/online)|[^/]*sysctl[^/]*)"
+)
+
+
+def is_wanted(name: str) -> bool:
+    """Return whether the file *name* of an archive is one that a `Dump` reads, or leads to one."""
+    return _WANTED.fullmatch(name) is not None
+
+
+class Dump:
+    """The files of one machine, by their names below ``/``; *root* is the folder that has proc and sys.
+
+    Raises:
+        BadInput: no folder at *given* or below has them, or several have.
+    """
+
+    def __init__(self, given: Path) -> None:
+        self.root = _folder_of(given)
+
+    def has(self, name: str) -> bool:
+        """Return whether the dump has the file or folder *name*."""
+        return (self.root / name).exists()
+
+    def said(self, name: str, refuses: str | None = None) -> str:
+        """Return the text of the file *name*, or "" if there is no such file.
+
+        *refuses* is the text that EINVAL of read(2) stands for: queue_wb_lat_show returns EINVAL without wbt.
+        A tarball of a live /sys fills each file up with zeros.
+
+        Raises:
+            BadInput: the file cannot be read, or is no text.
+        """
+        path = self.root / name
+        try:
+            return text_of(path).strip("\0 \t\n")
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        except OSError as error:
+            from_read = error.filename is None  # errors of stat(2) and open(2) name the file
+            if from_read and error.errno == errno.EINVAL and refuses is not None:
+                return refuses
+            told = f"cannot be read ({error.strerror}); make it readable, or give a copy of /proc and /sys"
+            raise bad(str(path), told) from None
+        except UnicodeDecodeError:
+            raise bad(str(path), "is no text; give / or a copy of a machine's /proc and /sys") from None
+
+    def whole(self, name: str) -> int | None:
+        """Return the number in the file *name*, or None if there is no such file.
+
+        Raises:
+            BadInput: see `said`; or the text is no whole number.
+        """
+        said = self.said(name)
+        return self.number(name, said) if said else None
+
+    def number(self, name: str, said: str) -> int:
+        """Return the number that *said*, the text of the file *name*, is.
+
+        Raises:
+            BadInput: the text is no whole number.
+        """
+        if not re.fullmatch("[0-9]{1,15}", said):
+            raise bad(str(self.root / name), f"says {said[:60]!r}; a whole number was expected")
+        return int(said)
+
+    def one_of(self, name: str, *known: str) -> str:
+        """Return which of the texts *known* the file *name* says, or "" if there is no such file.
+
+        Raises:
+            BadInput: see `said`; or the text is another one.
+        """
+        said = self.said(name)
+        if said and said not in known:
+            raise bad(str(self.root / name), f"says {said[:60]!r}; one of {', '.join(known)} was expected")
+        return said
+
+    def setting(self, name: str) -> int | None:
+        """Return the sysctl *name*, such as ``vm.dirty_ratio``, or None if no file says it.
+
+        Raises:
+            BadInput: see `said`; or the value is no whole number.
+        """
+        file = f"proc/sys/{name.replace('.', '/')}"
+        said = self.said(file)
+        if not said and name in self._printed:
+            file, said = self._printed[name]
+        return self.number(file, said) if said else None
+
+    @cached_property
+    def release(self) -> str:
+        """The kernel's release, or "" if no file says it."""
+        said = self.said("proc/sys/kernel/osrelease").split()
+        if not said:
+            said = self._printed.get("kernel.osrelease", ("", ""))[1].split()
+        if not said:
+            said = self.said("proc/version").removeprefix("Linux version ").split()
+        return said[0] if said else ""
+
+    @cached_property
+    def _printed(self) -> dict[str, tuple[str, str]]:
+        """By name of a sysctl: the file with the output of ``sysctl -a`` that has it, and its text there."""
+        files = [*self.root.glob("*sysctl*"), *self.root.glob("sos_commands/*/sysctl*")]
+        found: dict[str, tuple[str, str]] = {}
+        for path in sorted(path for path in files if path.is_file()):
+            name = str(path.relative_to(self.root))
+            for line in self.said(name).splitlines():
+                setting, equals, value = line.partition("=")
+                if equals:
+                    found.setdefault(setting.strip(), (name, value.strip()))
+        return found
+
+    def partitions(self) -> Iterator[tuple[str, int]]:
+        """Yield each name in /proc/partitions with its size (bytes)."""
+        for kib, name in _PARTITION.findall(self.said("proc/partitions")):
+            yield name, int(kib) << 10
+
+
+def _folder_of(given: Path) -> Path:
+    """Return the folder at *given* or below that has a machine's files."""
+    layer = [given]
+    for _ in range(_LEVELS):
+        found = [folder for folder in layer if _tells(folder)]
+        if len(found) > 1:
+            names = listed([str(folder) for folder in found])
+            raise bad(str(given), f"holds more than one machine; give one of them: {names}")
+        if found:
+            return found[0]
+        if len(layer) > _MOST_FOLDERS:
+            break
+        layer = sorted(below for folder in layer for below in _folders_in(folder))
+    raise bad(str(given), "does not say its processors and memory; give / or a copy of its /proc and /sys")
+
+
+def _tells(folder: Path) -> bool:
+    """Return whether *folder* has one of the files by which a dump is known."""
+    try:
+        return any((folder / name).exists() for name in _TELLS)
+    except OSError:
+        return False
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    """Return the folders in *folder*, without links; none if it cannot be read."""
+    try:
+        return [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
+    except OSError:
+        return []
