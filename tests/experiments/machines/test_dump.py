@@ -224,6 +224,13 @@ def test_a_dump_without_disks_says_what_to_write(block: dict[str, str], tmp_path
     assert "# vm.dirty_* is not there, so the kernel's defaults count" in found
 
 
+def test_a_disk_of_unknown_size_is_described(tmp_path: Path) -> None:
+    """The size comes from proc/partitions if sysfs does not have it."""
+    root = dump(tmp_path, CPUS, MEMORY, RELEASE, {"sys/block/sda/queue/rotational": "1\n"})
+    assert "[disks.sda]  # size unknown" in lines(root)
+    assert "[disks.sda]  # 1000 GB" in lines(dump(tmp_path, {"proc/partitions": PARTITIONS}))
+
+
 def test_processors_and_memory_come_from_sys_without_proc(tmp_path: Path) -> None:
     """The list of processors online, and the sum of all nodes."""
     system = "sys/devices/system"
