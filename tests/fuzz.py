@@ -48,10 +48,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--examples", type=int, default=100, help="of each test in a round")
-    parser.add_argument("--first", type=int, default=1, help="the number of the first round")
+    parser.add_argument("--first", type=int, help="the seed of the first round; the time (s) by default")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     given = parser.parse_args()
-    until, numbers = time.monotonic() + 60 * given.minutes, count(given.first)
+    first = int(time.time()) if given.first is None else given.first
+    print(f"each round has a seed, from {first} on; --first {first} draws the same examples", flush=True)
+    until, numbers = time.monotonic() + 60 * given.minutes, count(first)
     rounds: dict[str, list[bool]] = {}
 
     def work() -> None:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import fuzz
+
 
 def drawn() -> list[int]:
     """Return what a test of 200 examples draws."""
@@ -35,3 +37,16 @@ def test_draws_do_not_depend_on_the_modules_that_are_loaded(
     module.__file__ = str(path)
     monkeypatch.setitem(sys.modules, "constants", module)
     assert drawn() == before
+
+
+@pytest.mark.parametrize(("words", "first"), [([], 1_000), (["--first", "7"], 7)])
+def test_each_fuzz_has_new_seeds(words: list[str], first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seeds go on from the time in seconds, or from where the user says."""
+    now, seeds = iter([0.0, 1.0, 2.0, 61.0]), []
+    monkeypatch.setattr("time.time", lambda: 1_000.9)
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    monkeypatch.setattr(fuzz, "one_round", lambda number, examples: (str(seeds.append(number)), True))
+    monkeypatch.setattr(sys, "argv", ["fuzz", "--minutes", "1", "--processes", "1", *words])
+    with pytest.raises(SystemExit):
+        fuzz.main()
+    assert seeds == [first, first + 1]
