@@ -20,7 +20,7 @@ from wbsim.sim.units import KIB
 
 BASE: Final = "desk-vm"
 BEGINS: Final = "# Linux "
-"""Every machine file of ours."""
+"""The text with which every machine file of ours begins."""
 _VIRTUAL: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 _WHOLE_DISK: Final = re.compile(r"(?:sd|hd|vd|xvd)[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+")
 _SCHEDULERS: Final = {
@@ -123,12 +123,16 @@ def _kernel(dump: Dump) -> Iterator[str]:
 
 
 def _dirty(dump: Dump) -> list[str]:
-    """Return vm.dirty_* as keys of ``kernel.dirty``: those that are not 0."""
-    found = []
-    for name in ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes"):
-        if value := dump.setting(f"vm.{name}"):
-            found.append(f'{name} = "{value} B"' if name.endswith("bytes") else f"{name} = {value}")
-    return found
+    """Return vm.dirty_* as keys of ``kernel.dirty``.
+
+    Of a ratio and its size, the one that is 0 is left out.  A background ratio counts even if both are 0.
+    """
+    names = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
+    values = {name: dump.setting(f"vm.{name}") for name in names}
+    found = {name: value for name, value in values.items() if value}
+    if values["dirty_background_ratio"] == 0 and not values["dirty_background_bytes"]:
+        found["dirty_background_ratio"] = 0
+    return [f'{name} = "{size} B"' if "bytes" in name else f"{name} = {size}" for name, size in found.items()]
 
 
 def _processors(dump: Dump) -> Iterator[str]:

@@ -108,6 +108,14 @@ def test_sysctl_s_output_takes_the_place_of_proc_sys(tmp_path: Path) -> None:
     assert 'dirty_background_ratio = 7, dirty_bytes = "209715200 B"' in first
 
 
+def test_a_background_ratio_of_0_is_a_setting(tmp_path: Path) -> None:
+    """The kernel's default of 10 % would count otherwise; beside a size it says nothing."""
+    root = dump(tmp_path, CPUS, MEMORY, RELEASE, {"sysctl": "vm.dirty_background_ratio = 0\n"})
+    assert lines(root)[0].endswith("kernel.dirty = { dirty_background_ratio = 0 }")
+    dump(tmp_path, {"proc/sys/vm/dirty_background_bytes": "8192\n"})
+    assert lines(root)[0].endswith('kernel.dirty = { dirty_background_bytes = "8192 B" }')
+
+
 def test_a_sysctl_that_is_no_number_is_an_error(tmp_path: Path) -> None:
     """Nothing is guessed."""
     root = dump(tmp_path, CPUS, MEMORY, {"sysctl.txt": "vm.dirty_ratio = many\n"})
