@@ -143,7 +143,8 @@ class Task(Entry):
         self.callers: list[Steps] = []
         self.spin_ns = 0
         self.spun_ns: dict[str, int] = {}
-        # The section of the spinlock that it spins for: since when, for how long, and how it goes on.
+        # A spinning task waits for a section of a spinlock: it has spun since ``spins_since_ns``, will hold
+        # the lock for ``hold_ns``, and goes on for ``then_ns``.
         self.spins_since_ns: i64 = 0
         self.hold_ns: i64 = 0
         self.then_ns: i64 = 0

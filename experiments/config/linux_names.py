@@ -30,10 +30,6 @@ _NOT_MODELLED: Final = {
     "max_ratio", "min_ratio", "read_ahead_kb", "rotational", "rq_affinity", "strict_limit", "swappiness",
     "vfs_cache_pressure",
 }  # fmt: skip
-_DIRECTORIES: Final = {
-    "vm": "kernel.dirty and kernel.writeback",
-    "sysctl": "kernel.dirty and kernel.writeback",
-}
 
 
 def key_of(name: str) -> str | None:
@@ -46,6 +42,6 @@ def key_of(name: str) -> str | None:
         return f"is Linux's name; the key is {_KEYS[name]}"
     if name in _NOT_MODELLED:
         return "is Linux's name of a setting that is not modelled; leave it out"
-    if name in _DIRECTORIES:
-        return f"unknown key; the settings of vm.* are keys of {_DIRECTORIES[name]}"
+    if name in ("vm", "sysctl"):
+        return "unknown key; the settings of vm.* are keys of kernel.dirty and kernel.writeback"
     return None

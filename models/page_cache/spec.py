@@ -32,7 +32,7 @@ def _as_sysctl_prints(value: object) -> object:
     if isinstance(value, str):
         return parse(value, "size") or None
     if isinstance(value, int) and not isinstance(value, bool):
-        return int(value) or None  # int() takes the mark of a number away that lacks its unit
+        return int(value) or None  # without the mark that says that a unit is missing
     return value
 
 
@@ -56,7 +56,9 @@ class DirtyLimits(Spec):
     @model_validator(mode="after")
     def _check(self) -> DirtyLimits:
         if self.dirty_bytes is None and not self.dirty_ratio:
-            raise BadValue("is 0, so nobody could write; give 1 or more, or dirty_bytes", "dirty_ratio")
+            raise BadValue(
+                "is 0, so no page could become dirty; give 1 or more, or dirty_bytes", "dirty_ratio"
+            )
         if self.dirty_bytes is not None and self.dirty_bytes < 2 * PAGE_BYTES:
             what = f"{self.dirty_bytes} B: the kernel takes two pages at least, {2 * PAGE_BYTES} B"
             raise BadValue(what, "dirty_bytes")

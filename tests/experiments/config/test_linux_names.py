@@ -50,8 +50,11 @@ def test_limits_are_read_as_sysctl_prints_them(text: str, found: tuple[int | Non
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{ dirty_ratio = 0 }", "kernel.dirty.dirty_ratio: is 0, so nobody could write; give 1 or more"),
-        ("{ dirty_ratio = 0, dirty_bytes = 0 }", "dirty_ratio: is 0, so nobody could write"),
+        (
+            "{ dirty_ratio = 0 }",
+            "kernel.dirty.dirty_ratio: is 0, so no page could become dirty; give 1 or more",
+        ),
+        ("{ dirty_ratio = 0, dirty_bytes = 0 }", "dirty_ratio: is 0, so no page could become dirty"),
         ("{ dirty_bytes = 8191 }", "kernel.dirty.dirty_bytes: 8191 B: the kernel takes two pages at least"),
         ("{ dirty_bytes = -1 }", "kernel.dirty.dirty_bytes: "),
         ("{ dirty_bytes = 1.5 }", "kernel.dirty.dirty_bytes: 1.5 has no unit"),
