@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
+from wbsim.models.block.schedulers import refusal
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.devices.spec import AnyDevice
 from wbsim.models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
@@ -264,6 +265,8 @@ class Scenario(Spec):
 
     def _check_disks(self) -> None:
         for disk, drive in self.machine.disks.items():
+            if (what := refusal(drive.queue.elevator.scheduler, self.kernel.name)) is not None:
+                raise BadValue(what, "machine", "disks", disk, "queue", "elevator", "scheduler")
             needed = sum(mount.filesystem.size for mount in self.mounts.values() if mount.disk == disk)
             capacity = drive.device.capacity
             if capacity is not None and needed > capacity:

@@ -6,9 +6,12 @@ says why.  Text is TOML, as a user would write it.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from hypothesis import strategies as st
 
 from tests.harness import FIO
+from wbsim.models.block.schedulers import Scheduler, refusal
 from wbsim.models.catalogue.kernels import KERNELS
 
 DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743")
@@ -32,9 +35,12 @@ def filesystems() -> st.SearchStrategy[str]:
 
 
 @st.composite
-def queues(draw: st.DrawFn, name: str) -> list[str]:
-    """The disk *name*: a device, and a queue with any scheduler, depth and number of requests."""
-    scheduler = draw(st.sampled_from(["noop", "deadline", "cfq"]))
+def queues(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
+    """Draw the disk *name*: a device, and a queue with any scheduler that *kernel* has, any depth and
+    number of requests.
+    """
+    there = [name for name in get_args(Scheduler) if refusal(name, kernel) is None]
+    scheduler = draw(st.sampled_from(there))
     return [
         f'machine.disks.{name}.like = "{draw(st.sampled_from(DISKS))}"',
         f'machine.disks.{name}.queue.elevator = {{ scheduler = "{scheduler}", fifo_batch = 3 }}',
@@ -79,15 +85,16 @@ def programs(draw: st.DrawFn, mounts: list[str]) -> str:
 def scenarios(draw: st.DrawFn) -> str:
     """A configuration: one or two of everything, on any kernel, with any flusher that there is for it."""
     disks = [f"d{n}" for n in range(draw(st.integers(1, 2)))]
+    kernel = draw(kernels())
     lines = [
         'title = "any"', "[scenario]", 'machine.like = "loop-vm"',
-        f"machine.processors.count = {draw(st.integers(1, 4))}", f'kernel.like = "{draw(kernels())}"',
+        f"machine.processors.count = {draw(st.integers(1, 4))}", f'kernel.like = "{kernel}"',
         *draw(limits()), "sync_after = true",
     ]  # fmt: skip
     if draw(st.booleans()):
         lines.append(f"kernel.flusher = {draw(st.sampled_from(FLUSHERS))}")
     for name in disks:
-        lines += draw(queues(name))
+        lines += draw(queues(name, kernel))
     mounts = [f"/m{n}" for n in range(draw(st.integers(1, 3)))]
     for at in mounts:
         filesystem, disk = draw(filesystems()), draw(st.sampled_from(disks))

@@ -12,9 +12,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from wbsim.experiments.machines.dump import Dump
+from wbsim.models.block.schedulers import LEGACY, Scheduler, refusal
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.units import KIB
 
@@ -23,14 +24,6 @@ BEGINS: Final = "# Linux "
 """The text with which every machine file of ours begins."""
 _VIRTUAL: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 _WHOLE_DISK: Final = re.compile(r"(?:sd|hd|vd|xvd)[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+")
-_SCHEDULERS: Final = {
-    "none": "noop",
-    "noop": "noop",
-    "deadline": "deadline",
-    "mq-deadline": "deadline",
-    "cfq": "cfq",
-}
-"""By the kernel's name of an I/O scheduler: ours."""
 _PERIODS: Final = {
     "dirty_expire_centisecs": ("kernel.writeback.expire", 3000),
     "dirty_writeback_centisecs": ("kernel.writeback.interval", 500),
@@ -229,8 +222,19 @@ def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
         yield "queue.write_cache", f'"{cache}"'
     if scheduler := dump.said(f"{queue}/scheduler"):
         chosen = scheduler.partition("[")[2].partition("]")[0] or scheduler
-        note = "" if chosen in _SCHEDULERS else f"  # {chosen} is not modelled"
-        yield "queue.elevator.scheduler", f'"{_SCHEDULERS.get(chosen, "noop")}"{note}'
+        yield "queue.elevator.scheduler", _scheduler(chosen, dump.release)
     latency = f"{queue}/wbt_lat_usec"
     if said := dump.said(latency, refuses="0"):
         yield "queue.wbt", "true" if dump.number(latency, said) > 0 else "false"
+
+
+def _scheduler(name: str, kernel: str) -> str:
+    """Return the scheduler *name* as a value that a configuration with that *kernel* accepts.
+
+    Distributions bring blk-mq's schedulers to releases that lack these; the legacy name stands for them.
+    """
+    if name not in get_args(Scheduler):
+        return f'"noop"  # {name} is not modelled'
+    if refusal(name, kernel) is not None:
+        name = LEGACY.get(name, name)
+    return f'"{name}"'

@@ -36,7 +36,7 @@ class Elevator:
         self, rules: ElevatorRules, bounds: Bounds, put: Callable[[Request], None] = lambda _: None
     ) -> None:
         self._put = put
-        self._sorts = rules.scheduler != "noop"
+        self._sorts = rules.sorts
         self._sync_first = rules.scheduler == "cfq"
         self._batch = rules.fifo_batch
         self._only_cheap = bounds.only_cheap

@@ -93,9 +93,7 @@ class Queue:
         self.ranks = frozenset() if self._batches is None else frozenset([self._batches.rank])
         """Those of the device's completions, where it has one of its own."""
         self.takes_batches = (
-            self._batches is not None
-            and spec.driver_depth >= spec.nr_requests
-            and spec.elevator.scheduler == "noop"
+            self._batches is not None and spec.driver_depth >= spec.nr_requests and not spec.elevator.sorts
         )
 
     def uses(self) -> dict[str, float]:

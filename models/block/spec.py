@@ -1,4 +1,4 @@
-"""What is configured of the block layer: limits, the elevator, the plug, and what a request costs."""
+"""The specs of the block layer: limits of a queue, its scheduler, the plug, and costs of a request."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from wbsim.models.block.schedulers import BY_DEADLINE, FIRST_IN_FIRST_OUT, Scheduler, modelled
 from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Ns, Spec, number
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
@@ -61,23 +62,30 @@ class PlugRules(Spec):
 
 
 class ElevatorRules(Spec):
-    """``scheduler`` as in sysfs; deadline dispatches by sector in batches of ``fifo_batch``, cfq by sector
-    from where the last request ended, synchronous requests first.
+    """The I/O scheduler of a queue.
+
+    ``scheduler`` is a name as in sysfs.  deadline and mq-deadline dispatch by sector in batches of
+    ``fifo_batch``.  cfq dispatches synchronous requests first, by sector from the end of the last request.
 
     ``async_depth``: how many of the queue's requests may be others than synchronous reads, where mq-deadline
     has the limit (5.14 and later; three quarters of nr_requests to 6.8, none on 6.18); None: all.
     """
 
-    scheduler: Literal["noop", "deadline", "cfq"]
+    scheduler: Annotated[Scheduler, BeforeValidator(modelled)]
     fifo_batch: Count
     async_depth: Count | None = None
 
     @model_validator(mode="after")
     def _check(self) -> ElevatorRules:
-        if self.async_depth is not None and self.scheduler != "deadline":
+        if self.async_depth is not None and self.scheduler not in BY_DEADLINE:
             what = f"{self.async_depth}: {self.scheduler} has no such limit; leave it out"
             raise BadValue(what, "async_depth")
         return self
+
+    @property
+    def sorts(self) -> bool:
+        """True if the scheduler dispatches by sector."""
+        return self.scheduler not in FIRST_IN_FIRST_OUT
 
 
 class QueueSpec(Spec):

@@ -166,7 +166,8 @@ def test_periods_other_than_the_defaults_are_keys(tmp_path: Path) -> None:
     ("said", "ours"),
     [
         ("noop deadline [cfq] ", '"cfq"'), ("noop anticipatory [deadline] cfq", '"deadline"'),
-        ("[none] mq-deadline kyber bfq", '"noop"'), ("none [mq-deadline]", '"deadline"'), ("none", '"noop"'),
+        ("[none] mq-deadline kyber bfq", '"none"'), ("none [mq-deadline]", '"mq-deadline"'),
+        ("none", '"none"'),
         ("[bfq] none", '"noop"  # bfq is not modelled'), ("[kyber] none", '"noop"  # kyber is not modelled'),
     ],
 )  # fmt: skip
@@ -175,6 +176,15 @@ def test_the_scheduler_between_brackets_is_chosen(said: str, ours: str, tmp_path
     scheduler = {f"{LINKED}/block/sda/queue/scheduler": said}
     root = dump(tmp_path, CPUS, MEMORY, RELEASE, SATA, scheduler, linked=True)
     assert f"queue.elevator.scheduler = {ours}" in lines(root)
+
+
+def test_a_scheduler_that_the_release_lacks_gets_its_legacy_name(tmp_path: Path) -> None:
+    """Distributions bring mq-deadline to Linux 3.10, where a configuration knows it as deadline."""
+    old = {"proc/sys/kernel/osrelease": "3.10.0-1160.el7.x86_64\n"}
+    scheduler = {f"{LINKED}/block/sda/queue/scheduler": "[mq-deadline] kyber none"}
+    assert 'queue.elevator.scheduler = "deadline"' in lines(
+        dump(tmp_path, CPUS, MEMORY, old, SATA, scheduler, linked=True)
+    )
 
 
 def test_the_driver_s_depth_is_the_device_s(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""I/O schedulers: the names that the kernel has for them, and the releases that have each."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from wbsim.models.release import Release, release_of
+
+Scheduler = Literal["noop", "none", "deadline", "mq-deadline", "cfq"]
+"""The modelled schedulers.  ``noop`` and ``deadline`` stand for ``none`` and ``mq-deadline`` in releases that
+have these instead, so that one machine runs under every kernel.
+"""
+LEGACY: Final = {"none": "noop", "mq-deadline": "deadline"}
+"""By scheduler of blk-mq: the scheduler of the legacy request queue that does the same."""
+FIRST_IN_FIRST_OUT: Final = ("noop", "none")
+BY_DEADLINE: Final = ("deadline", "mq-deadline")
+NOT_MODELLED: Final = ("bfq", "kyber", "anticipatory")
+
+_SINCE: Final[dict[str, Release]] = {
+    "none": (3, 13, 0),
+    "mq-deadline": (4, 11, 0),
+    "bfq": (4, 12, 0),
+    "kyber": (4, 12, 0),
+}
+"""By scheduler of blk-mq: the first release that has it [R]."""
+_LAST_LEGACY: Final[Release] = (4, 20, 999)
+"""The last release with the legacy request queue, whose schedulers are noop, deadline and CFQ."""
+
+
+def schedulers_of(release: Release) -> list[str]:
+    """Return the names in /sys/block/*/queue/scheduler of *release*, for either kind of queue."""
+    legacy = ["noop", "deadline", "cfq"] if release <= _LAST_LEGACY else []
+    return legacy + [name for name, since in _SINCE.items() if release >= since]
+
+
+def refusal(scheduler: str, kernel: str) -> str | None:
+    """Return why the kernel of that name cannot run *scheduler*; None if it can, or if *kernel* names no
+    release.
+    """
+    try:
+        release = release_of(kernel)
+    except ValueError:
+        return None
+    there = schedulers_of(release)
+    if scheduler in there or scheduler in LEGACY.values():
+        return None
+    modelled = [name for name in there if name not in NOT_MODELLED]
+    return f"{scheduler} is not in Linux {kernel}; use one of {', '.join(modelled)}"
+
+
+def modelled(name: object) -> object:
+    """Return *name* unless it is a scheduler of the kernel that is not modelled.
+
+    Raises:
+        ValueError: the name is such a scheduler.
+    """
+    if name in NOT_MODELLED:
+        raise ValueError(
+            f"{name} is not modelled; use noop or deadline, which every release has, cfq (to 4.20),"
+            " none (from 3.13) or mq-deadline (from 4.11)"
+        )
+    return name
