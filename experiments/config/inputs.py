@@ -22,6 +22,7 @@ class Inputs:
         self.files: list[tuple[Path, Places]] = []
         """The files of one's own, and below which key each is put."""
         self._written: list[tuple[Path, Path]] = []
+        self._for_all: set[Path] = set()
 
     def wrong(self, path: Path, message: str) -> None:
         """What is written at *path* has this wrong."""
@@ -43,9 +44,14 @@ class Inputs:
         own = [places.of(("like",)) for at, places in self.files if at == path]
         return f"{own[-1]}: " if own else ""
 
+    def stands_for_all(self, path: Path) -> None:
+        """Note that the one table that is written at *path* stands for all items of a list."""
+        self._for_all.add(path)
+
     def written(self, path: Path) -> Path:
-        """How the scenario's key *path* is written."""
+        """Return the key as which the scenario's key *path* is written."""
         for prefix, written in self._written:
             if path[: len(prefix)] == prefix:
-                return written + path[len(prefix) :]
-        return path
+                path = written + path[len(prefix) :]
+                break
+        return tuple(part for place, part in enumerate(path) if path[:place] not in self._for_all)

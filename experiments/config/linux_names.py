@@ -10,7 +10,7 @@ _OF_A_QUEUE: Final = {
     "fifo_batch": "elevator.fifo_batch",
     "async_depth": "elevator.async_depth",
     "nr_requests": "nr_requests",
-    "queue_depth": "driver_depth",
+    "queue_depth": "queue_depth and driver_depth",
     "write_cache": "write_cache",
     "wbt_lat_usec": "wbt, which is true where wbt_lat_usec is not 0",
     "nomerges": "limits.nomerges",

@@ -112,7 +112,9 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
     seen: dict[Path, _Finding] = {}
     missing: dict[Path, list[_Finding]] = {}
     found = list(findings)
-    of_lists = {finding.path[:-1] for finding in found if finding.path[-1:] and finding.path[-1].isdigit()}
+    of_lists = {
+        finding.path[:place] for finding in found for place, part in enumerate(finding.path) if part.isdigit()
+    }
     for finding in found:
         if finding.path in of_lists and isinstance(finding.given, list | tuple):
             continue
@@ -157,7 +159,9 @@ def _known_at(finding: _Finding, written: Path) -> list[str]:
     table = written[:-1]
     beside = _BESIDE.get((written[0], len(table)), ())
     if table[-1:] == ("device",):
-        beside = ("speed",)
+        beside = ("like", "speed")
+    elif "device" in table:
+        beside = ("like", "count")
     return sorted({*_fields_at(finding.spec, finding.below[:-1]), *beside})
 
 
@@ -167,6 +171,8 @@ def _message(finding: _Finding, written: Path) -> str:
         return unknown_setting(finding.path[-1], _known_at(finding, written))
     if finding.kind == "missing":
         return "is missing; every number has to be given"
+    if finding.kind == "too_short":
+        return "is an empty list; give one item at least"
     if finding.kind in _EXPECTED:
         return f"is {shown(finding.given)}; {_EXPECTED[finding.kind]} was expected"
     if finding.kind == "literal_error":

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.merge import merged, plain
@@ -15,6 +15,20 @@ from wbsim.experiments.config.places import Path
 from wbsim.experiments.config.problems import unknown_key
 from wbsim.models.variants import variants
 from wbsim.models.workloads.command_line import CommandError, words_of
+
+_COPY: Final = "for a copy of N MiB write dd if=/dev/zero of=DIR/FILE bs={size}k count={calls}"
+_UNPACK: Final = "for files that are unpacked write fs_mark -S0 -n FILES -s BYTES -d DIR"
+_SAME_WRITES: Final = {
+    "cp": _COPY.format(size=128, calls="8N"),
+    "cat": _COPY.format(size=128, calls="8N"),
+    "mv": _COPY.format(size=128, calls="8N"),
+    "rsync": _COPY.format(size=32, calls="32N"),
+    "scp": _COPY.format(size=32, calls="32N"),
+    "tar": _UNPACK,
+    "unzip": _UNPACK,
+    "git": _UNPACK,
+}
+"""By program that is not modelled: the modelled command that writes as it does (buffer sizes are [R])."""
 
 
 def programs_of(of: Inputs, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,6 +109,8 @@ def _fields_of(lines: list[str]) -> dict[str, Any]:
     for variant in variants("workloads").values():
         if name in variant.spec.programs:
             return {**variant.spec.fields_of(lines), **variant.spec.costs}
+    if name in _SAME_WRITES:
+        raise CommandError(f"{name} is not modelled; {_SAME_WRITES[name]}")
     raise CommandError(f"{lines[0]!r} is not a command line of {_known_programs()}")
 
 

@@ -5,7 +5,7 @@ specs.
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from wbsim.models.filesystems.spec import FilesystemSpec
@@ -29,8 +29,11 @@ class Key(NamedTuple):
     takes: str
 
 
-def keys_of(spec: type[Spec], prefix: str = "") -> Iterator[Key]:
-    """Every key of *spec* and of the specs in it; of a part of several kinds, those of each kind."""
+def keys_of(spec: type[Spec], prefix: str = "", within: Sequence[type[Spec]] = ()) -> Iterator[Key]:
+    """Yield every key of *spec* and of the specs in it; of a part of several kinds, the keys of each kind.
+
+    *within* has the parts that *spec* is in.  A part inside of itself, as a device of an array, is one key.
+    """
     for name, field in spec.model_fields.items():
         if name == "kind":
             continue
@@ -41,17 +44,20 @@ def keys_of(spec: type[Spec], prefix: str = "") -> Iterator[Key]:
         many = _is_named(field.annotation) or get_origin(field.annotation) is tuple
         for one in below:
             inner = f"{path}.NAME." if many else f"{path}."
-            yield from _of_variant(one, inner)
+            if one in within:
+                yield Key(path, "a list of devices, or one device and its count" if many else "a device")
+            else:
+                yield from _of_variant(one, inner, within)
 
 
-def _of_variant(spec: type[Spec], prefix: str) -> Iterator[Key]:
-    """The keys of *spec*, or of each kind that may stand for it."""
+def _of_variant(spec: type[Spec], prefix: str, within: Sequence[type[Spec]] = ()) -> Iterator[Key]:
+    """Yield the keys of *spec*, or of each kind that may stand for it."""
     kinds = _kinds_of(spec)
     if not kinds:
-        yield from keys_of(spec, prefix)
+        yield from keys_of(spec, prefix, within)
     for kind, one in kinds.items():
         yield Key(f"{prefix}kind", f'"{kind}", with:')
-        yield from keys_of(one, prefix) if one is not spec else ()
+        yield from keys_of(one, prefix, (*within, spec)) if one is not spec else ()
 
 
 def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
@@ -62,13 +68,8 @@ def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
         kind: variant.spec
         for folder in _FOLDERS
         for kind, variant in variants(folder).items()
-        if issubclass(variant.spec, spec) and not _seen_below(spec, variant.spec)
+        if issubclass(variant.spec, spec)
     }
-
-
-def _seen_below(spec: type[Spec], variant: type[Spec]) -> bool:
-    """Whether *variant* holds parts of its own base, which would go on for ever."""
-    return any(spec in _specs_in(field.annotation) for field in variant.model_fields.values())
 
 
 def _specs_in(annotation: Any) -> Iterator[type[Spec]]:
@@ -109,6 +110,15 @@ PARTS: Final[dict[str, type[Spec]]] = {
     "filesystem": FilesystemSpec, "workload": WorkloadSpec,
 }  # fmt: skip
 """The tables of a scenario; ``mounts.NAME`` is a filesystem's, ``programs.NAME`` a workload's."""
+_OF_CONFIGURATIONS: Final = {
+    "machine.disks.NAME": (
+        Key("machine.disks.NAME.like", "a drive of `wbsim list disks`, or a file with a disk"),
+        Key("machine.disks.NAME.count", "a whole number: so many disks NAME0, NAME1 ..."),
+        Key("machine.disks.NAME.device.like", "a drive; also in `members` and `behind`"),
+        Key("machine.disks.NAME.device.speed", "a number: times as fast"),
+    )
+}
+"""By table: keys that a configuration has beside those of the specs."""
 
 
 def reference() -> str:
@@ -116,7 +126,7 @@ def reference() -> str:
     lines = []
     for name, spec in PARTS.items():
         lines += [f"## {name}", "", "| key | takes |", "|---|---|"]
-        keys = _of_variant(spec, f"{name}.")
+        keys = [*_OF_CONFIGURATIONS.get(name, ()), *_of_variant(spec, f"{name}.")]
         rows = [f"| `{key.path}` | {key.takes} |" for key in keys]
         lines += [*dict.fromkeys(rows), ""]
     return "\n".join(lines)

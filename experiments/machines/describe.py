@@ -78,6 +78,7 @@ def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
         size = "size unknown" if disk.size is None else f"{disk.size / 1e9:.0f} GB"
         lines += ["", f"[disks.{_quoted(disk.name)}]  # {size}"]
         lines.append(f'like = "{disk.like}"  # {disk.why}')
+        lines += [f'device.size = "{disk.size} B"'] if disk.size else []
         lines += [f"{key} = {value}" for key, value in disk.keys.items()]
     return "\n".join(lines) + "\n"
 
@@ -197,7 +198,7 @@ def _like(name: str, rotates: bool) -> tuple[str, str]:
     """Return the drive that the disk *name* is taken for, and why."""
     if name.startswith(("vd", "xvd")):
         says = ", which says that it rotates whatever lies beneath" if rotates else ""
-        return "sata-ssd", f"assumed: a virtual disk{says}; the kernel does not know how fast it is"
+        return "virtio-ssd", f"assumed: a virtual disk{says}; the kernel does not know how fast it is"
     like = "sata-disk" if rotates else _drive(name)
     return like, "assumed: the kernel does not know how fast it is"
 
@@ -216,7 +217,9 @@ def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
     requests = dump.whole(f"{queue}/nr_requests")
     if requests:
         yield "queue.nr_requests", str(requests)
-    if depth := dump.whole(f"{disk}/device/queue_depth") or requests:
+    if depth := dump.whole(f"{disk}/device/queue_depth"):
+        yield "queue.queue_depth", str(depth)
+    if depth := depth or requests:
         yield "queue.driver_depth", str(depth)
     if cache := dump.one_of(f"{queue}/write_cache", "write back", "write through"):
         yield "queue.write_cache", f'"{cache}"'

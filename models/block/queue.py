@@ -75,7 +75,8 @@ class Queue:
         self._busy_since: int | None = None
         self.wbt: WritebackThrottling | None = None
         if wbt:
-            self.wbt = WritebackThrottling(env, spec.nr_requests, spec.write_cache == "write back")
+            depth = spec.queue_depth or spec.nr_requests
+            self.wbt = WritebackThrottling(env, depth, spec.write_cache == "write back")
         self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns

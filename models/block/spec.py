@@ -94,6 +94,9 @@ class QueueSpec(Spec):
     ``write_cache`` as in sysfs; ``wbt``: whether wbt_lat_usec is not 0, where the kernel has it;
     ``interrupts``: whether any processor that runs a process hears of a request's end, or the one that
     submitted it, as where each has a hardware queue of its own.
+
+    ``queue_depth``: the depth that a SCSI driver sets for the device, from which writeback throttling
+    computes its limits; None: ``nr_requests``.
     """
 
     limits: QueueLimits
@@ -103,6 +106,7 @@ class QueueSpec(Spec):
     write_cache: Literal["write back", "write through"]
     wbt: Flag
     interrupts: Literal["any", "submitter"]
+    queue_depth: Count | None = None
 
     @model_validator(mode="after")
     def _check(self) -> QueueSpec:

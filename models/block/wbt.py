@@ -16,15 +16,15 @@ from wbsim.sim.units import S
 
 
 class WritebackThrottling:
-    """That of a queue of *nr_requests*, in front of a device with a volatile *write_cache* or without.
+    """The throttling of a queue of *depth* requests, whose device has a volatile *write_cache* or none.
 
     ``count`` requests of buffered writes were submitted and are not complete; log writes are not among them.
     """
 
-    def __init__(self, env: Environment, nr_requests: int, write_cache: bool) -> None:
+    def __init__(self, env: Environment, depth: int, write_cache: bool) -> None:
         self._env = env
         self._write_cache = write_cache
-        self.most = 2 if nr_requests == 1 else max(1, 3 * nr_requests // 4)
+        self.most = 2 if depth == 1 else max(1, 3 * depth // 4)
         """How many requests may ever be in the queue."""
         self._normal = self.most if self.most <= 2 else (self.most + 1) // 2  # calc_wb_limits
         self._background = (self.most + 3) // 4

@@ -1,21 +1,50 @@
-"""Disks that a configuration can add to a machine: a device and the queue in front of it."""
+"""Drives that a configuration can add to a machine: a device, and the queue that a release gives it."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
 
 from wbsim.models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_2013
+from wbsim.models.catalogue.kernels import LAST
 from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.catalogue.queues import nvme_queue, sata_queue, virtio_queue
+from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import DriveSpec
+from wbsim.sim.param import assumed
+from wbsim.sim.units import KIB, MIB
 
-_VIRTIO: Final = MACHINES["p13-vm"].disks["vdb"].queue.inputs()
-_NVME: Final = MACHINES["w25-server"].disks["nvme0n1"].queue.inputs()
+_PM9A3_MOST: Final = assumed(2 * MIB, "MDTS of data centre drives of 2021", 128 * KIB, 8 * MIB)
 
-DRIVES: Final = {
-    "loop": MACHINES["loop-vm"].disks["loop0"],
-    "sata-ssd": DriveSpec.model_validate({"queue": _VIRTIO, "device": SATA_SSD_2013}),
-    "sata-disk": DriveSpec.model_validate({"queue": _VIRTIO, "device": SATA_DISK_2010}),
-    "pm9a3": DriveSpec.model_validate({"queue": _NVME, "device": PM9A3}),
-    "bm1743": DriveSpec.model_validate({"queue": _NVME, "device": BM1743}),
-}
-"""By name; SATA ones behind virtio, as on the machine of report P13."""
+
+def drives_of(kernel: str) -> Mapping[str, DriveSpec]:
+    """Return the drives by name, each behind the queue that the *kernel* of that name gives it.
+
+    Raises:
+        ValueError: *kernel* begins with no release.
+    """
+    return _drives(release_of(kernel))
+
+
+@cache
+def _drives(release: Release) -> Mapping[str, DriveSpec]:
+    """Return the same objects for the same *release*, so that configurations can share their inputs."""
+    nvme = nvme_queue(release, _PM9A3_MOST)
+    drives: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "sata-ssd": (sata_queue(release), SATA_SSD_2013),
+        "sata-disk": (sata_queue(release), SATA_DISK_2010),
+        "virtio-ssd": (virtio_queue(release), SATA_SSD_2013),
+        "virtio-disk": (virtio_queue(release), SATA_DISK_2010),
+        "pm9a3": (nvme, PM9A3),
+        "bm1743": (nvme, BM1743),
+    }
+    made = {
+        name: DriveSpec.model_validate({"queue": queue, "device": device})
+        for name, (queue, device) in drives.items()
+    }
+    return {"loop": MACHINES["loop-vm"].disks["loop0"], **made}
+
+
+DRIVES: Final = drives_of(LAST)
+"""The drives by name, as the newest release has them."""

@@ -57,6 +57,7 @@ def test_a_dump_may_lie_some_levels_below(below: str, tmp_path: Path) -> None:
     found = lines(tmp_path / "in")
     assert found[0] == '# Linux 5.14.0-70.el9.x86_64: in the configuration, kernel.like = "5.14"'
     assert {"processors.count = 2", 'memory.memory = "8000000 KiB"', "[disks.sda]  # 4001 GB"} <= {*found}
+    assert 'device.size = "4000787030016 B"' in found
 
 
 def test_a_tarball_keeps_links_and_loses_padding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +191,7 @@ def test_a_scheduler_that_the_release_lacks_gets_its_legacy_name(tmp_path: Path)
 def test_the_driver_s_depth_is_the_device_s(tmp_path: Path) -> None:
     """nr_requests is the elevator's; it stands for the depth where the device says none."""
     root = dump(tmp_path, CPUS, MEMORY, RELEASE, SATA, linked=True)
-    assert {"queue.nr_requests = 128", "queue.driver_depth = 31"} <= {*lines(root)}
+    assert {"queue.nr_requests = 128", "queue.driver_depth = 31", "queue.queue_depth = 31"} <= {*lines(root)}
     (root / f"{LINKED}/queue_depth").unlink()
     assert {"queue.nr_requests = 128", "queue.driver_depth = 128"} <= {*lines(root)}
 
@@ -200,7 +201,7 @@ def test_a_virtual_disk_is_not_taken_for_a_rotating_one(name: str, rotates: str,
     """virtio reports 1 whatever lies beneath."""
     disk = {f"sys/block/{name}/size": "2048\n", f"sys/block/{name}/queue/rotational": f"{rotates}\n"}
     found = "\n".join(lines(dump(tmp_path, CPUS, MEMORY, RELEASE, disk)))
-    assert f'[disks.{name}]  # 0 GB\nlike = "sata-ssd"  # assumed: a virtual disk' in found
+    assert f'[disks.{name}]  # 0 GB\nlike = "virtio-ssd"  # assumed: a virtual disk' in found
     assert ("says that it rotates whatever lies beneath" in found) == (rotates == "1")
 
 

@@ -158,14 +158,20 @@ def most_in_the_queue(of: Machine) -> tuple[int, int]:
 
 def test_a_flusher_waits_for_room_on_a_kernel_that_has_it() -> None:
     """24 of 128 in the background; a kernel from before 4.10 fills the queue, as does one without."""
-    disk = 'machine.disks.loop0 = { like = "sata-disk" }'
+    disk = 'machine.disks.loop0 = { like = "sata-disk", queue.nr_requests = 128, queue.queue_depth = 128 }'
     most, waited_ns = most_in_the_queue(machine("6.18", disk))
     assert most == 24
     assert waited_ns > 0
-    off = machine("6.18", disk.replace("}", ", queue.wbt = false }"))
+    off = machine("6.18", disk.replace(" }", ", queue.wbt = false }"))
     assert only(off.queues).wbt is None
     assert most_in_the_queue(off)[0] > 24
     assert only(machine("4.9").queues).wbt is None
+
+
+def test_the_limit_of_a_scsi_disk_follows_its_queue_depth() -> None:
+    """A SATA disk has nr_requests 64 and a depth of 32: 24 are for writes, 6 of these for the background."""
+    disk = 'machine.disks.loop0 = { like = "sata-disk" }'
+    assert most_in_the_queue(machine("6.18", disk))[0] == 6
 
 
 def test_small_queues_have_round_limits() -> None:

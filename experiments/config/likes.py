@@ -1,0 +1,65 @@
+"""What ``like`` names: a part of the catalogue, or a file of the user's with such a part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from wbsim.experiments.config.catalogued import inputs_of
+from wbsim.experiments.config.inputs import Inputs
+from wbsim.experiments.config.merge import merged, plain
+from wbsim.experiments.config.own import NotThere, own_part
+from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.problems import instead, shown
+from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
+from wbsim.sim.param import Spec
+
+_FOLDERS: Final = {"machine": "machines", "kernel": "kernels", "filesystem": "filesystems"}
+"""Where parts of one's own lie; any other one is a disk's."""
+
+
+def based_on(
+    of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]
+) -> dict[str, Any] | None:
+    """The inputs of what ``like`` names, with what is *given* put over it."""
+    given = expanded(of, path, given, bases)
+    like = plain(given.pop("like", None))
+    if not isinstance(like, str) or like not in bases:
+        if not any(at == (*path, "like") for at, _ in of.problems):
+            told = _unknown_like(like, bases, bool(of.own(path)))
+            of.wrong((*path, "like"), f"{of.own(path)}{told}{instead('like', given) if like is None else ''}")
+        return None
+    return merged(inputs_of(bases[like]), given)
+
+
+def _unknown_like(like: Any, bases: Mapping[str, Spec], own: bool) -> str:
+    """What is wrong with *like*, which is none of *bases*; it may stand in a file of one's *own*."""
+    if isinstance(like, float | int) and str(like) in bases:
+        return f"is the number {like}; write it in quotes"
+    what = f"{shown(like)} is not known"
+    if like is None:
+        what = "there is no like" if own else "is missing"
+    more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
+    return f"{what}; use one of {', '.join(map(repr, bases))}{more}"
+
+
+def expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any]:
+    """*given* over what the files of one's own say that its ``like`` names."""
+    seen: set[FilePath] = set()
+    while isinstance(like := plain(given.get("like")), str) and like not in bases:
+        folder = _FOLDERS.get("filesystem" if path[0] == "mounts" else path[-1], "disks")
+        try:
+            file, table, places = own_part(like, folder, of.directory)
+        except NotThere:
+            break
+        except ValueError as error:
+            of.wrong((*path, "like"), f"{of.own(path)}{error}")
+            break
+        if file in seen:
+            of.wrong((*path, "like"), f"{of.own(path)}is like itself; name what it starts from")
+            break
+        seen.add(file)
+        of.files.append((path, places))
+        given = merged(table, {key: value for key, value in given.items() if key != "like"})
+    return given
