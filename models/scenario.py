@@ -278,6 +278,7 @@ class Scenario(Spec):
 
     def _check_files(self) -> None:
         needed = {name: mount.filesystem.bytes_of(mount.files, 0) for name, mount in self.mounts.items()}
+        files_of = {name: mount.files for name, mount in self.mounts.items()}
         most: dict[str, tuple[int, str]] = {}
         for program, spec in self.programs.items():
             if spec.workload.reads_files:
@@ -286,7 +287,16 @@ class Scenario(Spec):
                 name = self._mount_for(program, directory)
                 needs = self.mounts[name].filesystem.bytes_of(files, size)
                 needed[name] += needs
+                files_of[name] += files + 1
                 most[name] = max(most.get(name, (0, program)), (needs, program))
+        for name, count in files_of.items():
+            most_files = self.mounts[name].filesystem.most_files
+            if most_files is not None and count > most_files:
+                of = _command_of(most[name][1]) if name in most else ("mounts", name, "filesystem", "files")
+                raise BadValue(
+                    f"{count} files and directories need as many inodes, and {name} has {most_files}; make"
+                    " fewer files, give more inodes_per_group, or a larger filesystem", *of,
+                )  # fmt: skip
         for name, size in needed.items():
             room = self.mounts[name].filesystem.room
             if size > room and name not in most:

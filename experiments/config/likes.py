@@ -1,4 +1,4 @@
-"""What ``like`` names: a part of the catalogue, or a file of the user's with such a part."""
+"""``like``: a part of the catalogue, or a file of the user's with such a part."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.param import Spec
 
 _FOLDERS: Final = {"machine": "machines", "kernel": "kernels", "filesystem": "filesystems"}
-"""Where parts of one's own lie; any other one is a disk's."""
+"""By part: the folder of the user's files; all other parts are disks."""
 
 
 def based_on(
     of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]
 ) -> dict[str, Any] | None:
-    """The inputs of what ``like`` names, with what is *given* put over it."""
+    """Return the inputs of the part that ``like`` names, with what is *given* put over it.
+
+    None means that there is no such part; *of* has the problem then.
+    """
     given = expanded(of, path, given, bases)
     like = plain(given.pop("like", None))
     if not isinstance(like, str) or like not in bases:
@@ -34,7 +37,7 @@ def based_on(
 
 
 def _unknown_like(like: Any, bases: Mapping[str, Spec], own: bool) -> str:
-    """What is wrong with *like*, which is none of *bases*; it may stand in a file of one's *own*."""
+    """Return the message for a *like* that is not in *bases*; *own* says that it stands in a user's file."""
     if isinstance(like, float | int) and str(like) in bases:
         return f"is the number {like}; write it in quotes"
     what = f"{shown(like)} is not known"
@@ -45,7 +48,7 @@ def _unknown_like(like: Any, bases: Mapping[str, Spec], own: bool) -> str:
 
 
 def expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any]:
-    """*given* over what the files of one's own say that its ``like`` names."""
+    """Return *given*, put over the user's files that its ``like`` names, one after another."""
     seen: set[FilePath] = set()
     while isinstance(like := plain(given.get("like")), str) and like not in bases:
         folder = _FOLDERS.get("filesystem" if path[0] == "mounts" else path[-1], "disks")

@@ -13,14 +13,15 @@ from typing import Any, Final
 from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, with_like
 from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.likes import based_on, expanded
+from wbsim.experiments.config.made import Host, filesystem_inputs
 from wbsim.experiments.config.merge import merged, plain
 from wbsim.experiments.config.own import by_hand
 from wbsim.experiments.config.problems import instead
 from wbsim.experiments.config.programs import programs_of
 from wbsim.models.catalogue.drives import drives_of
-from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.release import Release, release_of
 from wbsim.models.variants import variants
 
 PARTS: Final = (
@@ -42,15 +43,15 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
     of.inputs["give_up"] = by_hand(tables["give_up"]) if "give_up" in tables else DEFAULT_GIVE_UP
     kernel = expanded(of, ("kernel",), dict(tables.get("kernel", {})), KERNELS)
     base = plain(kernel.get("like"))
-    drives = drives_of(base if isinstance(base, str) and base in KERNELS else LAST)
+    release = release_of(base if isinstance(base, str) and base in KERNELS else LAST)
+    drives = drives_of(release)
     machine, groups = _machine(of, dict(tables.get("machine", {})), drives)
     if machine is not None:
         of.inputs["machine"] = machine
     based = based_on(of, ("kernel",), kernel, KERNELS)
     if based is not None:
         of.inputs["kernel"] = based
-    disks = list(machine["disks"]) if machine is not None else [""]  # which is told, and not once more
-    of.inputs["mounts"] = _mounts(of, tables, disks, groups)
+    of.inputs["mounts"] = _mounts(of, tables, groups, _host(machine, release))
     of.inputs["programs"] = programs = programs_of(of, tables)
     kinds = {program["workload"]["kind"] for program in programs.values() if program}
     keeps = any(variants("workloads")[kind].spec.keeps_files for kind in kinds)
@@ -92,12 +93,25 @@ def _machine(
     return machine, {name: disks for name, disks in groups.items() if disks}
 
 
+def _host(machine: Mapping[str, Any] | None, release: Release) -> Host:
+    """Return what mkfs sees of *machine*.
+
+    A machine that is not known, which is reported already, stands for one with a disk.
+    """
+    if machine is None:
+        return Host({"": {}}, 1, release)
+    processors = plain(machine["processors"].get("count"))
+    return Host(machine["disks"], processors if isinstance(processors, int) else 1, release)
+
+
 def _mounts(
-    of: Inputs, tables: Mapping[str, Any], disks: list[str], groups: Mapping[str, list[str]]
+    of: Inputs, tables: Mapping[str, Any], groups: Mapping[str, list[str]], host: Host
 ) -> dict[str, Any]:
-    """The inputs of all mounts, by name."""
+    """Return the inputs of all mounts, by name."""
+    disks = list(host.disks)
     if "mounts" not in tables:
-        based = based_on(of, ("filesystem",), dict(tables.get("filesystem", {})), FILESYSTEMS)
+        only = disks[0] if disks else None
+        based = filesystem_inputs(of, ("filesystem",), dict(tables.get("filesystem", {})), only, host)
         if len(disks) > 1:
             of.wrong(
                 ("filesystem",), f"which disk is it on? write mounts.NAME.disk, one of {', '.join(disks)}"
@@ -114,7 +128,6 @@ def _mounts(
     for name, entry in tables["mounts"].items():
         table = of.table(("mounts", name), entry)
         where = {key: plain(table.pop(key)) for key in _OF_A_MOUNT if key in table}
-        based = based_on(of, ("mounts", name), table, FILESYSTEMS)
         each = where.pop("each", None)
         if each is not None and not (isinstance(each, str) and each in groups):
             known = ", ".join(groups) or "there is none"
@@ -125,9 +138,11 @@ def _mounts(
             continue
         if each is None and "disk" not in where and len(disks) == 1:
             where["disk"] = disks[0]
+        on = groups[each] if each is not None else [where.get("disk")]
+        based = filesystem_inputs(of, ("mounts", name), table, on[0], host)
         at = str(where.get("at", "/"))
         there: dict[str, Any] = {key: where[key] for key in _ALREADY_THERE if key in where}
-        for n, disk in enumerate(groups[each] if each is not None else [where.get("disk")]):
+        for n, disk in enumerate(on):
             if disk is None:
                 told = f"is missing; use one of {', '.join(disks)}{instead('disk', table)}"
                 of.wrong(("mounts", name, "disk"), told)

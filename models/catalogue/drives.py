@@ -15,26 +15,24 @@ from wbsim.models.scenario import DriveSpec
 from wbsim.sim.param import assumed
 from wbsim.sim.units import KIB, MIB
 
+_SATA_SSD: Final = {
+    **SATA_SSD_2013,
+    "size": assumed(480 * 10**9, "a usual size", 120 * 10**9, 2000 * 10**9),
+}
 _PM9A3_MOST: Final = assumed(2 * MIB, "MDTS of data centre drives of 2021", 128 * KIB, 8 * MIB)
 
 
-def drives_of(kernel: str) -> Mapping[str, DriveSpec]:
-    """Return the drives by name, each behind the queue that the *kernel* of that name gives it.
-
-    Raises:
-        ValueError: *kernel* begins with no release.
-    """
-    return _drives(release_of(kernel))
-
-
 @cache
-def _drives(release: Release) -> Mapping[str, DriveSpec]:
-    """Return the same objects for the same *release*, so that configurations can share their inputs."""
+def drives_of(release: Release) -> Mapping[str, DriveSpec]:
+    """Return the drives by name, each behind the queue that *release* gives it.
+
+    The same release gives the same objects, so that configurations can share their inputs.
+    """
     nvme = nvme_queue(release, _PM9A3_MOST)
     drives: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-        "sata-ssd": (sata_queue(release), SATA_SSD_2013),
+        "sata-ssd": (sata_queue(release), _SATA_SSD),
         "sata-disk": (sata_queue(release), SATA_DISK_2010),
-        "virtio-ssd": (virtio_queue(release), SATA_SSD_2013),
+        "virtio-ssd": (virtio_queue(release), _SATA_SSD),
         "virtio-disk": (virtio_queue(release), SATA_DISK_2010),
         "pm9a3": (nvme, PM9A3),
         "bm1743": (nvme, BM1743),
@@ -46,5 +44,5 @@ def _drives(release: Release) -> Mapping[str, DriveSpec]:
     return {"loop": MACHINES["loop-vm"].disks["loop0"], **made}
 
 
-DRIVES: Final = drives_of(LAST)
+DRIVES: Final = drives_of(release_of(LAST))
 """The drives by name, as the newest release has them."""

@@ -60,7 +60,7 @@ P13_XFS: Final = XfsSpec.model_validate(
     }
 )
 
-_METADATA: Final[dict[str, Any]] = {
+XFS_METADATA: Final[dict[str, Any]] = {
     name: P13_XFS.inputs()[name]
     for name in (
         "inode_bytes",
@@ -76,7 +76,7 @@ _METADATA: Final[dict[str, Any]] = {
     )
 }
 
-_LOG: Final[dict[str, Any]] = {
+XFS_LOG: Final[dict[str, Any]] = {
     name: P13_XFS.log.inputs()[name] for name in ("iclogs", "record_header", "ail_pause", "sync_interval")
 }
 
@@ -92,9 +92,9 @@ N10_XFS: Final = XfsSpec.model_validate(
         "agcount": assumed(4, "mkfs.xfs of 2010 without a stripe: four groups", 4, 16),
         "rmapbt": specified(False, "reverse mapping is of 2016"),
         "group_head": specified(48 * KIB, "report N10: the first file starts at sector 96"),
-        **_METADATA,
+        **XFS_METADATA,
         "log": {
-            **_LOG,
+            **XFS_LOG,
             "size": assumed(
                 10 * MIB, "mkfs.xfs of 2010: 2560 blocks for a filesystem of 10 GiB [R]", 10 * MIB, 128 * MIB
             ),
@@ -122,9 +122,9 @@ W25_XFS_BM1743: Final = XfsSpec.model_validate(
         "agcount": specified(128, "mechanisms.md 6.5 [S]"),
         "rmapbt": specified(True, "mechanisms.md 6.5 [S]: rmapbt=1"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
-        **_METADATA,
+        **XFS_METADATA,
         "log": {
-            **_LOG,
+            **XFS_LOG,
             "size": specified(2038 * MIB, f"{_MKFS}: the largest log"),
             "iclog_bytes": specified(32 * KIB, "mount default (logbsize)"),
             "checkpoint_bytes": specified(2038 * MIB // 8, "fs/xfs/xfs_log_priv.h: XLOG_CIL_SPACE_LIMIT [R]"),
@@ -149,31 +149,33 @@ LOOP_XFS: Final = XfsSpec.model_validate(
         "agcount": measured(4, _EXTENTS),
         "rmapbt": measured(False, "mkfs.xfs of xfsprogs 6.1: 1 is the default from 6.5 on"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
-        **_METADATA,
+        **XFS_METADATA,
         "log": {
-            **_LOG,
+            **XFS_LOG,
             "size": measured(64 * MIB, f"{_EXTENTS}: mkfs.xfs 6.1"),
             "iclog_bytes": measured(32 * KIB, "docs/measurements.md C: records of 32 KiB"),
             "checkpoint_bytes": specified(64 * MIB // 8, "fs/xfs/xfs_log_priv.h: XLOG_CIL_SPACE_LIMIT [R]"),
         },
     }
 )
+EXT4_JOURNAL: Final[dict[str, Any]] = {
+    "commit_interval": specified(5 * S, "fs/jbd2: JBD2_DEFAULT_MAX_COMMIT_AGE"),
+    "expire": specified(30 * S, "vm.dirty_expire_centisecs, for the mapping of the device"),
+    "create_credits": measured(47, f"{_JOURNAL}: handles"),
+    "map_credits": measured(32, f"{_JOURNAL}: handles"),
+    "convert_credits": measured(18, f"{_JOURNAL}: handles, reserved"),
+    "names_per_leaf": measured(57, f"{_JOURNAL}: 0.0168 to 0.018 blocks a file with names of 40 characters"),
+}
 LOOP_EXT4: Final = Ext4Spec.model_validate(
     {
         "kind": specified("ext4", _EXT4),
         "size": measured(12 * GIB, _EXT4),
         "flex_groups": measured(16, f"{_EXT4}: dumpe2fs"),
         "descriptors": measured(1026 * PAGE_BYTES, f"{_EXT4}: dumpe2fs; 2 blocks and 1024 reserved"),
+        "inodes_per_group": measured(8_192, f"{_EXT4}: dumpe2fs"),
         "journal": {
+            **EXT4_JOURNAL,
             "size": measured(64 * MIB, f"{_EXT4}: dumpe2fs"),
-            "commit_interval": specified(5 * S, "fs/jbd2: JBD2_DEFAULT_MAX_COMMIT_AGE"),
-            "expire": specified(30 * S, "vm.dirty_expire_centisecs, for the mapping of the device"),
-            "create_credits": measured(47, f"{_JOURNAL}: handles"),
-            "map_credits": measured(32, f"{_JOURNAL}: handles"),
-            "convert_credits": measured(18, f"{_JOURNAL}: handles, reserved"),
-            "names_per_leaf": measured(
-                57, f"{_JOURNAL}: 0.0168 to 0.018 blocks a file with names of 40 characters"
-            ),
         },
     }
 )

@@ -68,6 +68,11 @@ class FilesystemSpec(Spec):
         return self.size
 
     @property
+    def most_files(self) -> int | None:
+        """The number of inodes for files and directories; None if inodes take blocks from the files' room."""
+        return None
+
+    @property
     def writeback_groups(self) -> int:
         """How many groups of its files may have a writeback context of their own."""
         return 1

@@ -60,7 +60,7 @@ title = "Two disks"
 machine.like = "p13-vm"
 machine.disks.ssd = { like = "sata-ssd" }
 machine.disks.hdd = { like = "sata-disk" }
-mounts.mail = { like = "p13-xfs", disk = "ssd", at = "/srv/mail" }
+mounts.mail = { like = "xfs", disk = "ssd", at = "/srv/mail" }
 mounts.db = { like = "loop-ext4", disk = "hdd", at = "/srv/db" }
 kernel.like = "3.11"
 kernel.flusher = { kind = "parallel", by = "hash", contexts = 2 }

@@ -86,7 +86,7 @@ kernel.inodes.sb_list = "s_inode_list_lock" # one for all superblocks to 4.2
 kernel.writeback.interval = "70 ms"
 kernel.writeback.expire = "50 ms"
 [scenario.mounts]
-x = {{ like = "p13-xfs", disk = "one", at = "/x" }}
+x = {{ like = "xfs", disk = "one", at = "/x" }}
 e = {{ like = "loop-ext4", disk = "two", at = "/e" }}
 [scenario.programs]
 a = "{a}"

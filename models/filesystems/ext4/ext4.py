@@ -39,7 +39,7 @@ def ext4(
     mballoc = Mballoc(geometry, by_order=rules.by_order)
     journal = Journal(
         site=site, queue=sb.bdi.queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
-        start_block=geometry.journal_block, first_block=sb.first_block,
+        runs=geometry.journal_runs, first_block=sb.first_block,
     )  # fmt: skip
     metadata = Ext4Metadata(
         journal=journal, geometry=geometry, map_credits=spec.journal.map_credits,

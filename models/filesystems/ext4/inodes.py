@@ -9,32 +9,29 @@ from bisect import bisect_right
 from collections import deque
 from typing import Final
 
+from wbsim.models.filesystems.ext4.geometry import FIRST_INODE
 from wbsim.models.filesystems.ext4.layout import LEAF_EXTENTS, ROOT_EXTENTS
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.page_cache.pages import count_extents, last_used
 from wbsim.models.seams import Wb
 from wbsim.models.vfs.superblock import MountedSuperblock
 
-GROUP_INODES: Final = 8_192
-FIRST_INODE: Final = 11
 FAR_PAGE: Final = 1 << 62
 
 
-def group_of(number: int) -> int:
-    """The group that the inode of this *number* lies in."""
-    return (number - 1) // GROUP_INODES
-
-
 class Flex:
-    """A flex group: its directories, and the number of its next inode."""
+    """A flex group: its directories, and the number of its next inode.
+
+    Inodes up to number *behind* belong to flex groups *before* and to this one.
+    """
 
     __slots__ = ("_behind", "_next_inode", "directories", "number")
 
-    def __init__(self, number: int, inodes: int) -> None:
+    def __init__(self, number: int, before: int, behind: int) -> None:
         self.number = number
         self.directories = 2 if number == 0 else 0  # the root and lost+found
-        self._next_inode = number * inodes + (FIRST_INODE if number == 0 else 0)
-        self._behind = (number + 1) * inodes
+        self._next_inode = before + (FIRST_INODE if number == 0 else 0)
+        self._behind = behind
 
     @property
     def free_inodes(self) -> int:

@@ -10,7 +10,7 @@ superblock of the journal.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from wbsim.models.bio import Bio
@@ -31,7 +31,10 @@ _COMMIT: Final = "the log's write"
 
 
 class Journal:
-    """One journal, and its thread."""
+    """One journal, and its thread.
+
+    *runs* are its places on disk, each a first block and a length, from the filesystem's *first_block* on.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class Journal:
         queue: Queue,
         spec: JournalSpec,
         block_ns: int,
-        start_block: int,
+        runs: Sequence[tuple[int, int]],
         first_block: int,
     ) -> None:
         self._env = site.env
@@ -48,7 +51,8 @@ class Journal:
         self._queue = queue
         self._spec = spec
         self._block_ns = block_ns
-        self._start_block = start_block
+        self._runs = runs
+        self._at_run = 0
         self._first_block = first_block
         self._kthread = site.thread("jbd2")
         self._head = self.used = 0
@@ -217,8 +221,12 @@ class Journal:
         commit.complete()
 
     def _next_block(self) -> int:
-        block = self._start_block + self._head
-        self._head = (self._head + 1) % self._spec.blocks
+        first, length = self._runs[self._at_run]
+        block = first + self._head
+        self._head += 1
+        if self._head == length:
+            self._head = 0
+            self._at_run = (self._at_run + 1) % len(self._runs)
         return block
 
     def _write_oldest(self, thread: Thread) -> Steps:

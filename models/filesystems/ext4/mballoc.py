@@ -10,96 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from sortedcontainers import SortedDict, SortedList
 
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.free_run import Free
 from wbsim.sim.laws import require
 
-GROUP_BLOCKS: Final = 32_768
 _ORDERS: Final = 14  # MB_NUM_ORDERS with blocks of 4 KiB
 _MIN_TO_SCAN: Final = 10  # MB_DEFAULT_MIN_TO_SCAN
 _LINEAR_SCAN_GROUPS: Final = 16  # MB_DEFAULT_LINEAR_SCAN_THRESHOLD
-_INODE_TABLE_BLOCKS: Final = 512  # 8192 inodes of 256 B for a group, mkfs's default
-_BITMAPS: Final = 2
-_INODES_PER_BLOCK: Final = 16
-_DESCRIPTORS_PER_BLOCK: Final = 64
-_FLEX_GROUPS_WITH_OWN_FIRST: Final = 4  # EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME
-_ROOT_BLOCKS: Final = 6
-"""The root directory and lost+found."""
-
-
-class Geometry(NamedTuple):
-    """What mkfs made: groups, how many of them share a place for their metadata (flex_bg), blocks of
-    descriptors with those kept for growing, and blocks of the journal.
-    """
-
-    groups: int
-    flex_groups: int
-    descriptor_blocks: int
-    journal_blocks: int
-
-    @property
-    def flexes(self) -> int:
-        """How many flex groups there are."""
-        return -(-self.groups // self.flex_groups)
-
-    @property
-    def journal_group(self) -> int:
-        """Where mkfs puts the journal: into the middle flex group, behind the group with the metadata."""
-        middle = self.groups // 2 // self.flex_groups * self.flex_groups
-        return min(middle + 1, self.groups - 1)
-
-    def head_blocks(self, group: int) -> int:
-        """What mkfs keeps at the start of *group*: superblock, descriptors, bitmaps and inode tables, the
-        journal.
-        """
-        head = 1 + self.descriptor_blocks if _has_superblock(group) else 0
-        if group % self.flex_groups == 0:
-            described = min(self.flex_groups, self.groups - group)
-            head += described * (_BITMAPS + _INODE_TABLE_BLOCKS) + (_ROOT_BLOCKS if group == 0 else 0)
-        return head + (self.journal_blocks if group == self.journal_group else 0)
-
-    @property
-    def journal_block(self) -> int:
-        """The first block of the journal: behind what else mkfs keeps in its group."""
-        group = self.journal_group
-        return group * GROUP_BLOCKS + self.head_blocks(group) - self.journal_blocks
-
-    def bitmap_block(self, group: int, inodes: bool) -> int:
-        """The bitmap of *group*'s blocks or *inodes*, at the head of its flex group."""
-        first = group // self.flex_groups * self.flex_groups
-        head = first * GROUP_BLOCKS + (1 + self.descriptor_blocks if _has_superblock(first) else 0)
-        return head + (self.flex_groups if inodes else 0) + group - first
-
-    def inode_block(self, number: int) -> int:
-        """The block of the inode tables that holds inode *number*."""
-        group, index = divmod(number - 1, _INODE_TABLE_BLOCKS * _INODES_PER_BLOCK)
-        first = group // self.flex_groups * self.flex_groups
-        tables = self.bitmap_block(first, inodes=False) + _BITMAPS * self.flex_groups
-        return tables + (group - first) * _INODE_TABLE_BLOCKS + index // _INODES_PER_BLOCK
-
-    def descriptor_block(self, group: int) -> int:
-        """The block with *group*'s descriptor."""
-        return 1 + group // _DESCRIPTORS_PER_BLOCK
-
-    def keeps_off_data(self, group: int) -> bool:
-        """Whether files are kept out of *group* as long as that goes: the first of a flex group is for
-        directories.
-        """
-        return self.flex_groups >= _FLEX_GROUPS_WITH_OWN_FIRST and group % self.flex_groups == 0
-
-
-def _has_superblock(group: int) -> bool:
-    """sparse_super: 0, 1 and the powers of 3, 5 and 7."""
-    for base in (3, 5, 7):
-        power = 1
-        while power < group:
-            power *= base
-        if power == group:
-            return True
-    return group in (0, 1)
 
 
 class BlockGroup:

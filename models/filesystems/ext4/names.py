@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
-from wbsim.models.filesystems.ext4.inodes import GROUP_INODES, Directory, Ext4Inode, Flex, group_of
+from wbsim.models.filesystems.ext4.inodes import Directory, Ext4Inode, Flex
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
 from wbsim.models.filesystems.policies import Names
-from wbsim.models.seams import Thread
+from wbsim.models.seams import NoSpace, Thread
 from wbsim.models.site import Site
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -24,6 +24,9 @@ from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 _READAHEAD_BLOCKS: Final = 32
 """inode_readahead_blks."""
+_NO_INODE: Final = (
+    "every inode of the filesystem is in use; give more inodes_per_group, fewer files or a larger filesystem"
+)
 _READAHEAD_INODES: Final = _READAHEAD_BLOCKS * PAGE_BYTES // 256
 
 
@@ -51,7 +54,10 @@ class Ext4Names(Names):
         self._credits = spec.journal.create_credits
         self._names_per_leaf = spec.journal.names_per_leaf
         self._geometry = geometry = spec.geometry
-        self._flexes = [Flex(i, geometry.flex_groups * GROUP_INODES) for i in range(geometry.flexes)]
+        inodes = geometry.flex_groups * geometry.group_inodes
+        self._flexes = [
+            Flex(i, i * inodes, min((i + 1) * inodes, geometry.inodes)) for i in range(geometry.flexes)
+        ]
         self._orlov = site.dice("orlov")
         self._leaf = site.uniforms("leaf")
         self.leaf_blocks = 0
@@ -67,7 +73,7 @@ class Ext4Names(Names):
         self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, Ext4Inode]:
         """See `Filesystem.create`."""
-        journal, geometry, flex, inodes = self._journal, self._geometry, directory.flex, self._sb.inodes
+        journal, geometry, inodes = self._journal, self._geometry, self._sb.inodes
         create_ns = int(self._create_ns * factor)
         yield from journal.start_handle(thread, self._credits)
         thread.spent.create += create_ns - inodes.add_ns
@@ -77,6 +83,7 @@ class Ext4Names(Names):
         yield lead_ns + create_ns - inodes.add_ns
         yield inodes.sb_list_add(thread)
         yield inodes.add_to_hash(thread, then_ns)
+        flex = self._flex_with_inodes(directory.flex)
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
         number = flex.new_inode()
@@ -85,7 +92,8 @@ class Ext4Names(Names):
         if directory.names > len(directory.leaves) * self._names_per_leaf:
             directory.leaves.append(self._mballoc.find_in(first, 1)[0])
             self.leaf_blocks += 1
-        group, leaf = group_of(inode.number), directory.leaves[int(self._leaf.next() * len(directory.leaves))]
+        group = geometry.group_of(inode.number)
+        leaf = directory.leaves[int(self._leaf.next() * len(directory.leaves))]
         bitmap = geometry.bitmap_block(group, inodes=True)
         journal.stop_handle(
             self._credits,
@@ -147,6 +155,21 @@ class Ext4Names(Names):
         yield inodes.sb_list_del(thread)
         yield inodes.unhash(thread, inodes.evict_ns)
 
+    def _flex_with_inodes(self, parent: Flex) -> Flex:
+        """Return the flex group for a file in a directory of *parent*: that one, or the next with room
+        (find_group_other).
+
+        Raises:
+            NoSpace: every inode is in use.
+        """
+        if parent.free_inodes:
+            return parent
+        flexes = self._flexes
+        for flex in (*flexes[parent.number + 1 :], *flexes[: parent.number]):
+            if flex.free_inodes:
+                return flex
+        raise NoSpace(_NO_INODE)
+
     def _orlov_flex(self) -> Flex:
         """find_group_orlov for a directory of the root: the flex group with the fewest directories.
 
@@ -156,7 +179,9 @@ class Ext4Names(Names):
         flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
         blocks = [self._mballoc.free_blocks(flex.number) for flex in flexes]
         inodes = [flex.free_inodes for flex in flexes]
-        in_turn = [*flexes[start:], *flexes[:start]]
+        in_turn = [flex for flex in (*flexes[start:], *flexes[:start]) if flex.free_inodes]
+        if not in_turn:
+            raise NoSpace(_NO_INODE)
         roomy = [
             flex
             for flex in in_turn

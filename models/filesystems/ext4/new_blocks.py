@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.layout import GROUP_PREALLOC_PAGES, STREAM_REQUEST_PAGES, placed_in, window
-from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Rules
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.page_cache.pages import MAPPED, hold_blocks

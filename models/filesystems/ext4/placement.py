@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode, group_of
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
+from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.layout import (
     LARGEST_WINDOW,
     MAX_REQUEST_PAGES,
@@ -23,7 +24,7 @@ from wbsim.models.filesystems.ext4.layout import (
     walk,
     write_all,
 )
-from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.metadata import Ext4Metadata
 from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
@@ -69,7 +70,7 @@ class Ext4Placement(Placement):
 
     def group_of(self, inode: Ext4Inode) -> int:
         """See `Placement.group_of`."""
-        return group_of(inode.number)
+        return self._geometry.group_of(inode.number)
 
     def new_file(self, inode: Ext4Inode, is_open: bool) -> Ext4File:
         """See `Placement.new_file`."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
 from wbsim.models.filesystems.ext4.eras import ext4_rules
-from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Geometry
+from wbsim.models.filesystems.ext4.geometry import (
+    FIRST_INODE,
+    GROUP_BLOCKS,
+    GROUP_INODES,
+    INODES_PER_BLOCK,
+    Geometry,
+)
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
 from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
 from wbsim.sim.units import PAGE_BYTES
@@ -110,8 +116,10 @@ class Ext4Costs(Spec):
 
 
 class Ext4Spec(FilesystemSpec):
-    """What mkfs.ext4 made: ``flex_groups`` share a place for their metadata; ``descriptors``: the group
-    descriptors and what is kept for more of them; ``journal``: its size.
+    """The choices of mkfs.ext4.
+
+    ``flex_groups``: so many groups share a place for their metadata; ``descriptors``: the bytes of group
+    descriptors and of those reserved for growing; ``inodes_per_group``: 8 192 for an inode every 16 KiB.
     """
 
     Costs: ClassVar = Ext4Costs
@@ -134,6 +142,7 @@ class Ext4Spec(FilesystemSpec):
     kind: Literal["ext4"] = "ext4"
     flex_groups: Count
     descriptors: BytesOrNone
+    inodes_per_group: Annotated[Count, Field(multiple_of=INODES_PER_BLOCK, le=GROUP_BLOCKS)] = GROUP_INODES
     journal: JournalSpec
 
     @classmethod
@@ -158,13 +167,16 @@ class Ext4Spec(FilesystemSpec):
         except ValueError as error:
             raise BadValue(str(error), "journal", "size") from None
         geometry = self.geometry
-        for group in {0, 1, geometry.journal_group}:
-            if geometry.head_blocks(group) >= GROUP_BLOCKS:
+        for group in {0, 1, min(self.flex_groups, geometry.groups - 1)}:
+            if geometry.metadata_blocks(group) >= GROUP_BLOCKS:
                 raise BadValue(
                     f"what mkfs keeps in group {group} does not fit into its 128 MiB: the inode tables of"
-                    f" {self.flex_groups} flex_groups (2 MiB each), descriptors or journal; make them"
+                    f" {self.flex_groups} flex_groups (2 MiB each) or descriptors; make them"
                     " fewer or smaller", "flex_groups",
                 )  # fmt: skip
+        if sum(length for _, length in geometry.journal_runs) < geometry.journal_blocks:
+            what = f"{self.journal.size} B do not fit behind the middle of {self.size} B; give less"
+            raise BadValue(what, "journal", "size")
         return self
 
     @property
@@ -175,7 +187,13 @@ class Ext4Spec(FilesystemSpec):
             self.flex_groups,
             self.descriptors // PAGE_BYTES,
             self.journal.blocks,
+            self.inodes_per_group,
         )
+
+    @property
+    def most_files(self) -> int:
+        """See `FilesystemSpec.most_files`: the inodes, less those that mkfs uses."""
+        return self.geometry.inodes - FIRST_INODE
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
         """See `FilesystemSpec.bytes_of`; with the blocks of their names."""

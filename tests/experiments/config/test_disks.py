@@ -8,6 +8,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.catalogue.drives import DRIVES, drives_of
 from wbsim.models.devices.spec import Raid0Spec, WriteCacheSpec
+from wbsim.models.release import release_of
 from wbsim.models.scenario import DriveSpec, Scenario
 from wbsim.sim.param import bare
 from wbsim.sim.units import KIB, MIB
@@ -112,7 +113,7 @@ def test_a_fault_in_a_member_has_its_place(device: str, message: str) -> None:
 def test_a_sata_disk_has_the_queue_of_its_release(kernel: str, expected: tuple[object, ...]) -> None:
     """CFQ and 31 commands before blk-mq, mq-deadline and 32 commands after."""
     for name in ("sata-disk", "sata-ssd"):
-        queue = drives_of(kernel)[name].queue
+        queue = drives_of(release_of(kernel))[name].queue
         found = (
             queue.elevator.scheduler, queue.nr_requests, queue.driver_depth, queue.limits.max_sectors_bytes,
             queue.wbt,
@@ -132,7 +133,7 @@ def test_an_nvme_drive_has_the_queue_of_its_release(
     kernel: str, scheduler: str, most: int, segments: int
 ) -> None:
     """NVMe has no scheduler; its largest request is the least of MDTS and the kernel's default."""
-    queue = drives_of(kernel)["pm9a3"].queue
+    queue = drives_of(release_of(kernel))["pm9a3"].queue
     assert (queue.elevator.scheduler, queue.nr_requests) == (scheduler, 1023)
     assert (queue.limits.max_sectors_bytes, queue.limits.max_segments) == (most, segments)
 
@@ -143,7 +144,7 @@ def test_an_nvme_drive_has_the_queue_of_its_release(
 )
 def test_a_virtio_disk_has_the_queue_of_its_release(kernel: str, scheduler: str, requests: int) -> None:
     """A guest of Linux 6.18 with one hardware queue shows mq-deadline and 256."""
-    queue = drives_of(kernel)["virtio-ssd"].queue
+    queue = drives_of(release_of(kernel))["virtio-ssd"].queue
     assert (queue.elevator.scheduler, queue.nr_requests) == (scheduler, requests)
 
 

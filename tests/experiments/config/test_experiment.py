@@ -49,7 +49,7 @@ def test_a_group_of_disks_and_a_mount_on_each() -> None:
     text = text.replace(
         "[variants.unpatched]",
         """machine.disks.d = { like = "sata-ssd", count = 3 }
-mounts.m = { each = "d", at = "/m/{n}", like = "p13-xfs" }
+mounts.m = { each = "d", at = "/m/{n}", like = "xfs" }
 [variants.unpatched]""",
     )
     scenario = parse(text, "x.toml").cases[0].scenario

@@ -159,7 +159,7 @@ def test_programs_by_name_or_in_a_list() -> None:
         ({"machine": {"like": "x"}},
          [("machine.like", "'x' is not known; use one of 'j09-server', 'p13-vm', ")]),
         ({"filesystem": {"like": "loop"}},
-         [("filesystem.like", "'loop' is not known; use one of 'p13-xfs', ")]),
+         [("filesystem.like", "'loop' is not known; use one of 'xfs', 'ext4', ")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "hdd"}}}},
          [("machine.disks.d.like", "'hdd' is not known; use one of 'loop', ")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3", "count": 0}}}},

@@ -14,8 +14,9 @@ from wbsim.experiments.pictures.disk import owners
 from wbsim.models.catalogue.filesystems import LOOP_EXT4
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import LOOP_MACHINE
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.layout import placed_in, window, write_all
-from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc
+from wbsim.models.filesystems.ext4.mballoc import BlockGroup, Mballoc
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.file_pages import FilePages
 from wbsim.models.page_cache.pages import hold_blocks, use_held

@@ -11,8 +11,9 @@ from tests.harness import FIO, loop_config, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue.filesystems import LOOP_EXT4
 from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import FAR_PAGE, Ext4File, Leaf
-from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, Mballoc
+from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.machine import build
 from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED

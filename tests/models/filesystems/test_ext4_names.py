@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.harness import inodes_of, page_cache
+from wbsim.models.filesystems.ext4.geometry import Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4Inode
-from wbsim.models.filesystems.ext4.mballoc import Geometry
 from wbsim.models.filesystems.ext4.names import Ext4Names
+from wbsim.models.seams import NoSpace
 from wbsim.models.spent import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.streams import Draws
@@ -24,7 +26,7 @@ GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_bloc
 class Names:
     """The names of one ext4 whose leaves take 3 of them; flex 0 has 900 free blocks, flex 1 has *free*."""
 
-    def __init__(self, free: int = 900, first_in_hash_order: int = 0) -> None:
+    def __init__(self, free: int = 900, first_in_hash_order: int = 0, geometry: Geometry = GEOMETRY) -> None:
         self.env = Environment()
         self.made: list[Ext4Inode] = []
         self.stopped: list[tuple[int, int, tuple[int, ...]]] = []
@@ -46,7 +48,7 @@ class Names:
         bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
         sb: Any = SimpleNamespace(inodes=inodes_of(self.env, bdi, self.cache, 10))
         spec: Any = SimpleNamespace(
-            geometry=GEOMETRY, journal=SimpleNamespace(create_credits=33, names_per_leaf=3)
+            geometry=geometry, journal=SimpleNamespace(create_credits=33, names_per_leaf=3)
         )
         costs: Any = SimpleNamespace(create_ns=1_000, mkdir_ns=60_000)
         self.spent = Spent()
@@ -119,3 +121,27 @@ def _flexes(of: Names, directories: int) -> list[int]:
     of.make(directories, 0)
     assert of.env.now == 60_000 * directories
     return [directory.flex.number for directory in of.directories]
+
+
+FEW = Geometry(groups=24, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024, group_inodes=16)
+"""256 inodes in the first flex group, 128 in the second."""
+
+
+def test_files_go_to_the_next_flex_group_with_inodes() -> None:
+    """The directory's own flex group has 256 inodes, of which mkfs uses 11 and the directory one."""
+    of = Names(geometry=FEW)
+    of.make(1, 250)
+    numbers = [inode.number for inode in of.made]
+    assert numbers == [*range(13, 257), *range(257, 263)]
+    assert of.made[244].goal_group == 17
+    assert of.directories[0].flex.number == 0
+
+
+def test_a_file_without_a_free_inode_is_refused() -> None:
+    """372 inodes are left of 384 once there is a directory, for directories, too."""
+    of = Names(geometry=FEW)
+    with pytest.raises(NoSpace, match="every inode of the filesystem is in use"):
+        of.make(1, 373)
+    assert len(of.made) == 372
+    with pytest.raises(NoSpace, match="every inode"):
+        of.make(1, 0)

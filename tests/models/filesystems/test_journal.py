@@ -28,7 +28,7 @@ class Log:
             queue=self.layer.queue,
             spec=JournalSpec.model_validate(inputs),
             block_ns=5,
-            start_block=1_000,
+            runs=((1_000, blocks),),
             first_block=10,
         )
         self.journal.start()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wbsim.models.filesystems.ext4.mballoc import GROUP_BLOCKS, BlockGroup, Geometry, Mballoc, _pieces
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
+from wbsim.models.filesystems.ext4.mballoc import BlockGroup, Mballoc, _pieces
 from wbsim.models.filesystems.free_run import Free
 
 

@@ -1,0 +1,94 @@
+"""Filesystems of a configuration: those of the catalogue, and what mkfs makes on the disk of a mount."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from wbsim.experiments.config.catalogued import unchanged
+from wbsim.experiments.config.inputs import Inputs
+from wbsim.experiments.config.likes import based_on, expanded
+from wbsim.experiments.config.merge import plain
+from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.sweeps import Factor
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
+from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
+from wbsim.models.devices.spec import AnyDevice, DeviceSpec, DiskSpec, Raid0Spec
+from wbsim.models.filesystems.spec import FilesystemSpec
+from wbsim.models.release import Release
+from wbsim.sim.param import Bytes
+from wbsim.sim.units import GIB
+
+MADE: Final[Mapping[str, Callable[[Target, Release], FilesystemSpec]]] = {"xfs": made_xfs, "ext4": made_ext4}
+"""By name: the mkfs that makes such a filesystem for the device and the release of a case."""
+_ANY: Final = Target(1 << 40)
+BASES: Final = ChainMap(FILESYSTEMS, {name: make(_ANY, (6, 1, 0)) for name, make in MADE.items()})
+"""By name: all that ``like`` of a filesystem can name; those of `MADE` are examples here."""
+_BYTES: Final[TypeAdapter[int]] = TypeAdapter(Bytes)
+_DEVICE: Final[TypeAdapter[DeviceSpec]] = TypeAdapter(AnyDevice)
+
+
+class Host(NamedTuple):
+    """The machine as mkfs sees it: the inputs of its disks by name, its processors, and the release."""
+
+    disks: Mapping[str, Any]
+    processors: int
+    release: Release
+
+
+def filesystem_inputs(
+    of: Inputs, path: Path, given: dict[str, Any], disk: str | None, host: Host
+) -> dict[str, Any] | None:
+    """Return the inputs of the filesystem that is *given* at *path* and lies on *disk*.
+
+    None means that it has a problem, which *of* has.
+    """
+    given = expanded(of, path, given, BASES)
+    like = plain(given.get("like"))
+    if not isinstance(like, str) or like not in MADE:
+        return based_on(of, path, given, BASES)
+    device = _device(host.disks.get(disk or "", {}))
+    size = _size(given.get("size"), device)
+    if size is None:
+        of.wrong((*path, "size"), f"is missing; the device of {disk} does not say how much it holds")
+        return None
+    try:
+        made = MADE[like](_target(size, device, host.processors), host.release)
+    except ValueError as error:
+        of.wrong((*path, "size"), str(error))
+        return None
+    return based_on(of, path, given, {**BASES, like: made})
+
+
+def _device(disk: Mapping[str, Any]) -> DeviceSpec | None:
+    """Return the device of a *disk*; None if it is not valid, which its own check reports."""
+    try:
+        return _DEVICE.validate_python(unchanged(disk.get("device")))
+    except ValidationError:
+        return None
+
+
+def _size(given: Any, device: DeviceSpec | None) -> int | None:
+    """Return the *given* size in bytes, or what *device* holds.
+
+    A size that cannot be read stands for any size, because the check of the filesystem reports it.
+    """
+    value = plain(given)
+    if value is None or isinstance(value, Factor):
+        return GIB if device is None else device.capacity
+    try:
+        return _BYTES.validate_python(value)
+    except ValidationError:
+        return GIB
+
+
+def _target(size: int, device: DeviceSpec | None, processors: int) -> Target:
+    """Return what mkfs sees of *device*: md reports its chunk and its stripe, a controller does not."""
+    unit = width = 0
+    members = [device]
+    if isinstance(device, Raid0Spec):
+        unit, width, members = device.chunk, device.chunk * len(device.members), [*device.members]
+    return Target(size, unit, width, any(isinstance(member, DiskSpec) for member in members), processors)

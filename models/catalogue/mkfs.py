@@ -1,0 +1,237 @@
+"""The filesystems that mkfs makes without options, by the device and by the release of its time.
+
+Stands for mkfs.xfs of xfsprogs 6.1 and mke2fs of e2fsprogs 1.47, which tests compare with the tools' output
+(tests/models/catalogue/test_mkfs.py).  What other versions do is from their history, and tagged [R].
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from wbsim.models.catalogue.filesystems import EXT4_JOURNAL, XFS_LOG, XFS_METADATA
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, INODES_PER_BLOCK
+from wbsim.models.filesystems.ext4.spec import Ext4Spec
+from wbsim.models.filesystems.xfs.spec import XfsSpec
+from wbsim.models.release import Release
+from wbsim.sim.param import assumed, specified
+from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
+
+_XFSPROGS: Final = "mkfs.xfs of xfsprogs 6.1"
+_E2FSPROGS: Final = "mke2fs of e2fsprogs 1.47"
+_TIB: Final = GIB << 10
+
+
+class Target(NamedTuple):
+    """The device that a filesystem is made on, as mkfs sees it.
+
+    ``size`` is in bytes.  ``stripe_unit`` and ``stripe_width`` are the bytes that an array reports as io_min
+    and io_opt, 0 without an array.  ``rotates`` is true of rotating disks.  ``processors`` are the machine's.
+    """
+
+    size: int
+    stripe_unit: int = 0
+    stripe_width: int = 0
+    rotates: bool = True
+    processors: int = 1
+
+
+class XfsGeometry(NamedTuple):
+    """The numbers that `mkfs.xfs -N` prints: data blocks, groups, blocks of a group and of the log."""
+
+    blocks: int
+    groups: int
+    group_blocks: int
+    log_blocks: int
+
+
+_LEAST_GROUP_BLOCKS: Final = 16 * MIB // PAGE_BYTES
+_MOST_GROUP_BLOCKS: Final = (_TIB - 1) // PAGE_BYTES
+_LOG_RATIO: Final = 2_048
+_MOST_LOG_BLOCKS: Final = (2 * GIB - 10 * MIB) // PAGE_BYTES
+_MOST_LOG_UNIT: Final = 256 * KIB
+_MULTIDISK_SHIFTS: Final = ((128 * MIB, 2), (8 * GIB + 1, 3), (512 * GIB + 1, 4))
+"""Sizes below which an array gets 2 to the power of so many groups; above 512 GiB it gets 32."""
+
+
+def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
+    """Return the geometry that mkfs.xfs of the time of *release* gives *target*.
+
+    Raises:
+        ValueError: *target* is too small.
+    """
+    if target.size < 300 * MIB:
+        raise ValueError(f"{target.size} B are too little; mkfs.xfs takes 300 MiB or more")
+    blocks = target.size // PAGE_BYTES
+    unit = target.stripe_unit // PAGE_BYTES
+    group_blocks = _group_blocks(blocks, striped=bool(unit))
+    if release >= (6, 8, 0) and not target.rotates and not unit:
+        group_blocks = min(group_blocks, _for_processors(blocks, target.processors))
+    groups = -(-blocks // group_blocks)
+    if unit:
+        group_blocks = _aligned(group_blocks, unit, target.stripe_width // PAGE_BYTES, groups)
+        groups = -(-blocks // group_blocks)
+    if 0 < blocks % group_blocks < _LEAST_GROUP_BLOCKS:  # the last group is too small, and is left away
+        groups -= 1
+        blocks = groups * group_blocks
+    return XfsGeometry(blocks, groups, group_blocks, _log_blocks(blocks, group_blocks, target, release))
+
+
+def _group_blocks(blocks: int, *, striped: bool) -> int:
+    """Return the size of a group before its alignment (calc_default_ag_geometry)."""
+    size = blocks * PAGE_BYTES
+    if size >= 32 * _TIB or (size >= 4 * _TIB and not striped):
+        return _MOST_GROUP_BLOCKS
+    shift = 2
+    if striped:
+        shift = next((shift for below, shift in _MULTIDISK_SHIFTS if size < below), 5)
+    return min(-(-blocks >> shift), _MOST_GROUP_BLOCKS) if blocks % (1 << shift) else blocks >> shift
+
+
+def _for_processors(blocks: int, processors: int) -> int:
+    """Return the size of a group for a drive without moving parts.
+
+    xfsprogs from 6.8 on makes a group for each processor, of 4 GiB at least (calc_concurrency_ag_geometry
+    [R]; W25's 128 groups on 128 processors).
+    """
+    groups = max(1, min(processors, blocks // (4 * GIB // PAGE_BYTES)))
+    return -(-blocks // groups)
+
+
+def _aligned(group_blocks: int, unit: int, width: int, groups: int) -> int:
+    """Return the size of a group as whole stripe units, not as whole stripes (align_ag_geometry)."""
+    aligned = -(-group_blocks // unit) * unit
+    if aligned > _MOST_GROUP_BLOCKS:
+        aligned = group_blocks // unit * unit
+    if width and aligned % width == 0 and width != unit and groups > 1:
+        aligned -= unit
+    return aligned
+
+
+def _log_blocks(blocks: int, group_blocks: int, target: Target, release: Release) -> int:
+    """Return the size of the internal log (calculate_log_size).
+
+    NOTE: of a group that is smaller than the log, mkfs leaves a few more blocks than this to metadata.
+    """
+    least = 64 * MIB if release >= (5, 15, 0) else 10 * MIB  # [R]
+    log_blocks = min(max(blocks // _LOG_RATIO, least // PAGE_BYTES), _MOST_LOG_BLOCKS)
+    unit = target.stripe_unit if target.stripe_unit <= _MOST_LOG_UNIT else 32 * KIB
+    if unit:
+        log_blocks = -(-log_blocks // (unit // PAGE_BYTES)) * (unit // PAGE_BYTES)
+        if log_blocks > _MOST_LOG_BLOCKS:
+            log_blocks -= unit // PAGE_BYTES
+    return min(log_blocks, group_blocks - _LEAST_GROUP_BLOCKS // 2)
+
+
+@lru_cache(maxsize=1024)
+def made_xfs(target: Target, release: Release) -> XfsSpec:
+    """Return the XFS that mkfs.xfs of the time of *release* makes on *target*.
+
+    Raises:
+        ValueError: *target* is too small.
+    """
+    of = xfs_geometry(target, release)
+    crc = release >= (4, 1, 0)
+    inode_bytes = 512 if crc else 256
+    log_bytes = of.log_blocks * PAGE_BYTES
+    checkpoint_bytes = min(log_bytes // 8, 32 * MIB) if release >= (5, 7, 0) else log_bytes // 8
+    return XfsSpec.model_validate(
+        {
+            **XFS_METADATA,
+            "kind": specified("xfs", _XFSPROGS),
+            "size": specified(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the device's size"),
+            "agcount": specified(of.groups, f"{_XFSPROGS}: calc_default_ag_geometry"),
+            "rmapbt": specified(release >= (6, 5, 0), "mkfs.xfs: 1 is the default from 6.5 on [R]"),
+            "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
+            "inode_bytes": specified(inode_bytes, "mkfs.xfs: 512 B with CRCs, from 3.2.3 on [R]"),
+            "cluster_bytes": specified(32 * inode_bytes, "fs/xfs: 8 KiB, scaled by the inode's size"),
+            "stripe_unit": (
+                specified(target.stripe_unit, "the array's chunk: io_min") if target.stripe_unit else None
+            ),
+            "log": {
+                **XFS_LOG,
+                "size": specified(log_bytes, f"{_XFSPROGS}: calculate_log_size; to 5.14 from 10 MiB on [R]"),
+                "iclog_bytes": specified(32 * KIB, "mount default (logbsize)"),
+                "checkpoint_bytes": specified(
+                    checkpoint_bytes, "XLOG_CIL_SPACE_LIMIT: an eighth; from 5.7 on 32 MiB at most [R]"
+                ),
+            },
+        }
+    )
+
+
+class Ext4Geometry(NamedTuple):
+    """The numbers that dumpe2fs prints: blocks, groups, inodes of a group, descriptors, the journal.
+
+    ``descriptor_blocks``: blocks of descriptors and those reserved for growing.
+    """
+
+    blocks: int
+    groups: int
+    group_inodes: int
+    descriptor_blocks: int
+    journal_blocks: int
+
+
+_JOURNALS: Final = (
+    (128 * MIB, 4 * MIB), (1 * GIB, 16 * MIB), (2 * GIB, 32 * MIB), (16 * GIB, 64 * MIB),
+    (32 * GIB, 128 * MIB), (64 * GIB, 256 * MIB), (128 * GIB, 512 * MIB),
+)  # fmt: skip
+"""Sizes below which the journal has so many bytes (ext2fs_default_journal_size); above it has 1 GiB."""
+_EARLIER_JOURNALS: Final = (
+    (128 * MIB, 4 * MIB), (1 * GIB, 16 * MIB), (2 * GIB, 32 * MIB), (4 * GIB, 64 * MIB),
+)  # fmt: skip
+"""Sizes and journals to e2fsprogs 1.43.1 [R]; above these sizes the journal has 128 MiB."""
+_MOST_RESERVED: Final = PAGE_BYTES // 4
+_MOST_32_BIT: Final = (1 << 32) - 1
+
+
+def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
+    """Return the geometry that mke2fs of the time of *release* gives *target*.
+
+    Raises:
+        ValueError: *target* is too small; mke2fs makes blocks of 1 KiB there, which are not modelled.
+    """
+    if target.size < 512 * MIB:
+        raise ValueError(f"{target.size} B are too little; blocks of 1 KiB, below 512 MiB, are not modelled")
+    blocks = target.size // PAGE_BYTES
+    per_block = PAGE_BYTES // (64 if release >= (4, 6, 0) else 32)  # 64bit, from e2fsprogs 1.43 on [R]
+    groups = -(-blocks // GROUP_BLOCKS)
+    descriptors = -(-groups // per_block)
+    reserved = 0
+    if blocks <= _MOST_32_BIT:
+        most_groups = -(-min(blocks * 1024, _MOST_32_BIT) // GROUP_BLOCKS)
+        reserved = min(-(-most_groups // per_block) - descriptors, _MOST_RESERVED)
+    ratio = 16 * KIB if target.size < 4 * _TIB else 32 * KIB if target.size < 16 * _TIB else 64 * KIB
+    inodes = -(-(blocks * PAGE_BYTES // ratio) // groups)
+    group_inodes = -(-inodes // INODES_PER_BLOCK) * INODES_PER_BLOCK
+    late = release >= (4, 8, 0)
+    table, most = (_JOURNALS, GIB) if late else (_EARLIER_JOURNALS, 128 * MIB)
+    journal = next((size for below, size in table if target.size < below), most)
+    return Ext4Geometry(blocks, groups, group_inodes, descriptors + reserved, journal // PAGE_BYTES)
+
+
+@lru_cache(maxsize=1024)
+def made_ext4(target: Target, release: Release) -> Ext4Spec:
+    """Return the ext4 that mke2fs of the time of *release* makes on *target*.
+
+    Raises:
+        ValueError: *target* is too small.
+    """
+    of = ext4_geometry(target, release)
+    return Ext4Spec.model_validate(
+        {
+            "kind": specified("ext4", _E2FSPROGS),
+            "size": specified(of.blocks * PAGE_BYTES, f"{_E2FSPROGS}: the device's size"),
+            "flex_groups": specified(16, f"{_E2FSPROGS}: flex_bg_size"),
+            "descriptors": specified(of.descriptor_blocks * PAGE_BYTES, f"{_E2FSPROGS}: resize_inode"),
+            "inodes_per_group": specified(of.group_inodes, f"{_E2FSPROGS}: mke2fs.conf's inode_ratio"),
+            "journal": {
+                **EXT4_JOURNAL,
+                "size": specified(
+                    of.journal_blocks * PAGE_BYTES,
+                    f"{_E2FSPROGS}: ext2fs_default_journal_size; 128 MiB at most to 1.43.1 [R]",
+                ),
+            },
+        }
+    )

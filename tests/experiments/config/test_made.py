@@ -1,0 +1,135 @@
+"""``filesystem.like = "xfs"`` and ``"ext4"``: what mkfs makes on the disk of the mount."""
+
+from __future__ import annotations
+
+import pytest
+
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
+from wbsim.models.filesystems.ext4.spec import Ext4Spec
+from wbsim.models.filesystems.spec import FilesystemSpec
+from wbsim.models.filesystems.xfs.spec import XfsSpec
+from wbsim.models.release import release_of
+from wbsim.models.scenario import Scenario
+from wbsim.sim.units import GIB, KIB, MIB
+
+DISK = 10**12
+RAID = 'device = { kind = "raid0", chunk = "64 KiB", members = { like = "sata-disk", count = 4 } }'
+
+
+def scenario(
+    filesystem: str,
+    *,
+    disk: str = 'like = "sata-disk"',
+    kernel: str = "6.1",
+    command: str = "dd bs=4k count=9",
+) -> Scenario:
+    """Read a configuration of one program on a *filesystem* of a *disk*."""
+    text = "\n".join(
+        [
+            'title = "x"', "[scenario]", 'machine.like = "loop-vm"', f'kernel.like = "{kernel}"',
+            f"machine.disks.sda = {{ {disk} }}",
+            f'mounts.m = {{ {filesystem}, disk = "sda", at = "/m" }}',
+            f'workload.command = "{command.replace("dd ", "dd if=/dev/zero of=/m/x ")}"',
+        ]
+    )  # fmt: skip
+    (case,) = parse(text, "x.toml").cases
+    return case.scenario
+
+
+def made(filesystem: str, **more: str) -> FilesystemSpec:
+    """Return the filesystem of `scenario`."""
+    return scenario(filesystem, **more).mounts["m"].filesystem
+
+
+@pytest.mark.parametrize("kernel", ["2.6.32", "6.1"])
+def test_a_filesystem_has_the_size_of_its_disk(kernel: str) -> None:
+    """mkfs takes the complete disk, with the defaults of the kernel's time."""
+    release = release_of(kernel)
+    assert made('like = "xfs"', kernel=kernel) == made_xfs(Target(DISK), release)
+    assert made('like = "ext4"', kernel=kernel) == made_ext4(Target(DISK), release)
+
+
+def test_a_given_size_decides_the_geometry() -> None:
+    """900 GB have a log that fits into their groups, and a journal of 1 GiB."""
+    xfs = made('like = "xfs", size = "900 GB"')
+    assert isinstance(xfs, XfsSpec)
+    assert (xfs.size, xfs.agcount, xfs.log.size) == (900 * 10**9, 4, 107_288 * 4 * KIB)
+    ext4 = made('like = "ext4", size = "10 GB"')
+    assert isinstance(ext4, Ext4Spec)
+    assert (ext4.journal.size, ext4.inodes_per_group) == (64 * MIB, 8144)
+
+
+def test_other_keys_go_over_the_defaults() -> None:
+    """Keys that are not given keep their defaults."""
+    xfs = made('like = "xfs", agcount = 32, log.iclog_bytes = "256 KiB"')
+    assert isinstance(xfs, XfsSpec)
+    assert (xfs.agcount, xfs.log.iclog_bytes, xfs.log.iclogs) == (32, 256 * KIB, 8)
+
+
+def test_an_array_gives_its_chunk_to_mkfs() -> None:
+    """Four disks of a terabyte have 32 groups and the chunk as stripe unit."""
+    xfs = made('like = "xfs"', disk=f'like = "sata-disk", {RAID}')
+    assert isinstance(xfs, XfsSpec)
+    assert (xfs.stripe_unit, xfs.agcount) == (64 * KIB, 32)
+    assert xfs == made_xfs(Target(4 * DISK, 64 * KIB, 256 * KIB), release_of("6.1"))
+
+
+@pytest.mark.parametrize(("drive", "groups"), [("sata-disk", 4), ("pm9a3", 12)])
+def test_only_flash_gets_a_group_for_each_processor(drive: str, groups: int) -> None:
+    """From xfsprogs 6.8 on."""
+    disk = f'like = "{drive}" }}\nmachine.processors = {{ count = 12'
+    xfs = made('like = "xfs"', disk=disk, kernel="6.8")
+    assert isinstance(xfs, XfsSpec)
+    assert xfs.agcount == groups
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "disk", "message"),
+    [
+        ('like = "xfs"', 'like = "loop"',
+         "x.toml:6: mounts.m.size: is missing; the device of sda does not say how much it holds"),
+        ('like = "xfs", size = "200 MiB"', 'like = "sata-disk"',
+         "x.toml:6: mounts.m.size: 209715200 B are too little; mkfs.xfs takes 300 MiB or more"),
+        ('like = "ext4", size = "400 MiB"', 'like = "sata-disk"',
+         "x.toml:6: mounts.m.size: 419430400 B are too little; blocks of 1 KiB, below 512 MiB, are not"),
+        ('like = "xfs", size = 5', 'like = "sata-disk"', "x.toml:6: mounts.m.size: 5 has no unit"),
+        ('like = "xfs", size = "5 apples"', 'like = "sata-disk"', "x.toml:6: mounts.m.size: "),
+        ('like = "xfs", size = "2 TB"', 'like = "sata-disk"',
+         "x.toml:6: mounts.m.size: 2000000000000 B are asked for on sda and the device holds"),
+        ('like = "ext3"', 'like = "sata-disk"',
+         "x.toml:6: mounts.m.like: 'ext3' is not known; use one of 'xfs', 'ext4', 'p13-xfs'"),
+    ],
+)  # fmt: skip
+def test_what_mkfs_cannot_make_is_refused(filesystem: str, disk: str, message: str) -> None:
+    """One error stands at the key."""
+    with pytest.raises(BadInput) as refused:
+        scenario(filesystem, disk=disk)
+    assert [str(problem).startswith(message) for problem in refused.value.problems] == [True]
+
+
+FS_MARK = "fs_mark -k -S0 -s 0 -L 1 -D 4 -d /m/a -n"
+
+
+def test_files_without_an_inode_are_refused() -> None:
+    """mke2fs makes 65 536 inodes on 1 GiB, of which it uses 11; XFS takes blocks for inodes as it needs."""
+    small = 'like = "ext4", size = "1 GiB"'
+    assert scenario(small, command=f"{FS_MARK} 65000")
+    with pytest.raises(BadInput, match="65526 files and directories need as many inodes, and m has 65525"):
+        scenario(small, command=f"{FS_MARK} 65525")
+    assert scenario('like = "xfs", size = "1 GiB"', command=f"{FS_MARK} 200000")
+
+
+@pytest.mark.parametrize("mib", [64, 128, 1024])
+def test_a_journal_spans_groups(mib: int) -> None:
+    """The journal has its blocks, and writes all of them in turn, wherever they lie."""
+    of = made(f'like = "ext4", size = "64 GiB", journal.size = "{mib} MiB"')
+    assert isinstance(of, Ext4Spec)
+    runs = of.geometry.journal_runs
+    assert sum(length for _, length in runs) == mib * MIB // (4 * KIB)
+    taken = [of.geometry.head_blocks(group) for group in range(of.geometry.groups)]
+    without = [of.geometry.metadata_blocks(group) for group in range(of.geometry.groups)]
+    assert sum(taken) - sum(without) == mib * MIB // (4 * KIB)
+    assert max(taken) <= 32_768
+    assert of.size == 64 * GIB

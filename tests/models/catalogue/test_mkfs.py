@@ -1,0 +1,183 @@
+"""Filesystems that mkfs makes without options, next to what the tools print.
+
+``python -m tests.models.catalogue.test_mkfs`` writes the table anew with mkfs.xfs, mke2fs, dumpe2fs and
+debugfs, on sparse files of the current folder.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from wbsim.models.catalogue.mkfs import Target, ext4_geometry, made_ext4, made_xfs, xfs_geometry
+from wbsim.models.release import release_of
+from wbsim.sim.units import GIB, KIB, MIB
+
+TABLE: Final = Path(__file__).with_name("mkfs.tsv")
+CHECKED: Final = release_of("6.1")
+"""The release of xfsprogs 6.1; e2fsprogs 1.47 is of the same time."""
+SIZES: Final = (
+    1 * GIB, 3 * GIB, 10_000_000_000, 100 * GIB, 500_107_862_016, 1_000_204_886_016, 4_000_787_030_016,
+    12_000_138_625_024,
+)  # fmt: skip
+STRIPES: Final = {"none": (0, 0), "stripe": (64 * KIB, 4), "wide": (512 * KIB, 2), "4k": (0, 0)}
+"""By geometry: the stripe unit and the number of disks."""
+_XFS_OPTIONS: Final = {
+    "none": [], "stripe": ["-d", "su=64k,sw=4"], "wide": ["-d", "su=512k,sw=2"], "4k": ["-s", "size=4096"],
+}  # fmt: skip
+_EXT4_OPTIONS: Final = {
+    "none": "", "stripe": ",stride=16,stripe_width=64", "wide": ",stride=128,stripe_width=256", "4k": "",
+}  # fmt: skip
+
+
+def rows() -> list[list[str]]:
+    """Return the table: kind, geometry, size, and the numbers that the tool printed."""
+    return [line.split("\t") for line in TABLE.read_text().splitlines()]
+
+
+def target(geometry: str, size: str) -> Target:
+    """Return a rotating device of *size* bytes with that *geometry*."""
+    unit, disks = STRIPES[geometry]
+    return Target(int(size), unit, unit * disks)
+
+
+@pytest.mark.parametrize("row", [row for row in rows() if row[0] == "xfs"], ids="-".join)
+def test_xfs_is_what_mkfs_prints(row: list[str]) -> None:
+    """Data blocks, groups, blocks of a group and of the log are equal."""
+    _, geometry, size, *numbers = row
+    assert [str(number) for number in xfs_geometry(target(geometry, size), CHECKED)] == numbers
+
+
+@pytest.mark.parametrize("row", [row for row in rows() if row[0] == "ext4"], ids="-".join)
+def test_ext4_is_what_mkfs_prints(row: list[str]) -> None:
+    """Blocks, groups, inodes, descriptors and the journal are equal."""
+    _, geometry, size, *numbers, first, behind = row
+    place = target(geometry, size)
+    assert [str(number) for number in ext4_geometry(place, CHECKED)] == numbers
+    made = made_ext4(place, CHECKED)
+    assert made.journal.blocks == int(numbers[-1])
+    runs = made.geometry.journal_runs
+    assert (runs[0][0], sum(runs[-1])) == (int(first), int(behind))
+
+
+def test_a_table_has_eight_sizes_and_each_geometry() -> None:
+    """Both tools."""
+    assert {(row[0], row[1], row[2]) for row in rows()} == {
+        (kind, geometry, str(size)) for kind in ("xfs", "ext4") for geometry in STRIPES for size in SIZES
+    }
+
+
+@pytest.mark.parametrize(
+    ("release", "log", "inode", "rmapbt", "checkpoint"),
+    [
+        ("2.6.32", 10 * MIB, 256, False, 10 * MIB // 8), ("4.1", 10 * MIB, 512, False, 10 * MIB // 8),
+        ("5.14", 10 * MIB, 512, False, 10 * MIB // 8), ("5.15", 64 * MIB, 512, False, 8 * MIB),
+        ("6.5", 64 * MIB, 512, True, 8 * MIB),
+    ],
+)  # fmt: skip
+def test_defaults_of_xfs_follow_the_release(
+    release: str, log: int, inode: int, rmapbt: bool, checkpoint: int
+) -> None:
+    """The log, the size of an inode and reverse mapping have other defaults in other times."""
+    made = made_xfs(Target(10 * GIB), release_of(release))
+    assert (made.log.size, made.inode_bytes, made.rmapbt) == (log, inode, rmapbt)
+    assert made.log.checkpoint_bytes == checkpoint
+    assert made.cluster_bytes == 32 * inode
+
+
+def test_a_checkpoint_is_bounded_from_5_7_on() -> None:
+    """An eighth of 2038 MiB before, 32 MiB after."""
+    sizes = [made_xfs(Target(8 << 40), release_of(r)).log.checkpoint_bytes for r in ("5.6", "5.7")]
+    assert sizes == [2038 * MIB // 8, 32 * MIB]
+
+
+@pytest.mark.parametrize(
+    ("size", "processors", "release", "groups"),
+    [
+        (61_440_000_000_000, 128, "6.17", 128),  # report W25
+        (61_440_000_000_000, 128, "6.1", 56),
+        (500_107_862_016, 16, "6.8", 16),
+        (500_107_862_016, 2, "6.8", 4),
+        (20 * GIB, 16, "6.8", 5),
+    ],
+)
+def test_flash_gets_a_group_for_each_processor(size: int, processors: int, release: str, groups: int) -> None:
+    """From xfsprogs 6.8 on, with groups of 4 GiB at least."""
+    place = Target(size, rotates=False, processors=processors)
+    assert xfs_geometry(place, release_of(release)).groups == groups
+
+
+@pytest.mark.parametrize(
+    ("release", "journal", "descriptors"), [("4.5", 128 * MIB, 1024), ("4.8", GIB, 1024 + 16)]
+)
+def test_defaults_of_ext4_follow_the_release(release: str, journal: int, descriptors: int) -> None:
+    """A journal of 1 GiB is from 4.8 on, descriptors of 64 B from 4.6 on."""
+    of = ext4_geometry(Target(128 * GIB), release_of(release))
+    assert (of.journal_blocks * 4 * KIB, of.descriptor_blocks) == (journal, descriptors)
+
+
+def test_journals_grow_with_the_filesystem() -> None:
+    """Each size doubles the journal, up to 1 GiB."""
+    sizes = [
+        ext4_geometry(Target(gib * GIB), CHECKED).journal_blocks for gib in (1, 2, 16, 32, 64, 128, 9_000)
+    ]
+    assert [after / before for before, after in pairwise(sizes)] == [2, 2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize("make", [made_xfs, made_ext4])
+def test_a_device_that_is_too_small_is_refused(make: object) -> None:
+    """The error has the least size."""
+    with pytest.raises(ValueError, match=r"[35](00|12) MiB"):
+        make(Target(299 * MIB), CHECKED)  # type: ignore[operator]
+
+
+def printed() -> Iterator[str]:
+    """Yield the lines of the table, as the tools of this machine print them."""
+    image = Path("mkfs.img")
+    for size in SIZES:
+        for geometry in STRIPES:
+            with image.open("wb") as file:
+                file.truncate(size)
+            yield "\t".join(["xfs", geometry, str(size), *_xfs(image, geometry)])
+            yield "\t".join(["ext4", geometry, str(size), *_ext4(image, geometry)])
+            image.unlink()
+
+
+def _xfs(image: Path, geometry: str) -> list[str]:
+    text = _run("mkfs.xfs", "-N", "-f", *_XFS_OPTIONS[geometry], str(image))
+    groups, group_blocks = _found(r"agcount=(\d+), agsize=(\d+)", text)
+    return [*_found(r"data .*blocks=(\d+)", text), groups, group_blocks, *_found(r"log .*blocks=(\d+)", text)]
+
+
+def _ext4(image: Path, geometry: str) -> list[str]:
+    lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1"
+    _run("mke2fs", "-q", "-t", "ext4", "-F", "-E", f"{lazy}{_EXT4_OPTIONS[geometry]}", str(image))
+    text = _run("dumpe2fs", str(image))
+    groups = int(_found(r"(?s).*\nGroup (\d+):", text)[0]) + 1
+    (reserved,) = _found(r"Reserved GDT blocks: *(\d+)", text)
+    extents = [*re.findall(r"\):(\d+)-(\d+)", _run("debugfs", "-R", "stat <8>", str(image)))]
+    return [
+        *_found(r"Block count: *(\d+)", text), str(groups), *_found(r"Inodes per group: *(\d+)", text),
+        str(-(-groups // 64) + int(reserved)), *_found(r"Total journal blocks: *(\d+)", text),
+        extents[0][0], str(int(extents[-1][1]) + 1),
+    ]  # fmt: skip
+
+
+def _found(pattern: str, text: str) -> tuple[str, ...]:
+    found = re.search(pattern, text)
+    assert found is not None, pattern
+    return found.groups()
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    TABLE.write_text("".join(f"{line}\n" for line in printed()))
