@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from wbsim.sim.param import Spec
 
 HELP = "the machines, disks, kernels, filesystems, workloads and figures that can be named"
+_REPORT = re.compile(r"\b(?:P13|V13|N10|W25|J09)\b")
 _WHAT = ("machines", "disks", "devices", "kernels", "filesystems", "workloads", "figures")
 
 
@@ -17,31 +23,68 @@ def execute(arguments: Namespace) -> int:
     """Print the names, each with a word about it; returns the exit status."""
     from wbsim.experiments.formats.table import table
 
-    heading, rows = _ROWS[arguments.what]()
+    heading, rows, use = _ROWS[arguments.what]()
     print(table(heading, rows, left=len(heading)))
+    if use:
+        print(f"\nuse: {use}")
     return 0
 
 
-_Rows = tuple[tuple[str, ...], list[tuple[str, ...]]]
+class _Rows(NamedTuple):
+    """A table, and how a configuration names one of its rows."""
+
+    heading: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    use: str = ""
+
+
+def _fitted(of: Spec) -> str:
+    """Return the reports to which constants of *of* were fitted, or from which they were set."""
+    from wbsim.sim.param import Origin
+
+    given = [number.given for number in of.numbers() if number.given is not None]
+    fitted = [one for one in given if one.origin is Origin.CALIBRATED]
+    reports = {name for one in fitted for name in _REPORT.findall(" ".join((*one.targets, one.source)))}
+    return ", ".join(sorted(reports)) or "nothing"
 
 
 def _machines() -> _Rows:
-    from wbsim.models.catalogue.machines import MACHINES
+    from wbsim.models.catalogue.machines import MACHINES, PURPOSES
 
     rows: list[tuple[str, ...]] = []
     for name, of in MACHINES.items():
         disks = ", ".join(f"{disk} ({drive.device.kind})" for disk, drive in of.disks.items())
-        rows.append((name, str(of.processors.count), f"{of.memory.memory / 2**30:.4g} GiB", disks))
-    return ("machine", "processors", "memory", "disks"), rows
+        memory = f"{of.memory.memory / 2**30:.4g} GiB"
+        rows.append((name, PURPOSES.get(name, ""), _fitted(of), str(of.processors.count), memory, disks))
+    return _Rows(
+        ("machine", "what it is for", "fitted to", "processors", "memory", "disks"), rows,
+        'machine.like = "NAME"; your own: wbsim describe-machine > machines/mine.toml',
+    )  # fmt: skip
+
+
+def _disks() -> _Rows:
+    from wbsim.experiments.formats.table import figure_text
+    from wbsim.models.catalogue.drives import DRIVES, PURPOSES
+
+    rows: list[tuple[str, ...]] = []
+    for name, of in DRIVES.items():
+        capacity = of.device.capacity
+        size = "-" if capacity is None else f"{figure_text(capacity / 1e9)} GB"
+        rows.append((name, PURPOSES.get(name, ""), _fitted(of.device), of.device.kind, size))
+    return _Rows(
+        ("disk", "what it is for", "fitted to", "kind", "size"), rows,
+        'machine.disks.sda = { like = "NAME" }, or like in a device, in members, in behind',
+    )  # fmt: skip
 
 
 def _devices() -> _Rows:
-    from wbsim.models.catalogue.drives import DRIVES
     from wbsim.models.variants import variants
 
-    rows: list[tuple[str, ...]] = [(name, of.device.kind, "a disk: like") for name, of in DRIVES.items()]
-    rows += [(kind, kind, "a device: kind") for kind in variants("devices")]
-    return ("name", "kind", "named as"), rows
+    rows: list[tuple[str, ...]] = [
+        (kind, ", ".join(key for key in variant.spec.model_fields if key != "kind") or "-")
+        for kind, variant in variants("devices").items()
+    ]
+    return _Rows(("kind", "keys"), rows, 'machine.disks.sda.device = { kind = "KIND", ... }')
 
 
 def _kernels() -> _Rows:
@@ -51,16 +94,26 @@ def _kernels() -> _Rows:
         (name, of.throttling.kind, of.writeback.plug_scope) for name, of in KERNELS.items()
     ]
     rows.append((f"{FIRST} to {LAST}", "", "any release, by its own rules"))
-    return ("kernel", "throttling", "the plug opens around a"), rows
+    use = f'kernel.like = "NAME", and any release from {FIRST} to {LAST}'
+    return _Rows(("kernel", "throttling", "the plug opens around a"), rows, use)
 
 
 def _filesystems() -> _Rows:
     from wbsim.experiments.formats.table import figure_text
-    from wbsim.models.catalogue.filesystems import FILESYSTEMS
+    from wbsim.models.catalogue.filesystems import FILESYSTEMS, PURPOSES
 
-    return ("filesystem", "kind", "size"), [
-        (name, of.kind, f"{figure_text(of.size / 2**30)} GiB") for name, of in FILESYSTEMS.items()
+    rows: list[tuple[str, ...]] = [
+        (kind, f"mkfs.{kind} without options, on the disk of the mount", "nothing", kind, "the disk's")
+        for kind in ("xfs", "ext4")
     ]
+    rows += [
+        (name, PURPOSES.get(name, ""), _fitted(of), of.kind, f"{figure_text(of.size / 2**30)} GiB")
+        for name, of in FILESYSTEMS.items()
+    ]
+    return _Rows(
+        ("filesystem", "what it is for", "fitted to", "kind", "size"), rows,
+        'filesystem.like = "NAME", or mounts.m = { like = "NAME", disk = "sda", at = "/m" }',
+    )  # fmt: skip
 
 
 def _workloads() -> _Rows:
@@ -68,20 +121,18 @@ def _workloads() -> _Rows:
 
     rows: list[tuple[str, ...]] = []
     for variant in variants("workloads").values():
-        said = (variant.component.__doc__ or "").strip().split("\n")[0]
-        rows.append((", ".join(variant.spec.programs), said))
-    return ("command", "what it does"), rows
+        rows.append((", ".join(variant.spec.programs), variant.spec.purpose, variant.spec.example))
+    return _Rows(("command", "what it is for", "example"), rows, 'workload.command = "EXAMPLE"')
 
 
 def _figures() -> _Rows:
     from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 
-    return ("figure", "column of the dataset", "meaning"), [
-        (name, COLUMNS[name], of.meaning) for name, of in FIGURES.items()
-    ]
+    rows: list[tuple[str, ...]] = [(name, COLUMNS[name], of.meaning) for name, of in FIGURES.items()]
+    return _Rows(("figure", "column of the dataset", "meaning"), rows, "wbsim plot DIR --y FIGURE")
 
 
 _ROWS = {
-    "machines": _machines, "disks": _devices, "devices": _devices, "kernels": _kernels,
+    "machines": _machines, "disks": _disks, "devices": _devices, "kernels": _kernels,
     "filesystems": _filesystems, "workloads": _workloads, "figures": _figures,
 }  # fmt: skip

@@ -46,3 +46,13 @@ def drives_of(release: Release) -> Mapping[str, DriveSpec]:
 
 DRIVES: Final = drives_of(release_of(LAST))
 """The drives by name, as the newest release has them."""
+PURPOSES: Final = {
+    "loop": "the null device of our measurements",
+    "sata-ssd": "a SATA SSD of 2013",
+    "sata-disk": "a SATA disk of 7200 turns a minute, of 2010",
+    "virtio-ssd": "the same SSD in a guest",
+    "virtio-disk": "the same disk in a guest",
+    "pm9a3": "an NVMe drive of 3.84 TB, protected against power cuts",
+    "bm1743": "an NVMe drive of 61 TB with units of 16 KiB",
+}
+"""By drive: what it is for."""

@@ -230,3 +230,17 @@ FILESYSTEMS: Final[dict[str, FilesystemSpec]] = {
     "desk-ext4": DESK_EXT4,
 }
 """The filesystems that a configuration can name."""
+PURPOSES: Final = {
+    "p13-xfs": "report P13: 500 TB, sparse",
+    "v13-xfs": "report V13: 100 TB, sparse",
+    "v13-ext4": "report V13",
+    "n10-xfs": "report N10: four groups of 2.5 GiB",
+    "w25-xfs": "report W25: 128 groups on the PM9A3",
+    "w25-xfs-bm1743": "report W25: 128 groups on the BM1743",
+    "loop-xfs": "our first measurements",
+    "loop-ext4": "our first measurements",
+    "j09-ext4": "report J09: on the X25-E",
+    "desk-xfs": "our measurements of 6.18",
+    "desk-ext4": "our measurements of 6.18",
+}
+"""By filesystem: what it is for."""

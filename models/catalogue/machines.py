@@ -314,3 +314,14 @@ MACHINES: Final = {
     )
 }
 """The machines that a configuration can name."""
+PURPOSES: Final = {
+    "j09-server": "report J09: an X25-E in a server of 2009",
+    "p13-vm": "report P13: fs_mark on two SSDs in a guest",
+    "v13-vm": "report V13: inode locks and sync on four nodes",
+    "n10-vm": "report N10: dd on twelve disks behind a controller",
+    "w25-server": "report W25: many flushers, 128 processors",
+    "w25-server-bm1743": "report W25 with the drive of 16 KiB units",
+    "loop-vm": "our first measurements: a null device",
+    "desk-vm": "our measurements of 6.18; machine files start from it",
+}
+"""By machine: what it is for."""

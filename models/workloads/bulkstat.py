@@ -19,6 +19,8 @@ class BulkstatSpec(TreeSpec):
     """XFS_IOC_BULKSTAT, with a process for some of the groups each."""
 
     programs: ClassVar = ("xfs_io",)
+    purpose: ClassVar = "reads inodes of an XFS in bulk"
+    example: ClassVar = "xfs_io -c 'bulkstat' /mnt"
     needs_bulkstat: ClassVar = True
     costs: ClassVar = {
         "app_user_time": assumed(100, "copying a struct from the buffer", 30, 300),

@@ -29,6 +29,8 @@ class DdSpec(WorkloadSpec):
     """
 
     programs: ClassVar = ("dd",)
+    purpose: ClassVar = "writes one file from its start"
+    example: ClassVar = "dd if=/dev/zero of=/mnt/x bs=1M count=1000"
     costs: ClassVar = {
         "zero_page_time": assumed(500, "clearing 4 KiB that are not in the cache: 8 GB/s", 250, 1_000),
         "fork_time": SHELL_FORK,

@@ -19,6 +19,8 @@ class FindSpec(TreeSpec):
     """find(1) with a test that needs the inode."""
 
     programs: ClassVar = ("find",)
+    purpose: ClassVar = "reads the inode of each file"
+    example: ClassVar = "find /mnt/0 -ctime 1"
     costs: ClassVar = {
         "app_user_time": measured(600, "docs/measurements.md L: find, its user time"),
         "app_system_time": measured(1_900, "docs/measurements.md L: lstat and getdents of cached inodes"),

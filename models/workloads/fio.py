@@ -43,6 +43,11 @@ class FioSpec(WorkloadSpec):
     """
 
     programs: ClassVar = ("fio",)
+    purpose: ClassVar = "writes files in any order, by several jobs"
+    example: ClassVar = (
+        "fio --name=a --rw=randwrite --bs=4k --filesize=64m --create_on_open=1 --fallocate=none"
+        " --directory=/mnt"
+    )
     costs: ClassVar = {
         "app_time": measured(300, "docs/measurements.md H: user time per write"),
         "start_time": measured(165 * MS, "docs/measurements.md H: processor time of a fio that writes 4 KiB"),

@@ -50,6 +50,8 @@ class FsMarkSpec(WorkloadSpec):
     """
 
     programs: ClassVar = ("fs_mark", "fsmark")
+    purpose: ClassVar = "makes many small files"
+    example: ClassVar = "fs_mark -S0 -n 10000 -s 4096 -L 4 -d /mnt/0 -d /mnt/1"
     keeps_files: ClassVar = False
     costs: ClassVar = {
         "app_user_time": measured(3_600, f"{_MEASURED}: user time per file"),

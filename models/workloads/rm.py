@@ -19,6 +19,8 @@ class RmSpec(TreeSpec):
     """rm(1) of directories."""
 
     programs: ClassVar = ("rm",)
+    purpose: ClassVar = "removes all files of directories"
+    example: ClassVar = "rm -rf /mnt/0"
     costs: ClassVar = {
         "app_user_time": assumed(500, "docs/measurements.md L: ext4's rm has 1 us, find 0.6", 200, 1_000),
         "app_system_time": measured(200, "docs/measurements.md L: getdents"),

@@ -90,6 +90,10 @@ class WorkloadSpec(Spec):
     """
 
     programs: ClassVar[tuple[str, ...]] = ()
+    purpose: ClassVar[str] = ""
+    """The work of the program, in a few words."""
+    example: ClassVar[str] = ""
+    """A command line."""
     costs: ClassVar[dict[str, Any]] = {}
     keeps_files: ClassVar[bool] = True
     reads_files: ClassVar[bool] = False

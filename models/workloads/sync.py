@@ -31,6 +31,8 @@ class SyncSpec(WorkloadSpec):
     """
 
     programs: ClassVar = ("sync",)
+    purpose: ClassVar = "writes back what is dirty, on one or all filesystems"
+    example: ClassVar = "sync -f /mnt"
     keeps_files: ClassVar = False
     costs: ClassVar = {"fork_time": SHELL_FORK}
     kind: Literal["sync"] = "sync"

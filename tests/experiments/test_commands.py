@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -22,6 +23,7 @@ from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.resolved import resolved
 from wbsim.experiments.config.schema import json_schema, reference
 from wbsim.experiments.running.version import model_version
+from wbsim.models.variants import variants
 
 CONFIGS = sorted(Path(__file__).parents[2].glob("experiments/configs/*.toml"))
 
@@ -36,8 +38,9 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     ("what", "names"),
     [
         ("machines", ["p13-vm", "w25-server"]),
-        ("devices", ["pm9a3", "raid0"]),
-        ("filesystems", ["loop-ext4"]),
+        ("devices", ["ssd", "raid0"]),
+        ("disks", ["pm9a3", "virtio-ssd"]),
+        ("filesystems", ["xfs", "ext4", "loop-ext4"]),
         ("kernels", ["3.11-v13", "2.6.29 to 6.18", "2.6.37"]),
         ("workloads", ["fs_mark, fsmark", "sync"]),
         ("figures", ["write_iops", "lock_wait_time"]),
@@ -48,6 +51,33 @@ def test_what_can_be_named(what: str, names: list[str], capsys: pytest.CaptureFi
     lines = [line.split("  ")[0] for line in printed(capsys, "list", what).splitlines()[2:]]
     assert set(names) <= set(lines)
     assert len(set(lines)) > 3
+
+
+def test_each_entry_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """No entry of machines, disks, filesystems and workloads has an empty column, and each list has a use."""
+    for what in ("machines", "disks", "filesystems", "workloads"):
+        heading, ruler, *rows = printed(capsys, "list", what).splitlines()
+        ends = [found.span() for found in re.finditer("-+", ruler)]
+        *entries, blank, use = rows
+        assert heading.startswith(("machine", "disk", "filesystem", "command"))
+        assert all(entry[first:last].strip() for entry in entries for first, last in ends)
+        assert (blank, use.partition(" ")[0]) == ("", "use:")
+
+
+def test_each_entry_says_what_it_was_fitted_to(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also a drive whose time of a command was set from a report's measurement."""
+    machines = printed(capsys, "list", "machines")
+    assert re.search(r"\nn10-vm .* N10, P13, V13 ", machines)
+    assert re.search(r"\ndesk-vm .* nothing ", machines)
+    assert re.search(r"\npm9a3 .* W25 ", printed(capsys, "list", "disks"))
+
+
+@pytest.mark.parametrize("kind", variants("workloads"))
+def test_the_example_of_a_workload_can_be_read(kind: str) -> None:
+    """It is a command line of that program."""
+    spec = variants("workloads")[kind].spec
+    assert spec.example.split()[0] == spec.programs[0]
+    assert spec.fields_of([spec.example])["kind"] == kind
 
 
 def test_a_configuration_is_shown_with_every_number(

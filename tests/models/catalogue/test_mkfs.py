@@ -122,6 +122,12 @@ def test_defaults_of_ext4_follow_the_release(release: str, journal: int, descrip
     assert (of.journal_blocks * 4 * KIB, of.descriptor_blocks) == (journal, descriptors)
 
 
+def test_the_largest_groups_are_whole_stripe_units() -> None:
+    """mkfs.xfs 6.1 printed these numbers for 50 TB: groups are rounded down where 1 TiB is the limit."""
+    found = xfs_geometry(target("stripe", "50000000000000"), CHECKED)
+    assert found == (12_207_031_250, 46, 268_435_440, 521_728)
+
+
 def test_journals_grow_with_the_filesystem() -> None:
     """Each size doubles the journal, up to 1 GiB."""
     sizes = [
