@@ -112,6 +112,9 @@ class Superblock(Protocol):
     name: str
     filesystem: Filesystem
 
+    def folio_pages(self, call_pages: int) -> int:
+        """Return the pages of each folio that a write(2) of *call_pages* pages makes."""
+
     def has_pages(self) -> None:
         """One more of its inodes has pages."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from mypy_extensions import mypyc_attr
@@ -21,6 +21,9 @@ from wbsim.models.filesystems.walk import PageWalk
 from wbsim.models.seams import Filesystem, Thread, WritebackControl
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Wait
+
+_LARGEST_FOLIO: Final = 512
+"""The pages of 2 MiB, which a processor maps at once."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -47,7 +50,8 @@ class DelallocFilesystem(Filesystem):
         self.placement = placement
         self.metadata = metadata
         self.group_blocks, self.group_label = placement.group_blocks, placement.group_label
-        self.files = FileTable(sb.name, placement, large_folios, locks)
+        sb.largest_folio = _LARGEST_FOLIO if large_folios else 1
+        self.files = FileTable(sb.name, placement, locks)
         self._walk = PageWalk(
             sb=sb,
             placement=placement,

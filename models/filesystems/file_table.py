@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,25 +18,21 @@ from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.laws import require
 
-_LARGEST_FOLIO: Final = 512
-"""2 MiB: what a processor maps at once (pages)."""
-
 
 class FileTable:
     """The files of filesystem *name*; ``paged`` are those whose pages are kept one by one, as created."""
 
-    def __init__(self, name: str, placement: Placement, large_folios: bool, locks: LockTable) -> None:
+    def __init__(self, name: str, placement: Placement, locks: LockTable) -> None:
         self._name = name
         self._locks = locks
         self._placement = placement
-        self._most_folio = _LARGEST_FOLIO if large_folios else 1
         self.paged = placement.files
 
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""
         file = inode.file
         if pages > 1:
-            self._set_folio(inode, pages)
+            inode.folio_pages = inode.sb.folio_pages(pages)
         if file is OPEN:
             if inode.dirty_pages + pages <= self._placement.one_run_pages:
                 return pages
@@ -52,7 +47,7 @@ class FileTable:
         if isinstance(file, OneRun):
             file = self.page(inode)
         if call_pages > 1:
-            self._set_folio(inode, call_pages)
+            inode.folio_pages = inode.sb.folio_pages(call_pages)
         done, were_clean = self._placement.write(file, indices, call_pages)
         while done < len(indices) and indices[done] >= file.end:
             end = int(indices[done:].max()) + 1
@@ -67,10 +62,6 @@ class FileTable:
         if not isinstance(file, PagedFile) or not (wait_ns := file.lock.wait_ns(calls)):
             return None
         return sleep(thread.task, wait_ns, self._locks.inode_cause)
-
-    def _set_folio(self, inode: FileInode, call_pages: int) -> None:
-        """A write(2) of so many pages makes folios of as many."""
-        inode.folio_pages = min(1 << (call_pages.bit_length() - 1), self._most_folio)
 
     def close(self, inode: FileInode) -> None:
         """See `Filesystem.close`."""

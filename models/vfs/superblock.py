@@ -67,6 +67,12 @@ class MountedSuperblock(Superblock):
         self.inodes = inodes
         self.files = files
         self.flight = Flight(env)
+        self.largest_folio = 1
+        """The pages of the largest folio that its page cache makes (mapping_max_folio_order)."""
+
+    def folio_pages(self, call_pages: int) -> int:
+        """See `Superblock.folio_pages`."""
+        return min(1 << (call_pages.bit_length() - 1), self.largest_folio)
 
     @property
     def under_writeback(self) -> int:

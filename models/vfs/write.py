@@ -19,6 +19,7 @@ class BufferedWriter:
         "_current",
         "_dirtier",
         "_env",
+        "_folio_ns",
         "_mark_ns",
         "_page_ns",
         "_spent",
@@ -33,15 +34,16 @@ class BufferedWriter:
         self._task = thread.task
         self._spent = thread.spent
         self._call_ns = costs.call_ns
+        self._folio_ns = costs.folio_ns or 0
         self._page_ns = costs.page_ns
         self.close_ns = costs.close_ns
         self._mark_ns = costs.mark_ns
         self._throttle = throttle
         self._dirtier = throttle.dirtier()
 
-    def copy_ns(self, pages: int) -> int:
-        """Mean processor time of a call that copies *pages*."""
-        return self._call_ns + pages * self._page_ns
+    def copy_ns(self, pages: int, folio_pages: int = 1) -> int:
+        """Return the mean processor time of a call that copies *pages* pages into folios of *folio_pages*."""
+        return self._call_ns + -(-pages // folio_pages) * self._folio_ns + pages * self._page_ns
 
     def dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
         """The copied *pages* of *inode* become dirty; the caller closes it for *then_ns*: to be yielded.

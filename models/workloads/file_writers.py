@@ -189,7 +189,8 @@ class FileWriters:
         """Write the files, one page of each, or a part of one, in turn."""
         task, writer, turns, wb = thread.task, self._writer(thread), len(inodes), inodes[0].wb
         page_ns = writer.copy_ns(1) - writer.copy_ns(0)
-        write_ns = writer.copy_ns(job.call_pages) / job.call_pages - page_ns * (1 - 1 / job.calls_a_page)
+        call_ns = writer.copy_ns(job.call_pages, inodes[0].sb.folio_pages(job.call_pages))
+        write_ns = call_ns / job.call_pages - page_ns * (1 - 1 / job.calls_a_page)
         user_ns = job.app_ns / job.call_pages
         done, total, began_ns = 0, turns * job.length, self._env.now
         while done < total:

@@ -69,11 +69,16 @@ def test_other_keys_go_over_the_defaults() -> None:
 
 
 def test_an_array_gives_its_chunk_to_mkfs() -> None:
-    """Four disks of a terabyte have 32 groups and the chunk as stripe unit."""
-    xfs = made('like = "xfs"', disk=f'like = "sata-disk", {RAID}')
+    """Four disks of a TiB have 32 groups and the chunk as stripe unit.
+
+    Groups of 128 GiB would be whole stripes, so each is a stripe unit shorter, and the last one is left away.
+    """
+    raid = RAID.replace("count", 'size = "1 TiB", count')
+    xfs = made('like = "xfs"', disk=f'like = "sata-disk", {raid}')
     assert isinstance(xfs, XfsSpec)
     assert (xfs.stripe_unit, xfs.agcount) == (64 * KIB, 32)
-    assert xfs == made_xfs(Target(4 * DISK, 64 * KIB, 256 * KIB), release_of("6.1"))
+    assert xfs.size == 32 * (128 * GIB - 64 * KIB)
+    assert xfs == made_xfs(Target(4 << 40, 64 * KIB, 256 * KIB), release_of("6.1"))
 
 
 @pytest.mark.parametrize(("drive", "groups"), [("sata-disk", 4), ("pm9a3", 12)])

@@ -128,6 +128,12 @@ def test_the_largest_groups_are_whole_stripe_units() -> None:
     assert found == (12_207_031_250, 46, 268_435_440, 521_728)
 
 
+def test_inodes_lie_in_groups_one_after_another() -> None:
+    """Numbers begin at 1: the first group has the inodes 1 to 8192."""
+    geometry = made_ext4(Target(10 * GIB), CHECKED).geometry
+    assert [geometry.group_of(number) for number in (1, 8192, 8193)] == [0, 0, 1]
+
+
 def test_journals_grow_with_the_filesystem() -> None:
     """Each size doubles the journal, up to 1 GiB."""
     sizes = [

@@ -4,6 +4,7 @@ F).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,9 +19,14 @@ from wbsim.sim.units import KIB, MS, S
 
 
 class Log:
-    """A journal of *blocks* blocks at block 1000 of a slow device, which its partition moves by 10."""
+    """A journal of *blocks* blocks on a slow device, whose partition begins at block 10.
 
-    def __init__(self, blocks: int = 300, **changes: Any) -> None:
+    Its *runs* of blocks are at block 1000 by default.
+    """
+
+    def __init__(
+        self, blocks: int = 300, runs: Sequence[tuple[int, int]] | None = None, **changes: Any
+    ) -> None:
         self.layer = BlockLayer(era="6.17", pool="tags")
         inputs = {**LOOP_EXT4.journal.inputs(), "size": blocks * 4 * KIB, **changes}
         self.journal = Journal(
@@ -28,7 +34,7 @@ class Log:
             queue=self.layer.queue,
             spec=JournalSpec.model_validate(inputs),
             block_ns=5,
-            runs=((1_000, blocks),),
+            runs=runs or ((1_000, blocks),),
             first_block=10,
         )
         self.journal.start()
@@ -62,6 +68,21 @@ def test_a_commit_logs_each_block_once_with_descriptors_and_a_flush() -> None:
     assert requests[:4] == [(1_000, 128, "W"), (1_128, 128, "W"), (1_256, 6, "W"), (1_262, 1, "FW")]
     assert requests[4:] == [(0, 128, "W"), (128, 128, "W"), (256, 4, "W")]
     assert log.journal.written_bytes == 263 * 4096
+
+
+def test_a_journal_goes_through_its_runs_in_turn() -> None:
+    """Commits of 4 blocks: two in the first run, two that reach into the second, and again from the start."""
+    log = Log(12 * 8, runs=((1_000, 9), (5_000, 87)))
+
+    def body(thread: Thread) -> Steps:
+        for number in range(25):
+            yield from log.journal.start_handle(thread, 2)
+            log.journal.stop_handle(2, [2 * number, 2 * number + 1])
+            yield from log.journal.force(thread)
+
+    written = [(first, size) for first, size, _ in log.run(body) if first >= 1_000]
+    blocks = [block for first, size in written for block in range(first, first + size)]
+    assert blocks == [*range(1_000, 1_009), *range(5_000, 5_087), *range(1_000, 1_004)]
 
 
 def test_a_sync_leaves_to_the_running_transaction_what_it_has() -> None:

@@ -16,7 +16,7 @@ from wbsim.sim.engine import SPIN, Environment
 class Writer:
     """A call costs 100 and 10 a page, a close 30, the list 7; it has to ask every *poll* pages."""
 
-    def __init__(self, poll: int = 4) -> None:
+    def __init__(self, poll: int = 4, folio_ns: int | None = None) -> None:
         self.env = Environment()
         self.env.now = 1_000
         self.asked: list[Any] = []
@@ -30,7 +30,7 @@ class Writer:
         self.task = self.env.task("writer")
         self.spent = Spent()
         self.thread: Any = SimpleNamespace(task=self.task, spent=self.spent)
-        costs = WriteCosts(call_ns=100, page_ns=10, close_ns=30, mark_ns=7)
+        costs = WriteCosts(call_ns=100, folio_ns=folio_ns, page_ns=10, close_ns=30, mark_ns=7)
         self.writer = BufferedWriter(env=self.env, thread=self.thread, costs=costs, throttle=throttle)
 
     def inode(self, dirty_pages: int = 0, i_sync: object = None) -> Any:
@@ -51,6 +51,13 @@ def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
     assert (of.wb.dirty, of.wb.dirty_and_writeback, of.wb.dirtied, of.dirtier.nr_dirtied) == (5, 5, 5, 5)
     assert (of.spent.write, of.spent.close, of.spent.system) == (7, 90, 97)
     assert (of.writer.copy_ns(3), of.writer.close_ns) == (130, 30)
+
+
+def test_a_call_pays_for_its_folios() -> None:
+    """A call of 100 ns copies pages of 10 ns into folios of 40 ns: one for each page, or one for eight."""
+    of = Writer(folio_ns=40)
+    assert [of.writer.copy_ns(pages) for pages in (0, 1, 8)] == [100, 150, 500]
+    assert [of.writer.copy_ns(pages, 8) for pages in (0, 1, 8, 9)] == [100, 150, 220, 270]
 
 
 def test_an_inode_that_is_written_back_is_not_listed() -> None:

@@ -70,7 +70,7 @@ class Stage:
         yield 33
 
     def _mount_of(self, path: str) -> Any:
-        mount = SimpleNamespace(directory=self._directory, filesystem=self)
+        mount = SimpleNamespace(directory=self._directory, filesystem=self, folio_pages=lambda call_pages: 1)
         self.log.append((self.env.now, "mount of", path))
         return mount
 
@@ -92,7 +92,7 @@ class Stage:
 
         self.written = 0
         return SimpleNamespace(
-            copy_ns=lambda pages: 2 + 10 * pages, close_ns=5, dirty=dirty, balance=balance,
+            copy_ns=lambda pages, folio_pages=1: 2 + 10 * pages, close_ns=5, dirty=dirty, balance=balance,
             room=lambda wb: self.room, due=lambda wb: self._due(),
         )  # fmt: skip
 
@@ -106,7 +106,7 @@ class Stage:
         """The filesystem's."""
         yield lead_ns + int(1_000 * factor) + then_ns
         made = SimpleNamespace(name=f"{directory}:{self.env.now}", wb="wb", left=0)
-        made.sb = SimpleNamespace(filesystem=self)
+        made.sb = SimpleNamespace(filesystem=self, folio_pages=lambda call_pages: 1)
         self.log.append((self.env.now, thread.task.name, "create", directory, lead_ns, factor, then_ns))
         return made
 

@@ -1,0 +1,43 @@
+"""The price of a large write(2): a page of it costs as much as one of 4 KiB, until large folios."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import FIO, loop_config
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import build
+from wbsim.sim.units import MIB, S
+
+XEON = "paths.write = { call_ns = '550 ns', folio_ns = '1200 ns', page_ns = '715 ns' }"
+"""The costs of a Xeon Gold 6240 that fit the published figures (docs/measurements.md N)."""
+
+
+def mb_per_s(kernel: str, filesystem: str, call: str) -> float:
+    """Run one fio with calls of that size, which nothing throttles, and return its system time as a rate."""
+    command = f"{FIO.replace('--bs=4k', f'--bs={call}')} --rw=write --filesize=64m --name=a"
+    text = loop_config(command, dirty_mib=1000, kernel=kernel, filesystem=filesystem)
+    text = text.replace("kernel.like", f"machine.processors.{XEON}\nkernel.like", 1)
+    (case,) = parse(text, "x.toml", ["machine.processors.cv=0"]).cases
+    of = build(case.scenario, 1)
+    of.run()
+    (program,) = of.programs.values()
+    write_ns = sum(thread.spent.write for thread in of.threads if thread.task.name.startswith("fio"))
+    assert program.share_done == 1.0
+    return 64 * MIB / 1e6 / (write_ns / S)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "filesystem", "published"),
+    [
+        ("6.15", "loop-ext4", (1_631, 2_088, 2_143)),
+        ("5.17", "loop-xfs", (1_631, 2_088, 2_143)),
+        ("5.18", "loop-xfs", (1_719, 5_092, 5_716)),
+    ],
+)
+def test_published_rates_by_the_size_of_a_call(
+    kernel: str, filesystem: str, published: tuple[int, ...]
+) -> None:
+    """Calls of 4 KiB, 64 KiB and 1 MiB; the three costs were fitted to these rows."""
+    rates = [mb_per_s(kernel, filesystem, call) for call in ("4k", "64k", "1m")]
+    assert rates == [pytest.approx(rate, rel=0.05) for rate in published]
