@@ -10,10 +10,10 @@ from wbsim.sim.param import Flag, Ns, Spec
 class WriteCosts(Spec):
     """Processor time of write(2) and of the close(2) after it.
 
-    ``call_ns`` is the time of a call, ``folio_ns`` that of each folio that the call adds to the page cache,
-    and ``page_ns`` that of each page that it copies.  Where ``folio_ns`` is None, the time of a folio is part
-    of ``page_ns``, whatever the folio's size.  ``mark_ns`` is spent under the flusher's list lock when a
-    clean inode becomes dirty.
+    ``call_ns`` is the time of a call.  ``folio_ns`` is the time of each folio that the call adds to the page
+    cache, and ``page_ns`` the time of each page that it copies.  If ``folio_ns`` is None, ``page_ns``
+    includes the folios, whatever their size.  ``mark_ns`` is spent under the flusher's list lock when a clean
+    inode becomes dirty.
     """
 
     call_ns: Ns
