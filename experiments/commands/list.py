@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +9,6 @@ if TYPE_CHECKING:
     from wbsim.sim.param import Spec
 
 HELP = "the machines, disks, kernels, filesystems, workloads and figures that can be named"
-_REPORT = re.compile(r"\b(?:P13|V13|N10|W25|J09)\b")
 _WHAT = ("machines", "disks", "devices", "kernels", "filesystems", "workloads", "figures")
 
 
@@ -40,12 +38,9 @@ class _Rows(NamedTuple):
 
 def _fitted(of: Spec) -> str:
     """Return the reports to which constants of *of* were fitted, or from which they were set."""
-    from wbsim.sim.param import Origin
+    from wbsim.experiments.published.fitted import fitted_to
 
-    given = [number.given for number in of.numbers() if number.given is not None]
-    fitted = [one for one in given if one.origin is Origin.CALIBRATED]
-    reports = {name for one in fitted for name in _REPORT.findall(" ".join((*one.targets, one.source)))}
-    return ", ".join(sorted(reports)) or "nothing"
+    return ", ".join(sorted(fitted_to(of))) or "nothing"
 
 
 def _machines() -> _Rows:

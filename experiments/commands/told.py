@@ -70,6 +70,7 @@ def _texts(
         steady_table,
         unfinished,
     )
+    from wbsim.experiments.published.fitted import fitted_elsewhere
 
     axes = experiment.axes
     first = outcome_table(outcomes, axes)
@@ -79,7 +80,9 @@ def _texts(
     shown = [outcome for outcome in outcomes if outcome.replication == 0]
     for outcome in shown:
         parts = [*parts_tables(outcome), *([TABLES[locks](outcome.locks)] if locks else [])]
-        texts += parts if len(shown) == 1 else [f"{outcome.variant}: {part}" for part in parts]
+        texts += parts if len(shown) == 1 else [f"{outcome.variant}:\n{part}" for part in parts]
     if not any(disk.ios for outcome in outcomes for disk in outcome.disks.values()):
         texts.append(NOTHING_WRITTEN)
+    if (note := fitted_elsewhere(experiment.cases)) is not None:
+        texts.append(note)
     return texts

@@ -1,0 +1,44 @@
+"""Constants that were fitted to a report, and runs that use them outside of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from wbsim.experiments.config.case import Case
+from wbsim.sim.param import Origin, Spec
+
+_REPORT: Final = re.compile(r"\b(?:P13|V13|N10|W25|J09)\b")
+
+
+def fitted_to(spec: Spec) -> dict[str, list[str]]:
+    """Return the constants of *spec* that were fitted to a report or set from one, by report."""
+    constants: dict[str, list[str]] = {}
+    for number in spec.numbers():
+        given = number.given
+        if given is not None and given.origin is Origin.CALIBRATED:
+            for report in sorted({*_REPORT.findall(" ".join((*given.targets, given.source)))}):
+                constants.setdefault(report, []).append(number.path)
+    return constants
+
+
+def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
+    """Return a note on constants of reports in *cases* that are not a report's own; None without any."""
+    found: dict[str, dict[str, None]] = {}
+    for case in cases:
+        if not case.rows:
+            for report, paths in fitted_to(case.scenario.machine).items():
+                found.setdefault(report, {}).update(dict.fromkeys(paths))
+    if not found:
+        return None
+    of = ", ".join(f"{', '.join(map(_short, paths))} ({report})" for report, paths in found.items())
+    return (
+        f"these constants of the machine were fitted to a report that this run is not: {of};\n"
+        "wbsim list machines shows which machines were fitted to nothing"
+    )
+
+
+def _short(path: str) -> str:
+    """Return the end of *path* that names the constant."""
+    return path.rpartition(".")[2]
