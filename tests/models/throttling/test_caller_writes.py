@@ -210,6 +210,7 @@ def test_to_2_6_31_a_writer_waits_until_a_queue_is_no_longer_congested() -> None
     assert alone.balance() == 200 * MS
 
 
+@pytest.mark.source
 @given(
     st.sampled_from([100, 250, 300, 1000]),
     st.lists(

@@ -55,6 +55,7 @@ def test_the_position_ratio_s_fixed_points() -> None:
     assert position_ratio(freerun) / 1024 == pytest.approx(2 * (1 + (setpoint - freerun) / span), rel=0.02)
 
 
+@pytest.mark.source
 @given(st.integers(0, 250_000), st.integers(0, 250_000))
 def test_more_dirty_never_means_a_higher_rate(a: int, b: int) -> None:
     """The position ratio falls with what is dirty."""

@@ -214,6 +214,7 @@ class TwoContexts(RuleBasedStateMachine):
 RATES = st.sampled_from([1, 31, 500, 4_095, 4_097, 25_600, 250_000])
 
 
+@pytest.mark.source
 @settings(max_examples=400, deadline=None)
 @given(
     hz=st.sampled_from([100, 250, 300, 1000]), avg_write=RATES, ratelimit=RATES, balanced=RATES,
