@@ -126,6 +126,8 @@ def test_the_largest_groups_are_whole_stripe_units() -> None:
     """mkfs.xfs 6.1 printed these numbers for 50 TB: groups are rounded down where 1 TiB is the limit."""
     found = xfs_geometry(target("stripe", "50000000000000"), CHECKED)
     assert found == (12_207_031_250, 46, 268_435_440, 521_728)
+    one_disk = Target(50_000_000_000_000, 64 * KIB, 64 * KIB)
+    assert xfs_geometry(one_disk, CHECKED) == found
 
 
 def test_inodes_lie_in_groups_one_after_another() -> None:
