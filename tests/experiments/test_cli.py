@@ -282,8 +282,8 @@ def test_several_variants_have_their_parts_told_apart(
     config.write_text(f'{text}[variants.a]\n[variants.b]\nkernel.writeback.interval = "1 s"\n')
     assert main(["run", str(config)]) == 0
     told = capsys.readouterr().out
-    assert "\na: program  wall s" in told
-    assert "\nb: program  wall s" in told
+    assert "\na:\nprogram  wall s" in told
+    assert "\nb:\nprogram  wall s" in told
 
 
 def test_the_layout_of_a_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
