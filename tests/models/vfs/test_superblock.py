@@ -10,6 +10,7 @@ from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Environment
 
 
+@pytest.mark.source
 @pytest.mark.parametrize(("largest", "folios"), [(1, [1, 1, 1, 1, 1, 1]), (512, [1, 2, 4, 256, 256, 512])])
 def test_a_folio_is_the_largest_power_of_two_in_a_call(largest: int, folios: list[int]) -> None:
     """Calls of 1, 3, 4, 256, 300 and 2048 pages, with and without large folios."""
