@@ -13,18 +13,22 @@ XEON = "paths.write = { call_ns = '550 ns', folio_ns = '1200 ns', page_ns = '715
 """The costs of a Xeon Gold 6240 that fit the published figures (docs/measurements.md N)."""
 
 
-def mb_per_s(kernel: str, filesystem: str, call: str) -> float:
-    """Run one fio with calls of that size, which nothing throttles, and return its system time as a rate."""
-    command = f"{FIO.replace('--bs=4k', f'--bs={call}')} --rw=write --filesize=64m --name=a"
+def write_ns(command: str, kernel: str, filesystem: str) -> int:
+    """Run *command*, which nothing throttles, and return the time that its write(2) calls take."""
     text = loop_config(command, dirty_mib=1000, kernel=kernel, filesystem=filesystem)
     text = text.replace("kernel.like", f"machine.processors.{XEON}\nkernel.like", 1)
     (case,) = parse(text, "x.toml", ["machine.processors.cv=0"]).cases
     of = build(case.scenario, 1)
     of.run()
     (program,) = of.programs.values()
-    write_ns = sum(thread.spent.write for thread in of.threads if thread.task.name.startswith("fio"))
     assert program.share_done == 1.0
-    return 64 * MIB / 1e6 / (write_ns / S)
+    return sum(thread.spent.write for thread in of.threads if thread.task.name.startswith("f"))
+
+
+def mb_per_s(kernel: str, filesystem: str, call: str) -> float:
+    """Return the rate of one fio with calls of that size."""
+    command = f"{FIO.replace('--bs=4k', f'--bs={call}')} --rw=write --filesize=64m --name=a"
+    return 64 * MIB / 1e6 / (write_ns(command, kernel, filesystem) / S)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +45,11 @@ def test_published_rates_by_the_size_of_a_call(
     """Calls of 4 KiB, 64 KiB and 1 MiB; the three costs were fitted to these rows."""
     rates = [mb_per_s(kernel, filesystem, call) for call in ("4k", "64k", "1m")]
     assert rates == [pytest.approx(rate, rel=0.05) for rate in published]
+
+
+@pytest.mark.parametrize(("kernel", "folios"), [("5.17", 4), ("5.18", 1)])
+def test_fs_mark_pays_for_the_folios_of_its_calls(kernel: str, folios: int) -> None:
+    """A file of 64 KiB takes four calls of four pages, and 100 ns to be put on the list of dirty inodes."""
+    command = "fs_mark -k -S0 -n 20 -s 65536 -L 1 -d a"
+    a_call = 550 + folios * 1_200 + 4 * 715
+    assert write_ns(command, kernel, "loop-xfs") == 20 * (4 * a_call + 100)
