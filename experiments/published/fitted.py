@@ -12,12 +12,15 @@ from wbsim.sim.param import Origin, Spec
 _REPORT: Final = re.compile(r"\b(?:P13|V13|N10|W25|J09)\b")
 
 
-def fitted_to(spec: Spec) -> dict[str, list[str]]:
-    """Return the constants of *spec* that were fitted to a report or set from one, by report."""
+def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
+    """Return the constants of *spec* that were fitted to a report or set from one, by report.
+
+    *to_rows* leaves only those that were fitted to rows of the report, not what it measured of a drive.
+    """
     constants: dict[str, list[str]] = {}
     for number in spec.numbers():
         given = number.given
-        if given is not None and given.origin is Origin.CALIBRATED:
+        if given is not None and given.origin is Origin.CALIBRATED and (given.targets or not to_rows):
             for report in sorted({*_REPORT.findall(" ".join((*given.targets, given.source)))}):
                 constants.setdefault(report, []).append(number.path)
     return constants
@@ -28,7 +31,7 @@ def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
     found: dict[str, dict[str, None]] = {}
     for case in cases:
         if not case.rows:
-            for report, paths in fitted_to(case.scenario.machine).items():
+            for report, paths in fitted_to(case.scenario.machine, to_rows=True).items():
                 found.setdefault(report, {}).update(dict.fromkeys(paths))
     if not found:
         return None
