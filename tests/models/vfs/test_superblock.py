@@ -1,21 +1,103 @@
-"""The folios that a write(2) makes on a mounted filesystem."""
+"""A mounted filesystem: its directories, and what it waits for."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.harness import BlockLayer, context, inodes_of, page_cache
+from wbsim.models.bio import READ
+from wbsim.models.seams import Thread
+from wbsim.models.spent import Spent
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.sim.engine import Environment
+from wbsim.sim.engine import Environment, Steps, Task, Wait
 
 
-@pytest.mark.source
+def mounted(env: Environment) -> MountedSuperblock:
+    """A superblock whose filesystem takes 50 ns for a directory."""
+
+    def mkdir(thread: Thread) -> Generator[Wait, None, Any]:
+        made.append(env.now)
+        yield 50
+        return object()
+
+    made: list[int] = []
+    unplugs: list[int] = []
+    bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: unplugs.append(env.now), unplugs=unplugs))
+    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()))
+    sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
+    return sb
+
+
+def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
+    """At 0, at 10 while it is in the making, and at 90."""
+    env = Environment()
+    sb = mounted(env)
+    found: list[tuple[int, Any]] = []
+
+    def body(task: Task, start_ns: int) -> Steps:
+        yield start_ns
+        directory = yield from sb.directory(SimpleNamespace(task=task, spent=Spent()), "/a")  # type: ignore[arg-type]
+        found.append((env.now, directory))
+
+    for start_ns in (0, 10, 90):
+        task = env.task("task")
+        env.start(task, body(task, start_ns))
+    env.run()
+    assert [at for at, _ in found] == [50, 50, 90]
+    assert len({id(directory) for _, directory in found}) == len(sb.filesystem.made) == 1  # type: ignore[attr-defined]
+
+
+def test_who_reads_metadata_under_a_plug_sends_it_on_before_it_sleeps() -> None:
+    """Sector 16 of a filesystem that begins at block 100: the plug is empty when the wait for it begins."""
+    block, read = BlockLayer(costs=(0, 0, 0)), list[int]()
+    bdi: Any = SimpleNamespace(queue=block.queue)
+    sb = MountedSuperblock(block.env, "mnt", bdi, 100, inodes_of(block.env, bdi, page_cache()))
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        yield from sb.read(thread, 16, 8)
+        read.append(block.env.now)
+        yield from thread.finish_plug()
+
+    block.run(body)
+    (request,) = block.device.requests
+    assert (read, request.start_sector, request.op) == ([10_000], 816, READ)
+
+
+def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
+    """60 pages end at 30 and at 70; 10 that came at 20 end at 500. Two who wait go on at 70."""
+    env = Environment()
+    sb, wb = mounted(env), context(env)
+    wb.account_dirtied(100)
+    first = sb.flight
+    first.add(wb, 60)
+    woken: list[int] = []
+
+    def body(task: Task, start_ns: int) -> Steps:
+        yield start_ns
+        yield from sb.wait_for_writeback(SimpleNamespace(task=task, spent=Spent()))  # type: ignore[arg-type]
+        woken.append(env.now)
+
+    for start_ns in (0, 10):
+        task = env.task("task")
+        env.start(task, body(task, start_ns))
+    env.call_at(20, 0, lambda: sb.flight.add(wb, 10))
+    env.call_at(30, 0, lambda: first.end(wb, 25))
+    env.call_at(70, 0, lambda: first.end(wb, 35))
+    env.run()
+    assert woken == [70, 70]
+    assert sb.bdi.queue.unplugs == [0, 10], "who waits for I/O has it begun"  # type: ignore[attr-defined]
+    assert (wb.dirty, wb.dirty_and_writeback, wb.written) == (30, 40, 60)
+
+
 @pytest.mark.parametrize(("largest", "folios"), [(1, [1, 1, 1, 1, 1, 1]), (512, [1, 2, 4, 256, 256, 512])])
 def test_a_folio_is_the_largest_power_of_two_in_a_call(largest: int, folios: list[int]) -> None:
     """Calls of 1, 3, 4, 256, 300 and 2048 pages, with and without large folios."""
-    parts: Any = None
-    of = MountedSuperblock(Environment(), "m", parts, 0, parts)
-    assert of.folio_pages(300) == 1, "without a word of the filesystem, a folio is a page"
-    of.largest_folio = largest
-    assert [of.folio_pages(pages) for pages in (1, 3, 4, 256, 300, 2048)] == folios
+    sb = mounted(Environment())
+    assert sb.folio_pages(300) == 1, "a folio is a page unless the filesystem says otherwise"
+    sb.largest_folio = largest
+    assert [sb.folio_pages(pages) for pages in (1, 3, 4, 256, 300, 2048)] == folios
