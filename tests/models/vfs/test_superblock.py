@@ -95,8 +95,8 @@ def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
 
 
 @pytest.mark.parametrize(("largest", "folios"), [(1, [1, 1, 1, 1, 1, 1]), (512, [1, 2, 4, 256, 256, 512])])
-def test_a_folio_is_the_largest_power_of_two_in_a_call(largest: int, folios: list[int]) -> None:
-    """Calls of 1, 3, 4, 256, 300 and 2048 pages, with and without large folios."""
+def test_a_call_makes_the_largest_folios_that_fit(largest: int, folios: list[int]) -> None:
+    """A folio is a power of two of pages: calls of 1, 3, 4, 256, 300 and 2048 pages."""
     sb = mounted(Environment())
     assert sb.folio_pages(300) == 1, "a folio is a page unless the filesystem says otherwise"
     sb.largest_folio = largest
