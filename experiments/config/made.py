@@ -88,7 +88,12 @@ def _size(given: Any, device: DeviceSpec | None) -> int | None:
 def _target(size: int, device: DeviceSpec | None, processors: int) -> Target:
     """Return what mkfs sees of *device*: md reports its chunk and its stripe, a controller does not."""
     unit = width = 0
-    members = [device]
     if isinstance(device, Raid0Spec):
-        unit, width, members = device.chunk, device.chunk * len(device.members), [*device.members]
-    return Target(size, unit, width, any(isinstance(member, DiskSpec) for member in members), processors)
+        unit, width = device.chunk, device.chunk * len(device.members)
+    return Target(size, unit, width, device is not None and _rotates(device), processors)
+
+
+def _rotates(device: DeviceSpec) -> bool:
+    """Return whether *device* is a disk that rotates, or is made of some."""
+    parts = (part if isinstance(part, tuple) else (part,) for part in device.parts().values())
+    return isinstance(device, DiskSpec) or any(_rotates(one) for of in parts for one in of)

@@ -74,7 +74,13 @@ def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
     if 0 < blocks % group_blocks < _LEAST_GROUP_BLOCKS:  # the last group is too small, and is left away
         groups -= 1
         blocks = groups * group_blocks
-    return XfsGeometry(blocks, groups, group_blocks, _log_blocks(blocks, group_blocks, target, release))
+    log_blocks = _log_blocks(blocks, target, release)
+    if log_blocks >= group_blocks:
+        log, group = log_blocks * PAGE_BYTES, group_blocks * PAGE_BYTES
+        raise ValueError(
+            f"{target.size} B are too little; the log, {log} B, does not fit into {group} B a group"
+        )
+    return XfsGeometry(blocks, groups, group_blocks, log_blocks)
 
 
 def _group_blocks(blocks: int, *, striped: bool) -> int:
@@ -108,11 +114,8 @@ def _aligned(group_blocks: int, unit: int, width: int, groups: int) -> int:
     return aligned
 
 
-def _log_blocks(blocks: int, group_blocks: int, target: Target, release: Release) -> int:
-    """Return the size of the internal log (calculate_log_size).
-
-    NOTE: of a group that is smaller than the log, mkfs leaves a few more blocks than this to metadata.
-    """
+def _log_blocks(blocks: int, target: Target, release: Release) -> int:
+    """Return the size of the internal log (calculate_log_size)."""
     least = 64 * MIB if release >= (5, 15, 0) else 10 * MIB  # [R]
     log_blocks = min(max(blocks // _LOG_RATIO, least // PAGE_BYTES), _MOST_LOG_BLOCKS)
     unit = target.stripe_unit if target.stripe_unit <= _MOST_LOG_UNIT else 32 * KIB
@@ -120,7 +123,7 @@ def _log_blocks(blocks: int, group_blocks: int, target: Target, release: Release
         log_blocks = -(-log_blocks // (unit // PAGE_BYTES)) * (unit // PAGE_BYTES)
         if log_blocks > _MOST_LOG_BLOCKS:
             log_blocks -= unit // PAGE_BYTES
-    return min(log_blocks, group_blocks - _LEAST_GROUP_BLOCKS // 2)
+    return log_blocks
 
 
 @lru_cache(maxsize=1024)

@@ -81,10 +81,16 @@ def test_an_array_gives_its_chunk_to_mkfs() -> None:
     assert xfs == made_xfs(Target(4 << 40, 64 * KIB, 256 * KIB), release_of("6.1"))
 
 
-@pytest.mark.parametrize(("drive", "groups"), [("sata-disk", 4), ("pm9a3", 12)])
-def test_only_flash_gets_a_group_for_each_processor(drive: str, groups: int) -> None:
-    """From xfsprogs 6.8 on."""
-    disk = f'like = "{drive}" }}\nmachine.processors = {{ count = 12'
+CACHE = 'size = "1 GiB", link = "1 GB/s", command_time = "1 us", piece = "64 KiB", depth = 4'
+CACHED = (
+    f'like = "sata-disk", device = {{ kind = "write_cache", {CACHE}, behind = {{ like = "sata-disk" }} }}'
+)
+
+
+@pytest.mark.parametrize(("disk", "groups"), [('like = "sata-disk"', 4), (CACHED, 4), ('like = "pm9a3"', 12)])
+def test_only_flash_gets_a_group_for_each_processor(disk: str, groups: int) -> None:
+    """mkfs.xfs from 6.8 on asks whether the disk rotates, also behind a write cache."""
+    disk = f"{disk} }}\nmachine.processors = {{ count = 12"
     xfs = made('like = "xfs"', disk=disk, kernel="6.8")
     assert isinstance(xfs, XfsSpec)
     assert xfs.agcount == groups

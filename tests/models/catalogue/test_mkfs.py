@@ -144,6 +144,15 @@ def test_journals_grow_with_the_filesystem() -> None:
     assert [after / before for before, after in pairwise(sizes)] == [2, 2, 2, 2, 2, 1]
 
 
+@pytest.mark.parametrize("mib", [300, 400, 512])
+def test_a_log_larger_than_a_group_is_refused(mib: int) -> None:
+    """mkfs.xfs 6.1 refuses stripes of 300 and 400 MiB; a log of 10 MiB fits."""
+    place = Target(mib * MIB, 64 * KIB, 256 * KIB)
+    with pytest.raises(ValueError, match="the log, 67108864 B, does not fit"):
+        xfs_geometry(place, CHECKED)
+    assert xfs_geometry(place, release_of("5.14")).groups == 8
+
+
 @pytest.mark.parametrize("make", [made_xfs, made_ext4])
 def test_a_device_that_is_too_small_is_refused(make: object) -> None:
     """The error has the least size."""
