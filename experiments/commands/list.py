@@ -94,12 +94,13 @@ def _kernels() -> _Rows:
 
 
 def _filesystems() -> _Rows:
+    from wbsim.experiments.config.made import MADE
     from wbsim.experiments.formats.table import figure_text
     from wbsim.models.catalogue.filesystems import FILESYSTEMS, PURPOSES
 
     rows: list[tuple[str, ...]] = [
         (kind, f"mkfs.{kind} without options, on the disk of the mount", "nothing", kind, "the disk's")
-        for kind in ("xfs", "ext4")
+        for kind in MADE
     ]
     rows += [
         (name, PURPOSES.get(name, ""), _fitted(of), of.kind, f"{figure_text(of.size / 2**30)} GiB")

@@ -29,10 +29,10 @@ def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
 def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
     """Return a note on constants of reports in *cases* that are not a report's own; None without any."""
     found: dict[str, dict[str, None]] = {}
-    for case in cases:
-        if not case.rows:
-            for report, paths in fitted_to(case.scenario.machine, to_rows=True).items():
-                found.setdefault(report, {}).update(dict.fromkeys(paths))
+    machines = {id(case.scenario.machine): case.scenario.machine for case in cases if not case.rows}
+    for machine in machines.values():  # points of a sweep share what they do not change
+        for report, paths in fitted_to(machine, to_rows=True).items():
+            found.setdefault(report, {}).update(dict.fromkeys(paths))
     if not found:
         return None
     of = ", ".join(f"{', '.join(map(_short, paths))} ({report})" for report, paths in found.items())
