@@ -19,7 +19,7 @@ _SATA_SSD: Final = {
     **SATA_SSD_2013,
     "size": assumed(480 * 10**9, "a usual size", 120 * 10**9, 2000 * 10**9),
 }
-_PM9A3_MOST: Final = assumed(2 * MIB, "MDTS of data centre drives of 2021", 128 * KIB, 8 * MIB)
+_NVME_MOST: Final = assumed(2 * MIB, "MDTS of data centre drives of 2021", 128 * KIB, 8 * MIB)
 
 
 @cache
@@ -28,7 +28,7 @@ def drives_of(release: Release) -> Mapping[str, DriveSpec]:
 
     The same release gives the same objects, so that configurations can share their inputs.
     """
-    nvme = nvme_queue(release, _PM9A3_MOST)
+    nvme = nvme_queue(release, _NVME_MOST)
     drives: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         "sata-ssd": (sata_queue(release), _SATA_SSD),
         "sata-disk": (sata_queue(release), SATA_DISK_2010),

@@ -10,6 +10,8 @@ from wbsim.sim.param import Given, assumed, specified
 from wbsim.sim.units import KIB, MIB
 
 _LIMITS: Final = "mechanisms.md 1.5"
+_LARGEST_ATA_COMMAND: Final = specified(65_535 * 512, f"{_LIMITS} [V 4.1]: ATA_MAX_SECTORS_LBA48 [R]")
+_NO_LIMIT: Final = specified(1 << 30, f"{_LIMITS} [V 2.6.34, 3.10]: virtio-blk has no limit")
 
 
 def sata_queue(release: Release) -> dict[str, Any]:
@@ -18,7 +20,7 @@ def sata_queue(release: Release) -> dict[str, Any]:
     depth = 32 if release >= (4, 18, 0) else 31
     return {
         "limits": {
-            "max_sectors_bytes": _most_bytes(release, 65_535 * 512, "ATA_MAX_SECTORS_LBA48"),
+            "max_sectors_bytes": _most_bytes(release, _LARGEST_ATA_COMMAND),
             "max_segments": specified(168, f"{_LIMITS} [V 2.6.29, 3.10]: AHCI_MAX_SG"),
             **_COMMON_LIMITS,
         },
@@ -42,7 +44,7 @@ def nvme_queue(release: Release, most_bytes: Given) -> dict[str, Any]:
         segments = specified(pages, "drivers/nvme: a segment a page of the largest command, and one [R]")
     return {
         "limits": {
-            "max_sectors_bytes": _most_bytes(release, most_bytes.value, most_bytes.source),
+            "max_sectors_bytes": _most_bytes(release, most_bytes),
             "max_segments": segments,
             **_COMMON_LIMITS,
         },
@@ -66,7 +68,7 @@ def virtio_queue(release: Release) -> dict[str, Any]:
     depth = 128
     return {
         "limits": {
-            "max_sectors_bytes": _most_bytes(release, 1 << 30, "virtio-blk has no limit of its own"),
+            "max_sectors_bytes": _most_bytes(release, _NO_LIMIT),
             "max_segments": assumed(126, f"{_LIMITS} [R]: QEMU's seg_max; 254 from QEMU 5.0 on", 126, 254),
             **_COMMON_LIMITS,
         },
@@ -86,16 +88,13 @@ _COMMON_LIMITS: Final = {
 _FIFO_BATCH: Final = specified(16, "mechanisms.md 1.4 [V 3.10, 6.12]")
 
 
-def _most_bytes(release: Release, hardware_bytes: int, source: str) -> Given:
-    """Return max_sectors: what the hardware takes, up to the default of *release*."""
-    if release < (3, 19, 0):
-        default = 512 * KIB
-    elif release < (4, 3, 0):
-        return specified(hardware_bytes, f"{_LIMITS} [V 4.1]: the hardware's limit, {source}")
-    else:
-        default = 1280 * KIB if release < (6, 17, 0) else 4 * MIB
-    if hardware_bytes < default:
-        return specified(hardware_bytes, source)
+def _most_bytes(release: Release, hardware: Given) -> Given:
+    """Return max_sectors: the limit of the *hardware*, or the default of *release* where that is less."""
+    if (3, 19, 0) <= release < (4, 3, 0):
+        return hardware
+    default = 512 * KIB if release < (3, 19, 0) else 1280 * KIB if release < (6, 17, 0) else 4 * MIB
+    if hardware.value < default:
+        return hardware
     return specified(default, f"{_LIMITS} [V 2.6.29 to 3.16, 4.3 to 6.14, 6.17]; edges are [R]")
 
 
@@ -112,8 +111,8 @@ def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> d
         nr_requests = specified(depth, "blk-mq without a scheduler: the depth of the hardware queue [R]")
     else:
         scheduler = specified(
-            "mq-deadline", "elevator_init_mq: of one hardware queue [V 6.18]; from 4.12 [R]"
+            "mq-deadline", "elevator_init_mq: of one hardware queue; seen on 6.18, from 4.12 [R]"
         )
-        nr_requests = specified(2 * min(depth, 128), "blk_mq_init_sched: twice the depth [V 6.18]")
+        nr_requests = specified(2 * min(depth, 128), "blk_mq_init_sched: twice the depth, of 128 at most [R]")
     elevator = {"scheduler": scheduler, "fifo_batch": _FIFO_BATCH}  # NOTE: 5.14 to 6.8 have an async_depth
     return {"elevator": elevator, "nr_requests": nr_requests}

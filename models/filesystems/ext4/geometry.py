@@ -1,7 +1,7 @@
 """The places that mkfs.ext4 gives to metadata: superblocks, descriptors, bitmaps, inode tables, the journal.
 
 Blocks are the filesystem's.  Stands for ext2fs_initialize, ext2fs_allocate_group_table and mkjournal.c of
-e2fsprogs; checked against version 1.47 (tests/models/filesystems/test_mkfs.py).
+e2fsprogs; checked against version 1.47 (tests/models/catalogue/test_mkfs.py).
 """
 
 from __future__ import annotations
