@@ -125,7 +125,8 @@ def test_a_sata_disk_has_the_queue_of_its_release(kernel: str, expected: tuple[o
 @pytest.mark.parametrize(
     ("kernel", "scheduler", "most", "segments"),
     [
-        ("3.11", "noop", 512 * KIB, 513), ("3.19", "none", 2 * MIB, 513), ("5.4", "none", 1280 * KIB, 128),
+        ("3.11", "noop", 512 * KIB, 513), ("3.18", "noop", 512 * KIB, 513), ("3.19", "none", 2 * MIB, 513),
+        ("4.2", "none", 2 * MIB, 513), ("4.3", "none", 1280 * KIB, 513), ("5.4", "none", 1280 * KIB, 128),
         ("6.17", "none", 2 * MIB, 256),
     ],
 )  # fmt: skip
