@@ -1,4 +1,4 @@
-"""SpinLock and Mutex: waiting, and what waiting costs.
+"""SpinLock, Mutex and Semaphore: waiting, and what waiting costs.
 
 A lock costs no event while it is free.  A spinlock's section is declared with its length, so that
 one wait carries a task through the section and on to whatever follows it; only a waiter makes
@@ -8,7 +8,7 @@ the release an event.  Waiters are served first come, first served.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mypy_extensions import i64
@@ -326,6 +326,67 @@ class Mutex:
         if self._spinning:
             task.on_sleep = self._owner_sleeps
         self.stat.waited(waited_ns)
+
+
+class Semaphore:
+    """struct semaphore for one task: ``if not s.try_down(t): yield s.down(t)`` ... ``s.up()``.
+
+    A task that waits sleeps.  `up` gives the semaphore to the task that has waited longest.  That task owns
+    it while it wakes up, so that others, which run, must wait for it.
+    """
+
+    __slots__ = ("_env", "_owned", "_taken_ns", "_waited", "_waiters", "_wake_ns", "stat")
+
+    def __init__(self, env: Environment, name: str, wake_ns: int) -> None:
+        self._env = env
+        self._wake_ns = wake_ns
+        self._waited = waiting_for(name)
+        self._owned = False
+        self._taken_ns = 0
+        self._waiters: deque[tuple[Task, int]] = deque()
+        self.stat = LockStat()
+
+    def try_down(self, task: Task) -> bool:
+        """Take the semaphore for *task* if it is free."""
+        if self._owned:
+            return False
+        self._owned = True
+        self._taken_ns = self._env.now
+        return True
+
+    def down(self, task: Task) -> Park:
+        """Let *task* sleep until it owns the semaphore; to be yielded after a failed `try_down`."""
+        assert self._owned, "down() without a failed try_down()"
+        self.stat.contentions += 1
+        self._waiters.append((task, self._env.now))
+        task.waits_for = self._waited
+        return PARK
+
+    def up(self) -> None:
+        """Give the semaphore to the next task, or leave it free."""
+        assert self._owned, "up() without down()"
+        now = self._env.now
+        self.stat.held(now - self._taken_ns)
+        self._taken_ns = now
+        if not self._waiters:
+            self._owned = False
+            return
+        task, since_ns = self._waiters.popleft()
+        self.stat.waited(now - since_ns)
+        self._env.wake(task, self._wake_ns)
+
+
+def sums_of(locks: Iterable[LockStat]) -> LockStats:
+    """Return the sums over *locks* that are counted together."""
+    total, longest_ns = LockStat(), 0
+    for lock in locks:
+        total.acquisitions += lock.acquisitions
+        total.contentions += lock.contentions
+        total.wait_ns += lock.wait_ns
+        total.wait_max_ns = max(total.wait_max_ns, lock.wait_max_ns)
+        total.hold_ns += lock.hold_ns
+        longest_ns = max(longest_ns, lock.hold_ns)
+    return total, longest_ns
 
 
 class Completion:

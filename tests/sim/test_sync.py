@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from wbsim.sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
 from wbsim.sim.probe import Gauge
-from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, SpinLock
+from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, Semaphore, SpinLock, sums_of
 
 QUEUED, TICKET = HandOff(100, 250, False, 2), HandOff(100, 250, True, 2)
 
@@ -176,6 +176,59 @@ def test_a_mutex_is_fair_and_its_waiters_spin_not() -> None:
     env.run()
     assert log == [("0", 0), ("2", 1_070), ("1", 2_140)]
     assert all(task.spin_ns == 0 for task in tasks)
+
+
+def semaphore_run(asks: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int, int]], Semaphore]:
+    """Let tasks ask for a semaphore at these times, each for so long, with wake-ups of 70 ns.
+
+    Return which task got it when and for how long, in this order.
+    """
+    env = Environment()
+    semaphore = Semaphore(env, "fs/AGI", 70)
+    log: list[tuple[int, int, int]] = []
+
+    def body(number: int, task: Task, at_ns: int, hold_ns: int) -> Steps:
+        yield at_ns
+        if not semaphore.try_down(task):
+            yield semaphore.down(task)
+            assert task.spin_ns == 0
+        log.append((number, env.now, hold_ns))
+        yield hold_ns
+        semaphore.up()
+
+    for number, (at_ns, hold_ns) in enumerate(asks):
+        task = env.task(str(number))
+        env.start(task, body(number, task, at_ns, hold_ns))
+    env.run()
+    return log, semaphore
+
+
+def test_a_semaphore_belongs_to_an_owner_that_wakes_up() -> None:
+    """Held 100 from 0; the second owns it from 100 and runs at 170, so the third, who asks at 120, waits."""
+    log, semaphore = semaphore_run([(0, 100), (30, 20), (120, 10), (400, 5)])
+    assert log == [(0, 0, 100), (1, 170, 20), (2, 260, 10), (3, 400, 5)]
+    stat = semaphore.stat
+    assert (stat.acquisitions, stat.contentions) == (4, 2)
+    assert (stat.wait_ns, stat.wait_max_ns) == (70 + 70, 70)
+    assert stat.hold_ns == 100 + (70 + 20) + (70 + 10) + 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 500), st.integers(1, 300)), min_size=1, max_size=12))
+def test_a_semaphore_serves_in_order_of_asking(asks: list[tuple[int, int]]) -> None:
+    """Two tasks never have it together, and the task that asked first gets it first."""
+    log, semaphore = semaphore_run(asks)
+    assert [asks[number][0] for number, _, _ in log] == sorted(at_ns for at_ns, _ in asks)
+    for (_, begins_ns, hold_ns), (_, next_ns, _) in pairwise(log):
+        assert next_ns >= begins_ns + hold_ns
+    assert semaphore.try_down(Environment().task("late"))
+    assert sums_of([semaphore.stat, semaphore.stat])[0].acquisitions == 2 * len(asks)
+
+
+def test_the_sums_of_locks_keep_the_longest() -> None:
+    """Counters are added, except the longest wait; the busiest lock stays apart."""
+    of = [LockStat(3, 2, 50, 40, 900), LockStat(4, 1, 70, 70, 100)]
+    assert sums_of(of) == (LockStat(7, 3, 120, 70, 1_000), 900)
+    assert sums_of([]) == (LockStat(), 0)
 
 
 def test_a_lock_s_counters_by_hand() -> None:
