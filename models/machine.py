@@ -353,7 +353,7 @@ class _Builder:
         self.machine.programs[name] = component_of("workloads", program.workload)(
             site=site.of(name),
             spec=program.workload,
-            program_scale=cpu.writer_scale,
+            program_scale=cpu.writer_scale if cpu.program_scale is None else cpu.program_scale,
             start_ns=program.start,
             calls=self._calls,
             on_end=partial(self._ended, program.memory),

@@ -57,7 +57,8 @@ class ProcessorSpec(Spec):
     """The processors and what code costs on them.
 
     ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the
-    paths of system calls and those of writeback take; ``exit_time``: what a guest pays for leaving to
+    paths of system calls and those of writeback take; ``program_scale``: the same of a program's own work,
+    which is ``writer_scale`` where it is not given; ``exit_time``: what a guest pays for leaving to
     its hypervisor, once to tell of a request and once to be told of its end (0 on bare metal);
     ``cv``: the coefficient of variation of a path's time; ``wake_time``: from a wake-up to running.  They
     belong to so many NUMA ``nodes``, in blocks: a cache line takes ``line_own`` to be written by the
@@ -69,6 +70,7 @@ class ProcessorSpec(Spec):
     nodes: Threads
     writer_scale: Real = Field(ge=1e-6, le=1e6)
     flusher_scale: Real = Field(ge=1e-6, le=1e6)
+    program_scale: Real | None = Field(default=None, ge=1e-6, le=1e6)
     exit_time: Moment
     cv: Real = Field(ge=0, le=10)
     line_own: Moment

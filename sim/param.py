@@ -277,7 +277,9 @@ class Spec(BaseModel):
 
 def _check_range(field: FieldInfo, key: str, value: Any, given: Given) -> None:
     """The ends of the range of *value*, as they were *given*, are values of *field* on either side of it."""
-    of: Any = Annotated[field.annotation, *field.metadata]
+    of: Any = field.annotation  # of an optional number with its metadata inside
+    if field.metadata:
+        of = Annotated[of, *field.metadata]
     reader: TypeAdapter[Any] = TypeAdapter(of)
     try:
         low, high = map(reader.validate_python, (given.low, given.high))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from wbsim.models.block.spec import MAX_DISCARD_BYTES
-from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
+from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE, as_fitted
 from wbsim.models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013, X25_E
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
 from wbsim.models.scenario import MachineSpec
@@ -160,7 +160,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
             "flusher_scale": _W25_SCALE,
             "paths": {
                 **LOOP_MACHINE.processors.paths.inputs(),
-                "filesystems": DESK_MACHINE.processors.paths.inputs()["filesystems"],
+                "filesystems": as_fitted(DESK_MACHINE.processors.paths.inputs()["filesystems"]),
             },
         },
         "memory": {
@@ -209,8 +209,9 @@ W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
 
 _V13_SCALE: Final = calibrated(2.67, _CALIBRATE_V13, ("V13-xfs-create-u",))
 _V13_PATHS: Final = DESK_MACHINE.processors.paths.inputs()
-_V13_XFS: Final = _V13_PATHS["filesystems"]["xfs"]
-_V13_EXT4: Final = _V13_PATHS["filesystems"]["ext4"]
+_V13_FILESYSTEMS: Final = as_fitted(_V13_PATHS["filesystems"])
+_V13_XFS: Final = _V13_FILESYSTEMS["xfs"]
+_V13_EXT4: Final = _V13_FILESYSTEMS["ext4"]
 _INODES: Final = "docs/measurements.md L"
 
 

@@ -69,6 +69,8 @@ class MountedSuperblock(Superblock):
         self.flight = Flight(env)
         self.largest_folio = 1
         """The pages of the largest folio that its page cache makes (mapping_max_folio_order)."""
+        self.block_ns = 0
+        """The time of a write(2) for each new block, beside the copy of its page."""
 
     def folio_pages(self, call_pages: int) -> int:
         """See `Superblock.folio_pages`."""

@@ -6,16 +6,18 @@ balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIREC
 
 from __future__ import annotations
 
-from wbsim.models.seams import Inode, Thread, Throttle, Wb
+from wbsim.models.seams import Inode, Superblock, Thread, Throttle, Wb
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.sim.engine import Environment, Steps, Wait
 
 
 class BufferedWriter:
-    """One process that writes: its account with the throttle; *close_ns* is the mean time of a close(2)."""
+    """One process that writes, with its account with the throttle.
+
+    ``call_ns`` is the mean time of a write(2) without its pages, and ``close_ns`` that of a close(2).
+    """
 
     __slots__ = (
-        "_call_ns",
         "_current",
         "_dirtier",
         "_env",
@@ -25,6 +27,7 @@ class BufferedWriter:
         "_spent",
         "_task",
         "_throttle",
+        "call_ns",
         "close_ns",
     )
 
@@ -33,7 +36,7 @@ class BufferedWriter:
         self._current = thread
         self._task = thread.task
         self._spent = thread.spent
-        self._call_ns = costs.call_ns
+        self.call_ns = costs.call_ns
         self._folio_ns = costs.folio_ns or 0
         self._page_ns = costs.page_ns
         self.close_ns = costs.close_ns
@@ -41,9 +44,10 @@ class BufferedWriter:
         self._throttle = throttle
         self._dirtier = throttle.dirtier()
 
-    def copy_ns(self, pages: int, folio_pages: int = 1) -> int:
-        """Return the mean processor time of a call that copies *pages* pages into folios of *folio_pages*."""
-        return self._call_ns + -(-pages // folio_pages) * self._folio_ns + pages * self._page_ns
+    def copy_ns(self, pages: int, sb: Superblock) -> int:
+        """Return the mean processor time of a call that copies *pages* new pages into a file on *sb*."""
+        folios = -(-pages // sb.folio_pages(pages))
+        return self.call_ns + folios * self._folio_ns + pages * (self._page_ns + sb.block_ns)
 
     def dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
         """The copied *pages* of *inode* become dirty; the caller closes it for *then_ns*: to be yielded.

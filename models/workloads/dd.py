@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
@@ -16,23 +16,28 @@ from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadSpec
-from wbsim.sim.param import BadValue, Bytes, Count, Flag, Ns, Threads, assumed
+from wbsim.sim.param import BadValue, Bytes, Count, Flag, Ns, Threads, measured
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
+
+_READING: Final = "docs/measurements.md N: dd of /dev/zero into /dev/null"
 
 
 class DdSpec(WorkloadSpec):
     """``streams`` run at once, in ``directories`` (one for all, or one each); ``bs`` and ``count`` are dd's,
     ``fsyncs`` is conv=fsync.
 
-    ``zero_page_time``: what reading a page of /dev/zero takes; ``fork_time``: what the shell takes to start a
-    stream.
+    For each block, dd takes ``app_user_time`` itself, and ``read_time`` in read(2), which clears each page in
+    ``zero_page_time``.  The shell takes ``fork_time`` to start a stream.  Where the first two are 0, the time
+    of a page includes them.
     """
 
     programs: ClassVar = ("dd",)
     purpose: ClassVar = "writes one file from its start"
     example: ClassVar = "dd if=/dev/zero of=/mnt/x bs=1M count=1000"
     costs: ClassVar = {
-        "zero_page_time": assumed(500, "clearing 4 KiB that are not in the cache: 8 GB/s", 250, 1_000),
+        "app_user_time": measured(210, f"{_READING}; user time of dd into a file, a block of 4 KiB"),
+        "read_time": measured(450, f"{_READING}, system time of a block of 4 KiB less its page"),
+        "zero_page_time": measured(115, f"{_READING}, blocks of 1 MiB"),
         "fork_time": SHELL_FORK,
     }
     kind: Literal["dd"] = "dd"
@@ -40,6 +45,8 @@ class DdSpec(WorkloadSpec):
     bs: Bytes
     count: Count
     fsyncs: Flag = False
+    app_user_time: Ns = 0
+    read_time: Ns = 0
     zero_page_time: Ns
     fork_time: Ns
 
@@ -139,7 +146,10 @@ def dd(
                 call_pages=pages,
                 calls_a_page=calls_a_page,
                 fsyncs=spec.fsyncs,
-                app_ns=round(pages * spec.zero_page_time * program_scale / calls_a_page),
+                app_ns=round(spec.app_user_time * program_scale),
+                app_system_ns=round(
+                    (spec.read_time + pages * spec.zero_page_time / calls_a_page) * program_scale
+                ),
             )
             for i in range(spec.streams)
         ],

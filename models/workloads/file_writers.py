@@ -65,8 +65,8 @@ class Job(NamedTuple):
     """One process: the path of its directory, the order of each of its files, and how long they get.
 
     A call writes *call_pages* pages, or else a page takes *calls_a_page* calls.  A file gets *length* pages,
-    or *length* parts of pages that one call writes.  The program itself takes *app_ns* of user time around
-    each call.
+    or *length* parts of pages that one call writes.  Around each write(2) the program takes *app_ns* of user
+    time, and *app_system_ns* of system time in other calls.
 
     After every *think_calls* calls the process pauses for *think_ns*.  No call begins sooner than *period_ns*
     after the time at which the call before it should have begun.  The process spins through a pause that is
@@ -82,6 +82,7 @@ class Job(NamedTuple):
     call_pages: int = 1
     calls_a_page: int = 1
     app_ns: int = 0
+    app_system_ns: int = 0
     think_ns: int = 0
     think_calls: int = 1
     period_ns: int = 0
@@ -188,17 +189,19 @@ class FileWriters:
     def _fill(self, job: Job, inodes: Sequence[Any], thread: Thread, factors: Draws) -> Steps:
         """Write the files, one page of each, or a part of one, in turn."""
         task, writer, turns, wb = thread.task, self._writer(thread), len(inodes), inodes[0].wb
-        page_ns = writer.copy_ns(1) - writer.copy_ns(0)
-        call_ns = writer.copy_ns(job.call_pages, inodes[0].sb.folio_pages(job.call_pages))
+        sb = inodes[0].sb
+        page_ns = writer.copy_ns(1, sb) - writer.call_ns
+        call_ns = writer.copy_ns(job.call_pages, sb)
         write_ns = call_ns / job.call_pages - page_ns * (1 - 1 / job.calls_a_page)
-        user_ns = job.app_ns / job.call_pages
+        user_ns, program_ns = job.app_ns / job.call_pages, job.app_system_ns / job.call_pages
         done, total, began_ns = 0, turns * job.length, self._env.now
         while done < total:
             burst = min(writer.room(wb) * job.calls_a_page, BURST, _until_pause(job, done), total - done)
             factor = burst * factors.next()
             thread.spent.write += int(factor * write_ns)
             thread.spent.user += int(factor * user_ns)
-            yield from work(task, int(factor * write_ns) + int(factor * user_ns))
+            thread.spent.program += int(factor * program_ns)
+            yield from work(task, int(factor * write_ns) + int(factor * user_ns) + int(factor * program_ns))
             for turn, (inode, order) in enumerate(zip(inodes, job.orders, strict=True)):
                 count = _share(done + burst, turn, turns) - _share(done, turn, turns)
                 if count:

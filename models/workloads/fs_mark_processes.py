@@ -147,7 +147,7 @@ class FsMark:
         directory = yield from self._directory(thread, mount, top, subdir)
         pace = self.pace
         # An empty file is not written to.
-        copy_ns = writer.copy_ns(first, mount.folio_pages(first)) if first else 0
+        copy_ns = writer.copy_ns(first, mount) if first else 0
         close_ns, per_subdir = writer.close_ns, plan.per_subdir
         for number in range(plan.files):
             if (number and number % per_subdir == 0) if per_subdir else env.now - rotated_ns > ROTATE_NS:
@@ -164,7 +164,7 @@ class FsMark:
             if writer.due(inode.wb):
                 yield from writer.balance(inode.wb)
             for pages in others:
-                more_ns = int(writer.copy_ns(pages, mount.folio_pages(pages)) * factor)
+                more_ns = int(writer.copy_ns(pages, mount) * factor)
                 spent.write += more_ns
                 yield more_ns
                 yield writer.dirty(inode, fs.append(inode, pages), 0)

@@ -34,6 +34,7 @@ def ext4(
     cache: PageCache,
 ) -> DelallocFilesystem:
     """One mounted ext4."""
+    sb.block_ns = writer_costs.block_ns
     kworker, geometry = site.thread("kworker/ext4-rsv"), spec.geometry
     costs = MapCosts(flusher_costs, ROOT_EXTENTS, Dice(site, "map"))
     mballoc = Mballoc(geometry, by_order=rules.by_order)

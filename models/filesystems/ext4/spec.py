@@ -15,7 +15,19 @@ from wbsim.models.filesystems.ext4.geometry import (
     Geometry,
 )
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Interval, Ns, Spec, assumed, measured
+from wbsim.sim.param import (
+    BadValue,
+    Bytes,
+    BytesOrNone,
+    Count,
+    Flag,
+    Interval,
+    Ns,
+    Spec,
+    assumed,
+    measured,
+    specified,
+)
 from wbsim.sim.units import PAGE_BYTES
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
@@ -92,10 +104,12 @@ class Ext4WriterCosts(Spec):
     """What system calls pay, without the locks of inodes (`models.vfs.inodes`).
 
     ``create_ns`` per creat(2), and ``mkdir_ns``; ``iget_ns`` for an inode that is read into the cache;
-    ``unlink_ns`` of an unlink(2), of which ``orphan_ns`` pass under s_orphan_lock, twice.
+    ``unlink_ns`` of an unlink(2), of which ``orphan_ns`` pass under s_orphan_lock, twice.  A write(2) pays
+    ``block_ns`` for the buffer head of each new block; 0 means that the time of a page includes it.
     """
 
     create_ns: Ns
+    block_ns: Ns = 0
     iget_ns: Ns
     unlink_ns: Ns
     orphan_ns: Ns
@@ -127,6 +141,7 @@ class Ext4Spec(FilesystemSpec):
     reference_costs: ClassVar[dict[str, Any]] = {
         "writer": {
             "create_ns": measured(13_000, f"{_EXT4}: creat, 13 us [8-15]"),
+            "block_ns": specified(0, "the time of a page includes it"),
             "mkdir_ns": assumed(60_000, "two creat's worth", 30_000, 120_000),
             "iget_ns": measured(6_300, f"{_INODES}: lstat of a cold inode, less that of a warm one"),
             "unlink_ns": measured(10_500, f"{_INODES}: unlink of a cached inode, less its eviction"),

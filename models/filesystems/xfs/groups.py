@@ -13,6 +13,7 @@ from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.seams import NoSpace, Thread
 from wbsim.sim.engine import Wait
+from wbsim.sim.sync import Semaphore
 
 
 class InodeCluster(MetaBuffer):
@@ -28,16 +29,19 @@ class InodeCluster(MetaBuffer):
 class Group:
     """A group: its first block in the filesystem, its free space with the AGF lock, and its unused inodes.
 
-    ``cluster``: the buffer that the next inodes lie in.
+    ``agi`` is the lock of the inodes.  ``cluster`` is the buffer that the next inodes lie in.
     """
 
-    __slots__ = ("agf", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
+    __slots__ = ("agf", "agi", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
 
-    def __init__(self, number: int, first_block: int, free: FreeSpace, agf: GroupLock) -> None:
+    def __init__(
+        self, number: int, first_block: int, free: FreeSpace, agf: GroupLock, agi: Semaphore
+    ) -> None:
         self.number = number
         self.first_block = first_block
         self.free = free
         self.agf = agf
+        self.agi = agi
         self.inodes_left = 0
         self.cluster_left = 0
         self.cluster = InodeCluster(self, 0, 0)

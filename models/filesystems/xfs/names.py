@@ -51,6 +51,7 @@ class XfsNames(Names):
         self._inactivate_commit_ns = log.commit_ns(spec.inactivate_items)
         self._remove_bytes = 2 * spec.inode_log_bytes + spec.dirent_log_bytes
         self._create_ns = costs.create_ns
+        self._agi_ns = costs.agi_ns
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
@@ -65,10 +66,40 @@ class XfsNames(Names):
         self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, XfsInode]:
         """See `Filesystem.create`."""
-        log, task, spent = self._log, thread.task, thread.spent
-        commit_ns, inodes = self._commit_ns, self._sb.inodes
         create_ns = int(self._create_ns * factor)
-        group = directory.group
+        if self._agi_ns:
+            agi_ns = int(self._agi_ns * factor)
+            return self._create_under_agi(thread, directory, lead_ns, create_ns - agi_ns, agi_ns, then_ns)
+        return self._create(thread, directory, lead_ns, create_ns, then_ns)
+
+    def _create_under_agi(
+        self, thread: Thread, directory: Directory, lead_ns: int, free_ns: int, agi_ns: int, then_ns: int
+    ) -> Generator[Wait, None, XfsInode]:
+        """Create a file in *free_ns*, and in *agi_ns* under the lock of its group's inodes.
+
+        xfs_dialloc locks the AGI, and the end of the transaction unlocks it.
+        """
+        task, spent, agi = thread.task, thread.spent, directory.group.agi
+        if self._log.full:
+            yield from self._log.wait_for_space(thread)
+        spent.create += free_ns
+        yield lead_ns + free_ns
+        if not agi.try_down(task):
+            thread.before_sleep()
+            yield agi.down(task)
+        inode = yield from self._create(thread, directory, 0, agi_ns, 0)
+        agi.up()
+        spent.write += then_ns
+        if then_ns:
+            yield then_ns
+        return inode
+
+    def _create(
+        self, thread: Thread, directory: Directory, lead_ns: int, create_ns: int, then_ns: int
+    ) -> Generator[Wait, None, XfsInode]:
+        """Create a file in *create_ns*, with *lead_ns* before that and *then_ns* after the commit."""
+        log, task, spent = self._log, thread.task, thread.spent
+        commit_ns, inodes, group = self._commit_ns, self._sb.inodes, directory.group
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
         if group.inodes_left == 0 or directory.names_left == 0:

@@ -26,8 +26,11 @@ from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.seams import Thread
 from wbsim.models.site import Site
 from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.sim.sync import Semaphore, sums_of
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
+AGI: Final = "AGI"
+"""The name of the lock of a group's inodes."""
 _INODE_CORE_BYTES: Final = 176
 """struct xfs_dinode with metadata CRCs."""
 _EXTENT_BYTES: Final = 16
@@ -50,7 +53,7 @@ def xfs(
 ) -> DelallocFilesystem:
     """One mounted XFS."""
     locks = LockTable(site, spec.agcount, site.processors, "AGF", "ILOCK")
-    groups = _groups(spec, locks.groups)
+    groups = _groups(site, spec, locks.groups)
     kworkers = _kworkers(site, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
     lines = None
@@ -60,6 +63,8 @@ def xfs(
     log = _log(site, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs)
     log.start()
+    if writer_costs.agi_ns:
+        site.count_lock(AGI, lambda: sums_of(group.agi.stat for group in groups))
     completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
     horizon = Horizon(site.env, sb.bdi)
     horizon.apart |= log.ranks
@@ -83,12 +88,16 @@ def _kworkers(site: Site, rules: XfsRules) -> list[Thread]:
     return [site.thread("kworker/xfs-data")]
 
 
-def _groups(spec: XfsSpec, agfs: list[GroupLock]) -> list[Group]:
+def _groups(site: Site, spec: XfsSpec, agfs: list[GroupLock]) -> list[Group]:
     free, blocks = FreeTables(spec.agcount), spec.size // PAGE_BYTES // spec.agcount
     head = spec.group_head // PAGE_BYTES
     return [
-        Group(i, i * blocks, FreeSpace(head, blocks - head, free, i), agfs[i]) for i in range(spec.agcount)
-    ]
+        Group(
+            number, number * blocks, FreeSpace(head, blocks - head, free, number), agf,
+            Semaphore(site.env, AGI, site.wake_ns),
+        )
+        for number, agf in enumerate(agfs)
+    ]  # fmt: skip
 
 
 def _log(

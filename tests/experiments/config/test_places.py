@@ -135,6 +135,7 @@ def test_a_mistake_in_a_file_of_one_s_own_is_told_there(tmp_path: Path) -> None:
             'processors.wake_time = { assumed = "5 us", low = "6 us", high = "9 us" }',
             "5000 does not lie betw",
         ),
+        ("processors.program_scale = { assumed = 1.0, low = 2.0, high = 3.0 }", "1.0 does not lie betw"),
         ("processors.cv = { assumed = 0.1, low = nan, high = 1.0 }", "low and high: input should be"),
     ):
         (tmp_path / "box.toml").write_text(f'like = "desk-vm"\n\n{line}\n')

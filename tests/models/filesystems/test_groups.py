@@ -14,6 +14,7 @@ from wbsim.models.filesystems.xfs.groups import Group, lock_group
 from wbsim.models.seams import NoSpace
 from wbsim.models.spent import Spent
 from wbsim.sim.engine import Steps, Task
+from wbsim.sim.sync import Semaphore
 
 
 class Groups:
@@ -24,7 +25,13 @@ class Groups:
         self.env = self.table.env
         self.table.share()
         self.groups = [
-            Group(number, 1_000 * number, FreeSpace(0, free), self.table.groups[number])
+            Group(
+                number,
+                1_000 * number,
+                FreeSpace(0, free),
+                self.table.groups[number],
+                Semaphore(self.table.env, "AGI", 0),
+            )
             for number, free in enumerate(longest)
         ]
         self.found: list[tuple[int, int]] = []

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.harness import BlockLayer
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.running.simulate import run_case
 from wbsim.models.catalogue.filesystems import LOOP_EXT4
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.spec import JournalSpec
@@ -381,3 +383,25 @@ def test_who_makes_room_under_a_plug_of_its_own_sends_what_it_holds() -> None:
     log, began = Log(300), list[int]()
     log.run(fill(log, 60, 70, 70), ask(log, MS, began, plugged=True), until_ns=S)
     assert len(began) == 1
+
+
+@pytest.mark.fullsize
+def test_the_default_journal_has_room_for_half_a_million_files() -> None:
+    """Empty files in one directory on a disk: with 1 GiB the processor decides, with 64 MiB the journal."""
+    walls = []
+    for size in ("", 'filesystem.journal.size = "64 MiB"'):
+        text = f"""
+title = "many empty files in one directory"
+[scenario]
+machine.like = "desktop-2012"
+kernel.like = "6.8"
+filesystem.like = "ext4"
+programs.it = "fs_mark -k -S0 -n 500000 -s 0 -L 1 -d /0"
+{size}
+"""
+        (case,) = parse(text, "files.toml").cases
+        of = run_case(case, 1, 0)
+        walls.append(of.wall_time)
+        if not size:
+            assert of.wall_time < 1.1 * (of.system_cpu_time + of.user_cpu_time)
+    assert walls[1] > 3 * walls[0]

@@ -8,24 +8,27 @@ from typing import Any
 from tests.harness import inodes_of, lock_table, page_cache
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.groups import Group
-from wbsim.models.filesystems.xfs.inodes import XfsInode
+from wbsim.models.filesystems.xfs.inodes import Directory, XfsInode
 from wbsim.models.filesystems.xfs.names import XfsNames
 from wbsim.models.spent import Spent
 from wbsim.sim.engine import Steps, Task
-from wbsim.sim.sync import HandOff, SpinLock
+from wbsim.sim.sync import HandOff, Semaphore, SpinLock
 from wbsim.sim.units import KIB
 
 
 class Names:
     """The names of two groups of 1 000 blocks, 16 of them mkfs's; clusters of 32 inodes of 512 bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, agi_ns: int = 0) -> None:
         self.table = lock_table(2)
         self.env = env = self.table.env
         self.logged: list[tuple[int, int, list[int]]] = []
         self.sectors: list[int] = []
         self.made: list[XfsInode] = []
-        self.groups = [Group(i, 1_000 * i, FreeSpace(16, 984), self.table.groups[i]) for i in range(2)]
+        self.groups = [
+            Group(i, 1_000 * i, FreeSpace(16, 984), self.table.groups[i], Semaphore(env, "AGI", 70))
+            for i in range(2)
+        ]
         self.log: Any = SimpleNamespace(
             full=False, checkpoint=7, insert_item=self._insert_item, commit=self._commit,
             commit_ns=lambda items: 10 * items,
@@ -44,7 +47,9 @@ class Names:
             remove_items=8,
             inactivate_items=5,
         )
-        costs: Any = SimpleNamespace(create_ns=1_000, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000)
+        costs: Any = SimpleNamespace(
+            create_ns=1_000, agi_ns=agi_ns, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000,
+        )  # fmt: skip
         self.spent = Spent()
         self.names = XfsNames(sb=sb, spec=spec, costs=costs, groups=self.groups, log=self.log)
 
@@ -124,3 +129,46 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     assert of.logged[0][0] == 150_000 + 1_635
     assert of.table._group_stats()[0].contentions == 1
     assert agf.is_free()
+
+
+def test_files_of_one_group_are_made_one_at_a_time() -> None:
+    """A creat(2) holds the AGI for 600 of 1 500 ns and for the commit, the first for 50 000 more, a chunk.
+
+    The second writer comes to the lock with the first, sleeps, and owns the lock while it wakes up for 70.
+    """
+    of = Names(agi_ns=400)
+    tasks = [of.env.task(name) for name in ("a", "b")]
+    ends: list[int] = []
+
+    def body(task: Task) -> Steps:
+        thread: Any = SimpleNamespace(task=task, spent=of.spent, before_sleep=lambda: None)
+        yield from of.names.create(thread, directory, 5, 1.5, 20)
+        ends.append(of.env.now)
+
+    directory = Directory(of.groups[0])
+    for task in tasks:
+        of.env.start(task, body(task))
+    of.env.run()
+    first = 905 + 50_000 + 600 + 10 + 100
+    second = first + 70 + 600 + 10 + 100
+    assert [when for when, _, _ in of.logged] == [first, second]
+    assert ends == [first + 20, second + 20]
+    assert (of.spent.create, of.spent.commit, of.spent.write) == (50_000 + 2 * 1_500, 200, 40)
+    stat = of.groups[0].agi.stat
+    assert (stat.acquisitions, stat.contentions, stat.hold_ns) == (2, 1, second - 905)
+    assert of.groups[1].agi.stat.acquisitions == 0
+
+
+def test_a_writer_that_waits_for_log_space_has_no_agi() -> None:
+    """The log is full until 150 000; the AGI is free meanwhile."""
+    of = Names(agi_ns=400)
+
+    def wait_for_space(thread: Any) -> Steps:
+        of.log.full = False
+        assert of.groups[0].agi.try_down(thread.task)
+        of.groups[0].agi.up()
+        yield 150_000 - of.env.now
+
+    of.log.full, of.log.wait_for_space = True, wait_for_space
+    of.make(1, 1)
+    assert of.logged[0][0] == 150_000 + 905 + 50_000 + 600 + 10 + 100

@@ -39,6 +39,11 @@ class Writer:
         return SimpleNamespace(wb=self.wb, sb=sb, dirty_pages=dirty_pages, i_sync=i_sync, dirtied_when=0)
 
 
+def superblock(folio_pages: int = 1, block_ns: int = 0) -> Any:
+    """Return a stand-in for one whose page cache makes folios of that many pages."""
+    return SimpleNamespace(folio_pages=lambda _: folio_pages, block_ns=block_ns)
+
+
 def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
     """7 under the lock, and what the caller goes on with; the second time, that alone."""
     of = Writer()
@@ -50,14 +55,20 @@ def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
     assert (list(of.wb.b_dirty), inode.dirty_pages) == ([inode], 5)
     assert (of.wb.dirty, of.wb.dirty_and_writeback, of.wb.dirtied, of.dirtier.nr_dirtied) == (5, 5, 5, 5)
     assert (of.spent.write, of.spent.close, of.spent.system) == (7, 90, 97)
-    assert (of.writer.copy_ns(3), of.writer.close_ns) == (130, 30)
+    assert (of.writer.copy_ns(3, superblock()), of.writer.close_ns) == (130, 30)
 
 
 def test_a_call_pays_for_its_folios() -> None:
     """A call of 100 ns copies pages of 10 ns into folios of 40 ns: one for each page, or one for eight."""
     of = Writer(folio_ns=40)
-    assert [of.writer.copy_ns(pages) for pages in (0, 1, 8)] == [100, 150, 500]
-    assert [of.writer.copy_ns(pages, 8) for pages in (0, 1, 8, 9)] == [100, 150, 220, 270]
+    assert [of.writer.copy_ns(pages, superblock()) for pages in (1, 8)] == [150, 500]
+    assert [of.writer.copy_ns(pages, superblock(8)) for pages in (1, 8, 9)] == [150, 220, 270]
+
+
+def test_a_call_pays_for_the_blocks_of_its_filesystem() -> None:
+    """Each page has a block of 3 ns, however large the folio is."""
+    of = Writer(folio_ns=40)
+    assert [of.writer.copy_ns(8, superblock(pages, 3)) for pages in (1, 8)] == [524, 244]
 
 
 def test_an_inode_that_is_written_back_is_not_listed() -> None:

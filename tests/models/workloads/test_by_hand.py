@@ -70,7 +70,7 @@ class Stage:
         yield 33
 
     def _mount_of(self, path: str) -> Any:
-        mount = SimpleNamespace(directory=self._directory, filesystem=self, folio_pages=lambda call_pages: 1)
+        mount = SimpleNamespace(directory=self._directory, filesystem=self)
         self.log.append((self.env.now, "mount of", path))
         return mount
 
@@ -92,7 +92,7 @@ class Stage:
 
         self.written = 0
         return SimpleNamespace(
-            copy_ns=lambda pages, folio_pages=1: 2 + 10 * pages, close_ns=5, dirty=dirty, balance=balance,
+            copy_ns=lambda pages, sb: 2 + 10 * pages, call_ns=2, close_ns=5, dirty=dirty, balance=balance,
             room=lambda wb: self.room, due=lambda wb: self._due(),
         )  # fmt: skip
 
@@ -106,7 +106,7 @@ class Stage:
         """The filesystem's."""
         yield lead_ns + int(1_000 * factor) + then_ns
         made = SimpleNamespace(name=f"{directory}:{self.env.now}", wb="wb", left=0)
-        made.sb = SimpleNamespace(filesystem=self, folio_pages=lambda call_pages: 1)
+        made.sb = SimpleNamespace(filesystem=self)
         self.log.append((self.env.now, thread.task.name, "create", directory, lead_ns, factor, then_ns))
         return made
 
@@ -186,15 +186,15 @@ def test_processes_are_forked_one_after_another_and_wait_for_a_processor() -> No
     """Two of them on one processor: the second begins when the first has ended; both directories first."""
     stage = Stage(count=1)
     stage.factors["process 1"] = 2.0
-    jobs = [Job(f"/{name}", [sequential()], 10, call_pages=2, app_ns=8) for name in "ab"]
+    jobs = [Job(f"/{name}", [sequential()], 10, call_pages=2, app_ns=8, app_system_ns=4) for name in "ab"]
     writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=7, **stage.parts)
     stage.run()
     made = [entry for entry in stage.log if "directory" in entry]
     assert made[:2] == [(107, "parent", "directory", "/a"), (207, "parent", "directory", "/b")]
-    first = 257 + 100 + 1_000 + 10 * (11 + 4)
-    second = first + 100 + 1_000 + 2 * 10 * (11 + 4)
+    first = 257 + 100 + 1_000 + 10 * (11 + 4 + 2)
+    second = first + 100 + 1_000 + 2 * 10 * (11 + 4 + 2)
     assert [entry[0] for entry in stage.log if entry[1] == "close"] == [first, second]
-    assert (writers.system_ns, writers.user_ns) == (110 + 220, 40 + 80)
+    assert (writers.system_ns, writers.user_ns) == (130 + 260, 40 + 80)
     assert [entry[3] for entry in stage.log if entry[1] == "write"] == [2, 2]
     assert stage.ended == [second]
     assert writers.family.parent.spent.fork == 2 * 50
@@ -362,10 +362,12 @@ def test_what_fio_and_dd_start() -> None:
     assert sorted(orders[0]) == sorted(orders[2]) == list(range(8))
     assert {(job.app_ns, job.call_pages, job.fsyncs) for job in writers.jobs} == {(15, 1, False)}
     assert writers.fork_ns == 150
-    dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7)
+    dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7,
+                app_user_time=5, read_time=6)  # fmt: skip
     copies = dd(spec=dds, program_scale=2.0, start_ns=3, **stage.parts)
     assert [(job.directory, len(job.orders), job.length) for job in copies.jobs] == 2 * [("/d", 1, 12)]
-    assert {(job.app_ns, job.call_pages, job.calls_a_page) for job in copies.jobs} == {(80, 4, 1)}
+    times = {(job.app_ns, job.app_system_ns, job.call_pages, job.calls_a_page) for job in copies.jobs}
+    assert times == {(10, 92, 4, 1)}
     assert copies.fork_ns == 14
     assert (dds.total_files, dds.bytes_each, spec.total_files, spec.total_bytes) == (
         2, 12 * PAGE, 6, 48 * PAGE,
