@@ -44,13 +44,16 @@ def _fitted(of: Spec) -> str:
 
 
 def _machines() -> _Rows:
-    from wbsim.models.catalogue.machines import MACHINES, PURPOSES
+    from wbsim.models.catalogue import machines, neutral
+    from wbsim.models.catalogue.kernels import LAST
+    from wbsim.models.release import release_of
 
+    purposes = neutral.PURPOSES | machines.PURPOSES
     rows: list[tuple[str, ...]] = []
-    for name, of in MACHINES.items():
+    for name, of in neutral.machines_of(release_of(LAST)).items():
         disks = ", ".join(f"{disk} ({drive.device.kind})" for disk, drive in of.disks.items())
         memory = f"{of.memory.memory / 2**30:.4g} GiB"
-        rows.append((name, PURPOSES.get(name, ""), _fitted(of), str(of.processors.count), memory, disks))
+        rows.append((name, purposes.get(name, ""), _fitted(of), str(of.processors.count), memory, disks))
     return _Rows(
         ("machine", "what it is for", "fitted to", "processors", "memory", "disks"), rows,
         'machine.like = "NAME"; your own: wbsim describe-machine > machines/mine.toml',

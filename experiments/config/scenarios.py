@@ -20,8 +20,9 @@ from wbsim.experiments.config.problems import instead
 from wbsim.experiments.config.programs import programs_of
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.kernels import KERNELS, LAST
-from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.catalogue.neutral import machines_of
 from wbsim.models.release import Release, release_of
+from wbsim.models.scenario import MachineSpec
 from wbsim.models.variants import variants
 
 PARTS: Final = (
@@ -45,7 +46,7 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
     base = plain(kernel.get("like"))
     release = release_of(base if isinstance(base, str) and base in KERNELS else LAST)
     drives = drives_of(release)
-    machine, groups = _machine(of, dict(tables.get("machine", {})), drives)
+    machine, groups = _machine(of, dict(tables.get("machine", {})), drives, machines_of(release))
     if machine is not None:
         of.inputs["machine"] = machine
     based = based_on(of, ("kernel",), kernel, KERNELS)
@@ -60,17 +61,17 @@ def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath())
 
 
 def _machine(
-    of: Inputs, given: dict[str, Any], drives: Drives
+    of: Inputs, given: dict[str, Any], drives: Drives, machines: Mapping[str, MachineSpec]
 ) -> tuple[dict[str, Any] | None, dict[str, list[str]]]:
     """Return the machine's inputs, and the names of the disks of each group that has a count.
 
-    *drives* are the drives that its disks may be like.
+    *drives* are the drives that its disks may be like, and *machines* the machines that it may be like.
     """
     before = given.get("disks", {})
-    given = expanded(of, ("machine",), given, MACHINES)
+    given = expanded(of, ("machine",), given, machines)
     of_only_disk: dict[str, Any] = {key: given.pop(key) for key in _OF_A_DISK if key in given}
     disks = of.table(("machine", "disks"), given.pop("disks", {}))
-    machine = based_on(of, ("machine",), given, MACHINES)
+    machine = based_on(of, ("machine",), given, machines)
     if machine is None:
         return None, {}
     known = set(before) if isinstance(before, Mapping) else set(disks)

@@ -157,7 +157,7 @@ def test_programs_by_name_or_in_a_list() -> None:
         ({"kernel": {"like": 3}}, [("kernel.like", "3 is not known; use one of ")]),
         ({"kernel": {"like": "2.6.28"}}, [("kernel.like", "'2.6.28' is not known; use one of ")]),
         ({"machine": {"like": "x"}},
-         [("machine.like", "'x' is not known; use one of 'j09-server', 'p13-vm', ")]),
+         [("machine.like", "'x' is not known; use one of 'server-2012', 'server-2018', ")]),
         ({"filesystem": {"like": "loop"}},
          [("filesystem.like", "'loop' is not known; use one of 'xfs', 'ext4', ")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "hdd"}}}},

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
-from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
-from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.catalogue.kernels import KERNELS, LAST, PLUG_RULES
+from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.release import release_of
 from wbsim.models.variants import variants
 from wbsim.sim.param import Given, Spec
 
@@ -21,7 +22,7 @@ COMMITTED = Path(__file__).with_name("numbers.tsv")
 def numbers() -> Iterator[str]:
     """A line for each: whose, its path, value, unit, origin, range, targets and source."""
     named: list[tuple[str, Spec]] = [
-        *((f"machine {name}", spec) for name, spec in MACHINES.items()),
+        *((f"machine {name}", spec) for name, spec in machines_of(release_of(LAST)).items()),
         *((f"drive {name}", spec) for name, spec in DRIVES.items()),
         *((f"filesystem {name}", spec) for name, spec in FILESYSTEMS.items()),
         *((f"kernel {name}", spec) for name, spec in KERNELS.items()),

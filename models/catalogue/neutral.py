@@ -1,0 +1,246 @@
+"""Machines that belong to no report: servers and desktops of three years, and a small guest.
+
+Two machines give most of the numbers.  The desk, a guest on an AMD EPYC, was measured here.  A kernel series
+has rates of fio on a Xeon Gold 6240.  A mail of December 2025 gives what empty files
+cost on a large server.  Processors of other years differ from these by a factor, which is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
+from wbsim.models.catalogue.drives import drives_of
+from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN
+from wbsim.models.release import Release
+from wbsim.models.scenario import MachineSpec
+from wbsim.sim.param import Given, assumed, calibrated, specified
+from wbsim.sim.units import GIB, MIB, US
+
+_XEON: Final = "docs/measurements.md N: rates of a Xeon Gold 6240 (12 May 2025)"
+_XEON_TARGETS: Final = ("field-C-ext4-6.15", "field-C-ext4-6.16", "field-C-iomap")
+_MANY_FILES: Final = "docs/measurements.md O: 32 million empty files in 40 directories (December 2025)"
+_RATIO: Final = "one thread of a processor of that year beside a Xeon Gold 6240"
+
+
+class _Times(NamedTuple):
+    """Times of a processor: a write(2) in ns, and all else as a multiple of the desk's times.
+
+    ``paths`` is the factor of system calls but write(2), ``flusher`` that of writeback, and ``program`` that
+    of programs themselves.
+    """
+
+    call_ns: Given
+    folio_ns: Given
+    page_ns: Given
+    block_ns: Given
+    paths: Given
+    flusher: Given
+    program: Given
+
+
+def _guess(value: float, why: str = _RATIO, spread: float = 1.5) -> Given:
+    """Return an assumed *value* that may be *spread* times as large or as small."""
+    low, high = value / spread, value * spread
+    return assumed(value, why, *((round(low), round(high)) if isinstance(value, int) else (low, high)))
+
+
+_XEON_2019: Final = _Times(
+    call_ns=calibrated(550, _XEON, _XEON_TARGETS),
+    folio_ns=calibrated(1_000, _XEON, _XEON_TARGETS),
+    page_ns=calibrated(715, _XEON, _XEON_TARGETS),
+    block_ns=calibrated(330, _XEON, _XEON_TARGETS),
+    paths=_guess(1.5, "between the desk and the server of 2024 under load"),
+    flusher=_guess(1.3, "a page of a copy takes twice the desk's time, a folio less than the desk's"),
+    program=_guess(1.5, "between the desk and the server of 2024 under load"),
+)
+_EPYC_2024: Final = _Times(
+    call_ns=_guess(400, "between a Xeon Gold 6240 and the desk", 2.0),
+    folio_ns=_guess(1_000, "between a Xeon Gold 6240 and the desk", 1.7),
+    page_ns=_guess(500, "between a Xeon Gold 6240 and the desk", 1.5),
+    block_ns=_guess(400, "between a Xeon Gold 6240 and the desk", 2.0),
+    paths=calibrated(1.6, _MANY_FILES, ("field-T-system",)),
+    flusher=_guess(1.0, "the desk is a guest on such a processor"),
+    program=calibrated(2.0, _MANY_FILES, ("field-T-user",)),
+)
+
+
+def _as_fast(of: _Times, factor: float, call_ns: int | None = None) -> _Times:
+    """Return the times of *of*, each *factor* times as long, with another time of a call if one is given."""
+    times = {
+        name: _guess(round(given.value * factor) if name.endswith("_ns") else round(given.value * factor, 2))
+        for name, given in of._asdict().items()
+    }
+    if call_ns is not None:
+        times["call_ns"] = _guess(call_ns, "no page-table isolation, no mitigations", 2.0)
+    return _Times(**times)
+
+
+class _Model(NamedTuple):
+    """A machine of the catalogue: ``processors`` are threads of cores, ``memory`` is in GiB.
+
+    ``disk`` is the name of its only disk, and ``drive`` the drive of the catalogue that it is.
+    """
+
+    purpose: str
+    times: _Times
+    processors: int
+    nodes: int
+    memory: int
+    disk: str
+    drive: str
+    exit_ns: Given = specified(0, "no guest")
+
+
+_GUEST: Final = assumed(5 * US, "mechanisms.md 7.1 [R]: to the hypervisor and back", 2 * US, 20 * US)
+_MODELS: Final = {
+    "server-2012": _Model(
+        purpose="a server of 2012: two sockets of 8 cores, a SATA disk",
+        times=_as_fast(_XEON_2019, 1.3, call_ns=300),
+        processors=32,
+        nodes=2,
+        memory=64,
+        disk="sda",
+        drive="sata-disk",
+    ),
+    "server-2018": _Model(
+        purpose="a server of 2018: two sockets of 18 cores; write(2) fitted to a Xeon Gold 6240",
+        times=_XEON_2019,
+        processors=72,
+        nodes=2,
+        memory=192,
+        disk="sda",
+        drive="sata-ssd",
+    ),
+    "server-2024": _Model(
+        purpose="a server of 2024: two sockets of 64 cores; creat(2) fitted to 32 million files",
+        times=_EPYC_2024,
+        processors=128,
+        nodes=2,
+        memory=256,
+        disk="nvme0n1",
+        drive="pm9a3",
+    ),
+    "desktop-2012": _Model(
+        purpose="a desktop of 2012: 4 cores, a SATA disk",
+        times=_as_fast(_XEON_2019, 1.0, call_ns=250),
+        processors=8,
+        nodes=1,
+        memory=16,
+        disk="sda",
+        drive="sata-disk",
+    ),
+    "desktop-2018": _Model(
+        purpose="a desktop of 2018: 6 cores, a SATA SSD",
+        times=_as_fast(_XEON_2019, 0.8),
+        processors=12,
+        nodes=1,
+        memory=16,
+        disk="sda",
+        drive="sata-ssd",
+    ),
+    "desktop-2024": _Model(
+        purpose="a desktop of 2024: 8 cores, an NVMe drive for servers",
+        times=_as_fast(_EPYC_2024, 0.8),
+        processors=16,
+        nodes=1,
+        memory=32,
+        disk="nvme0n1",
+        drive="pm9a3",
+    ),
+    "small-vm": _Model(
+        purpose="a guest with 2 processors and a virtio SSD",
+        times=_EPYC_2024,
+        processors=2,
+        nodes=1,
+        memory=4,
+        disk="vda",
+        drive="virtio-ssd",
+        exit_ns=_GUEST,
+    ),
+}
+PURPOSES: Final = {name: model.purpose for name, model in _MODELS.items()}
+"""By machine: what it is for."""
+
+
+@cache
+def machines_of(release: Release) -> Mapping[str, MachineSpec]:
+    """Return the machines by name, with the disks of the neutral ones as *release* has them.
+
+    The same release gives the same objects, so that configurations can share their inputs.
+    """
+    neutral = {name: _machine(name, model, release) for name, model in _MODELS.items()}
+    return {**neutral, **MACHINES}
+
+
+def _machine(name: str, model: _Model, release: Release) -> MachineSpec:
+    """Return the machine *model*, called *name*, with the disk that *release* gives it."""
+    times, reserve = model.times, max(400 * MIB, model.memory * GIB // 48)
+    return MachineSpec.model_validate(
+        {
+            "name": name,
+            "processors": {
+                **LOOP_MACHINE.processors.inputs(),
+                "count": specified(model.processors, model.purpose),
+                "nodes": specified(model.nodes, model.purpose),
+                "writer_scale": specified(1, "every path has its time"),
+                "flusher_scale": times.flusher,
+                "program_scale": times.program,
+                "exit_time": model.exit_ns,
+                "line_own": LINE_OWN,
+                "line_from_far": LINE_FROM_FAR,
+                "paths": _paths(times),
+            },
+            "memory": {
+                **LOOP_MACHINE.memory.inputs(),
+                "memory": specified(model.memory * GIB, model.purpose),
+                "kernel_reserve": assumed(
+                    reserve, "page structs of 1/64 of memory, text, reserves", reserve // 2, reserve * 2
+                ),
+            },
+            "disks": {model.disk: drives_of(release)[model.drive].inputs()},
+        }
+    )
+
+
+def _paths(times: _Times) -> dict[str, Any]:
+    """Return the desk's paths with *times*; the flusher's stay, as a scale of their own multiplies them."""
+    paths = DESK_MACHINE.processors.paths.inputs()
+    filesystems = {
+        kind: {**of, "writer": _longer(of["writer"], times.paths)}
+        for kind, of in paths["filesystems"].items()
+    }
+    filesystems["ext4"]["writer"]["block_ns"] = times.block_ns
+    return {
+        **paths,
+        "write": {
+            **_longer(paths["write"], times.paths),
+            "call_ns": times.call_ns,
+            "folio_ns": times.folio_ns,
+            "page_ns": times.page_ns,
+        },
+        "inodes": _longer(paths["inodes"], times.paths),
+        "filesystems": filesystems,
+    }
+
+
+def _longer(costs: Mapping[str, Given], factor: Given) -> dict[str, Given]:
+    """Return *costs* times *factor*, within the range of each."""
+    return {name: _multiplied(given, factor) for name, given in costs.items()}
+
+
+def _multiplied(given: Given, factor: Given) -> Given:
+    """Return the time *given*, as on the desk, times *factor*."""
+    if given.value == 0:
+        return given
+    value, source = (
+        round(given.value * factor.value),
+        f"{given.source}; times {factor.value:g}: {factor.source}",
+    )
+    if factor.targets:
+        return calibrated(value, source, factor.targets)
+    low, high = (given.low, given.high) if given.low is not None else (given.value, given.value)
+    return assumed(value, source, round(low * factor.low), round(high * factor.high))
