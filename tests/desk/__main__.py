@@ -2,6 +2,8 @@
 
 python -m tests.desk table [WORD ...]: print the kernel's results and the model's errors as a table.
 
+python -m tests.desk own: measure this machine's costs, and print its runs beside the model's.
+
 Words choose the rows whose names contain one of them.  ``python -m tests.documents desk`` writes the table of
 all rows into docs/measurements.md.
 """
@@ -12,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from tests.desk import kernel, table
+from tests.desk import kernel, own, table
 from tests.desk.results import MEASURED, load, middle, save
 from tests.desk.rows import Row, key, rows
 
@@ -38,6 +40,9 @@ if __name__ == "__main__":
             _measure(words)
         case ["table", *words]:
             for line in table.lines(_wanted(words)):
+                print(line, flush=True)
+        case ["own"]:
+            for line in own.lines():
                 print(line, flush=True)
         case _:
             sys.exit(__doc__)

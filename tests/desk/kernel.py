@@ -63,14 +63,21 @@ def limits(row: Row) -> Iterator[None]:
 
 def measure(row: Row, device: str) -> Result:
     """*row* once, on a fresh filesystem of *device*."""
-    _run(_MKFS[row.filesystem].format(device))
-    _run(f"mount -o {_OPTIONS[row.filesystem]} {device} {MOUNT}")
-    try:
+    with mounted(row.filesystem, device):
         for number in range(1, 9):
             Path(MOUNT, str(number)).mkdir()
         _run("sync")
         with limits(row):
             return _watch(row, device)
+
+
+@contextmanager
+def mounted(filesystem: str, device: str) -> Iterator[None]:
+    """Make a *filesystem* on *device*, and mount it at `MOUNT`."""
+    _run(_MKFS[filesystem].format(device))
+    _run(f"mount -o {_OPTIONS[filesystem]} {device} {MOUNT}")
+    try:
+        yield
     finally:
         _run(f"umount {MOUNT}")
 

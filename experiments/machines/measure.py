@@ -1,0 +1,332 @@
+"""`wbsim describe-machine --measure`: what system calls cost on this machine, from short runs of them.
+
+XFS and ext4 are made on loop devices whose files are in memory, and this process writes and creates files
+there.  The data of the files stays in the page cache, so that neither the flusher nor a disk is measured.
+Each time is the median of some rounds, with the lowest and the highest of them.  The first round only brings
+memory and caches into use.
+"""
+
+from __future__ import annotations
+
+import bz2
+import json
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import sha1
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+from wbsim.experiments.config.problems import bad
+from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.variants import variants
+from wbsim.sim.interrupts import signals_held
+from wbsim.sim.param import bare
+from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
+
+DESK: Final = "desk-vm"
+PLACE: Final = "describe-machine --measure"
+ROUNDS: Final = 5
+KINDS: Final = ("xfs", "ext4")
+_TOOLS: Final = {"xfs": "xfsprogs", "ext4": "e2fsprogs"}
+_IMAGE_BYTES: Final = GIB
+_MOST_BYTES: Final = 256 * MIB
+"""The size of a file that is written."""
+_LEAST_BYTES: Final = 16 * MIB
+_FILES: Final = 10_000
+_TEXT_BYTES: Final = MIB
+_DESK_PROGRAM_NS: Final = 97_000_000
+"""The time of `_program` on the desk, by which the user time of fs_mark there is 3.6 us a file."""
+_CHUNK_INODES: Final = 64
+_SPREAD: Final = 1.5
+"""An assumed time may be this many times as long or as short."""
+
+
+class Times(NamedTuple):
+    """One time of each round (ns)."""
+
+    rounds: tuple[float, ...]
+
+    @property
+    def middle(self) -> float:
+        """The median."""
+        return median(self.rounds)
+
+    def text(self) -> str:
+        """Return the median with the lowest and the highest."""
+        unit, ns = ("ms", 1e6) if self.middle >= 1e6 else ("us", 1e3)
+        middle, low, high = (of / ns for of in (self.middle, min(self.rounds), max(self.rounds)))
+        return f"{middle:.2f} {unit} ({low:.2f} to {high:.2f})"
+
+
+class CallTimes(NamedTuple):
+    """Processor time of system calls on one filesystem.
+
+    ``new_page`` is a write(2) of 4 KiB behind the end of a file, and ``same_page`` one into a page that is
+    there.  ``new_mib`` is a write(2) of 1 MiB behind the end.  ``create`` is a creat(2) with its close(2).
+    """
+
+    new_page: Times
+    same_page: Times
+    new_mib: Times
+    create: Times
+
+
+class Measurement(NamedTuple):
+    """Times of calls by filesystem, and of a piece of a program's own work."""
+
+    release: str
+    calls: dict[str, CallTimes]
+    program: Times
+
+
+class WriteCost(NamedTuple):
+    """The parts of a write(2) (ns): see `models.vfs.spec.WriteCosts`; ``block`` is for one of ext4."""
+
+    call: float
+    folio: float
+    page: float
+    block: float
+
+
+def measure() -> Measurement:
+    """Measure this machine, in less than half a minute.
+
+    Raises:
+        BadInput: we are not root, there is no mkfs or too little memory, or a loop device cannot be mounted.
+    """
+    if os.geteuid() != 0:
+        raise bad(PLACE, "needs root, to mount loop devices; run it with sudo")
+    kinds = [kind for kind in KINDS if shutil.which(f"mkfs.{kind}")]
+    if not kinds:
+        raise bad(PLACE, f"there is neither mkfs.xfs nor mkfs.ext4; install {' or '.join(_TOOLS.values())}")
+    size = min(_MOST_BYTES, _available_bytes() // 16 // MIB * MIB)
+    if size < _LEAST_BYTES:
+        raise bad(PLACE, f"less than {16 * _LEAST_BYTES // MIB} MiB of memory are available; free some")
+    calls = {}
+    for kind in kinds:
+        with _mounted(kind) as folder:
+            calls[kind] = _call_times(folder, size)
+    text = _text()
+    bz2.compress(text)
+    program = Times(tuple(_busy_ns(lambda: bz2.compress(text)) for _ in range(ROUNDS)))
+    return Measurement(platform.release(), calls, program)
+
+
+def _available_bytes() -> int:
+    """Return MemAvailable of /proc/meminfo."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * KIB
+    return 0
+
+
+@contextmanager
+def _mounted(kind: str) -> Iterator[Path]:
+    """Make a filesystem of that *kind* on a loop device in memory, and yield where it is mounted."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="wbsim-")))
+        memory, there = folder / "memory", folder / "there"
+        memory.mkdir()
+        there.mkdir()
+        with signals_held():  # until it is known what to undo
+            _run("mount", "-t", "tmpfs", "-o", f"size={2 * _IMAGE_BYTES}", "wbsim", str(memory))
+            stack.callback(_run, "umount", str(memory))
+        image = memory / "image"
+        with image.open("wb") as file:
+            file.truncate(_IMAGE_BYTES)
+        with signals_held():
+            device = _run("losetup", "-f", "--show", str(image)).strip()
+            stack.callback(_run, "losetup", "-d", device)
+        _run(f"mkfs.{kind}", "-q", device)
+        with signals_held():
+            _run("mount", "-o", "noatime", device, str(there))
+            stack.callback(_run, "umount", str(there))
+        yield there
+
+
+def _run(*command: str) -> str:
+    """Run *command* and return what it prints.
+
+    Raises:
+        BadInput: the command fails.
+    """
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", None) or str(error)
+        raise bad(
+            PLACE, f"{command[0]} failed ({said.strip().splitlines()[0]}); is it allowed here?"
+        ) from None
+
+
+def _call_times(folder: Path, size: int) -> CallTimes:
+    """Return the times of calls in *folder*, with files of *size* bytes."""
+    rounds: list[tuple[float, ...]] = []
+    page, mib = bytes(PAGE_BYTES), bytes(MIB)
+    for number in range(ROUNDS + 1):
+        empty_ns = _each_ns(size // PAGE_BYTES, lambda file, at: os.lseek(file, 0, 0), folder / "empty")
+        new_page = _each_ns(
+            size // PAGE_BYTES, lambda file, at: os.pwrite(file, page, at << 12), folder / "f"
+        )
+        same_page = _each_ns(size // PAGE_BYTES, lambda file, at: os.pwrite(file, page, 0), folder / "f")
+        new_mib = _each_ns(size // MIB, lambda file, at: os.pwrite(file, mib, at << 20), folder / "f")
+        create = _create_ns(folder / str(number)) - 2 * empty_ns
+        rounds.append((new_page - empty_ns, same_page - empty_ns, new_mib - empty_ns, create))
+    return CallTimes(*(Times(times) for times in zip(*rounds[1:], strict=True)))
+
+
+def _each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float:
+    """Return the processor time of one of *count* calls with a new file at *path*, which is then removed."""
+    file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL)
+    try:
+
+        def calls() -> None:
+            for number in range(count):
+                call(file, number)
+
+        return _busy_ns(calls) / count
+    finally:
+        os.close(file)
+        path.unlink()
+
+
+def _create_ns(folder: Path) -> float:
+    """Return the processor time of making one empty file in *folder*, which is new."""
+    folder.mkdir()
+    names = [f"{folder}/{sha1(b'%d' % number).hexdigest()}" for number in range(_FILES)]
+    flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
+
+    def create() -> None:
+        for name in names:
+            os.close(os.open(name, flags))
+
+    return _busy_ns(create) / _FILES
+
+
+def _busy_ns(work: Callable[[], object]) -> float:
+    """Return the processor time of this thread, and of the kernel for it, while it does *work*."""
+    began_ns = time.thread_time_ns()
+    work()
+    return time.thread_time_ns() - began_ns
+
+
+def _text() -> bytes:
+    """Return what is compressed, the same bytes everywhere."""
+    digests = (sha1(b"%d" % number).hexdigest() for number in range(_TEXT_BYTES // 40))
+    return "".join(digests).encode()
+
+
+def write_cost(of: Measurement) -> WriteCost:
+    """Return the parts of a write(2); of XFS, and of ext4 where there is no XFS.
+
+    With large folios, one folio holds a call of 1 MiB.  Without large folios it holds a page.  Then a write
+    into a page that is there already gives the share of the page.
+    """
+    kind = next(kind for kind in KINDS if kind in of.calls)
+    times, pages = of.calls[kind], MIB // PAGE_BYTES
+    new_page, same_page = times.new_page.middle, times.same_page.middle
+    more = max(0.0, (times.new_mib.middle - new_page) / (pages - 1))
+    if _large_folios(of.release, kind):
+        page = more
+        call = max(0.0, same_page - page)
+        folio = max(0.0, new_page - call - page)
+    else:
+        call = max(0.0, new_page - more)
+        page = min(more, max(0.0, same_page - call))
+        folio = more - page
+    block = 0.0
+    if kind != "ext4" and "ext4" in of.calls:
+        ext4 = of.calls["ext4"]
+        ext4_more = (ext4.new_mib.middle - ext4.new_page.middle) / (pages - 1)
+        without = page if _large_folios(of.release, "ext4") else page + folio
+        block = max(0.0, ext4_more - without)
+    return WriteCost(call, folio, page, block)
+
+
+def _large_folios(release: str, kind: str) -> bool:
+    """Tell whether a filesystem of that *kind* makes large folios in *release*."""
+    rules = variants("filesystems")[kind].spec.rules_of(release)
+    return bool(bare(rules["large_folios"]))
+
+
+def create_factor(kind: str, times: CallTimes) -> float:
+    """Return how many times as long as on the desk creat(2) takes with its close(2)."""
+    paths: Any = MACHINES[DESK].processors.paths
+    writer = paths.filesystems[kind].writer
+    desk_ns: int = writer.create_ns + paths.write.close_ns
+    if kind == "xfs":
+        desk_ns += writer.chunk_ns // _CHUNK_INODES
+    return times.create.middle / desk_ns
+
+
+def cost_lines(of: Measurement) -> list[str]:
+    """Return the lines of a machine file on what its processors take.
+
+    What was not measured is the desk's, as much longer as creat(2), with a range.
+    """
+    factors = {kind: create_factor(kind, times) for kind, times in of.calls.items()}
+    mean, cost = sum(factors.values()) / len(factors), write_cost(of)
+    paths: Any = MACHINES[DESK].processors.paths
+    lines = [
+        *_found_lines(of, factors),
+        "processors.writer_scale = 1.0",
+        f"processors.program_scale = {_measured(_scale(of.program.middle / _DESK_PROGRAM_NS), 'bzip2')}",
+        f"processors.flusher_scale = {_assumed(mean)}",
+    ]
+    for name, ns in (("call_ns", cost.call), ("folio_ns", cost.folio), ("page_ns", cost.page)):
+        lines.append(f"processors.paths.write.{name} = {_measured(_time(ns), 'write(2)')}")
+    lines.append(f"processors.paths.write.close_ns = {_assumed(paths.write.close_ns * mean, is_time=True)}")
+    for kind, factor in factors.items():
+        writer = paths.filesystems[kind].writer
+        for name in type(writer).model_fields:
+            ns = getattr(writer, name) * factor
+            value = _assumed(ns, is_time=True)
+            if name == "create_ns":
+                value = _measured(_time(ns), "creat(2)")
+            elif name == "block_ns":
+                value = _measured(_time(cost.block), "write(2) of 1 MiB on ext4, less XFS")
+            lines.append(f"processors.paths.filesystems.{kind}.writer.{name} = {value}")
+    return lines
+
+
+def _found_lines(of: Measurement, factors: dict[str, float]) -> list[str]:
+    """Return comments that say what was measured."""
+    lines = [f"# Measured on Linux {of.release}: the median of {ROUNDS} rounds (lowest to highest)."]
+    for kind, times in of.calls.items():
+        lines += [
+            f"#   {kind}, write(2) of 4 KiB behind the end: {times.new_page.text()}",
+            f"#   {kind}, write(2) of 4 KiB again and again: {times.same_page.text()}",
+            f"#   {kind}, write(2) of 1 MiB behind the end: {times.new_mib.text()}",
+            f"#   {kind}, creat(2) and close(2): {times.create.text()}, {factors[kind]:.2f} times the desk's",
+        ]
+    return [*lines, f"#   bzip2 of 1 MiB: {of.program.text()}"]
+
+
+def _measured(value: str, what: str) -> str:
+    return f"{{ measured = {value}, why = {json.dumps(f'wbsim {PLACE}: {what}')} }}"
+
+
+def _assumed(value: float, *, is_time: bool = False) -> str:
+    """Return an assumed *value*, a time in ns or a scale, which is as much longer as creat(2)."""
+    low, middle, high = (
+        _time(number) if is_time else _scale(number) for number in (value / _SPREAD, value, value * _SPREAD)
+    )
+    return (
+        f"{{ assumed = {middle}, low = {low}, high = {high},"
+        f' why = "wbsim {PLACE}: as much longer than on the desk as creat(2)" }}'
+    )
+
+
+def _time(ns: float) -> str:
+    return f'"{round(ns)} ns"'
+
+
+def _scale(factor: float) -> str:
+    return f"{factor:.3f}"

@@ -1,0 +1,166 @@
+"""Measured times of system calls become parts of a cost, and lines of a machine file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wbsim.experiments.cli import main
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.machines import measure
+from wbsim.experiments.machines.measure import CallTimes, Measurement, Times, cost_lines, write_cost
+from wbsim.models.catalogue.machines import MACHINES
+
+
+def times(new_page: float, same_page: float, new_mib: float, create: float = 0.0) -> CallTimes:
+    """Return rounds of which these are the medians."""
+    return CallTimes(*(Times((0.5 * of, of, 9 * of)) for of in (new_page, same_page, new_mib, create)))
+
+
+def measured(release: str = "6.18.44", **calls: CallTimes) -> Measurement:
+    """Return a measurement of *calls*, in which a program is half as fast as on the desk."""
+    return Measurement(release, calls, Times((2 * measure._DESK_PROGRAM_NS,)))
+
+
+def test_a_call_is_taken_apart_with_large_folios() -> None:
+    """A page takes 3 000 ns: 1 000 for the call, 1 700 for the folio, and 300, as each of 255 more pages.
+
+    A block of ext4 takes 500 more than a page of XFS.
+    """
+    xfs, ext4 = times(3_000, 1_300, 3_000 + 255 * 300), times(3_500, 1_000, 3_500 + 255 * 800)
+    assert write_cost(measured(xfs=xfs, ext4=ext4)) == pytest.approx((1_000, 1_700, 300, 500))
+    assert write_cost(measured(xfs=xfs)) == pytest.approx((1_000, 1_700, 300, 0))
+    assert write_cost(measured(ext4=ext4)) == pytest.approx((200, 2_500, 800, 0))
+
+
+def test_a_call_is_taken_apart_without_large_folios() -> None:
+    """Each of 255 more pages takes 2 000 with its folio; again, a page takes 700 of 1 300 ns."""
+    xfs = times(2_600, 1_300, 2_600 + 255 * 2_000)
+    ext4 = times(3_000, 1_300, 3_000 + 255 * 2_400)
+    assert write_cost(measured("5.10.0-30-amd64", xfs=xfs, ext4=ext4)) == pytest.approx(
+        (600, 1_300, 700, 400)
+    )
+
+
+@pytest.mark.parametrize("release", ["5.10.0", "6.18.0"])
+def test_no_part_is_negative(release: str) -> None:
+    """However the rounds scatter."""
+    for of in (times(1_000, 3_000, 100), times(3_000, 100, 4_000_000), times(1_000, 1_000, 256_000)):
+        cost = write_cost(measured(release, xfs=of, ext4=of))
+        assert min(cost) >= 0.0, cost
+
+
+def test_the_lines_are_a_machine() -> None:
+    """A creat(2) twice as long as on the desk makes all that was not measured twice as long."""
+    paths: Any = MACHINES["desk-vm"].processors.paths
+    writer = paths.filesystems["xfs"].writer
+    create_ns = 2 * (writer.create_ns + paths.write.close_ns + writer.chunk_ns // 64)
+    lines = cost_lines(measured(xfs=times(3_000, 1_300, 79_500, create_ns)))
+    found = tomllib.loads("\n".join(lines))["processors"]
+    assert (found["writer_scale"], found["program_scale"]["measured"]) == (1.0, 2.0)
+    assert (found["flusher_scale"]["assumed"], found["flusher_scale"]["low"]) == (2.0, 1.333)
+    assert found["paths"]["write"]["call_ns"]["measured"] == "1000 ns"
+    assert found["paths"]["write"]["close_ns"]["assumed"] == f"{2 * paths.write.close_ns} ns"
+    of_xfs = found["paths"]["filesystems"]["xfs"]["writer"]
+    assert of_xfs["create_ns"]["measured"] == f"{2 * writer.create_ns} ns"
+    assert of_xfs["chunk_ns"]["assumed"] == f"{2 * writer.chunk_ns} ns"
+    assert "ext4" not in found["paths"]["filesystems"]
+    assert lines[1] == "#   xfs, write(2) of 4 KiB behind the end: 3.00 us (1.50 to 27.00)"
+    assert lines[0].startswith("# Measured on Linux 6.18.44")
+
+
+def test_a_machine_file_with_the_lines_is_read(tmp_path: Path) -> None:
+    """Every number of the lines arrives in the scenario."""
+    ext4 = times(3_500, 1_000, 3_500 + 255 * 800, 20_000)
+    lines = cost_lines(measured(xfs=times(3_000, 1_300, 79_500, 20_000), ext4=ext4))
+    (tmp_path / "box.toml").write_text("\n".join(['like = "desk-vm"', *lines]))
+    text = """
+title = "a machine that was measured"
+[scenario]
+machine.like = "./box.toml"
+kernel.like = "6.18"
+machine.disks.d = { like = "pm9a3" }
+mounts.m = { like = "ext4", disk = "d", at = "/" }
+programs.p = "dd if=/dev/zero of=/f bs=1M count=1"
+"""
+    (case,) = parse(text, str(tmp_path / "x.toml")).cases
+    processors: Any = case.scenario.machine.processors
+    write, writer = processors.paths.write, processors.paths.filesystems["ext4"].writer
+    assert (write.call_ns, write.folio_ns, write.page_ns, writer.block_ns) == (1_000, 1_700, 300, 500)
+    assert processors.program_scale == 2.0
+    assert processors.given("program_scale").origin.value == "measured"
+    assert write.given("folio_ns").origin.value == "measured"
+
+
+def test_what_it_cannot_do_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another machine, other costs, no root, no mkfs, no memory: one line each, and status 2."""
+
+    def said(*arguments: str) -> str:
+        assert main(["describe-machine", "--measure", *arguments]) == 2
+        return capsys.readouterr().err
+
+    assert "--measure: measures the costs that --costs has; give one of them" in said("--costs", "x")
+    assert "--measure: measures this machine, which /tmp is not; leave it out" in said("/tmp")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "describe-machine --measure: needs root, to mount loop devices; run it with sudo" in said()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "which", lambda name: None)
+        assert "there is neither mkfs.xfs nor mkfs.ext4; install xfsprogs or e2fsprogs" in said()
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(measure, "_available_bytes", lambda: 255 << 20)
+    assert "less than 256 MiB of memory are available; free some" in said()
+
+
+def test_a_mount_that_is_refused_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first line of what mount(8) says, and nothing is left behind."""
+    begun: list[list[str]] = []
+
+    def refuse(command: list[str], **how: Any) -> Any:
+        begun.append(list(command))
+        raise subprocess.CalledProcessError(32, command, stderr="mount: permission denied\nmore")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    with pytest.raises(BadInput, match=r"mount failed \(mount: permission denied\)"), measure._mounted("xfs"):
+        pass
+    assert [command[0] for command in begun] == ["mount"]
+    assert not Path(begun[0][-1]).exists()
+
+
+def test_whatever_was_mounted_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the opposite order, even if the last mount fails."""
+    begun: list[str] = []
+
+    def run(command: list[str], **how: Any) -> Any:
+        begun.append(" ".join(Path(word).name if word.startswith("/tmp") else word for word in command[:3]))
+        if list(command[:3]) == ["mount", "-o", "noatime"]:
+            raise subprocess.CalledProcessError(1, command, stderr="no")
+        return subprocess.CompletedProcess(command, 0, "/dev/loop9\n", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(BadInput), measure._mounted("ext4"):
+        pass
+    assert begun == [
+        "mount -t tmpfs", "losetup -f --show", "mkfs.ext4 -q /dev/loop9", "mount -o noatime",
+        "losetup -d /dev/loop9", "umount memory",
+    ]  # fmt: skip
+
+
+def test_calls_are_timed_on_files_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every round has times, and no file that was written is left."""
+    monkeypatch.setattr(measure, "_FILES", 20)
+    found = measure._call_times(tmp_path, 4 << 20)
+    assert [len(of.rounds) for of in found] == [measure.ROUNDS] * 4
+    assert found.new_mib.middle > found.new_page.middle > 0
+    assert found.create.middle > 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [str(n) for n in range(measure.ROUNDS + 1)]
+    assert len(list((tmp_path / "0").iterdir())) == 20
