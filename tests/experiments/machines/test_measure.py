@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -136,23 +137,42 @@ def test_a_mount_that_is_refused_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     assert not Path(begun[0][-1]).exists()
 
 
-def test_whatever_was_mounted_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the opposite order, even if the last mount fails."""
+@pytest.mark.parametrize("fails", [True, False])
+def test_all_that_was_mounted_is_undone(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """Mounts and devices go in the opposite order, even if the last mount fails."""
     begun: list[str] = []
 
     def run(command: list[str], **how: Any) -> Any:
         begun.append(" ".join(Path(word).name if word.startswith("/tmp") else word for word in command[:3]))
-        if list(command[:3]) == ["mount", "-o", "noatime"]:
+        if fails and list(command[:3]) == ["mount", "-o", "noatime"]:
             raise subprocess.CalledProcessError(1, command, stderr="no")
         return subprocess.CompletedProcess(command, 0, "/dev/loop9\n", "")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(BadInput), measure._mounted("ext4"):
-        pass
+    with pytest.raises(BadInput) if fails else nullcontext(), measure._mounted("ext4"):
+        begun.append("used")
     assert begun == [
         "mount -t tmpfs", "losetup -f --show", "mkfs.ext4 -q /dev/loop9", "mount -o noatime",
-        "losetup -d /dev/loop9", "umount memory",
+        *([] if fails else ["used", "umount there"]), "losetup -d /dev/loop9", "umount memory",
     ]  # fmt: skip
+
+
+def test_the_time_of_the_loop_itself_is_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that does nothing takes 100 ns, so each call of others, and two calls of a creat(2), have it."""
+    each = iter((measure.ROUNDS + 1) * [100.0, 3_100.0, 1_100.0, 90_100.0])
+    monkeypatch.setattr(measure, "_each_ns", lambda count, call, path: next(each))
+    monkeypatch.setattr(measure, "_create_ns", lambda folder: 20_200.0)
+    found = measure._call_times(tmp_path, 4 << 20)
+    assert [of.rounds for of in found] == [
+        (of,) * measure.ROUNDS for of in (3_000.0, 1_000.0, 90_000.0, 20_000.0)
+    ]
+
+
+def test_times_are_those_of_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In ns; of a thread that sleeps, or of another one, no time counts."""
+    clock = iter([1_000, 6_000])
+    monkeypatch.setattr(measure.time, "thread_time_ns", lambda: next(clock))
+    assert measure._busy_ns(lambda: None) == 5_000
 
 
 def test_calls_are_timed_on_files_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
