@@ -35,7 +35,7 @@ class DdSpec(WorkloadSpec):
     purpose: ClassVar = "writes one file from its start"
     example: ClassVar = "dd if=/dev/zero of=/mnt/x bs=1M count=1000"
     costs: ClassVar = {
-        "app_user_time": measured(210, f"{_READING}; user time of dd into a file, a block of 4 KiB"),
+        "app_user_time": measured(250, f"{_READING}; user time of dd into a file, a block of 4 KiB"),
         "read_time": measured(450, f"{_READING}, system time of a block of 4 KiB less its page"),
         "zero_page_time": measured(115, f"{_READING}, blocks of 1 MiB"),
         "fork_time": SHELL_FORK,
