@@ -57,9 +57,9 @@ class ProcessorSpec(Spec):
     """The processors and what code costs on them.
 
     ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the
-    paths of system calls and those of writeback take; ``program_scale``: the same of a program's own work,
-    which is ``writer_scale`` where it is not given; ``exit_time``: what a guest pays for leaving to
-    its hypervisor, once to tell of a request and once to be told of its end (0 on bare metal);
+    paths of system calls and those of writeback take; ``program_scale``: the same of a program's own work
+    and its other system calls, which is ``writer_scale`` where it is not given; ``exit_time``: what a guest
+    pays for leaving to its hypervisor, to tell of a request and to be told of its end (0 on bare metal);
     ``cv``: the coefficient of variation of a path's time; ``wake_time``: from a wake-up to running.  They
     belong to so many NUMA ``nodes``, in blocks: a cache line takes ``line_own`` to be written by the
     processor that has it, ``line_time`` to come from another one of the node, and ``line_from_far`` from

@@ -277,7 +277,7 @@ class Spec(BaseModel):
 
 def _check_range(field: FieldInfo, key: str, value: Any, given: Given) -> None:
     """The ends of the range of *value*, as they were *given*, are values of *field* on either side of it."""
-    of: Any = field.annotation  # of an optional number with its metadata inside
+    of: Any = field.annotation  # that of `X | None` has the metadata inside
     if field.metadata:
         of = Annotated[of, *field.metadata]
     reader: TypeAdapter[Any] = TypeAdapter(of)

@@ -329,7 +329,7 @@ class Mutex:
 
 
 class Semaphore:
-    """struct semaphore for one task: ``if not s.try_down(t): yield s.down(t)`` ... ``s.up()``.
+    """struct semaphore for one task: ``if not s.try_down(): yield s.down(t)`` ... ``s.up()``.
 
     A task that waits sleeps.  `up` gives the semaphore to the task that has waited longest.  That task owns
     it while it wakes up, so that others, which run, must wait for it.
@@ -346,8 +346,8 @@ class Semaphore:
         self._waiters: deque[tuple[Task, int]] = deque()
         self.stat = LockStat()
 
-    def try_down(self, task: Task) -> bool:
-        """Take the semaphore for *task* if it is free."""
+    def try_down(self) -> bool:
+        """Take the semaphore if it is free."""
         if self._owned:
             return False
         self._owned = True
@@ -376,17 +376,24 @@ class Semaphore:
         self._env.wake(task, self._wake_ns)
 
 
-def sums_of(locks: Iterable[LockStat]) -> LockStats:
-    """Return the sums over *locks* that are counted together."""
-    total, longest_ns = LockStat(), 0
-    for lock in locks:
-        total.acquisitions += lock.acquisitions
-        total.contentions += lock.contentions
-        total.wait_ns += lock.wait_ns
-        total.wait_max_ns = max(total.wait_max_ns, lock.wait_max_ns)
-        total.hold_ns += lock.hold_ns
-        longest_ns = max(longest_ns, lock.hold_ns)
-    return total, longest_ns
+def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:
+    """Return the counters of *locks* that are counted together.
+
+    Counters are added, minima and maxima are those of all.
+    """
+    used = [lock for lock in locks if lock.acquisitions]
+    waited = [lock for lock in used if lock.wait_ns]
+    total = LockStat(
+        acquisitions=sum(lock.acquisitions for lock in used),
+        contentions=sum(lock.contentions for lock in used),
+        wait_ns=sum(lock.wait_ns for lock in used),
+        wait_max_ns=max((lock.wait_max_ns for lock in used), default=0),
+        hold_ns=sum(lock.hold_ns for lock in used),
+        wait_min_ns=min((lock.wait_min_ns for lock in waited), default=0),
+        hold_max_ns=max((lock.hold_max_ns for lock in used), default=0),
+        hold_min_ns=min((lock.hold_min_ns for lock in used), default=0),
+    )
+    return total, max((lock.hold_ns for lock in used), default=0)
 
 
 class Completion:

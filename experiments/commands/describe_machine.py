@@ -40,18 +40,20 @@ def execute(arguments: Namespace) -> int:
     """Print it, or write it; returns the exit status."""
     import sys
 
+    from wbsim.experiments.config.problems import bad
     from wbsim.experiments.machines.costs import scales_of
     from wbsim.experiments.machines.describe import ASSUMED, describe
-    from wbsim.experiments.machines.measure import cost_lines, measure
+    from wbsim.experiments.machines.measure import cost_lines, measure, with_captured
     from wbsim.experiments.running.store import replace_whole
 
     if arguments.out is not None:
         _refuse_foreign(arguments.out)
+    costs = ASSUMED if arguments.costs is None else scales_of(arguments.costs).lines()
     if arguments.measure:
-        _refuse_beside_measure(arguments)
-        costs: Sequence[str] = cost_lines(measure())
-    else:
-        costs = ASSUMED if arguments.costs is None else scales_of(arguments.costs).lines()
+        if arguments.root.resolve() != Path("/"):
+            raise bad("--measure", f"measures this machine, which {arguments.root} is not; leave it out")
+        captured = () if arguments.costs is None else costs
+        costs = with_captured(cost_lines(measure()), captured)
     root = arguments.root
     text = _describe_tarball(root, costs) if _is_file(root) else describe(root, costs)
     if arguments.out is None:
@@ -121,20 +123,6 @@ def _is_file(root: Path) -> bool:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise bad(str(root)[:100], f"{why}; give / or a copy of a machine's /proc and /sys") from None
-
-
-def _refuse_beside_measure(arguments: Namespace) -> None:
-    """Refuse another machine, or other costs, beside ``--measure``.
-
-    Raises:
-        BadInput: one of them is given.
-    """
-    from wbsim.experiments.config.problems import bad
-
-    if arguments.costs is not None:
-        raise bad("--measure", "measures the costs that --costs has; give one of them")
-    if arguments.root.resolve() != Path("/"):
-        raise bad("--measure", f"measures this machine, which {arguments.root} is not; leave it out")
 
 
 def _refuse_foreign(out: Path) -> None:

@@ -1,7 +1,8 @@
 """write(2) into the page cache: dirty the pages, put the inode on its list, perhaps be throttled.
 
 Stands for generic_file_buffered_write, __set_page_dirty, __mark_inode_dirty and
-balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIRECT, page faults.
+balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIRECT, page faults.  A write into
+pages that are there already pays for folios and blocks, as a write into new pages does.
 """
 
 from __future__ import annotations

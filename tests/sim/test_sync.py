@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from wbsim.sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
 from wbsim.sim.probe import Gauge
-from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, Semaphore, SpinLock, sums_of
+from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, Semaphore, SpinLock, lock_stats_of
 
 QUEUED, TICKET = HandOff(100, 250, False, 2), HandOff(100, 250, True, 2)
 
@@ -189,7 +189,7 @@ def semaphore_run(asks: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int,
 
     def body(number: int, task: Task, at_ns: int, hold_ns: int) -> Steps:
         yield at_ns
-        if not semaphore.try_down(task):
+        if not semaphore.try_down():
             yield semaphore.down(task)
             assert task.spin_ns == 0
         log.append((number, env.now, hold_ns))
@@ -220,15 +220,21 @@ def test_a_semaphore_serves_in_order_of_asking(asks: list[tuple[int, int]]) -> N
     assert [asks[number][0] for number, _, _ in log] == sorted(at_ns for at_ns, _ in asks)
     for (_, begins_ns, hold_ns), (_, next_ns, _) in pairwise(log):
         assert next_ns >= begins_ns + hold_ns
-    assert semaphore.try_down(Environment().task("late"))
-    assert sums_of([semaphore.stat, semaphore.stat])[0].acquisitions == 2 * len(asks)
+    assert semaphore.try_down()
+    assert lock_stats_of([semaphore.stat, semaphore.stat])[0].acquisitions == 2 * len(asks)
 
 
-def test_the_sums_of_locks_keep_the_longest() -> None:
-    """Counters are added, except the longest wait; the busiest lock stays apart."""
-    of = [LockStat(3, 2, 50, 40, 900), LockStat(4, 1, 70, 70, 100)]
-    assert sums_of(of) == (LockStat(7, 3, 120, 70, 1_000), 900)
-    assert sums_of([]) == (LockStat(), 0)
+def test_counters_of_several_locks() -> None:
+    """They are added, but for minima and maxima; a lock without a wait has no shortest wait."""
+    of = [
+        LockStat(3, 2, 50, 40, 900, wait_min_ns=10, hold_max_ns=500, hold_min_ns=100),
+        LockStat(4, 1, 70, 70, 100, wait_min_ns=70, hold_max_ns=40, hold_min_ns=20),
+        LockStat(1, 0, 0, 0, 30, hold_max_ns=30, hold_min_ns=30),
+        LockStat(),
+    ]
+    total = LockStat(8, 3, 120, 70, 1_030, wait_min_ns=10, hold_max_ns=500, hold_min_ns=20)
+    assert lock_stats_of(of) == (total, 900)
+    assert lock_stats_of([]) == (LockStat(), 0)
 
 
 def test_a_lock_s_counters_by_hand() -> None:

@@ -70,7 +70,7 @@ class XfsNames(Names):
         if self._agi_ns:
             agi_ns = int(self._agi_ns * factor)
             return self._create_under_agi(thread, directory, lead_ns, create_ns - agi_ns, agi_ns, then_ns)
-        return self._create(thread, directory, lead_ns, create_ns, then_ns)
+        return self._create(thread, directory, lead_ns, create_ns, then_ns, reserved=False)
 
     def _create_under_agi(
         self, thread: Thread, directory: Directory, lead_ns: int, free_ns: int, agi_ns: int, then_ns: int
@@ -84,10 +84,10 @@ class XfsNames(Names):
             yield from self._log.wait_for_space(thread)
         spent.create += free_ns
         yield lead_ns + free_ns
-        if not agi.try_down(task):
+        if not agi.try_down():
             thread.before_sleep()
             yield agi.down(task)
-        inode = yield from self._create(thread, directory, 0, agi_ns, 0)
+        inode = yield from self._create(thread, directory, 0, agi_ns, 0, reserved=True)
         agi.up()
         spent.write += then_ns
         if then_ns:
@@ -95,16 +95,19 @@ class XfsNames(Names):
         return inode
 
     def _create(
-        self, thread: Thread, directory: Directory, lead_ns: int, create_ns: int, then_ns: int
+        self, thread: Thread, directory: Directory, lead_ns: int, create_ns: int, then_ns: int, reserved: bool
     ) -> Generator[Wait, None, XfsInode]:
-        """Create a file in *create_ns*, with *lead_ns* before that and *then_ns* after the commit."""
+        """Create a file in *create_ns*, with *lead_ns* before that and *then_ns* after the commit.
+
+        The transaction has its log space already if that is *reserved*.
+        """
         log, task, spent = self._log, thread.task, thread.spent
         commit_ns, inodes, group = self._commit_ns, self._sb.inodes, directory.group
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
         if group.inodes_left == 0 or directory.names_left == 0:
             yield from self._grow(thread, directory)
-        if log.full:
+        if log.full and not reserved:
             yield from log.wait_for_space(thread)
         group.inodes_left -= 1
         directory.names_left -= 1

@@ -114,6 +114,14 @@ class XfsWriterCosts(Spec):
     dir_block_ns: Ns
     mkdir_ns: Ns
 
+    @model_validator(mode="after")
+    def _check(self) -> XfsWriterCosts:
+        if self.agi_ns > self.create_ns:
+            raise BadValue(
+                f"{self.agi_ns} ns are more than create_ns, {self.create_ns}; it is a part", "agi_ns"
+            )
+        return self
+
 
 class XfsFlusherCosts(FlusherCosts):
     """``map_ns`` is spent under the AGF; ``rmap_ns`` comes to an allocation and to a conversion, under it,

@@ -26,7 +26,7 @@ from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.seams import Thread
 from wbsim.models.site import Site
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.sim.sync import Semaphore, sums_of
+from wbsim.sim.sync import Semaphore, lock_stats_of
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 AGI: Final = "AGI"
@@ -64,7 +64,7 @@ def xfs(
     metadata = XfsMetadata(log, spec, flusher_costs, costs)
     log.start()
     if writer_costs.agi_ns:
-        site.count_lock(AGI, lambda: sums_of(group.agi.stat for group in groups))
+        site.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
     completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
     horizon = Horizon(site.env, sb.bdi)
     horizon.apart |= log.ranks

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from tests.harness import FIO, change, loop_config, one_of_each, only, walk_xfs
 from wbsim.experiments.config.experiment import parse
@@ -21,6 +22,7 @@ from wbsim.models.filesystems.page_walk import BLOCKED, DONE
 from wbsim.models.filesystems.walk_state import Walk
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.layout import allocate, prealloc, target_of, write_all
+from wbsim.models.filesystems.xfs.spec import XfsSpec, XfsWriterCosts
 from wbsim.models.machine import Machine, Scenario, build
 from wbsim.models.page_cache.file_pages import FileExtent, FilePages
 from wbsim.models.page_cache.pages import delayed_extent, next_dirty
@@ -545,3 +547,11 @@ def test_a_write_behind_the_end_converts_with_a_factor_of_its_own_and_submits_no
     contended(False, look)
     assert len(used) > 10
     assert len(set(used)) == len(used)
+
+
+def test_the_agi_is_held_for_a_part_of_creat() -> None:
+    """Not for longer than all of it."""
+    inputs = XfsSpec.reference_costs["writer"]
+    XfsWriterCosts.model_validate({**inputs, "agi_ns": 29_000})
+    with pytest.raises(ValidationError, match="29001 ns are more than create_ns, 29000; it is a part"):
+        XfsWriterCosts.model_validate({**inputs, "agi_ns": 29_001})

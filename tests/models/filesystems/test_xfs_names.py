@@ -165,10 +165,23 @@ def test_a_writer_that_waits_for_log_space_has_no_agi() -> None:
 
     def wait_for_space(thread: Any) -> Steps:
         of.log.full = False
-        assert of.groups[0].agi.try_down(thread.task)
+        assert of.groups[0].agi.try_down()
         of.groups[0].agi.up()
         yield 150_000 - of.env.now
 
     of.log.full, of.log.wait_for_space = True, wait_for_space
     of.make(1, 1)
     assert of.logged[0][0] == 150_000 + 905 + 50_000 + 600 + 10 + 100
+
+
+def test_a_log_that_fills_behind_a_reservation_stops_no_file() -> None:
+    """The log fills while the writer is before the AGI, and its transaction has its space."""
+    of = Names(agi_ns=400)
+
+    def wait_for_space(thread: Any) -> Steps:
+        raise AssertionError(thread)
+
+    of.log.wait_for_space = wait_for_space
+    of.env.call_at(60_500, 0, lambda: setattr(of.log, "full", True))
+    of.make(1, 1)
+    assert of.logged[0][0] == 60_000 + 905 + 50_000 + 600 + 10 + 100
