@@ -2,9 +2,9 @@
 
 XFS and ext4 are made on loop devices whose files are in memory, and this process writes and creates files
 there.  The data of the files stays in the page cache, so that neither the flusher nor a disk is measured.
-Of a write(2) the lowest of some rounds counts.  A write makes new pages, and a page that the host of a guest
-took back costs microseconds.  Of a program it is the lowest, too, of a creat(2) the median.  The machine file
-has both, and the highest round.
+For a write(2) the lowest of some rounds counts.  A write makes new pages, and a page that the host of a guest
+took back costs microseconds.  For a program the lowest round counts, too; for a creat(2) the median does.
+The machine file has the lowest round, the median and the highest round of each.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def create_factor(kind: str, times: CallTimes) -> float:
 def cost_lines(of: Measurement) -> list[str]:
     """Return the lines of a machine file on what its processors take.
 
-    Costs of the filesystems that were not measured are the desk's times the ratio of creat(2), with a range.
+    A cost of a filesystem that was not measured is the desk's times the ratio of creat(2), with a range.
     """
     factors = {kind: create_factor(kind, times) for kind, times in of.calls.items()}
     mean, cost = sum(factors.values()) / len(factors), write_cost(of)
@@ -338,7 +338,7 @@ def with_captured(measured: Sequence[str], captured: Sequence[str]) -> list[str]
 
 def _found_lines(of: Measurement, factors: dict[str, float]) -> list[str]:
     """Return comments that say what was measured."""
-    lines = [f"# Measured on Linux {of.release}: of {ROUNDS} rounds the lowest; of creat(2) the median."]
+    lines = [f"# Measured on Linux {of.release}: the lowest of {ROUNDS} rounds; for creat(2) the median."]
     for kind, times in of.calls.items():
         lines += [
             f"#   {kind}, write(2) of 4 KiB behind the end: {times.new_page.text()}",
@@ -357,13 +357,13 @@ def _measured(value: str, what: str) -> str:
 
 
 def _assumed(value: float, *, is_time: bool = False) -> str:
-    """Return an assumed *value*, a time in ns or a scale, which is as much longer as creat(2)."""
+    """Return an assumed *value*, a time in ns or a scale, which follows creat(2), with its range."""
     low, middle, high = (
         _time(number) if is_time else _scale(number) for number in (value / _SPREAD, value, value * _SPREAD)
     )
     return (
         f"{{ assumed = {middle}, low = {low}, high = {high},"
-        f' why = "wbsim {PLACE}: as much longer than on the desk as creat(2)" }}'
+        f' why = "wbsim {PLACE}: the time on the desk, times the ratio of creat(2)" }}'
     )
 
 

@@ -22,6 +22,9 @@ from wbsim.sim.units import GIB, MIB, US
 
 _XEON: Final = "docs/measurements.md N: rates of a Xeon Gold 6240 (12 May 2025)"
 _XEON_TARGETS: Final = ("field-C-ext4-6.15", "field-C-ext4-6.16", "field-C-iomap")
+_DD_TARGETS: Final = ("field-T-dd",)
+"""Rates of dd that were known when times of a page were chosen: 1.5 to 4 GB/s, with large folios 3 to 7."""
+_WRITERS_TARGETS: Final = ("field-D-xfs", "field-D-ext4")
 _MANY_FILES: Final = "docs/measurements.md P: 32 million empty files in 40 directories (December 2025)"
 
 
@@ -46,10 +49,15 @@ _UNDER_LOAD: Final = "between the desk and the server of 2024 under load"
 _BETWEEN: Final = "between a Xeon Gold 6240 and the desk"
 
 
-def _guess(value: float, why: str, spread: float = _SPREAD) -> Given:
-    """Return an assumed *value* that may be *spread* times as large or as small."""
+def _guess(value: float, why: str, spread: float = _SPREAD, targets: tuple[str, ...] = ()) -> Given:
+    """Return an assumed *value* that may be *spread* times as large or as small.
+
+    *targets* are the figures that were known when it was chosen.
+    """
     low, high = value / spread, value * spread
-    return assumed(value, why, *((round(low), round(high)) if isinstance(value, int) else (low, high)))
+    if isinstance(value, int):
+        low, high = round(low), round(high)
+    return assumed(value, why, low, high, targets)
 
 
 _XEON_2019: Final = _Times(
@@ -64,10 +72,10 @@ _XEON_2019: Final = _Times(
 _EPYC_2024: Final = _Times(
     call_ns=_guess(400, "less than a Xeon Gold 6240's, which has more mitigations", 2.0),
     folio_ns=_guess(1_000, _BETWEEN, 1.7),
-    page_ns=_guess(500, _BETWEEN),
+    page_ns=_guess(500, _BETWEEN, targets=_DD_TARGETS),
     block_ns=_guess(400, _BETWEEN, 2.0),
     paths=calibrated(1.6, _MANY_FILES, ("field-T-system",)),
-    flusher=_guess(1.0, "the desk is a guest on such a processor"),
+    flusher=_guess(1.0, "the desk is a guest on such a processor", targets=_WRITERS_TARGETS),
     program=calibrated(2.0, _MANY_FILES, ("field-T-user",)),
 )
 
@@ -75,11 +83,10 @@ _EPYC_2024: Final = _Times(
 def _scaled_times(of: _Times, factor: float, why: str, call_ns: int | None = None) -> _Times:
     """Return the times of *of*, each *factor* times as long, with another time of a call if one is given."""
     times = {
-        name: _guess(
-            round(given.value * factor) if name.endswith("_ns") else round(given.value * factor, 2), why
-        )
+        name: _guess(round(given.value * factor, None if name.endswith("_ns") else 2), why)
         for name, given in of._asdict().items()
     }
+    times["page_ns"] = _guess(times["page_ns"].value, why, targets=_DD_TARGETS)
     if call_ns is not None:
         times["call_ns"] = _guess(call_ns, "no page-table isolation, no mitigations", 2.0)
     return _Times(**times)
@@ -221,9 +228,10 @@ def _paths(times: _Times) -> dict[str, Any]:
     }
     filesystems["ext4"]["writer"]["block_ns"] = times.block_ns
     xfs = filesystems["xfs"]["writer"]
-    if xfs["agi_ns"].high is not None:  # a part of creat(2), whatever the value of either
-        part = xfs["agi_ns"]
-        xfs["agi_ns"] = assumed(part.value, part.source, part.low, min(part.high, xfs["create_ns"].low))
+    part, create = xfs["agi_ns"], xfs["create_ns"]
+    shortest_ns = create.value if create.low is None else create.low
+    # The AGI is held for a part of creat(2), whatever the value of either.
+    xfs["agi_ns"] = assumed(part.value, part.source, part.low, min(part.high, shortest_ns))
     return {
         **paths,
         "write": {
@@ -242,10 +250,7 @@ def _scaled(costs: Mapping[str, Given], factor: Given) -> dict[str, Given]:
 
     Only creat(2) is calibrated by a calibrated factor; all else is assumed to follow it.
     """
-    return {
-        name: _multiplied(given, factor, is_target=name in ("create_ns", "agi_ns"))
-        for name, given in costs.items()
-    }
+    return {name: _multiplied(given, factor, is_target=name == "create_ns") for name, given in costs.items()}
 
 
 def _multiplied(given: Given, factor: Given, *, is_target: bool) -> Given:

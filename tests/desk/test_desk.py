@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.desk import model
+from tests.desk import model, own
 from tests.desk.kernel import rate_of
 from tests.desk.results import MEASURED, SETTLED, Result, load, middle, save, spread
 from tests.desk.rows import Row, key, rows
@@ -82,3 +82,9 @@ FSUse%        Count         Size    Files/sec     App Overhead
      8         4000         4096      23479.5             6579
 """
     assert rate_of(printed) == 23_887.5
+
+
+def test_a_cell_has_the_median_the_scatter_and_the_error() -> None:
+    """The median of 1, 2 and 4 s is 2, half of their scatter 1.5; a model with 2.5 s is 25 % too long."""
+    assert own._cell((1.0, 4.0, 2.0), 2.5) == "2 ±75 %, model +25 %"
+    assert own._cell((0.0, 0.0, 0.1), 2.5) == "0, model 2.5"

@@ -146,6 +146,18 @@ def test_a_capture_adds_what_the_flusher_takes() -> None:
     assert with_captured(lines, []) == lines
 
 
+def test_the_command_prints_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines of the measurement stand in the machine file, and no assumed writer_scale does."""
+    found = measured(xfs=times(3_000, 1_300, 79_500, 20_000))
+    monkeypatch.setattr(measure, "measure", lambda: found)
+    assert main(["describe-machine", "--measure"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert set(cost_lines(found)) <= set(printed)
+    assert [line for line in printed if "writer_scale" in line] == ["processors.writer_scale = 1.0"]
+
+
 def test_a_busy_mount_is_undone_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """umount(8) fails, so the mount goes when its last user does."""
     begun: list[str] = []
