@@ -55,7 +55,7 @@ def _machines() -> _Rows:
         memory = f"{of.memory.memory / 2**30:.4g} GiB"
         rows.append((name, purposes.get(name, ""), _fitted(of), str(of.processors.count), memory, disks))
     return _Rows(
-        ("machine", "what it is for", "fitted to", "processors", "memory", "disks"), rows,
+        ("machine", "what it is for", "fitted to reports", "processors", "memory", "disks"), rows,
         'machine.like = "NAME"; your own: wbsim describe-machine > machines/mine.toml',
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ def _disks() -> _Rows:
         size = "-" if capacity is None else f"{figure_text(capacity / 1e9)} GB"
         rows.append((name, PURPOSES.get(name, ""), _fitted(of.device), of.device.kind, size))
     return _Rows(
-        ("disk", "what it is for", "fitted to", "kind", "size"), rows,
+        ("disk", "what it is for", "fitted to reports", "kind", "size"), rows,
         'machine.disks.sda = { like = "NAME" }, or like in a device, in members, in behind',
     )  # fmt: skip
 
@@ -110,7 +110,7 @@ def _filesystems() -> _Rows:
         for name, of in FILESYSTEMS.items()
     ]
     return _Rows(
-        ("filesystem", "what it is for", "fitted to", "kind", "size"), rows,
+        ("filesystem", "what it is for", "fitted to reports", "kind", "size"), rows,
         'filesystem.like = "NAME", or mounts.m = { like = "NAME", disk = "sda", at = "/m" }',
     )  # fmt: skip
 
