@@ -23,6 +23,7 @@ from wbsim.models.seams import Flushers, Thread, Throttle
 from wbsim.models.signals import Signals
 from wbsim.models.site import Site
 from wbsim.models.spent import OTHER, life_of
+from wbsim.models.step_lengths import StepLengths
 from wbsim.models.variants import component_of
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.vfs.inode_locks import BUCKET_BYTES, inode_locks, shared_locks
@@ -167,19 +168,27 @@ def build(
     replication: int = 0,
     primitives: Primitives | None = None,
     signals: Signals | None = None,
+    lengths: StepLengths | None = None,
 ) -> Machine:
-    """The machine of *scenario* with the dice of *seed* and *replication*; of the chosen engine's
-    *primitives* by default.
+    """Return the machine of *scenario* with the dice of *seed* and *replication*.
+
+    Without *primitives* it has those of the chosen engine, without *lengths* the usual lengths of steps.
     """
     primitives = primitives or PRIMITIVES[engine(COMPILED)]
-    return _Builder(scenario, Streams(seed, replication), primitives, signals or Signals()).machine
+    streams = Streams(seed, replication)
+    return _Builder(scenario, streams, primitives, signals or Signals(), lengths or StepLengths()).machine
 
 
 class _Builder:
     """Makes the parts in the order in which they need each other: one short method each."""
 
     def __init__(
-        self, scenario: Scenario, streams: Streams, primitives: Primitives, signals: Signals
+        self,
+        scenario: Scenario,
+        streams: Streams,
+        primitives: Primitives,
+        signals: Signals,
+        lengths: StepLengths,
     ) -> None:
         self._scenario = scenario
         self._kernel = scenario.kernel
@@ -187,7 +196,7 @@ class _Builder:
         self._env = primitives.environment()
         self._congestion = Congestion(self._env, URGENT)
         self._threads: list[BlockThread] = []
-        self._make_site = partial(self._site_of, streams, signals)
+        self._make_site = partial(self._site_of, streams, signals, lengths)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
         self._processors = Processors(
             self._env,
@@ -223,7 +232,9 @@ class _Builder:
         for bdi in self._bdis.values():
             bdi.elsewhere = frozenset().union(*(of.ranks for of in self._bdis.values() if of is not bdi))
 
-    def _site_of(self, streams: Streams, signals: Signals, urgent: int, ranks: set[int]) -> Site:
+    def _site_of(
+        self, streams: Streams, signals: Signals, lengths: StepLengths, urgent: int, ranks: set[int]
+    ) -> Site:
         """A site whose threads have their ranks among *ranks*."""
         env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
 
@@ -247,6 +258,7 @@ class _Builder:
             variations=lambda name: streams.service_time_arrays(name, cpu.cv),
             uniforms=streams.uniforms,
             dice=streams.generator,
+            lengths=lengths,
             **self._lock_makers.of(urgent),
         )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wbsim.models.congestion import Congestion
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
+from wbsim.models.step_lengths import StepLengths
 from wbsim.sim.engine import Environment
 from wbsim.sim.streams import Draws
 from wbsim.sim.sync import Line, LockStats, Mutex, SpinLock
@@ -26,7 +27,7 @@ class Site:
     how long a task that waits is in waking up; ``relay_ns``: how long after an rwsem is
     given up a writer that waits has it, by spinning if it may; ``line_ns``: to write a line of one's own, and
     one that others write, too; ``count_lock`` has the machine count a class of locks of that name, whose
-    counters it asks for.
+    counters it asks for; ``lengths``: those of the steps.
     """
 
     env: Environment
@@ -50,6 +51,7 @@ class Site:
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
     uniforms: Callable[[str], Draws]
     dice: Callable[[str], np.random.Generator]
+    lengths: StepLengths
 
     def of(self, owner: str) -> Site:
         """The same for parts that belong to *owner*: their locks, threads and dice bear its name in front."""

@@ -32,6 +32,7 @@ from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
 from wbsim.models.site import Site
+from wbsim.models.step_lengths import StepLengths
 from wbsim.models.vfs.inode_locks import InodeLocks
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.vfs.spec import InodeCosts
@@ -271,6 +272,7 @@ class BlockLayer:
             variations=lambda name: np.ones,
             uniforms=Streams(1).uniforms,
             dice=Streams(1).generator,
+            lengths=StepLengths(),
         )
         self.queue = Queue(
             site=self.site,

@@ -19,6 +19,7 @@ from wbsim.models.filesystems.one_run import OneRuns
 from wbsim.models.filesystems.policies import Metadata, Names, Placement
 from wbsim.models.filesystems.walk import PageWalk
 from wbsim.models.seams import Filesystem, Thread, WritebackControl
+from wbsim.models.step_lengths import StepLengths
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Wait
 
@@ -45,6 +46,7 @@ class DelallocFilesystem(Filesystem):
         completions: Completions,
         horizon: Horizon,
         locks: LockTable,
+        lengths: StepLengths,
     ) -> None:
         self.names = names
         self.placement = placement
@@ -60,6 +62,7 @@ class DelallocFilesystem(Filesystem):
             completions=completions,
             horizon=horizon,
             locks=locks,
+            lengths=lengths,
         )
         self._runs = OneRuns(sb, self.files, self._walk, completions)
 

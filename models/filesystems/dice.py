@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.site import Site
 from wbsim.sim.streams import Draws
-
-_DICE: Final = 4_096
 
 
 class Dice:
@@ -19,12 +15,13 @@ class Dice:
     ``array``: factors for compiled code, which uses them from index ``at`` on.
     """
 
-    __slots__ = ("_draw", "_single", "array", "at")
+    __slots__ = ("_block", "_draw", "_single", "array", "at")
 
     def __init__(self, site: Site, name: str) -> None:
+        self._block = site.lengths.factors
         self._draw = site.variations(name)
         # NOTE: both parts draw their blocks in turn from one stream, so the lengths decide who gets which.
-        self._single = Draws(self._draw, _DICE)
+        self._single = Draws(self._draw, self._block)
         self.array: NDArray[np.float64] = np.empty(0)
         self.at = 0
 
@@ -35,6 +32,6 @@ class Dice:
     def ready(self) -> int:
         """Return the index in ``array`` of the next factor; draw a new array at its end."""
         if self.at == len(self.array):
-            self.array = self._draw(_DICE)
+            self.array = self._draw(self._block)
             self.at = 0
         return self.at

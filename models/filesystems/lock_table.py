@@ -40,8 +40,6 @@ UNTIL, WORKER, SQUARES, ACQUISITIONS, CONTENTIONS, WAIT, WAIT_MAX, HOLD = range(
 STRETCHES: Final = WORKER
 LOCK_COLUMNS: Final = 8
 _FROM, _END = range(2)
-_KEPT: Final = 512
-"""How many stretches are kept of a group; the oldest are forgotten."""
 
 
 class Locks(NamedTuple):
@@ -59,11 +57,14 @@ class Locks(NamedTuple):
     relay_ns: int
 
 
-def new_locks(groups: int, workers: int, wake_ns: int) -> Locks:
-    """Locks that are free: of *groups* groups, *workers* workers, which sleep while they wait, no inodes."""
+def new_locks(groups: int, workers: int, wake_ns: int, stretches: int) -> Locks:
+    """Locks that are free: of *groups* groups, *workers* workers, which sleep while they wait, no inodes.
+
+    So many *stretches* are kept of each group; the oldest are forgotten.
+    """
     return Locks(
         np.zeros((workers, 7), np.int64), np.zeros((0, LOCK_COLUMNS), np.int64),
-        np.zeros((groups, LOCK_COLUMNS), np.int64), np.zeros((groups, _KEPT, 2), np.int64),
+        np.zeros((groups, LOCK_COLUMNS), np.int64), np.zeros((groups, stretches, 2), np.int64),
         wake_ns, wake_ns,
     )  # fmt: skip
 

@@ -55,7 +55,7 @@ class LockTable:
 
     def __init__(self, site: Site, groups: int, workers: int, group_lock: str, inode_lock: str) -> None:
         self.env = site.env
-        self.locks = new_locks(groups, workers, site.wake_ns)
+        self.locks = new_locks(groups, workers, site.wake_ns, site.lengths.stretches)
         self._relay_ns = site.relay_ns
         self.at_work = 0
         """How many workers are converting something."""

@@ -7,8 +7,6 @@ here, and the filesystem's `Placement` gives blocks to what the walk could not.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,12 +21,9 @@ from wbsim.models.filesystems.policies import Metadata, Placement
 from wbsim.models.filesystems.walk_state import UNCOUNTED, Walk
 from wbsim.models.scheduler.cpu import cond_resched, sleep
 from wbsim.models.seams import Thread, WritebackControl
+from wbsim.models.step_lengths import StepLengths
 from wbsim.models.vfs.superblock import Flight, MountedSuperblock
 from wbsim.sim.engine import Steps
-
-_BIOS: Final = 1_024
-_BIOS_NONBLOCKING: Final = 15
-"""From where a queue is congested so many requests of 128 are left: who stops there does not sleep."""
 
 
 class PageWalk:
@@ -44,6 +39,7 @@ class PageWalk:
         completions: Completions,
         horizon: Horizon,
         locks: LockTable,
+        lengths: StepLengths,
     ) -> None:
         self._sb = sb
         self._queue: Queue = sb.bdi.queue
@@ -54,6 +50,7 @@ class PageWalk:
         self._completions = completions
         self._horizon = horizon
         self._locks = locks
+        self._bios, self._nonblocking_bios = lengths.bios, lengths.nonblocking_bios
 
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
         """Write back from where the last walk ended or, for data integrity, the whole file."""
@@ -61,7 +58,7 @@ class PageWalk:
         at = Walk(0 if wbc.sync_all else file.writeback_index, wbc.nr_to_write)
         placement.prepare(inode, at, wbc)
         visits = wbc.visits
-        bios = np.empty((_BIOS if visits is None else _BIOS_NONBLOCKING, 2), np.int64)
+        bios = np.empty((self._bios if visits is None else self._nonblocking_bios, 2), np.int64)
         bio_pages, dice = (
             self._queue.bio_pages(self._queue.segment_pages(inode.folio_pages)),
             self._costs.dice,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.scheduler.cpu import cond_resched, sleep, work
-from wbsim.models.seams import Thread
+from wbsim.models.seams import LONG_MAX, Thread
 from wbsim.models.site import Site
 from wbsim.models.spent import PAUSE
 from wbsim.models.vfs.calls import SystemCalls
@@ -23,9 +23,6 @@ from wbsim.models.workloads.spec import Iteration, Reckoned
 from wbsim.sim.engine import Steps
 from wbsim.sim.streams import Draws
 from wbsim.sim.units import MS, S
-
-BURST: Final = 256
-"""The longest burst, in pages or parts of them: what a process writes in a millisecond or two."""
 
 LOOK_NS: Final = 100 * MS
 """How often fio looks whether a job that waits may begin."""
@@ -123,6 +120,7 @@ class FileWriters:
         self.family = Family(site, len(jobs))
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self._written = 0
+        self._most_calls = site.lengths.calls
         site.env.start(self.family.parent.task, self._run(lead_ns, idle_ns), start_ns)
 
     @property
@@ -196,7 +194,8 @@ class FileWriters:
         user_ns, program_ns = job.app_ns / job.call_pages, job.app_system_ns / job.call_pages
         done, total, began_ns = 0, turns * job.length, self._env.now
         while done < total:
-            burst = min(writer.room(wb) * job.calls_a_page, BURST, _until_pause(job, done), total - done)
+            room = writer.room(wb) * job.calls_a_page
+            burst = min(room, self._most_calls, _until_pause(job, done), total - done)
             factor = burst * factors.next()
             thread.spent.write += int(factor * write_ns)
             thread.spent.user += int(factor * user_ns)
@@ -256,7 +255,7 @@ def _until_pause(job: Job, done: int) -> int:
     if job.think_ns:
         between = job.think_calls * job.call_pages
         return between - done % between
-    return BURST
+    return LONG_MAX
 
 
 def _share(writes: int, turn: int, turns: int) -> int:

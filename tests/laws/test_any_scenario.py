@@ -12,10 +12,11 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from tests.strategies import scenarios
+from tests.strategies import scenarios, step_lengths
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.machine import LIGHT, STOCK, Machine, Primitives, build
 from wbsim.models.scenario import Scenario
+from wbsim.models.step_lengths import StepLengths
 from wbsim.sim import COMPILED
 from wbsim.sim.units import MS, US
 
@@ -23,9 +24,18 @@ PHASES: Final = [Phase.explicit, Phase.generate] if "EXAMPLES" in os.environ els
 EXAMPLES: Final = int(os.environ.get("EXAMPLES", "20"))
 
 
-def ran(scenario: Scenario, seed: int, primitives: Primitives = LIGHT, watched: bool = False) -> Machine:
+USUAL: Final = StepLengths()
+
+
+def ran(
+    scenario: Scenario,
+    seed: int,
+    primitives: Primitives = LIGHT,
+    watched: bool = False,
+    lengths: StepLengths = USUAL,
+) -> Machine:
     """A run of it to its end; watched or not."""
-    machine = build(scenario, seed, primitives=primitives)
+    machine = build(scenario, seed, primitives=primitives, lengths=lengths)
     used: dict[str, float] = {}
 
     def look() -> None:
@@ -116,15 +126,15 @@ CONGESTION_WAIT_NS: Final = 100 * MS
 
 
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(scenarios(), st.integers(1, 9))
-@example(WATCHED, 9)
-@example(GIVEN_BACK, 3)
-def test_the_laws_hold_in_any_scenario(text: str, seed: int) -> None:
+@given(scenarios(), st.integers(1, 9), step_lengths())
+@example(WATCHED, 9, USUAL)
+@example(GIVEN_BACK, 3, USUAL)
+def test_the_laws_hold_in_any_scenario(text: str, seed: int, lengths: StepLengths) -> None:
     """It ends; nothing is lost; all is on disk after the sync; who looks changes nothing; stock SimPy gives
     the same.
     """
     (case,) = parse(text, "x.toml").cases
-    machine = ran(case.scenario, seed)
+    machine = ran(case.scenario, seed, lengths=lengths)
     cache = machine.cache
     assert (cache.dirty, cache.writeback) == (0, 0)
     assert cache.dirtied == cache.written
@@ -132,18 +142,18 @@ def test_the_laws_hold_in_any_scenario(text: str, seed: int) -> None:
         assert queue.stat.in_flight == 0
         assert queue.busy_ns <= machine.env.now + MS
     found = came_to(machine)
-    assert came_to(ran(case.scenario, seed, watched=True)) == found
+    assert came_to(ran(case.scenario, seed, watched=True, lengths=lengths)) == found
     if not COMPILED:
-        assert came_to(ran(case.scenario, seed, STOCK)) == found
+        assert came_to(ran(case.scenario, seed, STOCK, lengths=lengths)) == found
 
 
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(scenarios(), st.integers(1, 9), st.sampled_from([0, 2, 25]))
-@example(TWO_SYNCS, 9, 2)
-def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int) -> None:
+@given(scenarios(), st.integers(1, 9), st.sampled_from([0, 2, 25]), step_lengths())
+@example(TWO_SYNCS, 9, 2, USUAL)
+def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int, lengths: StepLengths) -> None:
     """A sync(2) returns after all pages that were dirty at its start are written, in any scenario."""
     (case,) = parse(f'{text}\nprograms.s = {{ command = "sync", start = "{at_ms} ms" }}', "x.toml").cases
-    machine, dirtied, written = build(case.scenario, seed), list[int](), list[int]()
+    machine, dirtied, written = build(case.scenario, seed, lengths=lengths), list[int](), list[int]()
     program, env = machine.programs["s"], machine.env
     env.call_at(at_ms * MS, 1, lambda: dirtied.append(machine.cache.dirtied))
     ends = program.on_end

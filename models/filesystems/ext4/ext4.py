@@ -47,13 +47,14 @@ def ext4(
         ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs,
     )  # fmt: skip
     names = Ext4Names(site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
-    horizon, locks = Horizon(site.env, sb.bdi), LockTable(site, 1, 1, "", "i_data_sem")
+    horizon = Horizon(site.env, sb.bdi, site.lengths.ahead_ns)
+    locks = LockTable(site, 1, 1, "", "i_data_sem")
     if rules.unwritten:
         horizon.apart.add(kworker.task.rank)
     filesystem = DelallocFilesystem(
         sb=sb, names=names, metadata=metadata, costs=costs, large_folios=rules.large_folios,
         completions=Completions(site.env, [kworker], rules.unwritten, costs, metadata),
-        horizon=horizon, locks=locks,
+        horizon=horizon, locks=locks, lengths=site.lengths,
         placement=Ext4Placement(
             env=site.env, name=sb.name, spec=spec, rules=rules, processors=site.processors,
             mballoc=mballoc, names=names, costs=costs, metadata=metadata, locks=locks,

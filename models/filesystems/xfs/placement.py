@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ from wbsim.models.page_cache.pages import delayed_extent, is_delayed
 from wbsim.models.seams import Thread, WritebackControl
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.units import PAGE_BYTES
-
-_ALLOCATIONS: Final = 4_096
-"""The most that one compiled call converts: as many allocations as the tables are given room for."""
 
 
 class XfsFile(PagedFile):
@@ -73,6 +70,7 @@ class XfsPlacement(Placement):
         costs: MapCosts,
         metadata: XfsMetadata,
         commit_ns: int,
+        most_allocations: int,
     ) -> None:
         self._env = env
         self.files: list[PagedFile] = []
@@ -85,6 +83,7 @@ class XfsPlacement(Placement):
         self._metadata = metadata
         self._log = metadata.log
         self._commit_ns = commit_ns
+        self._most_allocations = most_allocations  # of one compiled call
         self._rules = rules
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
@@ -184,7 +183,7 @@ class XfsPlacement(Placement):
             self._entered = True
             for group in self.groups:
                 group.free.enter()
-        return Ground(self.groups[0].free.with_room(_ALLOCATIONS), self._locks.share(), self._taken)
+        return Ground(self.groups[0].free.with_room(self._most_allocations), self._locks.share(), self._taken)
 
     def _terms(self, inode: XfsInode, file: XfsFile, at: Walk, bio_pages: int) -> Terms:
         costs, granted, home = self._costs, file.granted, inode.group

@@ -66,16 +66,17 @@ def xfs(
     if writer_costs.agi_ns:
         site.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
     completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
-    horizon = Horizon(site.env, sb.bdi)
+    horizon = Horizon(site.env, sb.bdi, site.lengths.ahead_ns)
     horizon.apart |= log.ranks
     if rules.unwritten:
         horizon.apart |= {thread.task.rank for thread in kworkers}
     return DelallocFilesystem(
         sb=sb, metadata=metadata, costs=costs, large_folios=rules.large_folios,
-        completions=completions, horizon=horizon, locks=locks,
+        completions=completions, horizon=horizon, locks=locks, lengths=site.lengths,
         placement=XfsPlacement(
             env=site.env, spec=spec, rules=rules, groups=groups, locks=locks, costs=costs,
             metadata=metadata, commit_ns=log.commit_ns(spec.extent_items),
+            most_allocations=site.lengths.factors,  # each takes a factor
         ),
         names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
     )  # fmt: skip

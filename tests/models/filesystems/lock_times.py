@@ -23,7 +23,7 @@ def table(groups: int = 1, workers: int = 1, wake_ns: int = 5, relay_ns: int | N
     """Free locks of so many groups, and of an inode for each worker, which spins if *relay_ns* is given."""
     inodes = np.zeros((workers, 8), np.int64)
     inodes[:, WORKER] = NO_ROW
-    locks = new_locks(groups, workers, wake_ns)._replace(inodes=inodes)
+    locks = new_locks(groups, workers, wake_ns, 512)._replace(inodes=inodes)
     return locks if relay_ns is None else locks._replace(relay_ns=relay_ns)
 
 

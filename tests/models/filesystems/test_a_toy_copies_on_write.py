@@ -173,7 +173,8 @@ def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
         sb=sb, names=ToyNames(sb), placement=CopyOnWrite(), metadata=metadata,
         costs=costs, large_folios=False,
         completions=Completions(site.env, [site.thread("kworker")], False, costs, metadata),
-        horizon=Horizon(site.env, sb.bdi), locks=LockTable(site, 1, 0, "", "i_rwsem"),
+        horizon=Horizon(site.env, sb.bdi, 0), lengths=site.lengths,
+        locks=LockTable(site, 1, 0, "", "i_rwsem"),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wbsim.models.filesystems.dice import Dice
+from wbsim.models.step_lengths import StepLengths
 
 pytestmark = pytest.mark.source
 
@@ -23,7 +24,7 @@ def test_readers_take_whole_blocks_in_turn() -> None:
         drawn += count
         return np.arange(drawn - count, drawn, dtype=np.float64)
 
-    site: Any = SimpleNamespace(variations=lambda name: draw)
+    site: Any = SimpleNamespace(variations=lambda name: draw, lengths=StepLengths())
     dice = Dice(site, "map")
     assert (dice.ready(), dice.array[0], len(dice.array)) == (0, 0, 4_096)
     assert dice.throw() == 4_096

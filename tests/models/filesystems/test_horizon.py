@@ -21,7 +21,7 @@ def test_a_walk_goes_on_over_the_events_of_those_elsewhere(but: int, far_ns: int
     completion (9) at 160, a worker's (8) at 170 and a program's of this disk (4) at 400; as if *but* were
     such a program's, too.
     """
-    horizon = Horizon(*at_100((120, 2), (150, 3), (160, 9), (170, 8), (400, 4), but=but))
+    horizon = Horizon(*at_100((120, 2), (150, 3), (160, 9), (170, 8), (400, 4), but=but), 0)
     horizon.apart |= {8} - {but}
     assert horizon.look() == far_ns
 
@@ -40,7 +40,7 @@ def at_100(*events: tuple[int, int], but: int = 0, contexts: int = 1) -> tuple[E
     return env, bdi
 
 
-def test_among_several_flushers_a_walk_goes_on_for_a_millisecond() -> None:
+def test_among_several_flushers_a_walk_goes_on_for_its_length() -> None:
     """Whatever comes before; and farther where nothing does."""
-    assert Horizon(*at_100((160, 4), contexts=2)).look() == 1_000_000
-    assert Horizon(*at_100((2_000_100, 4), contexts=2)).look() == 2_000_000
+    assert Horizon(*at_100((160, 4), contexts=2), 1_000_000).look() == 1_000_000
+    assert Horizon(*at_100((2_000_100, 4), contexts=2), 1_000_000).look() == 2_000_000

@@ -12,9 +12,10 @@ import pytest
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.spent import Spent
+from wbsim.models.step_lengths import StepLengths
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.dd import DdSpec, dd
-from wbsim.models.workloads.file_writers import BURST, FileWriters, Job, _share, in_pages, sequential
+from wbsim.models.workloads.file_writers import FileWriters, Job, _share, in_pages, sequential
 from wbsim.models.workloads.fio import FioSpec, fio
 from wbsim.models.workloads.fs_mark import FsMarkSpec, fs_mark
 from wbsim.models.workloads.fs_mark_processes import ROTATE_NS, FsMark
@@ -45,7 +46,7 @@ class Stage:
     def parts(self) -> dict[str, Any]:
         """What a workload is made with."""
         site = SimpleNamespace(
-            env=self.env, thread=self._thread, process=self._process, dice=self._dice,
+            env=self.env, thread=self._thread, process=self._process, dice=self._dice, lengths=StepLengths(),
             variation=lambda name: Draws(lambda count: np.full(count, self.factors.get(name, 1.0))),
         )  # fmt: skip
         return {
@@ -204,11 +205,11 @@ def test_a_burst_has_a_bound() -> None:
     """However much may be dirtied."""
     stage = Stage()
     FileWriters(
-        jobs=[Job("/d", [sequential()], BURST + 44)], fork_ns=0, start_ns=0,
+        jobs=[Job("/d", [sequential()], StepLengths().calls + 44)], fork_ns=0, start_ns=0,
         **stage.parts,
     )  # fmt: skip
     stage.run()
-    assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [BURST, 44]
+    assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [StepLengths().calls, 44]
 
 
 def test_a_write_that_has_to_wait_goes_on_behind_it() -> None:
