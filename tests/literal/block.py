@@ -1,0 +1,130 @@
+"""A plug, a request queue without a scheduler, and devices, for one task that submits bios."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from tests.literal.clock import SLEEP, Clock, Steps, Task
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.merge import IS_NEW, bounds_of, keep_bio
+from wbsim.models.block.plug import is_full, issue_order, rules_of, walk
+from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
+from wbsim.models.devices.spec import SsdSpec
+from wbsim.sim.units import SECTOR_BYTES, S
+
+Log = list[tuple[Any, ...]]
+"""Events: when (ns), which, and the sectors."""
+_DEVICE_RANK: Final = 0
+_FATES: Final = ("block_getrq", "block_bio_backmerge", "block_bio_frontmerge")
+"""By what `models.block.plug.walk` returns."""
+
+
+class NullDevice:
+    """Ends each request at once."""
+
+    def end_ns(self, now: int, sectors: int) -> int:
+        """Return when a request ends that comes *now* (ns)."""
+        return now
+
+
+class Link:
+    """A flash drive that is never short of cache: its link takes one command after another."""
+
+    def __init__(self, spec: SsdSpec) -> None:
+        self._spec = spec
+        self._free_ns = 0
+
+    def end_ns(self, now: int, sectors: int) -> int:
+        """Return when a request ends that comes *now* (ns)."""
+        took_ns = self._spec.command_time + sectors * SECTOR_BYTES * S // self._spec.link
+        self._free_ns = max(self._free_ns, now) + took_ns
+        return self._free_ns + self._spec.latency
+
+
+class Queue:
+    """A queue with *device*, whose driver takes all requests that there are, and the plug of one *task*."""
+
+    def __init__(
+        self, clock: Clock, log: Log, task: Task, spec: QueueSpec, rules: PlugRules, costs: BlockCosts,
+        device: NullDevice | Link,
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._log = log
+        self._task = task
+        self._costs = costs
+        self._device = device
+        self._plug_rules = rules
+        self._rules, self._bounds = rules_of(rules), bounds_of(spec.limits, rules)
+        self._free_tags = spec.nr_requests
+        self._waiters: deque[Task] = deque()
+        self._plugged: list[Request] = []
+        task.before_sleep = self._unplug_at_once
+
+    def submit(self, bio: Bio) -> Steps:
+        """submit_bio: into a request of the plug, or one more."""
+        self._note("block_bio_queue", bio)
+        fate, at = walk(self._plugged, len(self._plugged), bio, self._rules, self._bounds)
+        if fate != IS_NEW:
+            keep_bio(self._plugged[at], bio, fate)
+            self._note(_FATES[fate], bio)
+            return
+        while not self._free_tags:
+            self._waiters.append(self._task)
+            yield SLEEP
+        self._free_tags -= 1
+        self._note(_FATES[fate], bio)
+        yield self._costs.request_ns
+        if is_full(self._plugged, len(self._plugged), bio.queue, self._rules, self._bounds):
+            yield from self.flush()
+        self._plugged.append(Request(bio))
+
+    def flush(self) -> Steps:
+        """blk_flush_plug: insert all requests, then issue them."""
+        requests = self._take()
+        if not requests:
+            return
+        yield len(requests) * self._costs.insert_ns
+        self._issue(requests)
+        yield len(requests) * self._costs.dispatch_ns
+
+    def _unplug_at_once(self) -> None:
+        """sched_submit_work: a worker, which the task does not pay, issues the plugged requests."""
+        self._issue(self._take())
+
+    def _take(self) -> list[Request]:
+        """Return the plugged requests in the order in which they are issued."""
+        requests, self._plugged = self._plugged, []
+        if not requests:
+            return []
+        starts = [request.start_sector for request in requests]
+        order = issue_order(self._plug_rules, starts, [0] * len(requests))
+        requests = requests if order is None else [requests[at] for at in order]
+        self._log.append(
+            (self._clock.now, "block_unplug", *((of.start_sector, of.end_sector) for of in requests))
+        )
+        return requests
+
+    def _issue(self, requests: list[Request]) -> None:
+        """Give the device each request, which ends at its own time."""
+        now = self._clock.now
+        for request in requests:
+            self._note("block_rq_issue", request)
+            end_ns = self._device.end_ns(now, request.end_sector - request.start_sector)
+            self._clock.at(end_ns, _DEVICE_RANK, self._completion(request))
+
+    def _completion(self, request: Request) -> Callable[[], None]:
+        def complete() -> None:
+            self._note("block_rq_complete", request)
+            self._free_tags += 1
+            if self._waiters:
+                self._waiters.popleft().wake(0)
+            for bio in request.bios:
+                assert bio.end_io is not None, "each bio is one of a file"
+                bio.end_io(bio.context)
+
+        return complete
+
+    def _note(self, what: str, of: Bio | Request) -> None:
+        self._log.append((self._clock.now, what, of.start_sector, of.end_sector))

@@ -1,0 +1,222 @@
+"""A clock with a heap of events, tasks that are generators, and the kernel's locks for tasks that sleep."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+SLEEP: Final = -1
+"""A task yields it to sleep until it is woken."""
+SPIN: Final = -2
+"""A task yields it to spin, on its processor, until it is resumed."""
+HANDOFF_NS: Final = 4_000_000
+"""RWSEM_WAIT_TIMEOUT: a writer that has slept for so long cannot be overtaken any more."""
+Steps = Generator[int, None, None]
+"""The body of a task: it yields times of work (ns), `SLEEP` and `SPIN`."""
+
+
+class Clock:
+    """The time (ns), and what is to come: of two events at one instant, that of the lower rank is first."""
+
+    def __init__(self, now_ns: int) -> None:
+        self.now = now_ns
+        self._heap: list[tuple[int, int, int, Callable[[], None]]] = []
+        self._numbers = count()
+
+    def at(self, when_ns: int, rank: int, act: Callable[[], None]) -> None:
+        """*act* is called at *when_ns*."""
+        heappush(self._heap, (when_ns, rank, next(self._numbers), act))
+
+    def run(self) -> None:
+        """Let all happen that is to come."""
+        while self._heap:
+            self.now, _, _, act = heappop(self._heap)
+            act()
+
+
+class Task:
+    """A thread of the kernel, which has a processor whenever it wants one."""
+
+    def __init__(self, clock: Clock, rank: int) -> None:
+        self._clock = clock
+        self._rank = rank
+        self._steps: Steps | None = None
+        self.running = False
+        self.owns: list[RwSemaphore] = []
+        self.before_sleep: Callable[[], None] = lambda: None
+
+    def start(self, steps: Steps) -> None:
+        """Begin *steps* now."""
+        self._steps = steps
+        self.wake(0)
+
+    def wake(self, after_ns: int) -> None:
+        """Let it run on, *after_ns* from now."""
+        self._clock.at(self._clock.now + after_ns, self._rank, self._step)
+
+    def _step(self) -> None:
+        assert self._steps is not None, "the task has begun"
+        self.running = True
+        ns = next(self._steps, None)
+        if ns is None:
+            self.running = False
+        elif ns >= 0:
+            self.wake(ns)
+        elif ns == SLEEP:
+            self.running = False
+            self.before_sleep()
+            for lock in self.owns:
+                lock.owner_sleeps()
+
+
+class LockCounts:
+    """The acquisitions of a class of locks, those for which a task waited, and how long they were held."""
+
+    def __init__(self) -> None:
+        self.acquisitions = self.contentions = self.hold_ns = 0
+
+
+class Semaphore:
+    """struct semaphore (a buffer's): the owner hands it to the task that asked first, and wakes that one."""
+
+    def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int) -> None:
+        self._clock = clock
+        self._counts = counts
+        self._wake_ns = wake_ns
+        self._owner: Task | None = None
+        self._since_ns = 0
+        self._waiters: deque[Task] = deque()
+
+    def try_down(self, task: Task) -> bool:
+        """Take it if it is free."""
+        if self._owner is not None:
+            return False
+        self._take(task)
+        return True
+
+    def down(self, task: Task) -> Steps:
+        """Take it, or sleep until it is handed over."""
+        if not self.try_down(task):
+            self._counts.contentions += 1
+            self._waiters.append(task)
+            yield SLEEP
+
+    def up(self) -> None:
+        """Give it to the next, who owns it from now on and wakes up meanwhile."""
+        self._counts.hold_ns += self._clock.now - self._since_ns
+        self._owner = None
+        if self._waiters:
+            self._take(task := self._waiters.popleft())
+            task.wake(self._wake_ns)
+
+    def _take(self, task: Task) -> None:
+        self._owner = task
+        self._since_ns = self._clock.now
+        self._counts.acquisitions += 1
+
+
+class RwSemaphore:
+    """struct rw_semaphore as of 5.12 and later: readers sleep, writers spin while the owner runs.
+
+    A spinning writer takes the lock before those that sleep, and before the task that gives it up can ask
+    again.  A reader that sleeps owns the lock from when it is woken.  A writer that sleeps is only woken, and
+    may be overtaken for `HANDOFF_NS`.  A writer spins while readers own the lock if they are awake within
+    *spin_ns*.
+    """
+
+    def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int, line_ns: int, spin_ns: int) -> None:
+        self._clock = clock
+        self._counts = counts
+        self._wake_ns = wake_ns
+        self._line_ns = line_ns
+        self._spins_on_readers = wake_ns <= spin_ns
+        self._writer: Task | None = None
+        self._readers = 0
+        self._since_ns = 0
+        self._spinning: deque[Task] = deque()
+        self._sleeping: deque[tuple[Task, bool, int]] = deque()  # the task, whether it reads, since when
+        self._handed_off = False
+
+    def down_read(self, task: Task) -> Steps:
+        """Take it for reading."""
+        if self._writer is not None or self._handed_off:
+            self._sleeping.append((task, True, self._clock.now))
+            yield SLEEP
+        else:
+            self._readers += 1
+
+    def up_read(self) -> None:
+        """One reader less."""
+        self._readers -= 1
+        if not self._readers:
+            self._next()
+
+    def down_write(self, task: Task) -> Steps:
+        """Take it for writing."""
+        since_ns = self._clock.now
+        if not self._free or self._handed_off:
+            self._counts.contentions += 1
+            if self._may_spin():
+                self._spinning.append(task)
+                yield SPIN
+            else:
+                self._sleeping.append((task, False, since_ns))
+                yield SLEEP
+        while self._writer is not task:
+            if self._free:
+                self._own(task)
+                break
+            self._handed_off = self._clock.now - since_ns >= HANDOFF_NS
+            self._sleeping.appendleft((task, False, since_ns))
+            yield SLEEP
+
+    def up_write(self, task: Task) -> None:
+        """Give it up."""
+        self._counts.hold_ns += self._clock.now - self._since_ns
+        self._writer = None
+        task.owns.remove(self)
+        self._next()
+
+    def owner_sleeps(self) -> None:
+        """Send the writers that spin for the lock to sleep, too."""
+        while self._spinning:
+            task = self._spinning.popleft()
+            task.running = False
+            task.before_sleep()
+            self._sleeping.append((task, False, self._clock.now))
+
+    @property
+    def _free(self) -> bool:
+        return self._writer is None and not self._readers
+
+    def _may_spin(self) -> bool:
+        if self._handed_off:
+            return False
+        return self._spins_on_readers if self._writer is None else self._writer.running
+
+    def _own(self, task: Task) -> None:
+        self._writer = task
+        self._since_ns = self._clock.now
+        self._counts.acquisitions += 1
+        task.owns.append(self)
+
+    def _next(self) -> None:
+        """rwsem_wake, after those that spin."""
+        if self._spinning:
+            task = self._spinning.popleft()
+            self._own(task)
+            self._since_ns += self._line_ns
+            task.wake(self._line_ns)
+        elif self._sleeping and self._sleeping[0][1]:
+            while self._sleeping and self._sleeping[0][1]:
+                self._readers += 1
+                self._sleeping.popleft()[0].wake(self._wake_ns)
+        elif self._sleeping:
+            task = self._sleeping.popleft()[0]
+            if self._handed_off:
+                self._handed_off = False
+                self._own(task)
+            task.wake(self._wake_ns)

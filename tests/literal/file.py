@@ -1,0 +1,153 @@
+"""A file under writeback on any filesystem: its bios, its ioends, and the worker that ends them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tests.literal.block import Queue
+from tests.literal.clock import SLEEP, Clock, LockCounts, RwSemaphore, Steps, Task
+from wbsim.models.bio import Bio
+from wbsim.models.page_cache.pages import MAPPED
+from wbsim.sim.units import PAGE_SECTORS
+
+
+class Times(NamedTuple):
+    """The times of the paths (ns).
+
+    ``map_ns``: an allocation, up to its commit.
+    ``page_ns``: a page that is walked and added to a bio.
+    ``range_ns``: a conversion under the inode's lock alone.
+    ``end_page_ns``: a page that the worker makes clean.
+    ``tree_map_ns`` and ``tree_range_ns`` are the same in a file of more than ``inline`` extents.
+    ``wake_ns``, ``line_ns`` and ``spin_ns`` are those of `RwSemaphore`.
+    """
+
+    map_ns: int
+    tree_map_ns: int
+    page_ns: int
+    range_ns: int
+    tree_range_ns: int
+    end_page_ns: int
+    inline: int
+    wake_ns: int
+    line_ns: int
+    spin_ns: int
+
+
+@dataclass
+class IoEnd:
+    """struct iomap_ioend or ext4_io_end: pages that lie together in the file and on disk.
+
+    ``bios``: how many bios of it are on their way.
+    """
+
+    first: int
+    pages: int
+    bios: int = 0
+
+
+class File(ABC):
+    """A file of *pages*, which *flusher* writes back and *worker* ends.
+
+    Block 0 of the file's pages is block *base* of the disk.  A bio has at most *bio_pages* pages, of which
+    *segment_pages* are a segment.
+    """
+
+    def __init__(
+        self, clock: Clock, queue: Queue, flusher: Task, worker: Task, times: Times, *, pages: Any, base: int,
+        bio_pages: int, segment_pages: int,
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._queue = queue
+        self._flusher = flusher
+        self._worker = worker
+        self._times = times
+        self._pages = deepcopy(pages)
+        self._base = base
+        self._bio_pages, self._segment_pages = bio_pages, segment_pages
+        self.inode_counts = LockCounts()
+        self._lock = RwSemaphore(clock, self.inode_counts, times.wake_ns, times.line_ns, times.spin_ns)
+        self._extents = 0
+        self._ioend: IoEnd | None = None  # the one at hand
+        self._built = 0  # pages of the bio at hand
+        self._ended: list[IoEnd] = []
+        self._worker_sleeps = False
+        self.clean_ns = clock.now
+        worker.start(self._end_all())
+
+    @abstractmethod
+    def writepages(self) -> Steps:
+        """->writepages, by the flusher."""
+
+    @abstractmethod
+    def _convert(self, ioend: IoEnd) -> Steps:
+        """Do the part of a conversion that follows the part under the inode's lock alone."""
+
+    @property
+    def _in_inode(self) -> bool:
+        """Return whether the inode itself holds all extents."""
+        return self._extents <= self._times.inline
+
+    @property
+    def _map_ns(self) -> int:
+        return self._times.map_ns if self._in_inode else self._times.tree_map_ns
+
+    def _goes_on(self, page: int) -> bool:
+        """Return whether *page* follows the ioend at hand, in the file and on disk."""
+        blocks, ioend = self._pages.blocks, self._ioend
+        assert ioend is not None, "there is one at hand"
+        return bool(page == ioend.first + ioend.pages and blocks[page] == blocks[page - 1] + 1)
+
+    def _add(self, page: int) -> Steps:
+        """Put *page* under writeback, as the next of the bio at hand; a full bio leaves first."""
+        if self._built == self._bio_pages:
+            yield from self._submit(ends=False)
+        if self._ioend is None:
+            self._ioend = IoEnd(page, 0)
+        yield self._times.page_ns
+        self._pages.states[page] = MAPPED
+        self._ioend.pages += 1
+        self._built += 1
+
+    def _submit(self, ends: bool) -> Steps:
+        """Submit the bio at hand, a part of the ioend at hand, which perhaps *ends* with it."""
+        ioend = self._ioend
+        assert ioend is not None, "there is one at hand"
+        if ends:
+            self._ioend = None
+        first, pages, self._built = ioend.first + ioend.pages - self._built, self._built, 0
+        block = self._base + int(self._pages.blocks[first])
+        ioend.bios += 1
+        bio = Bio(
+            block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=-(-pages // self._segment_pages),
+            queue=self._queue, end_io=self._end_io, context=ioend,
+        )  # fmt: skip
+        yield from self._queue.submit(bio)
+
+    def _end_io(self, ioend: IoEnd) -> None:
+        """After the last bio of an ioend, the worker has it on its list."""
+        ioend.bios -= 1
+        if not ioend.bios and ioend is not self._ioend:
+            self._ended.append(ioend)
+            if self._worker_sleeps:
+                self._worker_sleeps = False
+                self._worker.wake(0)
+
+    def _end_all(self) -> Steps:
+        """Take the list, convert one ioend after another, and make its pages clean."""
+        times, task = self._times, self._worker
+        while True:
+            while self._ended:
+                ended, self._ended = self._ended, []
+                for ioend in sorted(ended, key=lambda ioend: ioend.first):
+                    yield from self._lock.down_write(task)
+                    yield times.range_ns if self._in_inode else times.tree_range_ns
+                    yield from self._convert(ioend)
+                    self._lock.up_write(task)
+                    yield ioend.pages * times.end_page_ns
+                    self.clean_ns = self._clock.now
+            self._worker_sleeps = True
+            yield SLEEP
