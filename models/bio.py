@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-import numpy as np
 from mypy_extensions import mypyc_attr
-from numpy.typing import NDArray
 
 READ: Final = "R"
 """The op of a read."""
@@ -99,23 +97,15 @@ class Request(Write):
 
 
 class BlockDevice(Protocol):
-    """Takes requests in its own time; ``batches`` is the device itself, if it is a `BatchDevice`, too."""
+    """Takes requests in its own time.
 
-    batches: BatchDevice | None
+    ``ranks``: those of the completions of a device where nothing else happens with them.
+    """
+
+    ranks: frozenset[int]
 
     def uses(self) -> dict[str, float]:
         """How long each of its parts was used so far (ns), by name: a link, a head, flash."""
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
-
-
-class BatchDevice(Protocol):
-    """A device that serves writes in the order in which they come, so that many can be given at once."""
-
-    rank: int  # of its completions
-
-    def submit_batch(
-        self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
-    ) -> None:
-        """Start writes of the sectors from *starts* to *ends*, in order; call *done* when the last ends."""

@@ -406,9 +406,3 @@ class Thread(Protocol):
         What is returned has to be delegated to: the bio joins a waiting request or gets one of its own, for
         which the thread may sleep.
         """
-
-    def submit_runs(self, queue: Any, bios: Any, segment_pages: int, end_io: Callable[[int], None]) -> Steps:
-        """Submit writes in order; *end_io* is called with the number of pages that are done.
-
-        Each row of *bios* is a first block and a number of pages.
-        """

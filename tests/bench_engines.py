@@ -17,16 +17,13 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tests.harness import LIMITS, BlockLayer
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.published.reproduce import config_path
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.bio import Bio
-from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import plug_decisions
-from wbsim.models.block.runs import PluggedRuns
 from wbsim.models.catalogue.devices import PM9A3
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.models.devices.spec import SsdSpec
@@ -40,7 +37,7 @@ FILES: Final = ["workload.files=2500", "workload.loops=12", 'machine.memory.memo
                 'machine.memory.kernel_reserve="0 B"']  # fmt: skip
 PAGES: Final = ['workload.filesize="2 MiB"', 'machine.memory.memory="320 MiB"',
                 'machine.memory.kernel_reserve="25 MiB"']  # fmt: skip
-BATCH: Final = 1_024
+PLUGGED: Final = 1_024
 WRITES: Final = 300_000
 BIOS: Final = 1_000_000
 STREAMS: Final = 8
@@ -97,9 +94,7 @@ def costs() -> Iterator[Cost]:
     if os.environ.get("WBSIM_ENGINE") == "simpy":
         return
     for order in ("sequential", "random"):
-        for batches in (False, True):
-            _writes(order, batches, BATCH)
-            yield _writes(order, batches, WRITES)
+        yield _writes(order, WRITES)
     for era in ("3.11", "6.17"):
         yield from _merging(era)
 
@@ -110,53 +105,42 @@ def _cost(name: str, cpu_s: float, of: int, results: Any) -> Cost:
     return Cost(name, cpu_s / of * 1e6, blake2b(repr(results).encode(), digest_size=8).hexdigest())
 
 
-def _writes(order: str, batches: bool, count: int) -> Cost:
-    """*count* writes of 4 KiB through plug and queue to a PM9A3, bio by bio or as arrays."""
+def _writes(order: str, count: int) -> Cost:
+    """*count* writes of 4 KiB through plug and queue to a PM9A3."""
     spec = SsdSpec.model_validate(PM9A3)
     layer = BlockLayer(
-        era="6.17", pool="tags", nr_requests=1_023, depth=1_023 if batches else 1_022,
+        era="6.17", pool="tags", nr_requests=1_023, depth=1_023,
         device=lambda env: Ssd(env=env, spec=spec, name="nvme0n1"),
     )  # fmt: skip
     blocks = np.arange(count) if order == "sequential" else 2 * np.random.default_rng(1).permutation(count)
-    rows = np.stack([blocks, np.ones(count, np.int64)], 1)
-    ended: list[int] = []
+    starts = (blocks * PAGE_SECTORS).tolist()
 
     def body(thread: Thread) -> Steps:
-        for at in range(0, count, BATCH):
+        for at in range(0, count, PLUGGED):
             thread.start_plug()
-            yield from thread.submit_runs(layer.queue, rows[at : at + BATCH].copy(), 1, ended.append)
+            for start in starts[at : at + PLUGGED]:
+                yield from layer.submit(thread, layer.bio(start))
             yield from thread.finish_plug()
 
     started = time.process_time()
     layer.run(body)
     cpu_s = time.process_time() - started
-    assert sum(ended) == count, "each write ends once"
-    how = "as an array" if batches else "bio by bio"
-    return _cost(f"4 KiB {order} {how}: a write", cpu_s, count, (layer.env.now, layer.queue.stat.ios))
+    assert len(layer.ended) == count, "each write ends once"
+    return _cost(f"4 KiB {order}: a write", cpu_s, count, (layer.env.now, layer.queue.stat.ios))
 
 
 def _merging(era: str) -> Iterator[Cost]:
     """A million bios of 4 KiB in eight interleaved streams through one plug of *era*, exactly."""
     rules, at = PLUG_RULES[era], np.arange(BIOS)
-    rows: NDArray[np.int64] = np.stack([(at % STREAMS << 25) + at // STREAMS, np.ones(BIOS, np.int64)], 1)
-    bios = [Bio(block * PAGE_SECTORS, PAGE_SECTORS, queue="sda") for block in rows[:, 0].tolist()]
+    blocks = ((at % STREAMS << 25) + at // STREAMS).tolist()
+    bios = [Bio(block * PAGE_SECTORS, PAGE_SECTORS, queue="sda") for block in blocks]
     gc.disable()
     started = time.process_time()
     _decisions, batches = plug_decisions(bios, rules, LIMITS)
     cpu_s = time.process_time() - started
     gc.enable()
     requests = sum(len(batch) for batch in batches)
-    yield _cost(f"merging, {era}, one by one: a bio", cpu_s, BIOS, requests)
-    runs, issued, bounds = PluggedRuns(rules), 0, bounds_of(LIMITS, rules)
-    runs.add("sda", rows[:BATCH], 1, print, bounds, BIOS)  # compile, or load, first
-    runs.take()
-    started = time.process_time()
-    for first in range(0, BIOS, BATCH):
-        _, _, flushed = runs.add("sda", rows[first : first + BATCH], 1, print, bounds, BIOS)
-        issued += sum(len(batch.rows) for batch in flushed)
-    cpu_s = time.process_time() - started
-    assert issued + runs.held == requests, "an array merges as its bios do"
-    yield _cost(f"merging, {era}, as an array: a bio", cpu_s, BIOS, requests)
+    yield _cost(f"merging, {era}: a bio", cpu_s, BIOS, requests)
 
 
 if __name__ == "__main__":

@@ -189,9 +189,9 @@ class SlowDevice:
 
     def __init__(self, env: Environment, latency_ns: int) -> None:
         self._env = env
-        self.batches: Any = None
         self._latency_ns = latency_ns
         self.rank = env.next_rank()
+        self.ranks = frozenset([self.rank])
         self.requests: list[Any] = []
         self.times: list[int] = []
 
@@ -204,36 +204,17 @@ class SlowDevice:
         self._env.call_at(self._env.now + self._latency_ns, self.rank, done)
 
 
-class SlowBatchDevice(SlowDevice):
-    """The same for whole batches: their requests are kept as (start, end)."""
-
-    def __init__(self, env: Environment, latency_ns: int) -> None:
-        super().__init__(env, latency_ns)
-        self.batches = self
-        self.writes: list[tuple[int, int]] = []
-
-    def submit(self, request: Write, done: Callable[[], None]) -> None:
-        self.writes.append((request.start_sector, request.end_sector))
-        super().submit(request, done)
-
-    def submit_batch(self, starts: Any, ends: Any, done: Callable[[], None]) -> None:
-        self.writes += zip(starts.tolist(), ends.tolist(), strict=True)
-        self.times += [self._env.now] * len(starts)
-        self._env.call_at(self._env.now + self._latency_ns, self.rank, done)
-
-
 class BlockLayer:
     """A request queue over a `SlowDevice`, or another, with round costs; `bios` that completed."""
 
     def __init__(
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
-        scheduler: Any = "noop", pool: Any = "request_list", batches: bool = False,
+        scheduler: Any = "noop", pool: Any = "request_list",
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
         wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000),
     ) -> None:  # fmt: skip
         self.env = Environment()
-        slow: Any = SlowBatchDevice if batches else SlowDevice
-        self.device: Any = slow(self.env, latency_ns) if device is None else device(self.env)
+        self.device: Any = SlowDevice(self.env, latency_ns) if device is None else device(self.env)
         self.ended: list[Any] = []
         self._signals = Signals()
         request_ns, insert_ns, dispatch_ns = costs

@@ -7,18 +7,13 @@ file and changes there.  So compiled functions are kept under a digest of all fi
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from fcntl import LOCK_EX, flock
-from functools import cache
 from hashlib import blake2b
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import IO, Any, Final, TypeVar, cast
 
 import numba
-from numba.extending import overload, register_jitable
 
 from wbsim.sim import COMPILED
 
@@ -91,41 +86,3 @@ def under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return compile_for(signature)
 
     return compile_or_load
-
-
-def portable(*functions: Callable[..., Any]) -> None:
-    """Let compiled code call *functions*, too, so that objects and rows of an array share one rule.
-
-    Those that mypyc has compiled are compiled a second time, from their source.
-    """
-    for function in functions:
-        if isinstance(function, FunctionType):
-            register_jitable(function)
-        else:
-            interpreted = register_jitable(_from_source(function))  # it calls others of its own module
-            overload(function, strict=False)(_always(interpreted))
-
-
-def _always(function: Callable[..., Any]) -> Callable[..., Any]:
-    def choose(*_: Any) -> Callable[..., Any]:
-        return function
-
-    return choose
-
-
-def _from_source(function: Callable[..., Any]) -> Callable[..., Any]:
-    module = _interpreted(function.__module__)
-    return cast(Callable[..., Any], getattr(module, function.__name__))
-
-
-@cache
-def _interpreted(name: str) -> ModuleType:
-    """The module *name* once more, as its source says."""
-    source = Path(__file__).parents[3].joinpath(*name.split(".")).with_suffix(".py")
-    spec = spec_from_file_location(f"{name} interpreted", source)
-    assert spec is not None, f"{source} is a module"
-    assert spec.loader is not None, f"{source} can be loaded"
-    module = module_from_spec(spec)
-    sys.modules[module.__name__] = module  # its dataclasses look for it there
-    spec.loader.exec_module(module)
-    return module

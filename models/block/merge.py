@@ -2,8 +2,7 @@
 
 Stands for blk_try_merge, blk_rq_merge_ok, blk_cgroup_mergeable, ll_back_merge_fn, ll_front_merge_fn and
 ll_merge_requests_fn (block/blk-merge.c, block/blk-cgroup.h).
-Pure: no clock, no dice.  One rule serves requests and bios that are objects (`models.seams`) and those that
-are rows of an array (`models.block.runs`, by `models.arrays.compiled`).  Left out: discards of several
+Pure: no clock, no dice.  Left out: discards of several
 ranges, integrity and encryption; write hints, I/O priorities and cgroups, of which two have to be equal, too:
 docs/measurements.md K says which events carry them.
 """

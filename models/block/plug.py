@@ -1,9 +1,7 @@
 """The plug: a task's private list of requests, and the rules of each era for it.
 
 Stands for struct blk_plug, attempt_plug_merge / blk_attempt_plug_merge and blk_flush_plug_list
-(block/blk-core.c, later blk-merge.c and blk-mq.c).  Pure.  A plug holds its requests as objects or, while
-bios come by the thousand, as rows (`models.block.runs`); the walk over them and the rule that empties a full
-plug are written once, for both (by `models.arrays.compiled`).
+(block/blk-core.c, later blk-merge.c and blk-mq.c).  Pure.
 """
 
 from __future__ import annotations
@@ -48,11 +46,12 @@ def rules_of(spec: PlugRules) -> Rules:
     )
 
 
-def walk(requests: list[Request], held: int, bio: Bio, rules: Rules, bounds: Bounds) -> tuple[int, int]:
-    """Try *bio* against the *held* plugged *requests*, oldest first in the list.
+def walk(requests: list[Request], bio: Bio, rules: Rules, bounds: Bounds) -> tuple[int, int]:
+    """Try *bio* against the plugged *requests*, oldest first in the list.
 
     Returns what became of it (`models.block.merge.FATES`), and the place of the request that it joined.
     """
+    held = len(requests)
     if held == 0 or not bounds.merges:
         return IS_NEW, 0
     queue, start, end = bio.queue, bio.start_sector, bio.end_sector
@@ -73,8 +72,9 @@ def walk(requests: list[Request], held: int, bio: Bio, rules: Rules, bounds: Bou
     return IS_NEW, 0
 
 
-def is_full(requests: list[Request], held: int, queue: Any, rules: Rules, bounds: Bounds) -> bool:
+def is_full(requests: list[Request], queue: Any, rules: Rules, bounds: Bounds) -> bool:
     """Whether the plug has to be flushed before one more request of *queue* is added."""
+    held = len(requests)
     if held == 0:
         return False
     if held >= rules.max_requests:
@@ -91,7 +91,7 @@ def is_full(requests: list[Request], held: int, queue: Any, rules: Rules, bounds
 
 
 class Plug:
-    """The requests of one plug as objects, oldest first."""
+    """The requests of one plug, oldest first."""
 
     __slots__ = ("_spec", "requests", "rules")
 
@@ -103,14 +103,17 @@ class Plug:
     def attempt_merge(self, bio: Bio, bounds: Bounds) -> Merge:
         """BACK or FRONT if *bio* joined a plugged request, else NEW; *bounds* are those of its queue."""
         requests = self.requests
-        fate, at = walk(requests, len(requests), bio, self.rules, bounds)
-        if fate != IS_NEW:
-            keep_bio(requests[at], bio, fate)
+        if not requests:
+            return NEW
+        fate, at = walk(requests, bio, self.rules, bounds)
+        if fate == IS_NEW:
+            return NEW
+        keep_bio(requests[at], bio, fate)
         return FATES[fate]
 
     def must_flush(self, queue: object, bounds: Bounds) -> bool:
         """Whether the plug has to be flushed before one more request of *queue* is added."""
-        return is_full(self.requests, len(self.requests), queue, self.rules, bounds)
+        return is_full(self.requests, queue, self.rules, bounds)
 
     def add(self, request: Request) -> None:
         """Plug *request*."""

@@ -41,30 +41,22 @@ class TagClass:
         self.count = 0
         self.waiters = tags.waiters
 
-    @property
-    def room(self) -> int:
-        """How many requests anybody may take at once."""
-        return self._tags.nr - self._tags.used
-
     def take(self, task: Task) -> bool:
         """Allocate one request for *task*, if it may have one now."""
         if self._tags.used >= self._tags.nr:
             return False
-        self.add(1)
+        self._tags.used += 1
+        self.count += 1
         return True
-
-    def add(self, requests: int) -> None:
-        """Allocate so many, for which there is room."""
-        self._tags.used += requests
-        self.count += requests
 
     def woken(self, task: Task) -> None:
         """*task* has slept for a request and tries again."""
 
-    def free(self, requests: int = 1) -> None:
-        """Return *requests*; wake as many sleepers."""
-        self.add(-requests)
-        for _ in range(min(requests, len(self.waiters))):
+    def free(self) -> None:
+        """Return a request, and wake a sleeper."""
+        self._tags.used -= 1
+        self.count -= 1
+        if self.waiters:
             self._env.wake(self.waiters.popleft())
 
 
@@ -93,11 +85,6 @@ class RequestList:
         self.count = 0
         self.waiters: deque[Task] = deque()
 
-    @property
-    def room(self) -> int:
-        """How many requests anybody may take at once, before the list is full."""
-        return max(0, self._nr - 1 - self.count)
-
     def take(self, task: Task) -> bool:
         """Allocate one request for *task*, if it may have one now."""
         if self.count + 1 >= self._nr:
@@ -108,14 +95,10 @@ class RequestList:
                 return False
         if self.count >= 3 * self._nr // 2:
             return False
-        self.add(1)
-        return True
-
-    def add(self, requests: int) -> None:
-        """Allocate so many, for which there is room."""
-        self.count += requests
+        self.count += 1
         if self.count >= self._on:
             self.congested = True
+        return True
 
     def woken(self, task: Task) -> None:
         """ioc_set_batching: *task*, which filled the list or has slept, may overdraw it a little, for a
@@ -130,21 +113,16 @@ class RequestList:
         self._batchers[task] = (left - 1, until_ns)
         return True
 
-    def free(self, requests: int = 1) -> None:
-        """freed_request, for each of *requests*: while there is room it wakes a sleeper, and the list is no
-        longer full.
-        """
-        self.count -= requests
+    def free(self) -> None:
+        """freed_request: where there is room a sleeper wakes, and the list is no longer full."""
+        self.count -= 1
         if self.congested and self.count < self._off:
             self.congested = False
             self._uncongested()
         if self.count < self._nr:
             self._full = False
-            waiters, woken = self.waiters, 0
-            most = min(requests, self._nr - self.count)
-            while waiters and woken < most:
-                self._env.wake(waiters.popleft())
-                woken += 1
+            if self.waiters:
+                self._env.wake(self.waiters.popleft())
 
 
 Pool = TagClass | RequestList

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
-
-from numpy.typing import NDArray
+from typing import Literal
 
 from wbsim.models.bio import READ, BlockDevice, Request
-from wbsim.models.block.batch import Batch
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.pool import POOLS, Pool
@@ -66,7 +63,6 @@ class Queue:
         self._processors = processors
         self._depth = spec.driver_depth
         self._to_submitter = spec.interrupts == "submitter"
-        self._batches = device.batches
         # Schedulers that limit asynchronous requests leave the rest to synchronous reads: there are none.
         self._async, self._sync = POOLS[pool](
             env, spec.elevator.async_depth or spec.nr_requests, site.congestion.ended
@@ -91,11 +87,7 @@ class Queue:
         self.signals = site.signals
         self.stat = DiskStats()
         self._on_complete = self._complete  # a bound method that is made once
-        self.ranks = frozenset() if self._batches is None else frozenset([self._batches.rank])
-        """Those of the device's completions, where it has one of its own."""
-        self.takes_batches = (
-            self._batches is not None and spec.driver_depth >= spec.nr_requests and not spec.elevator.sorts
-        )
+        self.ranks = device.ranks
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`."""
@@ -163,36 +155,17 @@ class Queue:
         """Its place in the pool is another's."""
         self.pool(request.sync).free()
         if self.wbt is not None and not request.sync:
-            self.wbt.done(1)
+            self.wbt.done()
 
     def _cpu_of(self, task: Task) -> int:
         """Which processor hears of the end of what *task* submits."""
         return task.cpu if self._to_submitter else ANY_CPU
 
-    def insert(self, batch: Batch, task: Task) -> None:
-        """Put the requests of *task* into the elevator and run the queue; rows go to the driver all at once,
-        unless requests wait.
-        """
-        rows, waits = batch.rows, self.elevator.waiting
+    def insert(self, requests: list[Request], task: Task) -> None:
+        """Put *requests* of *task* into the elevator, in order, and run the queue."""
+        stat, elevator, cpu = self.stat, self.elevator, self._cpu_of(task)
         if self._busy_since is None:
             self._busy_since = self._env.now
-        if rows is None or waits or self.stat.in_flight + len(rows) > self._depth:
-            self._insert_each(batch.requests_that_end(), task)
-            return
-        assert self._batches is not None, "a queue that takes no batches was given one"
-        self.stat.in_flight += len(rows)
-        submitted_ns = self._env.now
-        if self.signals.block_rq_issue.observers:
-            for request in batch.requests():
-                request.submitted_ns, request.cpu = submitted_ns, self._cpu_of(task)
-                self.signals.block_rq_issue.emit(request=request)
-        self._batches.submit_batch(
-            rows["start_sector"], rows["end_sector"],
-            partial(self._complete_batch, batch, rows, submitted_ns, self._cpu_of(task)),
-        )  # fmt: skip
-
-    def _insert_each(self, requests: list[Request], task: Task) -> None:
-        stat, elevator, cpu = self.stat, self.elevator, self._cpu_of(task)
         for request in requests:
             request.cpu = cpu
             if self._plug is not None:
@@ -220,24 +193,6 @@ class Queue:
         elif not self.stat.in_flight and self._busy_since is not None:
             self.stat.busy_ns += self._env.now - self._busy_since
             self._busy_since = None
-
-    def _complete_batch(self, batch: Batch, rows: NDArray[Any], submitted_ns: int, cpu: int) -> None:
-        stat, count = self.stat, len(rows)
-        stat.in_flight -= count
-        stat.ios += count
-        stat.merges += int(rows["merges"].sum())
-        stat.sectors += int((rows["end_sector"] - rows["start_sector"]).sum())
-        stat.wait_ns += count * (self._env.now - submitted_ns)
-        self._processors.interrupt(count * self.complete_ns, cpu)
-        if self.signals.block_rq_complete.observers:
-            for request in batch.requests():
-                self.signals.block_rq_complete.emit(request=request)
-        self._async.free(count)
-        if self.wbt is not None:
-            self.wbt.done(count)
-        for end_io, pages in batch.ends:
-            end_io(pages)
-        self._run_on()
 
     def _feed_driver(self) -> None:
         stat, elevator = self.stat, self.elevator

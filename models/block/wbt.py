@@ -40,12 +40,12 @@ class WritebackThrottling:
         limit = self._background if background else self._normal
         return max(0, (self.most if self._held_back_lately() else limit) - self.count)
 
-    def done(self, requests: int) -> None:
-        """wbt_rqw_done: so many are complete; who sleeps is woken once there is room for several.
+    def done(self) -> None:
+        """wbt_rqw_done: a request is complete; who sleeps is woken once there is room for several.
 
         With a write cache, and nobody held back, that is when nothing is left.
         """
-        self.count -= requests
+        self.count -= 1
         if not self.waiters:
             return
         limit = 0 if self._write_cache and not self._held_back_lately() else self._normal

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Final
 
-from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.cached_runs import CachedRuns
 from wbsim.models.devices.spec import DiskSpec
 from wbsim.sim.engine import Environment
@@ -29,7 +29,7 @@ class Disk(BlockDevice):
 
     def __init__(self, *, env: Environment, spec: DiskSpec, name: str) -> None:
         self._env = env
-        self.batches: BatchDevice | None = None
+        self.ranks: frozenset[int] = frozenset()
         self._spec = spec
         self._rank = env.next_rank()
         self._room_sectors = spec.cache // SECTOR_BYTES

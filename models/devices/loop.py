@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.spec import LoopSpec
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Thread
@@ -23,7 +23,7 @@ class LoopDevice(BlockDevice):
     """What the device of *spec* does is done by *worker*."""
 
     def __init__(self, *, env: Environment, spec: LoopSpec, name: str, worker: Thread) -> None:
-        self.batches: BatchDevice | None = None
+        self.ranks: frozenset[int] = frozenset()
         self._env = env
         self._worker = worker
         self._command_ns, self._page_ns = spec.command_time, spec.page_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.piece import Piece, behind
 from wbsim.models.devices.spec import Raid0Spec
 from wbsim.sim.engine import Environment
@@ -19,7 +19,7 @@ class Raid0(BlockDevice):
     ) -> None:
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
         self._members = list(members)
-        self.batches: BatchDevice | None = None
+        self.ranks: frozenset[int] = frozenset()
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`: those of its members."""

@@ -14,22 +14,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from wbsim.models.bio import READ, BatchDevice, BlockDevice, Write
+from wbsim.models.bio import READ, BlockDevice, Write
+from wbsim.models.devices.in_order import InOrder
 from wbsim.models.devices.spec import SsdSpec
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import SECTOR_BYTES, S
 
 
-class Ssd(BlockDevice, BatchDevice):
+class Ssd(BlockDevice):
     """One drive.  Everything is first come, first served, so a request's end is known when it comes."""
 
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
         self._env = env
-        self.batches: BatchDevice | None = self
-        self.rank = env.next_rank()
+        self._ends = InOrder(env)
+        self.ranks = frozenset([self._ends.rank])
         self._link = spec.link
         self._command_ns = spec.command_time
         self._latency_ns = spec.latency
@@ -60,39 +58,32 @@ class Ssd(BlockDevice, BatchDevice):
         """See `BlockDevice.submit`."""
         size = programmed = (request.end_sector - request.start_sector) * SECTOR_BYTES
         if request.op == READ:
-            self._env.call_at(self._take(1, size, 0) + self._read_ns, self.rank, done)
+            self._env.call_at(self._take(size, 0) + self._read_ns, self._ends.rank, done)
             return
         if self._unit_sectors:
-            programmed = self._whole_units(np.array([request.start_sector]), np.array([request.end_sector]))
-        cached = self._take(1, size, programmed)
-        if self._loses_cache and "F" in request.op and self._programming:
-            cached = max(cached, self._programming[-1])
-        self._env.call_at(cached + self._latency_ns, self.rank, done)
+            programmed = self._whole_units(request.start_sector, request.end_sector)
+        cached = self._take(size, programmed)
+        if self._loses_cache and "F" in request.op:
+            programmed_ns = self._programming[-1] if self._programming else cached
+            self._env.call_at(max(cached, programmed_ns) + self._latency_ns, self._ends.rank, done)
+        else:
+            self._ends.add(cached + self._latency_ns, done)
 
-    def submit_batch(
-        self, starts: NDArray[np.int64], ends: NDArray[np.int64], done: Callable[[], None]
-    ) -> None:
-        """See `BatchDevice.submit_batch`."""
-        size = programmed = int((ends - starts).sum()) * SECTOR_BYTES
-        if self._unit_sectors:
-            programmed = self._whole_units(starts, ends)
-        cached = self._take(len(starts), size, programmed)
-        self._env.call_at(cached + self._latency_ns, self.rank, done)
+    def _whole_units(self, start: int, end: int) -> int:
+        """What a write of sectors *start* to *end* has programmed (bytes).
 
-    def _whole_units(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
-        """What the writes of these sectors have programmed (bytes): an open unit that is gone on in counts
-        once.
+        An open unit that the last write began counts no more.
         """
         unit = self._unit_sectors
-        went_on = (starts == np.append(self._last_sector, ends[:-1])) & (starts % unit > 0)
-        self._last_sector = int(ends[-1])
-        return int(((ends - 1) // unit - starts // unit + 1 - went_on).sum()) * unit * SECTOR_BYTES
+        went_on = start == self._last_sector and start % unit > 0
+        self._last_sector = end
+        return ((end - 1) // unit - start // unit + 1 - went_on) * unit * SECTOR_BYTES
 
-    def _take(self, commands: int, size: int, programmed: int) -> int:
-        """When *size* bytes in so many *commands* are in the cache; flash programs *programmed* bytes."""
+    def _take(self, size: int, programmed: int) -> int:
+        """When *size* bytes of a command are in the cache; flash programs *programmed* bytes."""
         now = self._env.now
         start = self._link_free_ns if self._link_free_ns > now else now
-        took_ns = commands * self._command_ns + size * S // self._link
+        took_ns = self._command_ns + size * S // self._link
         self._linked_ns += took_ns
         cached = start + took_ns
         self._partial_bytes += programmed

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from wbsim.models.bio import BatchDevice, BlockDevice, Write
+from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.cached_runs import CachedRuns
 from wbsim.models.devices.piece import Piece, behind
 from wbsim.models.devices.spec import WriteCacheSpec
@@ -23,7 +23,7 @@ class WriteCache(BlockDevice):
 
     def __init__(self, *, env: Environment, spec: WriteCacheSpec, name: str, behind: BlockDevice) -> None:
         self._env = env
-        self.batches: BatchDevice | None = None
+        self.ranks: frozenset[int] = frozenset()
         self._behind = behind
         self._rank = env.next_rank()
         self._link = spec.link

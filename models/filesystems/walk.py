@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.bio import Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.completions import Completions, Submission
 from wbsim.models.filesystems.files import FileInode, PagedFile
@@ -24,6 +25,7 @@ from wbsim.models.seams import Thread, WritebackControl
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.vfs.superblock import Flight, MountedSuperblock
 from wbsim.sim.engine import Steps
+from wbsim.sim.units import PAGE_SECTORS
 
 
 class PageWalk:
@@ -131,11 +133,15 @@ class PageWalk:
                 end_io = Submission(
                     self._completions, file.conversions, pages, ranges, inode.folio_pages, landed
                 ).written
-            on_disk = bios[: at.bios]
-            on_disk[:, 0] += file.base + self._first_block
-            yield from thread.submit_runs(
-                self._queue, on_disk, self._queue.segment_pages(inode.folio_pages), end_io
-            )
+            queue, base = self._queue, file.base + self._first_block
+            segment = queue.segment_pages(inode.folio_pages)
+            for block, count in bios[: at.bios].tolist():
+                bio = Bio(
+                    (base + block) * PAGE_SECTORS, count * PAGE_SECTORS, segments=-(-count // segment),
+                    queue=queue, end_io=end_io, context=count,
+                )  # fmt: skip
+                if (rest := thread.submit_bio(bio)) is not None:
+                    yield from rest
 
 
 class _Landing:

@@ -1,4 +1,4 @@
-"""A toy filesystem, flusher and workload, each in one new file that nobody else knows of."""
+"""A toy filesystem, flusher, workload and device, each in one new file that no other file names."""
 
 from __future__ import annotations
 
@@ -104,10 +104,33 @@ class Toy:
 
 SPEC, COMPONENT = ToySpec, Toy
 '''
+TOY_DEVICE = '''
+"""A link that takes as long for each request, one after another."""
+from typing import Literal
+from wbsim.models.bio import BlockDevice
+from wbsim.models.devices.in_order import InOrder
+from wbsim.models.devices.spec import DeviceSpec
+
+class ToySpec(DeviceSpec):
+    kind: Literal["toy_device"] = "toy_device"
+    each_ns: int = 5_000
+
+class Toy(BlockDevice):
+    def __init__(self, *, env, spec, name):
+        self.env, self.spec, self.free_ns = env, spec, 0
+        self.ends = InOrder(env)
+        self.ranks = frozenset([self.ends.rank])
+    def uses(self): return {"link": 0}
+    def submit(self, request, done):
+        self.free_ns = max(self.free_ns, self.env.now) + self.spec.each_ns
+        self.ends.add(self.free_ns, done)
+
+SPEC, COMPONENT = ToySpec, Toy
+'''
 RUN = '''
 import sys
-from wbsim.models import filesystems, flushers, workloads
-for folder in (filesystems, flushers, workloads):
+from wbsim.models import devices, filesystems, flushers, workloads
+for folder in (devices, filesystems, flushers, workloads):
     folder.__path__.append(sys.argv[1] + "/" + folder.__name__.rsplit(".")[-1])
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import run_case
@@ -117,6 +140,7 @@ filesystems.FILESYSTEMS["toy"] = ToySpec(size=1 << 30)
 text = """title = "toys"
 [scenario]
 machine.like = "loop-vm"
+machine.disks.loop0.device = { kind = "toy_device" }
 kernel.like = "6.18"
 kernel.flusher.kind = "toy_flusher"
 filesystem.like = "toy"
@@ -125,14 +149,15 @@ sync_after = true
 """
 outcome = run_case(parse(text, "toys.toml").cases[0], 1)
 print(outcome.files, sum(disk.sectors for disk in outcome.disks.values()), sorted(outcome.locks))
+assert all(disk.busy_time >= 5e-6 * disk.ios for disk in outcome.disks.values())
 '''
 
 
 def test_toys_run(tmp_path: Path) -> None:
-    """Found by their folders, named in a configuration, and run to the end: no other file is touched."""
+    """They are found by their folders, named in a configuration, and run; no other file is touched."""
     for folder, name, text in (
         ("filesystems", "toyfs", TOY_FILESYSTEM), ("flushers", "toy_flusher", TOY_FLUSHER),
-        ("workloads", "toy_workload", TOY_WORKLOAD),
+        ("workloads", "toy_workload", TOY_WORKLOAD), ("devices", "toy_device", TOY_DEVICE),
     ):  # fmt: skip
         (tmp_path / folder).mkdir()
         (tmp_path / folder / f"{name}.py").write_text(text)

@@ -65,7 +65,7 @@ class Queue:
     def submit(self, bio: Bio) -> Steps:
         """submit_bio: into a request of the plug, or one more."""
         self._note("block_bio_queue", bio)
-        fate, at = walk(self._plugged, len(self._plugged), bio, self._rules, self._bounds)
+        fate, at = walk(self._plugged, bio, self._rules, self._bounds)
         if fate != IS_NEW:
             keep_bio(self._plugged[at], bio, fate)
             self._note(_FATES[fate], bio)
@@ -76,7 +76,7 @@ class Queue:
         self._free_tags -= 1
         self._note(_FATES[fate], bio)
         yield self._costs.request_ns
-        if is_full(self._plugged, len(self._plugged), bio.queue, self._rules, self._bounds):
+        if is_full(self._plugged, bio.queue, self._rules, self._bounds):
             yield from self.flush()
         self._plugged.append(Request(bio))
 

@@ -13,37 +13,28 @@ import numpy as np
 import pytest
 
 from wbsim.models.arrays import compiled as module
-from wbsim.models.arrays.compiled import compiled, portable
+from wbsim.models.arrays.compiled import compiled
 from wbsim.sim import COMPILED
 
 MODELS = Path(__file__).parents[3] / "models"
-
-
-def doubled(number: int) -> int:
-    return 2 * number
-
-
-portable(doubled)
 
 
 @compiled
 def sum_of_doubled(numbers: np.ndarray) -> int:  # type: ignore[type-arg]
     total = 0
     for number in numbers:
-        total += doubled(number)
+        total += 2 * number
     return total
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
 def test_a_function_is_compiled_and_keeps_its_parts() -> None:
-    """By Numba, without its runtime, and kept; what is portable is a plain function, too."""
+    """By Numba, without its runtime, and kept."""
     assert sum_of_doubled(np.arange(4)) == 12
     assert sum_of_doubled.py_func(np.arange(4)) == 12  # type: ignore[attr-defined]
     assert sum_of_doubled.targetoptions["nopython"]  # type: ignore[attr-defined]
     assert not sum_of_doubled.targetoptions["_nrt"]  # type: ignore[attr-defined]
     assert sum_of_doubled._cache.cache_path  # type: ignore[attr-defined]
-    assert doubled(21) == 42
-    assert not hasattr(doubled, "py_func")
 
 
 def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
@@ -63,7 +54,7 @@ def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
     assert module.kept_in(tmp_path, "compiled").name == first.name.replace("light", "compiled")
     other.write_text("x = 2\n")
     assert module.kept_in(tmp_path, "light") == first
-    user.write_text("from wbsim.models.arrays.compiled import compiled, portable\n")
+    user.write_text("from wbsim.models.arrays.compiled import compiled  # once more\n")
     assert module.kept_in(tmp_path, "light") != first
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
     assert module.kept_in(tmp_path, "light").parent == Path.home() / ".cache" / "wbsim"

@@ -26,12 +26,12 @@ def test_tags_run_out_and_wake_as_many_as_are_freed() -> None:
     tasks = [env.task(str(n)) for n in range(6)]
     for n, task in enumerate(tasks):
         env.start(task, body(n), n)
-    env.call_at(100, 0, lambda: pool.free(2))
-    env.call_at(200, 0, pool.free)
-    assert pool.room == 3
+    for at_ns in (100, 100, 200):
+        env.call_at(at_ns, 0, pool.free)
     env.run()
     assert log == [(0, 0), (1, 1), (2, 2), (100, 3), (100, 4), (200, 5)]
-    assert (pool.count, pool.room) == (3, 0)
+    assert pool.count == 3
+    assert not pool.take(tasks[0])
 
 
 def test_the_list_is_overdrawn_by_who_filled_it_for_20_ms() -> None:
@@ -39,15 +39,14 @@ def test_the_list_is_overdrawn_by_who_filled_it_for_20_ms() -> None:
     env = Environment()
     pool = RequestList(env, 8)
     one, other = env.task("one"), env.task("other")
-    assert pool.room == 7
     assert [pool.take(other) for _ in range(7)] == [True] * 7
-    assert pool.room == 0
     assert pool.take(one)
     assert not pool.take(other)
     assert [pool.take(one) for _ in range(5)] == [True] * 4 + [False]
     assert pool.count == 12
     env.now = BATCH_NS + 1
-    pool.free(3)
+    for _ in range(3):
+        pool.free()
     assert not pool.take(one), "its time is over"
     pool.woken(other)
     assert pool.take(other), "who has slept may overdraw"
@@ -100,8 +99,11 @@ def test_tags_are_one_set_for_both_classes_and_lists_are_two(kind: str, left: in
     pool, sync = POOLS[kind](env, 3)
     task, woken = env.task("somebody"), []
     assert (pool.take(task), pool.take(task), sync.take(task)) == (True, True, True)
-    assert (pool.count, sync.count, pool.room) == (2, 1, 0)
-    assert sync.room == (left - 1 if left else 0)
+    assert (pool.count, sync.count) == (2, 1)
+    for _ in range(left):
+        assert sync.take(task)
+        sync.free()
+    assert sync.take(task) == (left > 0)
 
     def sleeper() -> Steps:
         yield PARK

@@ -112,24 +112,13 @@ class RequestLists(RuleBasedStateMachine):
                 return
 
     @rule(of=CLASSES, part=st.floats(0, 1))
-    def take_what_there_is(self, of: int, part: float) -> None:
-        """A batch of bios takes no more than there is room for before the list is full."""
-        plain = self.plain[of]
-        assert self.lists[of].room == max(0, plain.nr - 1 - plain.count)
-        requests = int(part * self.lists[of].room)
-        self.lists[of].add(requests)
-        assert all(plain.get_request("batch", self.env.now) for _ in range(requests))
-
-    @rule(of=CLASSES, part=st.floats(0, 1))
     def free(self, of: int, part: float) -> None:
-        """Several at once are several, one by one."""
-        requests = max(1, int(part * self.plain[of].count))
-        if self.plain[of].count:
-            self.env.names.clear()
-            self.lists[of].free(requests)
-            assert self.env.names == [
-                name for _ in range(requests) for name in self.plain[of].freed_request()
-            ]
+        """One or several, one by one."""
+        for _ in range(max(1, int(part * self.plain[of].count))):
+            if self.plain[of].count:
+                self.env.names.clear()
+                self.lists[of].free()
+                assert self.env.names == self.plain[of].freed_request()
 
     @rule(of=CLASSES, who=TASKS)
     def one_has_slept(self, of: int, who: int) -> None:
@@ -207,8 +196,8 @@ class Throttled(RuleBasedStateMachine):
                 woken += self.sleeping
                 self.sleeping = []
         self.env.names.clear()
-        if requests:
-            self.of.done(requests)
+        for _ in range(requests):
+            self.of.done()
         assert self.env.names == woken
         assert self.of.count == self.inflight
 

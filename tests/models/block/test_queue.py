@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.harness import FIO, LIMITS, BlockLayer, loop_config
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.models.bio import Bio, Request
-from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.models.bio import Bio
 from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import ANY_CPU
 from wbsim.models.seams import Thread
-from wbsim.sim.engine import Steps, Task
+from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB
 
 
@@ -165,122 +163,6 @@ def test_little_s_law_for_the_device() -> None:
     assert block.queue.stat.wait_ns == 50 * 7_000
 
 
-RUNS = [[(1_000 * (i % 5) + 3 * (i // 5), 3) for i in range(40)], [(70_000 + i, 1) for i in range(60)],
-        [(90_000 + 40 * i, 33) for i in range(20)]]  # fmt: skip
-"""Arrays of (block, pages): interleaved streams, one stream, large ones."""
-
-
-def submit_runs(block: BlockLayer, as_array: bool, segment_pages: int) -> list[int]:
-    """Submit `RUNS` under one plug; of how many of its pages each array hears."""
-    heard = [0] * len(RUNS)
-
-    def body(thread: Thread) -> Steps:
-        thread.start_plug()
-        for number, bios in enumerate(RUNS):
-
-            def hear(pages: int, number: int = number) -> None:
-                heard[number] += pages
-
-            if as_array:
-                yield from thread.submit_runs(block.queue, np.array(bios, np.int64), segment_pages, hear)
-                continue
-            for first, pages in bios:
-                bio = Bio(
-                    8 * first, 8 * pages, segments=-(-pages // segment_pages), queue=block.queue,
-                    end_io=hear, context=pages,
-                )  # fmt: skip
-                yield from block.submit(thread, bio)
-        yield from thread.finish_plug()
-
-    block.run(body)
-    return heard
-
-
-POOL_OF_ERAS = [(era, "request_list" if era < "4" else "tags") for era in PLUG_RULES]
-
-
-@pytest.mark.parametrize("segment_pages", [1, 4, 16])
-@pytest.mark.parametrize("nr_requests", [16, 1_000])
-@pytest.mark.parametrize(("era", "pool"), POOL_OF_ERAS)
-def test_an_array_s_requests_are_those_of_its_bios_and_little_later(
-    era: str, pool: str, nr_requests: int, segment_pages: int
-) -> None:
-    """In every era, also where the pool is soon empty: the same requests in order, each file hears of its own
-    pages.
-
-    Each is issued up to its array's own time (a request's for each bio, at most) earlier or later.
-    """
-    found = []
-    for as_array in (True, False):
-        block = BlockLayer(
-            era=era, pool=pool, nr_requests=nr_requests, depth=2 * nr_requests, latency_ns=3_000, batches=True
-        )
-        heard = submit_runs(block, as_array, segment_pages)
-        assert heard == [sum(pages for _, pages in bios) for bios in RUNS]
-        stat = block.queue.stat
-        assert (stat.ios + stat.merges, stat.in_flight) == (120, 0)
-        found.append((block.device.writes, block.device.times, stat.ios))
-    (array, array_times, ios), (single, single_times, same_ios) = found
-    if nr_requests == 1_000:
-        assert array == single
-        assert ios == same_ios
-        own_ns = max(len(bios) for bios in RUNS) * (100 + 10 + 1_000)
-        assert all(abs(a - b) <= own_ns for a, b in zip(array_times, single_times, strict=True))
-    else:
-        assert {sector for start, end in array for sector in range(start, end)} == {
-            sector for start, end in single for sector in range(start, end)
-        }
-
-
-SIGNALS = (
-    "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_unplug",
-    "block_rq_issue", "block_rq_complete",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("segment_pages", [1, 4, 16])
-@pytest.mark.parametrize(("era", "pool"), POOL_OF_ERAS)
-@pytest.mark.parametrize("names", [SIGNALS, SIGNALS[-1:], SIGNALS[-3:]])
-def test_a_watcher_sees_of_an_array_what_it_sees_of_its_bios(
-    era: str, pool: str, segment_pages: int, names: tuple[str, ...]
-) -> None:
-    """The same bios with the same fates, and the same requests, each of which is one object from its plug to
-    its end, with the bios that it was made of and the time of its issue.
-    """
-    found = []
-    for as_array in (True, False):
-        block = BlockLayer(era=era, pool=pool, nr_requests=1_000, depth=2_000, batches=True)
-        seen: dict[str, list[Any]] = {name: [] for name in names}
-        objects: dict[str, list[Any]] = {name: [] for name in names}
-
-        def see(
-            name: str, seen: dict[str, list[Any]] = seen, objects: dict[str, list[Any]] = objects, **of: Any
-        ) -> None:
-            requests = of.get("requests", [of["request"]] if "request" in of else [])
-            objects[name] += requests
-            if "bio" in of:
-                seen[name].append((of["bio"].start_sector, of["bio"].sectors, of["bio"].segments))
-            for request in requests:
-                whole = (request.start_sector, request.end_sector, request.segments, request.merges)
-                bios = [(bio.start_sector, bio.sectors, bio.segments) for bio in request.bios]
-                assert len(bios) == request.merges + 1
-                seen[name].append((whole, bios))
-
-        for name in names:
-            getattr(block.queue.signals, name).observers.append(see)
-        submit_runs(block, as_array, segment_pages)
-        for name in names[1:]:
-            if name in SIGNALS[-2:] and SIGNALS[-3] in names:
-                assert {id(request) for request in objects[name]} == {
-                    id(request) for request in objects["block_unplug"]
-                }
-        assert all(request.submitted_ns > 0 for request in objects.get("block_rq_issue", []))
-        found.append(seen)
-    assert found[0] == found[1]
-    assert found[0]["block_rq_complete"]
-
-
-@pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize(
     ("bios", "requests"),
     [
@@ -288,85 +170,22 @@ def test_a_watcher_sees_of_an_array_what_it_sees_of_its_bios(
         ([[page, 1] for page in range(200)], [(0, 1_024), (1_024, 1_600)]),  # a segment each: 128 and 72
     ],
 )
-def test_a_large_folio_is_one_segment(
-    batches: bool, bios: list[list[int]], requests: list[tuple[int, int]]
-) -> None:
-    """Of four pages, bio by bio and as an array: a request ends with 128 segments, or with 1 280 KiB."""
+def test_a_large_folio_is_one_segment(bios: list[list[int]], requests: list[tuple[int, int]]) -> None:
+    """Folios have four pages: a request ends with 128 segments, or with 1 280 KiB."""
     limits = LIMITS.model_copy(update={"max_sectors_bytes": 1_280 * KIB})
-    block = BlockLayer(batches=batches, limits=limits)
+    block = BlockLayer(limits=limits)
     assert [block.queue.segment_pages(folio) for folio in (1, 4, 16, 512)] == [1, 4, 16, 16]
     assert [block.queue.bio_pages(pages) for pages in (1, 2, 4)] == [128, 256, 320]
 
     def body(thread: Thread) -> Steps:
         thread.start_plug()
-        yield from thread.submit_runs(block.queue, np.array(bios, np.int64), 4, lambda _: None)
+        for page, pages in bios:
+            bio = Bio(8 * page, 8 * pages, segments=-(-pages // 4), queue=block.queue)
+            yield from block.submit(thread, bio)
         yield from thread.finish_plug()
 
     block.run(body)
-    found = (
-        block.device.writes
-        if batches
-        else [(request.start_sector, request.end_sector) for request in block.device.requests]
-    )
-    assert found == requests
-
-
-def test_a_plug_holds_arrays_and_single_bios_together() -> None:
-    """A bio, an array, a bio that joins the array's last request and one that does not: three requests leave
-    the plug, and each hears of its own.
-    """
-    block = BlockLayer(batches=True)
-    heard = []
-
-    def body(thread: Thread) -> Steps:
-        thread.start_plug()
-        yield from block.submit(thread, block.bio(0))
-        yield from thread.submit_runs(block.queue, np.array([[1, 2], [100, 4]], np.int64), 1, heard.append)
-        yield from block.submit(thread, block.bio(8 * 104))
-        yield from block.submit(thread, block.bio(8 * 500))
-        yield from thread.submit_runs(block.queue, np.array([[501, 1]], np.int64), 1, heard.append)
-        yield from thread.finish_plug()
-
-    block.run(body)
-    assert block.device.writes == [(0, 24), (800, 840), (4_000, 4_016)]  # type: ignore[union-attr]
-    assert sorted(block.ended) == [0, 8 * 104, 8 * 500]
-    assert sum(heard) == 7
-
-
-def test_a_watcher_sees_each_bio_of_an_array() -> None:
-    """Three runs, the second behind the first: where each lies, what became of it, who submitted it; and both
-    requests as they leave the plug.
-    """
-    block, log = BlockLayer(batches=True), list[str]()
-
-    def bio_seen(name: str, bio: Bio, task: Task) -> None:
-        log.append(f"{name} {bio.start_sector} + {bio.sectors} by {task.name}")
-
-    def unplugged(name: str, requests: list[Request], task: Task) -> None:
-        log.append(f"{name} {[(r.start_sector, r.end_sector) for r in requests]} by {task.name}")
-
-    signals = block.queue.signals
-    for signal in (signals.block_bio_queue, signals.block_getrq, signals.block_bio_backmerge):
-        signal.observers.append(bio_seen)
-    signals.block_unplug.observers.append(unplugged)
-
-    def body(thread: Thread) -> Steps:
-        thread.start_plug()
-        yield from thread.submit_runs(
-            block.queue, np.array([[1, 2], [3, 4], [9, 1]], np.int64), 1, lambda _: None
-        )
-        yield from thread.finish_plug()
-
-    block.run(body)
-    assert log == [
-        "block_bio_queue 8 + 16 by writer",
-        "block_getrq 8 + 16 by writer",
-        "block_bio_queue 24 + 32 by writer",
-        "block_bio_backmerge 24 + 32 by writer",
-        "block_bio_queue 72 + 8 by writer",
-        "block_getrq 72 + 8 by writer",
-        "block_unplug [(8, 56), (72, 80)] by writer",
-    ]
+    assert [(request.start_sector, request.end_sector) for request in block.device.requests] == requests
 
 
 def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int, int]:
@@ -380,7 +199,7 @@ def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int,
     return interrupted_ns, flusher.task.interrupted_ns, queue.stat.ios * queue.complete_ns
 
 
-@pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["one by one", "in batches"])
+@pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["with an elevator", "without"])
 def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) -> None:
     """With one queue for all, they hit who runs a program; with a queue a processor, the flusher, unless it
     sleeps (in 3.11, where it does not wait for conversions).
@@ -393,13 +212,10 @@ def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) ->
     assert 0.8 * due_ns < flushers_ns <= all_ns <= due_ns
 
 
-@pytest.mark.parametrize("as_array", [True, False])
 @pytest.mark.parametrize(("to_submitter", "cpu"), [(True, 0), (False, ANY_CPU)])
-def test_a_watcher_sees_which_processor_hears_of_the_end(
-    as_array: bool, to_submitter: bool, cpu: int
-) -> None:
-    """The submitter's or any; of rows as of single bios, when they are issued."""
-    block = BlockLayer(nr_requests=1_000, depth=2_000, batches=True)
+def test_a_watcher_sees_which_processor_hears_of_the_end(to_submitter: bool, cpu: int) -> None:
+    """It is the submitter's, or any; a request says so from its issue on."""
+    block = BlockLayer(nr_requests=1_000, depth=2_000)
     block.queue._to_submitter = to_submitter
     seen: list[int] = []
     block.queue.signals.block_rq_issue.observers.append(lambda _, request: seen.append(request.cpu))
@@ -407,11 +223,8 @@ def test_a_watcher_sees_which_processor_hears_of_the_end(
     def body(thread: Thread) -> Steps:
         thread.task.cpu = 0
         thread.start_plug()
-        if as_array:
-            yield from thread.submit_runs(block.queue, np.array([(0, 1), (50, 2)]), 1, lambda _: None)
-        else:
-            for start in (0, 400):
-                yield from block.submit(thread, block.bio(start))
+        for start in (0, 400):
+            yield from block.submit(thread, block.bio(start))
         yield from thread.finish_plug()
 
     block.run(body)

@@ -13,7 +13,7 @@ from tests.harness import LIMITS, BlockLayer
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
-from wbsim.models.block.pool import RequestList, request_lists
+from wbsim.models.block.pool import Pool, RequestList, request_lists
 from wbsim.models.block.spec import ElevatorRules
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.congestion import Congestion
@@ -191,31 +191,44 @@ def test_requests_are_those_of_a_plain_reading(bios: list[tuple[int, int]], dept
     assert found == plain.issued
 
 
+def take(pool: Pool, requests: int) -> None:
+    """One task takes so many."""
+    task = Environment().task("one")
+    for _ in range(requests):
+        assert pool.take(task)
+
+
+def free(pool: Pool, requests: int) -> None:
+    """So many come back."""
+    for _ in range(requests):
+        pool.free()
+
+
 def test_a_list_is_congested_from_113_of_128_until_less_than_103() -> None:
     """Who waits is told once, of the requests that are not synchronous."""
     env, told = Environment(), list[int]()
     pool, sync = request_lists(env, 128, lambda: told.append(pool.count))
-    pool.add(112)
+    take(pool, 112)
     assert not pool.congested
     assert pool.take(env.task("one"))
     assert (pool.count, pool.congested) == (113, True)
-    pool.free(10)
+    free(pool, 10)
     assert (pool.count, pool.congested, told) == (103, True, [])
     pool.free()
     pool.free()
     assert (pool.congested, told) == (False, [102])
-    sync.add(127)
-    sync.free(127)
+    take(sync, 127)
+    free(sync, 127)
     assert told == [102]
 
 
 def test_a_short_list_is_congested_when_it_is_full() -> None:
     """Of 8: from 8 on, until less than 6."""
     pool = RequestList(Environment(), 8)
-    pool.add(7)
+    take(pool, 7)
     assert not pool.congested
-    pool.add(1)
-    pool.free(2)
+    take(pool, 1)
+    free(pool, 2)
     assert pool.congested
     pool.free()
     assert not pool.congested

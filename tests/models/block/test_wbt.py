@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from tests.harness import FIO, BlockLayer, loop_config, only
@@ -82,7 +81,7 @@ def test_who_sleeps_is_woken_once_there_is_room_for_several(
     of.count = 96
 
     def end_one() -> None:
-        of.done(1)
+        of.done()
         if of.count:
             env.call_at(env.now + 10, 9, end_one)
 
@@ -103,30 +102,6 @@ def test_who_is_woken_looks_again_whether_there_is_room() -> None:
 
     block.run(*map(writer, range(5)))
     assert block.device.times == [0, 0, 10_000, 10_000, 20_000]
-
-
-def test_an_array_s_request_in_hand_is_used_before_its_thread_sleeps_for_room() -> None:
-    """Of 8 requests 3: another thread's is in the driver from 6 us to 16. Two of the array's six are made by
-    18 us, when that has left room for a third, which is taken; for the others it sleeps. Each is freed once.
-    """
-    block = BlockLayer(
-        era="6.17", pool="tags", nr_requests=8, depth=8, batches=True, costs=(6_000, 0, 0)
-    )  # fmt: skip
-    block.queue.wbt = WritebackThrottling(block.env, 8, True)
-    heard: list[int] = []
-
-    def alone(thread: Thread) -> Steps:
-        yield from block.submit(thread, block.bio(90_000))
-
-    def array(thread: Thread) -> Steps:
-        yield 6_000
-        thread.start_plug()
-        bios = np.array([(100 * number, 1) for number in range(6)], np.int64)
-        yield from thread.submit_runs(block.queue, bios, 1, heard.append)
-        yield from thread.finish_plug()
-
-    block.run(alone, array)
-    assert (sum(heard), block.queue.stat.ios, block.queue.wbt.count) == (6, 7, 0)
 
 
 PAGED = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=32m --name=a"

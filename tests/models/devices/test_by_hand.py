@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.harness import SlowDevice
@@ -60,17 +59,6 @@ def test_an_ssd_page_by_page() -> None:
     assert ends == [34_096, 48_192, 1_034_096, 1_048_192, 2_034_096]
 
 
-def test_an_ssd_s_batch() -> None:
-    """The same five at once: 5 commands and 20 480 bytes until 70 480, and two rounds of programming after
-    that: the fifth page finds room at 2 070 480.
-    """
-    env, ends = Environment(), []
-    starts = np.arange(5, dtype=np.int64) * 8
-    ssd(env).submit_batch(starts, starts + 8, lambda: ends.append(env.now))
-    env.run()
-    assert ends == [2_090_480]
-
-
 def test_an_ssd_that_was_idle_begins_anew() -> None:
     """The second write comes after everything was programmed."""
     env = Environment()
@@ -118,18 +106,26 @@ def test_a_read_takes_the_link_and_its_own_time_and_fills_no_cache() -> None:
     assert device.uses() == {"link": 4 * 14_096, "flash": MS / 2}
 
 
-def test_a_batch_ends_where_its_last_write_does() -> None:
-    """Units of 16 KiB: the batch's second write lies in front of its first. What follows goes on in the unit
-    of the second, which costs no page: three are programmed one after the other, with room for one.
+def test_a_write_into_an_open_unit_costs_no_page() -> None:
+    """Units of 16 KiB: the second write lies in front of the first, and the third goes on in its unit.
+
+    The fourth goes on where the first ended, but another unit is open by then: three pages are programmed.
     """
     env = Environment()
     device = ssd(env, flash_page=16 * KIB, cache=16 * KIB, units=1, indirection_unit=16 * KIB)
-    device.submit_batch(np.array([320, 0]), np.array([328, 8]), lambda: None)
     env.call_at(30 * MS, 0, lambda: None)
-    assert submit(env, device, (10 * MS, 8, 8, "W"), (20 * MS, 328, 8, "W")) == [
-        10 * MS + 34_096, 20 * MS + 34_096,
-    ]  # fmt: skip
+    ends = submit(env, device, (0, 320, 8, "W"), (0, 0, 8, "W"), (10 * MS, 8, 8, "W"), (20 * MS, 328, 8, "W"))
+    assert ends[2:] == [10 * MS + 34_096, 20 * MS + 34_096]
     assert device.uses()["flash"] == 3 * MS
+
+
+def test_writes_overtake_a_flush_that_waits_for_flash() -> None:
+    """Without protection a flush ends when all is programmed; the write behind it ends in the cache."""
+    env = Environment()
+    device = ssd(env, protected=False, cache=64 * KIB)
+    ends = submit(env, device, (0, 0, 8, "W"), (0, 8, 8, "FW"), (0, 16, 8, "W"))
+    assert ends[1] > MS
+    assert (ends[0], ends[2]) == (34_096, 62_288)
 
 
 def disk(env: Environment, **changes: Any) -> Disk:
@@ -321,13 +317,10 @@ def test_an_array_splits_from_the_middle_of_a_chunk() -> None:
 
 
 def test_the_null_device_takes_no_time() -> None:
-    """One by one and many at once."""
-    env, ends = Environment(), []
+    """One request alone, and two at once."""
+    env = Environment()
     device = NullDevice(env=env, spec=NullSpec(), name="nullb0")
-    assert submit(env, device, (7, 0, 8, "W")) == [7]
-    device.submit_batch(np.array([0]), np.array([8]), lambda: ends.append(env.now))
-    env.run()
-    assert ends == [7]
+    assert submit(env, device, (7, 0, 8, "W"), (9, 0, 8, "W"), (9, 8, 8, "W")) == [7, 9, 9]
 
 
 def loop(env: Environment, task: Any) -> LoopDevice:

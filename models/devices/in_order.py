@@ -1,0 +1,35 @@
+"""Requests that end in the order in which they came."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from wbsim.sim.engine import Environment
+
+
+class InOrder:
+    """The ends of requests of one device; only the next one stands on the agenda.
+
+    ``rank`` is that of the ends.
+    """
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._ends: deque[tuple[int, Callable[[], None]]] = deque()
+        self._on_end: Callable[[], None] = self._end  # a bound method that is made once
+        self.rank = env.next_rank()
+
+    def add(self, end_ns: int, done: Callable[[], None]) -> None:
+        """*done* is called at *end_ns*, which is no sooner than the last end."""
+        if not self._ends:
+            self._env.call_at(end_ns, self.rank, self._on_end)
+        self._ends.append((end_ns, done))
+
+    def _end(self) -> None:
+        ends = self._ends
+        _, done = ends[0]
+        done()
+        ends.popleft()
+        if ends:
+            self._env.call_at(ends[0][0], self.rank, self._on_end)

@@ -1,0 +1,56 @@
+"""A thread's plug: what joins what, and in which order it gives its requests away."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import BlockLayer
+from wbsim.models.bio import Bio, Request
+from wbsim.models.block.merge import BACK, NEW, Merge
+from wbsim.models.block.plug import Plug
+from wbsim.models.block.queue import Queue
+from wbsim.models.catalogue.kernels import PLUG_RULES
+
+
+def test_a_taken_request_is_gone() -> None:
+    """A plug gives each request once; then it holds none, and is not full."""
+    queue, plug = BlockLayer().queue, Plug(PLUG_RULES["3.11"])
+    bio = Bio(80, 8, queue=queue)
+    assert plug.attempt_merge(bio, queue.bounds) == NEW
+    plug.add(Request(bio))
+    assert plug.attempt_merge(Bio(88, 8, queue=queue), queue.bounds) == BACK
+    (request,) = plug.take()
+    assert (request.start_sector, request.end_sector, request.merges) == (80, 96, 1)
+    assert plug.take() == []
+    assert not plug.must_flush(queue, queue.bounds)
+    assert plug.attempt_merge(Bio(96, 8, queue=queue), queue.bounds) == NEW
+
+
+@pytest.mark.parametrize(
+    ("newest", "start", "fate"),
+    [("own", 108, BACK), ("own", 8, NEW), ("other", 8, BACK), ("other", 108, NEW)],
+)
+def test_of_two_queues_the_newest_or_the_oldest_own_is_tried(newest: str, start: int, fate: Merge) -> None:
+    """In 6.17 the newest request of all is tried, or else the oldest of the bio's queue.
+
+    Of this queue 0 to 8 came first and 100 to 108 then; a request of another queue came before both or after.
+    """
+    queue, plug = BlockLayer().queue, Plug(PLUG_RULES["6.17"])
+    bios = [Bio(0, 8, queue=queue), Bio(100, 8, queue=queue)]
+    bios.insert(0 if newest == "own" else 2, Bio(1_000, 8, queue=BlockLayer().queue))
+    for bio in bios:
+        plug.add(Request(bio))
+    assert plug.attempt_merge(Bio(start, 8, queue=queue), queue.bounds) == fate
+
+
+def test_requests_leave_queue_by_queue() -> None:
+    """Bios of two queues come in turn; the requests of each queue leave together, by sector."""
+    one, other, plug = BlockLayer().queue, BlockLayer().queue, Plug(PLUG_RULES["3.11"])
+    for start, queue in ((800, one), (80, other), (400, one), (8, other)):
+        plug.add(Request(Bio(start, 8, queue=queue)))
+    found = [(request.queue, request.start_sector) for request in plug.take()]
+
+    def of(queue: Queue) -> list[tuple[Queue, int]]:
+        return [(queue, start) for start in ((400, 800) if queue is one else (8, 80))]
+
+    assert found in (of(one) + of(other), of(other) + of(one))
