@@ -211,9 +211,9 @@ class BlockLayer:
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
         scheduler: Any = "noop", pool: Any = "request_list",
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
-        wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000),
+        wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000), env: Environment | None = None,
     ) -> None:  # fmt: skip
-        self.env = Environment()
+        self.env = env or Environment()
         self.device: Any = SlowDevice(self.env, latency_ns) if device is None else device(self.env)
         self.ended: list[Any] = []
         self._signals = Signals()

@@ -131,9 +131,13 @@ def test_which_run_is_meant(config: Path) -> None:
 
 
 def test_a_whole_run_of_the_command(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files in two groups want two contexts; what was run can be explained, and a quick run is smaller."""
+    """Files in two groups want two contexts where processors are free.
+
+    The runs can be explained, and a quick run is smaller.
+    """
     out = tmp_path / "out"
-    arguments = ["advise", str(config), "--variant", "one", "--set", "filesystem.agcount=3"]
+    changes = ["--set", "filesystem.agcount=3", "--set", "machine.processors.count=12"]
+    arguments = ["advise", str(config), "--variant", "one", *changes]
     assert main([*arguments, "--out", str(out)]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("2 contexts are enough:")
     assert main(["explain", str(out)]) == 0

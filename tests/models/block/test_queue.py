@@ -9,11 +9,11 @@ import pytest
 from tests.harness import FIO, LIMITS, BlockLayer, loop_config
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.models.bio import Bio
+from wbsim.models.bio import Bio, Request
 from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import ANY_CPU
 from wbsim.models.seams import Thread
-from wbsim.sim.engine import Steps
+from wbsim.sim.engine import Steps, Task
 from wbsim.sim.units import KIB
 
 
@@ -186,6 +186,57 @@ def test_a_large_folio_is_one_segment(bios: list[list[int]], requests: list[tupl
 
     block.run(body)
     assert [(request.start_sector, request.end_sector) for request in block.device.requests] == requests
+
+
+def test_a_watcher_sees_what_becomes_of_each_bio() -> None:
+    """The second bio goes on behind the first, the third in front of it; the last has its own request."""
+    block, log = BlockLayer(), list[str]()
+
+    def bio_seen(name: str, bio: Bio, task: Task) -> None:
+        log.append(f"{name} {bio.start_sector} + {bio.sectors} by {task.name}")
+
+    def unplugged(name: str, requests: list[Request], task: Task) -> None:
+        log.append(f"{name} {[(r.start_sector, r.end_sector) for r in requests]} by {task.name}")
+
+    signals = block.queue.signals
+    for signal in (signals.block_getrq, signals.block_bio_backmerge, signals.block_bio_frontmerge):
+        signal.observers.append(bio_seen)
+    signals.block_unplug.observers.append(unplugged)
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        for start in (16, 24, 8, 72):
+            yield from block.submit(thread, block.bio(start))
+        yield from thread.finish_plug()
+
+    block.run(body)
+    assert log == [
+        "block_getrq 16 + 8 by writer",
+        "block_bio_backmerge 24 + 8 by writer",
+        "block_bio_frontmerge 8 + 8 by writer",
+        "block_getrq 72 + 8 by writer",
+        "block_unplug [(8, 32), (72, 80)] by writer",
+    ]
+
+
+@pytest.mark.parametrize("sleeps", [False, True])
+def test_each_queue_gets_its_own_requests_of_a_plug(sleeps: bool) -> None:
+    """Bios of two queues come in turn; the plug is flushed by its thread, or by its sleep."""
+    one = BlockLayer()
+    other = BlockLayer(env=one.env)
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        for block, start in ((one, 800), (other, 80), (one, 400), (other, 8)):
+            yield from block.submit(thread, block.bio(start))
+        if sleeps:
+            thread.before_sleep()
+        yield from thread.finish_plug()
+
+    one.run(body)
+    assert sorted(request.start_sector for request in one.device.requests) == [400, 800]
+    assert sorted(request.start_sector for request in other.device.requests) == [8, 80]
+    assert sorted(other.ended) == [8, 80]
 
 
 def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int, int]:
