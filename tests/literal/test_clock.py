@@ -1,0 +1,116 @@
+"""The locks of the literal kernel, by hand: a wake-up takes 5 ns, a line 1 ns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.literal.clock import HANDOFF_NS, SLEEP, Clock, LockCounts, RwSemaphore, Semaphore, Steps, Task
+
+Body = Callable[[Task], Steps]
+
+
+class Play:
+    """Tasks that begin at given times; ``log`` says when each had its lock."""
+
+    def __init__(self, spin_ns: int = 6) -> None:
+        self.clock, self.counts, self.log = Clock(0), LockCounts(), list[tuple[int, str]]()
+        self.semaphore = Semaphore(self.clock, self.counts, 5)
+        self.rwsem = RwSemaphore(self.clock, self.counts, 5, 1, spin_ns)
+
+    def begin(self, at_ns: int, body: Body) -> Task:
+        """A task that begins *body* at *at_ns*; the later one has the higher rank."""
+        task = Task(self.clock, at_ns)
+        self.clock.at(at_ns, at_ns, lambda: task.start(body(task)))
+        return task
+
+    def writer(self, name: str, hold_ns: int) -> Body:
+        """A writer that has the lock for *hold_ns*."""
+
+        def body(task: Task) -> Steps:
+            yield from self.rwsem.down_write(task)
+            self.log.append((self.clock.now, name))
+            yield hold_ns
+            self.rwsem.up_write(task)
+
+        return body
+
+    def reader(self, name: str) -> Body:
+        """A reader that gives the lock up at once."""
+
+        def body(task: Task) -> Steps:
+            yield from self.rwsem.down_read(task)
+            self.log.append((self.clock.now, name))
+            self.rwsem.up_read()
+
+        return body
+
+
+def test_a_semaphore_is_handed_over_in_order() -> None:
+    """The next owner owns it from the release on, and runs a wake-up later."""
+    play = Play()
+
+    def body(task: Task) -> Steps:
+        yield from play.semaphore.down(task)
+        play.log.append((play.clock.now, "has it"))
+        yield 10
+        play.semaphore.up()
+
+    for at_ns in (0, 2, 3):
+        play.begin(at_ns, body)
+    play.clock.run()
+    assert play.log == [(0, "has it"), (15, "has it"), (30, "has it")]
+    assert (play.counts.acquisitions, play.counts.contentions, play.counts.hold_ns) == (3, 2, 10 + 15 + 15)
+
+
+@pytest.mark.parametrize(("spin_ns", "last"), [(6, 27), (4, 31)])
+def test_a_writer_spins_and_a_reader_owns_while_it_wakes(spin_ns: int, last: int) -> None:
+    """The second writer spins to 11, before the reader that sleeps; the reader owns from 21 on, awake at 26.
+
+    The last writer spins meanwhile, if a reader is awake soon enough, or else sleeps and is woken.
+    """
+    play = Play(spin_ns)
+    play.begin(0, play.writer("first", 10))
+    play.begin(2, play.writer("second", 10))
+    play.begin(3, play.reader("reader"))
+    play.begin(22, play.writer("last", 10))
+    play.clock.run()
+    assert play.log == [(0, "first"), (11, "second"), (26, "reader"), (last, "last")]
+    assert (play.counts.acquisitions, play.counts.contentions, play.counts.hold_ns) == (3, 2, 30)
+
+
+def test_a_writer_that_sleeps_may_be_overtaken() -> None:
+    """The owner sleeps, so the one that spins does, too; woken at 100, it is overtaken at 102,
+    and is still before the reader that came at 103."""
+    play, slept = Play(), list[int]()
+
+    def owner(task: Task) -> Steps:
+        yield from play.rwsem.down_write(task)
+        yield 5
+        yield SLEEP
+        play.rwsem.up_write(task)
+
+    of_owner = play.begin(0, owner)
+    spins = play.begin(1, play.writer("slept", 10))
+    spins.before_sleep = lambda: slept.append(play.clock.now)
+    play.clock.at(95, 0, lambda: of_owner.wake(5))
+    play.begin(102, play.writer("overtakes", 50))
+    play.begin(103, play.reader("reader"))
+    play.clock.run()
+    assert slept == [5, 105]
+    assert play.log == [(102, "overtakes"), (157, "slept"), (172, "reader")]
+
+
+def test_a_writer_is_not_overtaken_for_ever() -> None:
+    """After 4 ms it is handed the lock: who comes later finds it taken."""
+    play = Play()
+    play.begin(0, play.writer("owner", HANDOFF_NS))
+    sleeper = play.begin(1, play.writer("slept", 10))
+    play.clock.at(2, 0, lambda: play.rwsem.owner_sleeps())
+    play.begin(HANDOFF_NS + 2, play.writer("overtakes", 100))
+    play.begin(HANDOFF_NS + 103, play.writer("late", 10))
+    play.clock.run()
+    assert sleeper.running is False
+    assert [name for _, name in play.log] == ["owner", "overtakes", "slept", "late"]
+    assert play.log[2] == (HANDOFF_NS + 107, "slept")
