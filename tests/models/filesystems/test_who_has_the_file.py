@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -118,8 +119,9 @@ def test_a_worker_that_spins_keeps_up() -> None:
     assert extents["10500 ns"] < 0.95 * extents["0 ns"]
 
 
-def test_the_log_s_lines_slow_down_those_who_are_several() -> None:
-    """The time of a line is ten times as long: one flusher and its worker lose a fifth, eight lose more."""
+@cache
+def lost_to_slow_lines() -> dict[bool, float]:
+    """Return the times of runs with slow lines over those with fast ones, of several flushers and of one."""
     jobs = " ".join(f"--name=j{i} --directory=/mnt/{i}" for i in range(8))
     times: dict[tuple[bool, int], float] = {}
     for several in (False, True):
@@ -131,5 +133,20 @@ def test_the_log_s_lines_slow_down_those_who_are_several() -> None:
             )
             of.run()
             times[several, line_ns] = of.env.now
-    lost = {several: times[several, 1_000] / times[several, 100] for several in (False, True)}
+    return {several: times[several, 1_000] / times[several, 100] for several in (False, True)}
+
+
+def test_slow_lines_of_the_log_slow_down_flushers() -> None:
+    """The time of a line is ten times as long: one flusher and its worker lose a fifth, eight lose more."""
+    lost = lost_to_slow_lines()
     assert lost[True] > lost[False] > 1.2
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="the lines take the rates of the last step, and those of a worker are short by now",
+)
+def test_several_flushers_lose_a_tenth_more_to_slow_lines() -> None:
+    """Eight flushers lose a tenth more than one flusher and its worker."""
+    lost = lost_to_slow_lines()
+    assert lost[True] > 1.1 * lost[False]
