@@ -22,9 +22,12 @@ class InOrder:
 
     def add(self, end_ns: int, done: Callable[[], None]) -> None:
         """*done* is called at *end_ns*, which is no sooner than the last end."""
-        if not self._ends:
+        ends = self._ends
+        if not ends:
             self._env.call_at(end_ns, self.rank, self._on_end)
-        self._ends.append((end_ns, done))
+        else:
+            assert ends[-1][0] <= end_ns, "a request ends no sooner than the one before"
+        ends.append((end_ns, done))
 
     def _end(self) -> None:
         ends = self._ends

@@ -70,9 +70,9 @@ class Ssd(BlockDevice):
             self._ends.add(cached + self._latency_ns, done)
 
     def _whole_units(self, start: int, end: int) -> int:
-        """What a write of sectors *start* to *end* has programmed (bytes).
+        """Return the bytes that flash programs for a write of sectors *start* to *end*.
 
-        An open unit that the last write began counts no more.
+        A unit that the write before left open, and that this one goes on in, is not counted again.
         """
         unit = self._unit_sectors
         went_on = start == self._last_sector and start % unit > 0
@@ -80,7 +80,7 @@ class Ssd(BlockDevice):
         return ((end - 1) // unit - start // unit + 1 - went_on) * unit * SECTOR_BYTES
 
     def _take(self, size: int, programmed: int) -> int:
-        """When *size* bytes of a command are in the cache; flash programs *programmed* bytes."""
+        """Return when *size* bytes of a command are in the cache (ns); flash programs *programmed* bytes."""
         now = self._env.now
         start = self._link_free_ns if self._link_free_ns > now else now
         took_ns = self._command_ns + size * S // self._link

@@ -192,14 +192,14 @@ def test_requests_are_those_of_a_plain_reading(bios: list[tuple[int, int]], dept
 
 
 def take(pool: Pool, requests: int) -> None:
-    """One task takes so many."""
+    """Take so many *requests* of *pool*, for one task."""
     task = Environment().task("one")
     for _ in range(requests):
         assert pool.take(task)
 
 
 def free(pool: Pool, requests: int) -> None:
-    """So many come back."""
+    """Return so many *requests* to *pool*."""
     for _ in range(requests):
         pool.free()
 
