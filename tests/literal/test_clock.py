@@ -81,8 +81,10 @@ def test_a_writer_spins_and_a_reader_owns_while_it_wakes(spin_ns: int, last: int
 
 
 def test_a_writer_that_sleeps_may_be_overtaken() -> None:
-    """The owner sleeps, so the one that spins does, too; woken at 100, it is overtaken at 102,
-    and is still before the reader that came at 103."""
+    """The owner sleeps, and so does the writer that spins.
+
+    Woken at 100, it is overtaken at 102, and is still before the reader that came at 103.
+    """
     play, slept = Play(), list[int]()
 
     def owner(task: Task) -> Steps:
