@@ -70,14 +70,17 @@ class Bio(Write):
 
 @mypyc_attr(free_list_len=1)
 class Request(Write):
-    """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one."""
+    """One or more merged bios, contiguous on disk; ``merges`` counts the bios that joined the first one.
+
+    ``started_ns``: the time of its block_getrq, from which its wait counts (start_time_ns of struct request).
+    """
 
     __slots__ = (
         "bios", "cpu", "discard", "end_sector", "merges", "meta", "nomerge", "op", "queue", "segments",
-        "start_sector", "submitted_ns", "sync",
+        "start_sector", "started_ns", "sync",
     )  # fmt: skip
 
-    def __init__(self, bio: Bio) -> None:
+    def __init__(self, bio: Bio, started_ns: int = 0) -> None:
         self.start_sector = bio.start_sector
         self.end_sector = bio.end_sector
         self.segments = bio.segments
@@ -89,7 +92,7 @@ class Request(Write):
         self.meta = bio.meta
         self.bios = [bio]
         self.merges = 0
-        self.submitted_ns = 0
+        self.started_ns = started_ns
         self.cpu = -1  # which hears of its end; the queue says
 
     def __repr__(self) -> str:

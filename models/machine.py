@@ -148,7 +148,7 @@ class Machine:
         flying, counted = sum(sb.under_writeback for sb in self.mounts.values()), self.cache.writeback
         require(flying == counted, f"pages under writeback belong to a superblock: {counted}, {flying} do")
         for bdi in dict.fromkeys(sb.bdi for sb in self.mounts.values()):
-            written, sectors = sum(wb.written for wb in bdi.wbs), bdi.queue.stat.sectors
+            written, sectors = sum(wb.written for wb in bdi.wbs), bdi.queue.stat.writes.sectors
             require(
                 written * PAGE_SECTORS <= sectors,
                 f"{bdi.name}: {written} pages are clean since their sectors were written: {sectors}",

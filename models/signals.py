@@ -17,5 +17,6 @@ class Signals:
         self.block_plug = Signal("block_plug")
         self.block_rq_complete = Signal("block_rq_complete")
         self.block_rq_issue = Signal("block_rq_issue")
+        self.block_rq_merge = Signal("block_rq_merge")
         self.block_unplug = Signal("block_unplug")
         self.writeback_single_inode = Signal("writeback_single_inode")

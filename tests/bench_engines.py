@@ -126,7 +126,7 @@ def _writes(order: str, count: int) -> Cost:
     layer.run(body)
     cpu_s = time.process_time() - started
     assert len(layer.ended) == count, "each write ends once"
-    return _cost(f"4 KiB {order}: a write", cpu_s, count, (layer.env.now, layer.queue.stat.ios))
+    return _cost(f"4 KiB {order}: a write", cpu_s, count, (layer.env.now, layer.queue.stat.writes.ios))
 
 
 def _merging(era: str) -> Iterator[Cost]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.formats.table import figure_text, table
 from wbsim.experiments.running.outcome import DiskResult, Outcome
-from wbsim.experiments.statistics.figures import FIGURES, allocated_files, merged_percent, request_kib, share
+from wbsim.experiments.statistics.figures import (
+    FIGURES,
+    allocated_files,
+    known,
+    merged_percent,
+    request_kib,
+    share,
+)
 from wbsim.experiments.statistics.intervals import interval_of, paired, steady_of
 from wbsim.sim.units import MIB, SECTOR_BYTES
 
@@ -38,7 +45,7 @@ class Column(NamedTuple):
         return figure_text(value) if value and text.strip("-0.") == "" else text
 
     def _half(self, value: float) -> str:
-        return figure_text(value) if self.digits is None or isnan(value) else f"{value:.{self.digits}f}"
+        return figure_text(value, self.digits)
 
 
 _COLUMNS: Final = (
@@ -49,7 +56,9 @@ _COLUMNS: Final = (
     Column("wMB/s", "write_bandwidth"),
     Column("wareq-sz KiB", "request_size", 1),
     Column("wrqm %", "merged", 1),
+    Column("w_await ms", "w_await"),
 )
+_OF_READS: Final = (Column("r_await ms", "r_await"),)
 _ON_DISK: Final = (
     Column("s", "on_disk_time", 1),
     Column("requests", "on_disk_requests"),
@@ -58,6 +67,7 @@ _ON_DISK: Final = (
     Column("wMB/s", "on_disk_bandwidth"),
     Column("wareq-sz KiB", "on_disk_request_size", 1),
     Column("wrqm %", "on_disk_merged", 1),
+    Column("w_await ms", "on_disk_w_await"),
 )
 _OF_CREATION: Final = (Column("files/s", "file_rate"), Column("fs_mark files/s", "create_rate"))
 _OF_LAYOUT: Final = (
@@ -70,7 +80,12 @@ _OF_LAYOUT: Final = (
 def columns_for(outcomes: Sequence[Outcome]) -> list[Column]:
     """Return the columns of the first table: figures of the workload, time(1), iostat and xfs_bmap."""
     kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
-    return [*_COLUMNS, *(kinds if all(len(o.programs) == 1 for o in outcomes) else ())]
+    reads = any(disk.reads for o in outcomes for disk in o.disks.values())
+    return [
+        *_COLUMNS,
+        *(_OF_READS if reads else ()),
+        *(kinds if all(len(o.programs) == 1 for o in outcomes) else ()),
+    ]
 
 
 def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str:
@@ -194,11 +209,9 @@ def parts_tables(outcome: Outcome) -> list[str]:
         ]
         tables.append(table(("program", "wall s", "sys s", "user s", "files", "file MB/s"), rows))
     if len(outcome.disks) > 1:
-        rows = [(name, *rest) for name, _, *rest in _disk_rows(outcome.disks, outcome.wall_time)]
-        tables.append(table(("disk", *_OF_DISK), rows))
+        tables.append(_disk_table("disk", outcome.disks, outcome.wall_time))
         if (on_disk_s := outcome.on_disk_time) is not None:
-            rows = list(_disk_rows(outcome.disks_at_end, on_disk_s))
-            tables.append(table(("disk until on disk", "requests", *_OF_DISK), rows))
+            tables.append(_disk_table("disk until on disk", outcome.disks_at_end, on_disk_s, counted=True))
     if len(outcome.mounts) > 1:
         rows = [
             (
@@ -213,21 +226,26 @@ def parts_tables(outcome: Outcome) -> list[str]:
     return tables
 
 
-_OF_DISK: Final = ("w/s", "wMB/s", "wareq-sz KiB", "wrqm %")
+def _disk_table(title: str, disks: Mapping[str, DiskResult], seconds: float, counted: bool = False) -> str:
+    """Return a line for each disk that completed requests within *seconds*.
 
-
-def _disk_rows(disks: Mapping[str, DiskResult], seconds: float) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each disk that was given requests within *seconds*."""
+    The number of requests follows the name if *counted*.  The last column is r_await, if a disk has read.
+    """
+    reads = any(disk.reads for disk in disks.values())
+    header = ["w/s", "wMB/s", "wareq-sz KiB", "wrqm %", "w_await ms", *(["r_await ms"] if reads else [])]
+    rows = []
     for name, disk in disks.items():
-        if disk.ios:
-            yield (
-                name,
-                figure_text(disk.ios),
+        if disk.ios or disk.reads:
+            cells = [
                 figure_text(share(disk.ios, seconds)),
                 figure_text(share(disk.sectors * SECTOR_BYTES / 1e6, seconds)),
-                f"{request_kib(disk):.1f}",
-                f"{merged_percent(disk):.1f}",
-            )
+                figure_text(request_kib(disk), 1),
+                figure_text(merged_percent(disk), 1),
+                figure_text(known(disk.w_await)),
+                *([figure_text(known(disk.r_await))] if reads else []),
+            ]
+            rows.append([name, *([figure_text(disk.ios)] if counted else []), *cells])
+    return table([title, *(["requests"] if counted else []), *header], rows)
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:

@@ -22,10 +22,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -
     return "\n".join([format_line(lines[0]), rule, *map(format_line, lines[1:])])
 
 
-def figure_text(value: float) -> str:
-    """Return four significant digits, thousands apart; "-" if *value* is unknown (nan)."""
+def figure_text(value: float, digits: int | None = None) -> str:
+    """Return *value* with *digits* behind the point, or "-" if it is unknown (nan).
+
+    Without *digits* it has four significant ones, thousands apart.
+    """
     if isnan(value):
         return "-"
+    if digits is not None:
+        return f"{value:.{digits}f}"
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import figure_text, table
 from wbsim.experiments.running.outcome import Outcome
-from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES, S
+from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
 
 MOST_LINES: Final = 10_000
 _STEPS_S: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-_OF_DISK: Final = ("w/s", "wMB/s", "queued", "%util")
+_OF_DISK: Final = ("w/s", "wMB/s", "w_await ms", "queued", "%util")
 
 
 def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]:
@@ -52,6 +52,16 @@ def rates(outcome: Outcome, counter: str, ends: NDArray[np.float64]) -> NDArray[
     return np.diff(np.interp(ends, seconds, counts)) / np.diff(ends)
 
 
+def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean wait of the requests that completed in each interval (ms); nan without any.
+
+    *waits* and *counter* are the levels of the summed waits (ns) and of the completed requests.
+    """
+    counts = rates(outcome, counter, ends)
+    counts[counts == 0] = np.nan
+    return rates(outcome, waits, ends) / counts / MS
+
+
 def at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """A *level* at the end of each interval, as it was seen last."""
     seconds = np.array(outcome.levels["time_ns"]) / S
@@ -69,9 +79,18 @@ def timeline(outcome: Outcome, every_s: float | None) -> str:
     header = ["s", "dirty MiB", "writeback", "background", "limit", "flushers", "held"]
     for disk in outcome.disks:
         written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
-        columns += [rates(outcome, f"{disk} ios", ends), written, at(outcome, f"{disk} queued", ends)]
-        columns.append(rates(outcome, f"{disk} busy_ns", ends) / S * 100)
-        header += [f"{disk} {name}" if len(outcome.disks) > 1 else name for name in _OF_DISK]
+        columns += [
+            rates(outcome, f"{disk} ios", ends),
+            written,
+            await_ms(outcome, f"{disk} write_wait_ns", f"{disk} ios", ends),
+            at(outcome, f"{disk} queued", ends),
+            rates(outcome, f"{disk} busy_ns", ends) / S * 100,
+        ]
+        of_disk = list(_OF_DISK)
+        if outcome.levels[f"{disk} reads"][-1]:
+            columns.append(await_ms(outcome, f"{disk} read_wait_ns", f"{disk} reads", ends))
+            of_disk.append("r_await ms")
+        header += [f"{disk} {name}" if len(outcome.disks) > 1 else name for name in of_disk]
     rows = [[figure_text(float(value)) for value in line] for line in zip(*columns, strict=True)]
     return "\n".join([table(header, rows), "", *_evenness(outcome, ends)])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wbsim.experiments.pictures.axes import COLOURS, LINES, legend_below, panels
 from wbsim.experiments.running.outcome import Outcome
-from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES, S
+from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,55 +21,78 @@ _BINS: Final = 80
 
 
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
-    """Files a second of each program that has iterations, write requests and MB a second of each disk and how
-    busy it was, how many flushers there were, how many of the programs' threads the throttle held, and MiB
-    that are dirty or under writeback between the thresholds, over simulated time: a colour for each variant
-    and point, of several replications the first.
+    """Return panels over simulated time, with a colour for each variant and point.
+
+    They show files a second of each program that has iterations; write requests, MB, w_await and utilisation
+    of each disk; r_await, if a disk reads; flushers; threads that the throttle holds; MiB that are dirty or
+    under writeback, with the thresholds.  Of several replications the first is shown.
     """
     from matplotlib.ticker import MaxNLocator
 
     shown = [outcome for outcome in outcomes if outcome.replication == 0 and outcome.levels.get("time_ns")]
     made = any(len(outcome.samples) > 1 for outcome in shown)
-    figure, of = panels(6 + made, title, height=1.6)
-    *rates, requests, bandwidth, busy, flushers, held, dirty = of
+    reads = any(outcome.levels[f"{disk} reads"][-1] for outcome in shown for disk in outcome.disks)
+    absent = {*(() if made else (_FILES,)), *(() if reads else (_R_AWAIT,))}
+    names = [name for name in _PANELS if name not in absent]
+    figure, of = panels(len(names), title, height=1.6)
+    panel = dict(zip(names, of, strict=True))
     step_s = max(outcome.levels["time_ns"][-1] for outcome in shown) / S / _BINS
     for outcome, colour in zip(shown, cycle(COLOURS), strict=False):
         label = " ".join([outcome.variant, *map(str, outcome.point.values())])
         style: dict[str, Any] = {"color": colour, "linewidth": 1.3}
-        for panel in rates:
-            _files(panel, outcome, label, style)
+        if made:
+            _files(panel[_FILES], outcome, label, style)
         levels = {name: np.array(values) for name, values in outcome.levels.items()}
         seconds = levels["time_ns"] / S
         for disk, line in zip(outcome.disks, cycle(LINES), strict=False):
             named = label if len(outcome.disks) == 1 else f"{label}: {disk}"
-            at, rate = rates_of(seconds, levels[f"{disk} ios"], step_s)
-            requests.plot(at, rate, label=named, linestyle=line, **style)
-            at, rate = rates_of(seconds, levels[f"{disk} sectors"] * (SECTOR_BYTES / 1e6), step_s)
-            bandwidth.plot(at, rate, linestyle=line, **style)
-            at, rate = rates_of(seconds, levels[f"{disk} busy_ns"] * (100 / S), step_s)
-            busy.plot(at, rate, linestyle=line, **style)
-        flushers.plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
-        held.plot(*means_of(seconds, levels["held"], step_s), **style)
+            _disk(panel, disk, levels, step_s, {**style, "linestyle": line, "label": named})
+        panel[_FLUSHERS].plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
+        panel[_HELD].plot(*means_of(seconds, levels["held"], step_s), **style)
         pages = levels["dirty_pages"] + levels["writeback_pages"]
-        dirty.plot(seconds, pages * (PAGE_BYTES / MIB), **style)
+        panel[_DIRTY].plot(seconds, pages * (PAGE_BYTES / MIB), **style)
         for threshold in ("background_pages", "limit_pages"):
             levels_mib = levels[threshold] * (PAGE_BYTES / MIB)
-            dirty.plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
-    for panel, name in zip(of, _NAMES[-6 - made :], strict=True):
-        panel.set_ylabel(name, fontsize=9)
-        panel.set_ylim(0, None)
-    flushers.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    held.set_ylim(0, max(1, held.get_ylim()[1]))
-    dirty.set_xlabel("simulated time, s")
-    dirty.set_xlim(0, None)
-    legend_below(figure, requests)
+            panel[_DIRTY].plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
+    for name, axes in panel.items():
+        axes.set_ylabel(name, fontsize=9)
+        axes.set_ylim(0, None)
+    panel[_FLUSHERS].yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    panel[_HELD].set_ylim(0, max(1, panel[_HELD].get_ylim()[1]))
+    panel[_DIRTY].set_xlabel("simulated time, s")
+    panel[_DIRTY].set_xlim(0, None)
+    legend_below(figure, panel[_REQUESTS])
     return figure
 
 
-_NAMES: Final = (
-    "files / s", "write requests / s", "MB / s", "% busy", "flushers", "writers held",
-    "MiB dirty or\nunder writeback;\nthresholds",
+_FILES: Final = "files / s"
+_REQUESTS: Final = "write requests / s"
+_BANDWIDTH: Final = "MB / s"
+_W_AWAIT: Final = "w_await, ms"
+_R_AWAIT: Final = "r_await, ms"
+_BUSY: Final = "% busy"
+_FLUSHERS: Final = "flushers"
+_HELD: Final = "writers held"
+_DIRTY: Final = "MiB dirty or\nunder writeback;\nthresholds"
+_PANELS: Final = (
+    _FILES, _REQUESTS, _BANDWIDTH, _W_AWAIT, _R_AWAIT, _BUSY, _FLUSHERS, _HELD, _DIRTY,
 )  # fmt: skip
+"""The labels of all panels, from above."""
+
+
+def _disk(
+    panel: dict[str, Any], disk: str, levels: dict[str, NDArray[Any]], step_s: float, style: dict[str, Any]
+) -> None:
+    """Draw the requests of one *disk*, their waits, and its utilisation."""
+    seconds = levels["time_ns"] / S
+    panel[_REQUESTS].plot(*rates_of(seconds, levels[f"{disk} ios"], step_s), **style)
+    panel[_BANDWIDTH].plot(
+        *rates_of(seconds, levels[f"{disk} sectors"] * (SECTOR_BYTES / 1e6), step_s), **style
+    )
+    panel[_W_AWAIT].plot(*awaits_of(levels, f"{disk} write_wait_ns", f"{disk} ios", step_s), **style)
+    if _R_AWAIT in panel:
+        panel[_R_AWAIT].plot(*awaits_of(levels, f"{disk} read_wait_ns", f"{disk} reads", step_s), **style)
+    panel[_BUSY].plot(*rates_of(seconds, levels[f"{disk} busy_ns"] * (100 / S), step_s), **style)
 
 
 def _files(panel: Any, outcome: Outcome, label: str, style: dict[str, Any]) -> None:
@@ -91,6 +114,21 @@ def rates_of(
         ends = np.array([0.0, seconds[-1]])
     at_ends = np.interp(ends, np.concatenate(([0.0], seconds)), np.concatenate(([0.0], counts)))
     return (ends[1:] + ends[:-1]) / 2, np.diff(at_ends) / np.diff(ends)
+
+
+def awaits_of(
+    levels: dict[str, NDArray[Any]], waits: str, counter: str, step_s: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean wait (ms) of the requests that completed in each part of a run, and its middle (s).
+
+    *waits* and *counter* name the levels of the summed waits (ns) and of the completed requests.  Parts
+    without requests are left out.
+    """
+    seconds = levels["time_ns"] / S
+    at, counts = rates_of(seconds, levels[counter], step_s)
+    _, waits_ns = rates_of(seconds, levels[waits], step_s)
+    some = counts > 0
+    return at[some], waits_ns[some] / counts[some] / MS
 
 
 def means_of(

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.report import outcome_table
 from wbsim.experiments.pictures.facets import chosen, narrowed, settings_of, usual_lines
@@ -20,7 +22,7 @@ from wbsim.experiments.statistics.dataset import IDENTITY, tidy
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.statistics.intervals import interval_of, steady_of
 from wbsim.experiments.why.explain import explanation, result_of
-from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES, S
+from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,9 +67,14 @@ class Findings:
         return pd.DataFrame(rows)
 
     def levels(self) -> pd.DataFrame:
-        """A row for each sample of each run: ``time_s``, ``dirty_mib`` and ``writeback_mib``, the thresholds
-        ``background_mib`` and ``limit_mib``, how many ``flushers`` there are and ``held_writers``; of each
-        disk ``NAME_requests``, ``NAME_written_mib`` and ``NAME_busy_s`` until then, and ``NAME_queued``.
+        """Return a row for each sample of each run, by its ``time_s``.
+
+        Levels at that time: ``dirty_mib`` and ``writeback_mib``, the thresholds ``background_mib`` and
+        ``limit_mib``, the number of ``flushers`` and of ``held_writers``, and the requests ``NAME_queued`` of
+        each disk.  Counters of each disk until then: ``NAME_requests`` and ``NAME_written_mib`` of writes,
+        ``NAME_busy_s``, ``NAME_reads``, and the summed waits ``NAME_write_wait_s`` and ``NAME_read_wait_s``.
+        ``NAME_w_await_ms`` and ``NAME_r_await_ms`` are the mean waits of the requests that completed since
+        the sample before; nan without any.
         """
         import pandas as pd
 
@@ -87,6 +94,13 @@ class Findings:
                 columns[f"{disk}_busy_s"] = levels[f"{disk} busy_ns"] / S
                 columns[f"{disk}_queued"] = levels[f"{disk} queued"]
                 columns[f"{disk}_written_mib"] = levels[f"{disk} sectors"] * (SECTOR_BYTES / MIB)
+                columns[f"{disk}_reads"] = levels[f"{disk} reads"]
+                for way, waits, counter in (("w", "write_wait", "ios"), ("r", "read_wait", "reads")):
+                    columns[f"{disk}_{waits}_s"] = levels[f"{disk} {waits}_ns"] / S
+                    waited, ended = (
+                        np.diff(levels[f"{disk} {name}"], prepend=0) for name in (f"{waits}_ns", counter)
+                    )
+                    columns[f"{disk}_{way}_await_ms"] = waited / np.where(ended, ended, np.nan) / MS
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
 

@@ -20,12 +20,17 @@ _HELD: Final = (THROTTLED, CONGESTION)
 _OF_ALL: Final = (
     "time_ns", "dirty_pages", "writeback_pages", "background_pages", "limit_pages", "flushers", "held",
 )  # fmt: skip
-_OF_DISK: Final = ("ios", "sectors", "busy_ns", "queued")
+_OF_DISK: Final = ("ios", "sectors", "busy_ns", "queued", "write_wait_ns", "reads", "read_wait_ns")
 Levels = dict[str, tuple[int, ...]]
-"""By name: ``time_ns``, ``dirty_pages`` and ``writeback_pages``, the thresholds ``background_pages`` and
-``limit_pages``, how many ``flushers`` there are, how many of the programs' threads are ``held`` back by the
-throttle; of each disk ``NAME ios``, ``NAME sectors`` and ``NAME busy_ns`` until then, and what is ``NAME
-queued``."""
+"""By name.
+
+* ``time_ns``: the time of the sample.
+* ``dirty_pages`` and ``writeback_pages``, the thresholds ``background_pages`` and ``limit_pages``.
+* ``flushers``: their number; ``held``: the threads of programs that the throttle holds back.
+* ``NAME ios`` and ``NAME sectors`` of completed writes, ``NAME reads``, and ``NAME busy_ns`` until then.
+* ``NAME write_wait_ns`` and ``NAME read_wait_ns``: the summed waits of completed requests until then.
+* ``NAME queued``: the requests in the elevator and the driver.
+"""
 
 
 def level_names(disks: Iterable[str]) -> list[str]:
@@ -65,5 +70,8 @@ class Sampler:
 
 
 def _of_disk(queue: Queue) -> tuple[int, ...]:
-    stat = queue.stat
-    return stat.ios, stat.sectors, queue.busy_ns, len(queue.elevator.waiting) + stat.in_flight
+    reads, writes = queue.stat.reads, queue.stat.writes
+    queued = len(queue.elevator.waiting) + queue.stat.in_flight
+    return (
+        writes.ios, writes.sectors, queue.busy_ns, queued, writes.wait_ns, reads.ios, reads.wait_ns,
+    )  # fmt: skip

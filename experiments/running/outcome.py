@@ -10,16 +10,18 @@ from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.sweeps import Point
 from wbsim.experiments.running.levels import Levels
 from wbsim.experiments.running.lives import Lives, lives_of, uses_of
-from wbsim.models.block.queue import Queue
+from wbsim.models.block.queue import Queue, RequestStats
 from wbsim.models.machine import Machine
 from wbsim.models.seams import Filesystem
-from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES, S
+from wbsim.sim.units import MS, PAGE_BYTES, SECTOR_BYTES, S
 
 
 @dataclass(frozen=True)
 class Sample:
     """The cumulative counters at the end of one iteration of *program*: its own, and those of all disks
     together.
+
+    ``ios``, ``merges``, ``sectors`` and ``write_wait_ns`` count writes.
     """
 
     program: str
@@ -31,6 +33,9 @@ class Sample:
     ios: int
     merges: int
     sectors: int
+    write_wait_ns: int
+    reads: int
+    read_wait_ns: int
 
 
 @dataclass(frozen=True)
@@ -52,13 +57,18 @@ class ProgramResult:
 class DiskResult:
     """Counters of one disk since the run began, as iostat has them.
 
-    ``busy_time`` (s): a request was in the queue or in the driver.
+    ``ios``, ``merges`` and ``sectors`` count writes.  ``busy_time`` (s): a request was in the queue or in the
+    driver.  ``r_await`` and ``w_await`` (ms): the mean wait of a read and of a write; None without requests.
+    A wait begins when the request is made, so the time in a plug counts.
     """
 
     ios: int
     merges: int
     sectors: int
     busy_time: float
+    reads: int
+    r_await: float | None
+    w_await: float | None
 
 
 @dataclass(frozen=True)
@@ -187,7 +197,21 @@ def _sync_s(machine: Machine, samples: Sequence[Sample]) -> float:
 
 def disk_result(queue: Queue) -> DiskResult:
     """Return the counters of *queue* until now."""
-    return DiskResult(queue.stat.ios, queue.stat.merges, queue.stat.sectors, queue.busy_ns / S)
+    reads, writes = queue.stat.reads, queue.stat.writes
+    return DiskResult(
+        ios=writes.ios,
+        merges=writes.merges,
+        sectors=writes.sectors,
+        busy_time=queue.busy_ns / S,
+        reads=reads.ios,
+        r_await=_await_ms(reads),
+        w_await=_await_ms(writes),
+    )
+
+
+def _await_ms(stats: RequestStats) -> float | None:
+    """Return the mean wait of a request (ms), as iostat's r_await and w_await."""
+    return stats.wait_ns / stats.ios / MS if stats.ios else None
 
 
 def _mount_result(filesystem: Filesystem) -> MountResult:

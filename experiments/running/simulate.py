@@ -70,15 +70,26 @@ class _Counters:
         program = self._machine.programs[name]
         if program.share_done >= 1:
             self._running.discard(name)
-        self.disks = {disk: disk_result(queue) for disk, queue in self._machine.queues.items()}
-        disks = self.disks.values()
+        queues = self._machine.queues
+        self.disks = {disk: disk_result(queue) for disk, queue in queues.items()}
+        reads = [queue.stat.reads for queue in queues.values()]
+        writes = [queue.stat.writes for queue in queues.values()]
         self.samples.append(
             Sample(
-                name, iteration.end_ns, iteration.files_per_sec, iteration.app_overhead_us, iteration.count,
-                program.system_ns, sum(disk.ios for disk in disks), sum(disk.merges for disk in disks),
-                sum(disk.sectors for disk in disks),
+                program=name,
+                end_ns=iteration.end_ns,
+                files_per_sec=iteration.files_per_sec,
+                app_overhead_us=iteration.app_overhead_us,
+                count=iteration.count,
+                system_ns=program.system_ns,
+                ios=sum(of.ios for of in writes),
+                merges=sum(of.merges for of in writes),
+                sectors=sum(of.sectors for of in writes),
+                write_wait_ns=sum(of.wait_ns for of in writes),
+                reads=sum(of.ios for of in reads),
+                read_wait_ns=sum(of.wait_ns for of in reads),
             )
-        )  # fmt: skip
+        )
         self._told(iteration.end_ns)
 
     def _told(self, now_ns: int) -> None:

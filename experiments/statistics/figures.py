@@ -10,7 +10,7 @@ from math import nan
 from typing import Final, NamedTuple
 
 from wbsim.experiments.running.outcome import DiskResult, Outcome, Sample
-from wbsim.sim.units import KIB, MIB, SECTOR_BYTES, S
+from wbsim.sim.units import KIB, MIB, MS, SECTOR_BYTES, S
 
 
 class Figure(NamedTuple):
@@ -37,18 +37,25 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole else nan
 
 
-def _known(value: float | None) -> float:
+def known(value: float | None) -> float:
+    """Return *value*, or nan for None."""
     return nan if value is None else value
 
 
 def all_disks(disks: Iterable[DiskResult]) -> DiskResult:
-    """Return the sums of the counters of *disks*, and the busy time of the busiest disk."""
+    """Return the sums of the counters of *disks*, the busy time of the busiest one, and the mean waits."""
     of = list(disks)
+    ios, reads = sum(disk.ios for disk in of), sum(disk.reads for disk in of)
+    read_ms = sum(disk.reads * disk.r_await for disk in of if disk.r_await is not None)
+    write_ms = sum(disk.ios * disk.w_await for disk in of if disk.w_await is not None)
     return DiskResult(
-        sum(disk.ios for disk in of),
-        sum(disk.merges for disk in of),
-        sum(disk.sectors for disk in of),
-        max((disk.busy_time for disk in of), default=0.0),
+        ios=ios,
+        merges=sum(disk.merges for disk in of),
+        sectors=sum(disk.sectors for disk in of),
+        busy_time=max((disk.busy_time for disk in of), default=0.0),
+        reads=reads,
+        r_await=read_ms / reads if reads else None,
+        w_await=write_ms / ios if ios else None,
     )
 
 
@@ -110,7 +117,7 @@ FIGURES: Final[dict[str, Figure]] = {
         grows=True,
     ),
     "on_disk_time": Figure(
-        "s", "until the sync(2) after the last program returned", lambda o: _known(o.on_disk_time), grows=True
+        "s", "until the sync(2) after the last program returned", lambda o: known(o.on_disk_time), grows=True
     ),
     "system_cpu_time": Figure(
         "s",
@@ -125,19 +132,19 @@ FIGURES: Final[dict[str, Figure]] = {
     "create_rate": Figure(
         "1/s",
         "the mean of what fs_mark prints as Files/sec",
-        lambda o: _known(o.create_rate),
+        lambda o: known(o.create_rate),
         lambda a, b: b.files_per_sec,
     ),
     "write_iops": Figure(
         "1/s",
         "write requests a second, as iostat's w/s",
-        lambda o: _known(o.write_iops),
+        lambda o: known(o.write_iops),
         lambda a, b: _per_s(b.ios - a.ios, a, b),
     ),
     "write_bandwidth": Figure(
         "MB/s",
         "written to disks, as iostat's wMB/s",
-        lambda o: _known(o.write_bandwidth) / 1e6,
+        lambda o: known(o.write_bandwidth) / 1e6,
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
     "request_size": Figure(
@@ -155,6 +162,18 @@ FIGURES: Final[dict[str, Figure]] = {
         "%",
         "the busiest disk had something to do, as iostat's %util",
         lambda o: 100 * share(_of_disks(o).busy_time, o.wall_time),
+    ),
+    "w_await": Figure(
+        "ms",
+        "mean time of a write request from its making to its completion, as iostat's w_await",
+        lambda o: known(_of_disks(o).w_await),
+        lambda a, b: share((b.write_wait_ns - a.write_wait_ns) / MS, b.ios - a.ios),
+    ),
+    "r_await": Figure(
+        "ms",
+        "mean time of a read request from its making to its completion, as iostat's r_await",
+        lambda o: known(_of_disks(o).r_await),
+        lambda a, b: share((b.read_wait_ns - a.read_wait_ns) / MS, b.reads - a.reads),
     ),
     "system_cpu": Figure(
         "us/MB",
@@ -217,6 +236,11 @@ FIGURES: Final[dict[str, Figure]] = {
     ),
     "on_disk_merged": Figure(
         "%", "bios that joined a request until on_disk_time", _on_disk(lambda disk, _: merged_percent(disk))
+    ),
+    "on_disk_w_await": Figure(
+        "ms",
+        "mean time of a write request, of those until on_disk_time",
+        _on_disk(lambda disk, _: known(disk.w_await)),
     ),
     "dirty_at_end": Figure(
         "MiB", "dirty or under writeback when the run ended", lambda o: o.dirty_bytes / MIB, grows=True

@@ -119,6 +119,7 @@ def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
     request.segments += follower.segments
     request.merges += follower.merges + 1
     request.bios += follower.bios
+    request.started_ns = min(request.started_ns, follower.started_ns)
     return True
 
 

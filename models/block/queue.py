@@ -6,11 +6,11 @@ lock's use by completions, several hardware queues and their software contexts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from wbsim.models.bio import READ, BlockDevice, Request
+from wbsim.models.bio import READ, Bio, BlockDevice, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.pool import POOLS, Pool
@@ -25,20 +25,29 @@ from wbsim.sim.units import PAGE_BYTES
 
 
 @dataclass
-class DiskStats:
-    """The write half of /proc/diskstats, with exact times: ``wait_ns`` is summed over the requests.
+class RequestStats:
+    """The completed requests of one direction, as in /proc/diskstats, with exact times.
 
-    Every write that was submitted is one of ``ios`` or of ``merges`` once it is done; ``reads`` are apart.
-    ``busy_ns``: how long something was in the queue or in the driver (io_ticks), but for what is now.
+    Each completed bio is one of ``ios``, the requests, or of ``merges``.  ``wait_ns`` is the sum of the times
+    from block_getrq to completion: the time in a plug counts.
     """
 
     ios: int = 0
     merges: int = 0
     sectors: int = 0
-    in_flight: int = 0
     wait_ns: int = 0
-    reads: int = 0
-    read_sectors: int = 0
+
+
+@dataclass
+class DiskStats:
+    """/proc/diskstats of one disk: ``reads``, ``writes``, and what is in the driver now.
+
+    ``busy_ns``: the time with a request in the queue or in the driver (io_ticks), up to the last idle moment.
+    """
+
+    reads: RequestStats = field(default_factory=RequestStats)
+    writes: RequestStats = field(default_factory=RequestStats)
+    in_flight: int = 0
     busy_ns: int = 0
 
 
@@ -92,6 +101,10 @@ class Queue:
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`."""
         return self._device.uses()
+
+    def new_request(self, bio: Bio) -> Request:
+        """Return a request of *bio* whose wait begins now (blk_rq_init)."""
+        return Request(bio, self._env.now)
 
     def pool(self, sync: bool) -> Pool:
         """The request pool of the sync or the async class."""
@@ -148,7 +161,9 @@ class Queue:
         self.elevator.check()
 
     def _put(self, request: Request) -> None:
-        """Another request has taken *request* in."""
+        """Free *request*, whose bios another request of the elevator has now."""
+        if self.signals.block_rq_merge.observers:
+            self.signals.block_rq_merge.emit(request=request)
         self._free(request)
 
     def _free(self, request: Request) -> None:
@@ -200,23 +215,18 @@ class Queue:
             self._dispatch(elevator.next())
 
     def _dispatch(self, request: Request) -> None:
-        request.submitted_ns = self._env.now
         self.stat.in_flight += 1
         if self.signals.block_rq_issue.observers:
             self.signals.block_rq_issue.emit(request=request)
         self._device.submit(request, partial(self._on_complete, request))
 
     def _complete(self, request: Request) -> None:
-        stat = self.stat
-        stat.in_flight -= 1
-        if request.op == READ:
-            stat.reads += 1
-            stat.read_sectors += request.end_sector - request.start_sector
-        else:
-            stat.ios += 1
-            stat.merges += request.merges
-            stat.sectors += request.end_sector - request.start_sector
-        stat.wait_ns += self._env.now - request.submitted_ns
+        self.stat.in_flight -= 1
+        stat = self.stat.reads if request.op == READ else self.stat.writes
+        stat.ios += 1
+        stat.merges += request.merges
+        stat.sectors += request.end_sector - request.start_sector
+        stat.wait_ns += self._env.now - request.started_ns
         self._processors.interrupt(self.complete_ns, request.cpu)
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)

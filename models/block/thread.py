@@ -112,15 +112,16 @@ class BlockThread(Thread):
         if not pool.take(self.task):
             yield from self._sleep_for_request(queue, pool)
         self._tell(NEW, bio)
+        request = queue.new_request(bio)
         self.spent.request += queue.request_ns
         yield queue.request_ns
         plug = self._plug
         if plug is None:
-            yield from self._issue([Request(bio)])
+            yield from self._issue([request])
             return
         if plug.must_flush(queue, queue.bounds):
             yield from self._issue(self._taken(plug))
-        plug.add(Request(bio))
+        plug.add(request)
 
     def _sleep_for_room(self, wbt: WritebackThrottling) -> Steps:
         """rq_qos_wait: until some of the writes that are in the queue are complete."""

@@ -72,7 +72,7 @@ def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Mac
         assert len(wb) == 0
     stat = only(machine.queues).stat
     assert stat.in_flight == 0
-    assert stat.sectors >= 8 * PAGES
+    assert stat.writes.sectors >= 8 * PAGES
     assert all(program.system_ns > 0 for program in machine.programs.values())
     return machine
 
@@ -143,5 +143,5 @@ programs = ["dd if=/dev/zero of=/d0/x bs=1024k count=1", "dd if=/dev/zero of=/d1
 """
     machine = build(parse(text, "x.toml").cases[0].scenario, 1)
     machine.run()
-    assert [queue.stat.sectors > 2048 for queue in machine.queues.values()] == [False, True, True]
+    assert [queue.stat.writes.sectors > 2048 for queue in machine.queues.values()] == [False, True, True]
     assert list(machine.mounts) == ["d0", "d1"]

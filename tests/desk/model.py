@@ -49,8 +49,8 @@ def measure(row: Row, seed: int = 1) -> Result:
     return Result(
         wall_s=max(of[-1].end_ns for of in lines.values()) / S,
         rate=fmean(line.files_per_sec for line in first) if "fs_mark" in row.commands[0] else 0.0,
-        ios=queue.stat.ios,
-        merges=queue.stat.merges,
+        ios=queue.stat.writes.ios,
+        merges=queue.stat.writes.merges,
         extents=fmean(extents) if extents else 0.0,
         program_s=sum(compress(ran_s, of_programs)),
         kernel_s=sum(ran_s) - sum(compress(ran_s, of_programs)),

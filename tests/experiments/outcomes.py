@@ -11,17 +11,26 @@ import pytest
 import wbsim.experiments.running.execute
 from wbsim.experiments.running.jobs import Ended, Failure, Job, Told
 from wbsim.experiments.running.outcome import DiskResult, MountResult, Outcome, ProgramResult, Sample
-from wbsim.sim.units import S
+from wbsim.sim.units import MS, S
 
 
 def sample(
-    end_s: float, rate: float, count: int, system_s: float, ios: int, merges: int, sectors: int
-) -> Sample:
-    """The state of a run at *end_s*."""
+    end_s: float, rate: float, count: int, system_s: float, ios: int, merges: int, sectors: int,
+    write_wait_ms: int = 0,
+) -> Sample:  # fmt: skip
+    """Return the state of a run at *end_s*; its disks have read nothing."""
     return Sample(
         program="mark", end_ns=round(end_s * S), files_per_sec=rate, app_overhead_us=1_234, count=count,
         system_ns=round(system_s * S), ios=ios, merges=merges, sectors=sectors,
+        write_wait_ns=write_wait_ms * MS, reads=0, read_wait_ns=0,
     )  # fmt: skip
+
+
+def written(
+    ios: int, merges: int, sectors: int, busy_time: float, w_await: float | None = None
+) -> DiskResult:
+    """Return the counters of a disk that has read nothing."""
+    return DiskResult(ios, merges, sectors, busy_time, reads=0, r_await=None, w_await=w_await)
 
 
 RUN = Outcome(
@@ -30,24 +39,29 @@ RUN = Outcome(
     write_bandwidth=2_048_000.0, merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(),
     flushed_files=9_000, flushed_bytes=36_864_000, flusher_spin_time=0.125,
     programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
-    disks={"vda": DiskResult(1_000, 3_000, 16_000, 3.0)},
-    disks_at_end={"vda": DiskResult(1_000, 3_000, 16_000, 3.0)}, dirty_bytes=0,
+    disks={"vda": written(1_000, 3_000, 16_000, 3.0, 2.5)},
+    disks_at_end={"vda": written(1_000, 3_000, 16_000, 3.0, 2.5)}, dirty_bytes=0,
     mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={"mark": {"user": 4 * S}}, uses={},
     samples=(
-        sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600), sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000),
+        sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600, 700),
+        sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000, 2_500),
     ),
     levels={
         "time_ns": (S, 4 * S), "dirty_pages": (10, 20), "writeback_pages": (1, 2), "flushers": (1, 1),
         "background_pages": (50, 50), "limit_pages": (100, 100), "held": (0, 3), "vda queued": (0, 7),
         "vda ios": (100, 1_000), "vda sectors": (1_600, 16_000), "vda busy_ns": (S // 2, 3 * S),
+        "vda write_wait_ns": (700 * MS, 2_500 * MS), "vda reads": (0, 0), "vda read_wait_ns": (0, 0),
     },
     cpu_s=0.5, peak_rss_mib=99.6,
 )  # fmt: skip
-"""1 000 requests of 8 KiB and 3 000 merges in four seconds; 12 000 files of one page."""
+"""1 000 requests of 8 KiB and 3 000 merges in four seconds; 12 000 files of one page.
+A request takes 2.5 ms.
+"""
 
 
 SYNCED = replace(
-    RUN, on_disk_time=38.0, extents=(3, 0, 1), disks_at_end={"vda": DiskResult(5_000, 5_000, 160_000, 37.0)},
+    RUN, on_disk_time=38.0, extents=(3, 0, 1),
+    disks_at_end={"vda": written(5_000, 5_000, 160_000, 37.0, 6.5)},
     mounts={"mnt": MountResult(5_500_000, 8 << 20, (3, 0, 1))},
 )  # fmt: skip
 """`RUN` with a sync(2) behind it: 8 MiB in four extents of two files; a third file has no block."""

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.experiments.outcomes import RUN, simulate_by
+from tests.experiments.outcomes import RUN, simulate_by, written
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.formats.timeline import at, intervals_of, rates, timeline, variation
-from wbsim.experiments.running.outcome import DiskResult
-from wbsim.sim.units import S
+from wbsim.sim.units import MS, S
 
 LEVELS = {
     "time_ns": (S, 2 * S, 4 * S), "dirty_pages": (256, 512, 1024), "writeback_pages": (0, 256, 0),
     "background_pages": (512,) * 3, "limit_pages": (1024,) * 3, "flushers": (0, 1, 2), "held": (0, 0, 4),
     "sda ios": (10, 30, 30), "sda sectors": (2_000, 6_000, 6_000), "sda busy_ns": (S // 2, 3 * S // 2, 2 * S),
-    "sda queued": (1, 7, 0),
+    "sda queued": (1, 7, 0), "sda write_wait_ns": (50 * MS, 250 * MS, 250 * MS), "sda reads": (0, 0, 0),
+    "sda read_wait_ns": (0, 0, 0),
 }  # fmt: skip
-OF = replace(RUN, levels=LEVELS, disks={"sda": DiskResult(30, 0, 6_000, 2.0)})
+OF = replace(RUN, levels=LEVELS, disks={"sda": written(30, 0, 6_000, 2.0)})
 
 
 def test_counters_become_rates_and_levels_are_those_that_were_seen_last() -> None:
@@ -38,20 +38,28 @@ def test_counters_become_rates_and_levels_are_those_that_were_seen_last() -> Non
 def test_a_line_for_each_interval() -> None:
     """With the columns of iostat, and how even the writes were."""
     assert timeline(OF, 1.0).splitlines() == [
-        "s  dirty MiB  writeback  background  limit  flushers  held  w/s  wMB/s  queued  %util",
-        "-  ---------  ---------  ----------  -----  --------  ----  ---  -----  ------  -----",
-        "1          1          0           2      4         0     0   10  1.024       1     50",
-        "2          2          1           2      4         1     0   20  2.048       7  100.0",
-        "3          2          1           2      4         1     0    0      0       7     25",
-        "4          4          0           2      4         2     4    0      0       0     25",
+        "s  dirty MiB  writeback  background  limit  flushers  held  w/s  wMB/s  w_await ms  queued  %util",
+        "-  ---------  ---------  ----------  -----  --------  ----  ---  -----  ----------  ------  -----",
+        "1          1          0           2      4         0     0   10  1.024           5       1     50",
+        "2          2          1           2      4         1     0   20  2.048          10       7  100.0",
+        "3          2          1           2      4         1     0    0      0           -       7     25",
+        "4          4          0           2      4         2     4    0      0           -       0     25",
         "",
         "sda: 0.8 MB/s, coefficient of variation 1.11",
     ]
     two = replace(OF, disks={"sda": OF.disks["sda"], "sdb": OF.disks["sda"]})
     levels = {**LEVELS, **{name.replace("sda", "sdb"): of for name, of in LEVELS.items()}}
     text = timeline(replace(two, levels=levels), 2.0).splitlines()
-    assert text[0].endswith("sda %util  sdb w/s  sdb wMB/s  sdb queued  sdb %util")
+    assert text[0].endswith("sda %util  sdb w/s  sdb wMB/s  sdb w_await ms  sdb queued  sdb %util")
     assert text[-1].startswith("sdb: 0.8 MB/s")
+
+
+def test_timeline_shows_r_await_of_a_disk_that_reads() -> None:
+    """Intervals of 1 s: 4 reads of 3 ms each, none, and 2 of 8 ms over the last two."""
+    reads = {"sda reads": (4, 4, 6), "sda read_wait_ns": (12 * MS, 12 * MS, 28 * MS)}
+    lines = timeline(replace(OF, levels={**LEVELS, **reads}), 1.0).splitlines()
+    assert lines[0].endswith("%util  r_await ms")
+    assert [line.split()[-1] for line in lines[2:6]] == ["3", "-", "8", "8"]
 
 
 def test_the_command(

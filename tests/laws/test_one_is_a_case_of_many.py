@@ -258,4 +258,4 @@ def test_every_bio_is_a_request_or_a_merge() -> None:
         machine = build(scenario(ONE, "sync_after=true", *overrides), 1, signals=signals)
         machine.run()
         stat = only(machine.queues).stat
-        assert bios[0] == stat.ios + stat.merges + stat.in_flight > 100
+        assert bios[0] == stat.writes.ios + stat.writes.merges + stat.in_flight > 100

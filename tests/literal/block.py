@@ -75,10 +75,11 @@ class Queue:
             yield SLEEP
         self._free_tags -= 1
         self._note(_FATES[fate], bio)
+        request = Request(bio, self._clock.now)
         yield self._costs.request_ns
         if is_full(self._plugged, bio.queue, self._rules, self._bounds):
             yield from self.flush()
-        self._plugged.append(Request(bio))
+        self._plugged.append(request)
 
     def flush(self) -> Steps:
         """blk_flush_plug: insert all requests, then issue them."""
@@ -116,7 +117,10 @@ class Queue:
 
     def _completion(self, request: Request) -> Callable[[], None]:
         def complete() -> None:
-            self._note("block_rq_complete", request)
+            wait_ns = self._clock.now - request.started_ns
+            self._log.append(
+                (self._clock.now, "block_rq_complete", request.start_sector, request.end_sector, wait_ns)
+            )
             self._free_tags += 1
             if self._waiters:
                 self._waiters.popleft().wake(0)

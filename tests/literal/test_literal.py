@@ -205,7 +205,9 @@ class Both:
             return
         requests = fields.get("requests") or [fields.get("bio") or fields["request"]]
         sectors = [(of.start_sector, of.end_sector) for of in requests]
-        what = sectors if name == "block_unplug" else sectors[0]
+        what: Any = sectors if name == "block_unplug" else sectors[0]
+        if name == "block_rq_complete":
+            what = *sectors[0], self._machine.env.now - fields["request"].started_ns
         if name == "block_bio_queue" and "F" in fields["bio"].op and self.log_ns is None:
             self.log_ns = self._machine.env.now
         self._heard.append((sectors[0], (self._machine.env.now, name, *what)))

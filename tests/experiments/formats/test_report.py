@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.experiments.outcomes import RUN, SYNCED, sample
+from tests.experiments.outcomes import RUN, SYNCED, sample, written
 from wbsim.experiments.formats.report import (
     Column,
     difference_table,
@@ -41,18 +41,21 @@ def test_a_table_is_aligned() -> None:
 def test_a_run_s_line() -> None:
     """Files by creation, or by where they lie; a sweep's point beside the variant."""
     assert outcome_table([RUN], []) == (
-        "variant    wall s  on disk s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %  files/s  fs_mark files/s\n"
-        "---------  ------  ---------  -----  -----  -----  ------------  ------  -------  ---------------\n"
-        "unpatched     4.0          -    2.2  250.0  2.048           8.0    75.0    3 000            3 457"
+        "variant    wall s  on disk s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %"
+        "  w_await ms  files/s  fs_mark files/s\n"
+        "---------  ------  ---------  -----  -----  -----  ------------  ------"
+        "  ----------  -------  ---------------\n"
+        "unpatched     4.0          -    2.2  250.0  2.048           8.0    75.0"
+        "         2.5    3 000            3 457"
     )
     layout = replace(SYNCED, variant="u", point={"n": 8})
     assert outcome_table([layout], ["n"]) == (
         "variant  n  wall s  on disk s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %"
-        "  file MB/s  extents/file  extent KiB\n"
+        "  w_await ms  file MB/s  extents/file  extent KiB\n"
         "-------  -  ------  ---------  -----  -----  -----  ------------  ------"
-        "  ---------  ------------  ----------\n"
+        "  ----------  ---------  ------------  ----------\n"
         "u        8     4.0       38.0    2.2  250.0  2.048           8.0    75.0"
-        "      12.29             2       2 048"
+        "         2.5      12.29             2       2 048"
     )
 
 
@@ -60,19 +63,19 @@ def test_unknown_figures_are_dashes() -> None:
     """No bio, no file and no iteration of fs_mark: means and shares have no denominator."""
     idle = replace(
         RUN, wall_time=0.00321, write_iops=0.0, write_bandwidth=0.0, merges=0, create_rate=None, files=0,
-        disks={"vda": DiskResult(0, 0, 0, 0.0)},
+        disks={"vda": written(0, 0, 0, 0.0)},
     )  # fmt: skip
-    row = "unpatched  0.00321          -    2.2    0      0             -       -        0                -"
-    assert outcome_table([idle], []).splitlines()[2] == row
+    row = outcome_table([idle], []).splitlines()[2]
+    assert row.split() == ["unpatched", "0.00321", "-", "2.2", "0", "0", "-", "-", "-", "0", "-"]
     timeless = replace(idle, wall_time=0.0, write_iops=None, write_bandwidth=None)
-    row = "unpatched     0.0          -    2.2    -      -             -       -        -                -"
-    assert outcome_table([timeless], []).splitlines()[2] == row
+    row = outcome_table([timeless], []).splitlines()[2]
+    assert row.split() == ["unpatched", "0.0", "-", "2.2", *"-------"]
 
 
 def test_unknown_replications_are_left_out_of_means() -> None:
     """Sizes 8, 16 and 24 KiB have the mean 16 and half an interval of 8 * 4.303 / sqrt(3)."""
     runs = [
-        replace(RUN, replication=n, disks={"vda": DiskResult(1_000 * (n < 3), 0, 16_000 * (n + 1), 1.0)})
+        replace(RUN, replication=n, disks={"vda": written(1_000 * (n < 3), 0, 16_000 * (n + 1), 1.0)})
         for n in range(4)
     ]
     column = Column("wareq-sz KiB", "request_size", 1)
@@ -93,9 +96,9 @@ def test_on_disk_table_counts_requests_until_sync_returns() -> None:
     """5 000 requests of 16 KiB and 5 000 merges within 38 s; a run without sync(2) is left out."""
     assert on_disk_table([RUN], []) is None
     assert on_disk_table([RUN, replace(SYNCED, variant="s")], []) == (
-        "until on disk     s  requests     MB    w/s  wMB/s  wareq-sz KiB  wrqm %\n"
-        "-------------  ----  --------  -----  -----  -----  ------------  ------\n"
-        "s              38.0     5 000  81.92  131.6  2.156          16.0    50.0"
+        "until on disk     s  requests     MB    w/s  wMB/s  wareq-sz KiB  wrqm %  w_await ms\n"
+        "-------------  ----  --------  -----  -----  -----  ------------  ------  ----------\n"
+        "s              38.0     5 000  81.92  131.6  2.156          16.0    50.0         6.5"
     )
 
 
@@ -155,7 +158,7 @@ def test_the_parts_of_a_run() -> None:
     many = replace(
         RUN,
         programs={**RUN.programs, "dd": ProgramResult(2.0, 0.25, 0.125, 1, 8_000_000, 0)},
-        disks={**RUN.disks, "vdb": DiskResult(0, 0, 0, 0.0), "vdc": DiskResult(500, 0, 4_000, 1.0)},
+        disks={**RUN.disks, "vdb": written(0, 0, 0, 0.0), "vdc": written(500, 0, 4_000, 1.0, 0.25)},
         mounts={**RUN.mounts, "data": MountResult(0, 4_194_304, (3, 0, 1)), "new": MountResult(0, 0, (0,))},
     )
     assert parts_tables(many) == [
@@ -163,24 +166,39 @@ def test_the_parts_of_a_run() -> None:
         "-------  ------  -----  ------  ------  ---------\n"
         "mark        4.0    2.2     0.5  12 000      12.29\n"
         "dd          2.0    0.2     0.1       1          4",
-        "disk    w/s  wMB/s  wareq-sz KiB  wrqm %\n"
-        "----  -----  -----  ------------  ------\n"
-        "vda   250.0  2.048           8.0    75.0\n"
-        "vdc   125.0  0.512           4.0     0.0",
+        "disk    w/s  wMB/s  wareq-sz KiB  wrqm %  w_await ms\n"
+        "----  -----  -----  ------------  ------  ----------\n"
+        "vda   250.0  2.048           8.0    75.0         2.5\n"
+        "vdc   125.0  0.512           4.0     0.0        0.25",
         "mount  log MB  extents/file  extent KiB\n"
         "-----  ------  ------------  ----------\n"
         "mnt       5.5             1           -\n"
         "data      0.0             2       1 024\n"
         "new       0.0             -           -",
     ]
-    disks_at_end = {"vda": DiskResult(0, 0, 0, 0.0), "vdb": DiskResult(400, 400, 8_000, 1.0)}
+    disks_at_end = {"vda": written(0, 0, 0, 0.0), "vdb": written(400, 400, 8_000, 1.0, 12.0)}
     assert parts_tables(replace(many, on_disk_time=40.0, disks_at_end=disks_at_end))[2] == (
-        "disk until on disk  requests  w/s   wMB/s  wareq-sz KiB  wrqm %\n"
-        "------------------  --------  ---  ------  ------------  ------\n"
-        "vdb                    400.0   10  0.1024          10.0    50.0"
+        "disk until on disk  requests  w/s   wMB/s  wareq-sz KiB  wrqm %  w_await ms\n"
+        "------------------  --------  ---  ------  ------------  ------  ----------\n"
+        "vdb                    400.0   10  0.1024          10.0    50.0          12"
     )
     none = {"mark": ProgramResult(0.0, 0.0, 0.0, 0, 0, 0), "dd": ProgramResult(0.0, 0.0, 0.0, 0, 0, 0)}
     assert parts_tables(replace(RUN, programs=none))[0].splitlines()[2].split()[-1] == "-"
+
+
+def test_tables_show_r_await_when_a_disk_has_read() -> None:
+    """A disk that has only read has no w_await, and a disk that has only written no r_await."""
+    read = DiskResult(0, 0, 0, 1.0, reads=40, r_await=0.75, w_await=None)
+    run = replace(RUN, disks={**RUN.disks, "vdb": read})
+    assert parts_tables(run) == [
+        "disk    w/s  wMB/s  wareq-sz KiB  wrqm %  w_await ms  r_await ms\n"
+        "----  -----  -----  ------------  ------  ----------  ----------\n"
+        "vda   250.0  2.048           8.0    75.0         2.5           -\n"
+        "vdb       0      0             -       -           -        0.75"
+    ]
+    header, _, row = outcome_table([run], []).splitlines()
+    assert "w_await ms  r_await ms  files/s" in header
+    assert row.split()[8:10] == ["2.5", "0.75"]
 
 
 def test_a_reproduction_s_table() -> None:
@@ -296,7 +314,7 @@ def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: fl
 
 def test_the_busiest_disk_says_how_busy_disks_are() -> None:
     """Of several; and all threads' time in the kernel is for what files hold."""
-    disks = {"a": DiskResult(1, 0, 8, 1.0), "b": DiskResult(1, 0, 8, 3.5), "c": DiskResult(0, 0, 0, 0.0)}
+    disks = {"a": written(1, 0, 8, 1.0), "b": written(1, 0, 8, 3.5), "c": written(0, 0, 0, 0.0)}
     lives = {"mark": {"user": 4 * S, "system lists": S, "waiting x": S}, "flusher": {"spinning l": 2 * S}}
     run = replace(RUN, disks=disks, lives=lives)
     assert FIGURES["utilisation"].whole(run) == 87.5

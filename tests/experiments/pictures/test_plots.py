@@ -163,22 +163,30 @@ def test_a_run_over_time() -> None:
         "vda busy_ns": tuple(range(10**9 // 4, 81 * 10**9 // 4, 10**9 // 4)),
         "flushers": (1,) * 40 + (2,) * 40, "held": (0,) * 40 + (3, 5) * 20,
         "background_pages": (512,) * 80, "limit_pages": (1_024,) * 80,
+        "vda write_wait_ns": tuple(range(20 * 10**6, 1_620 * 10**6, 20 * 10**6)),
+        "vda reads": (0,) * 40 + (5,) * 40, "vda read_wait_ns": (0,) * 40 + (15 * 10**6,) * 40,
     }  # fmt: skip
     samples = (sample(1, 4_000, 1, 1, 1, 1, 1), sample(80, 3_000, 1, 1, 1, 1, 1))
     run = replace(RUN, levels=levels, samples=samples)
     other = replace(run, variant="b", replication=1)
-    files, requests, bandwidth, busy, flushers, waiting, dirty = over_time("t", [run, other]).axes
+    files, requests, bandwidth, writes, reads, *rest = over_time("t", [run, other]).axes
+    busy, flushers, waiting, dirty = rest
     assert lines(files) == {"unpatched": [(1, 4_000), (80, 3_000)]}
     assert {round(y) for _, y in lines(requests)["unpatched"]} == {10}
     assert len(lines(requests)["unpatched"]) == 80
-    assert {y for _, y in lines(bandwidth)["0"]} == {0}
-    assert {round(y) for _, y in lines(busy)["0"]} == {25}
+    assert {y for _, y in lines(bandwidth)["unpatched"]} == {0}
+    assert {round(y) for _, y in lines(busy)["unpatched"]} == {25}
+    assert [round(y, 9) for _, y in lines(writes)["unpatched"]] == [2] * 80
+    assert [(x, round(y, 9)) for x, y in lines(reads)["unpatched"]] == [(40.5, 3)], (
+        "nothing is read in the other parts"
+    )
     assert [y for _, y in lines(flushers)["0"]] == [1] * 40 + [2] * 40
     assert [round(y) for _, y in lines(waiting)["0"]] == [0] * 40 + [3, 5] * 20
     held, background, limit = (line.get_ydata()[0] for line in dirty.lines)
     assert (held, background, limit) == (2, 2, 4)
     assert dirty.get_xlabel() == "simulated time, s"
-    assert len(over_time("t", [replace(run, samples=samples[:1])]).axes) == 6, "nothing to say of files"
+    without = replace(run, samples=samples[:1], levels={**levels, "vda reads": (0,) * 80})
+    assert len(over_time("t", [without]).axes) == 7, "no panel of files, none of reads"
 
 
 def test_rates_between_samples() -> None:

@@ -51,6 +51,14 @@ def test_frames_are_tidy(found: wbsim.Findings) -> None:
     assert ends.max() == pytest.approx(ends.median(), rel=1e-3), "each life is as long as the run"
 
 
+def test_levels_have_the_await_of_each_interval() -> None:
+    """`RUN` has two samples: 100 writes waited for 700 ms, then 900 for 1 800 ms; it reads nothing."""
+    levels = wbsim.Findings("by hand", (), (RUN,)).levels()
+    assert levels["vda_w_await_ms"].tolist() == [7.0, 2.0]
+    assert levels["vda_write_wait_s"].tolist() == [0.7, 2.5]
+    assert levels["vda_r_await_ms"].isna().all()
+
+
 def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
     """Lines, a map, a run over time, lives; and a table as its text."""
     lines = found.plot(y=["write_iops", "file_rate"])
@@ -63,7 +71,7 @@ def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
     assert [line.get_label() for line in chosen.axes[0].get_lines()] == ["0", "1"]
     assert chosen.get_suptitle().endswith("(workload.files = 200, variant = b)")
     assert len(found.heat_map("workload.files", "replication", where={"variant": "b"}).axes) == 2
-    assert len(found.over_time().axes) == 7
+    assert len(found.over_time().axes) == 8
     assert found.where_time_goes().axes
     assert "held back by" in found.explain()
     assert repr(found).splitlines()[1].startswith("variant  workload.files")

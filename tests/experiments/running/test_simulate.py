@@ -68,8 +68,14 @@ def test_on_disk_time_is_the_return_of_sync() -> None:
     )
     assert outcome.on_disk_time == pytest.approx(machine.env.now / 1e9, rel=1e-12)
     assert outcome.on_disk_time > outcome.wall_time
-    assert disk == DiskResult(0, 0, 0, 0.0), "the files are smaller than the background limit"
-    assert at_end == DiskResult(queue.stat.ios, queue.stat.merges, queue.stat.sectors, queue.busy_ns / 1e9)
+    nothing = DiskResult(0, 0, 0, 0.0, reads=0, r_await=None, w_await=None)
+    assert disk == nothing, "the files are smaller than the background limit"
+    reads, writes = queue.stat.reads, queue.stat.writes
+    assert at_end == DiskResult(
+        writes.ios, writes.merges, writes.sectors, queue.busy_ns / 1e9, reads.ios,
+        r_await=reads.wait_ns / reads.ios / 1e6 if reads.ios else None,
+        w_await=writes.wait_ns / writes.ios / 1e6,
+    )  # fmt: skip
     assert at_end.sectors * 512 >= outcome.file_bytes == 128 << 10
     assert outcome.dirty_bytes == 0
     assert outcome.write_iops == 0.0
@@ -84,7 +90,7 @@ def test_on_disk_time_follows_the_last_of_two_programs() -> None:
     assert len(set(ends.values())) == 2
     assert outcome.on_disk_time == pytest.approx(machine.env.now / S, rel=1e-12)
     assert {name: disk.ios for name, disk in outcome.disks_at_end.items()} == {
-        name: queue.stat.ios for name, queue in machine.queues.items()
+        name: queue.stat.writes.ios for name, queue in machine.queues.items()
     }
 
 
@@ -225,7 +231,9 @@ def test_levels_are_what_the_machine_was_at(monkeypatch: pytest.MonkeyPatch) -> 
         }  # fmt: skip
         for name, queue in machine.queues.items():
             row |= {
-                f"{name} ios": queue.stat.ios, f"{name} sectors": queue.stat.sectors,
+                f"{name} ios": queue.stat.writes.ios, f"{name} sectors": queue.stat.writes.sectors,
+                f"{name} write_wait_ns": queue.stat.writes.wait_ns, f"{name} reads": queue.stat.reads.ios,
+                f"{name} read_wait_ns": queue.stat.reads.wait_ns,
                 f"{name} busy_ns": queue.busy_ns,
                 f"{name} queued": len(queue.elevator.waiting) + queue.stat.in_flight,
             }  # fmt: skip
@@ -238,8 +246,38 @@ def test_levels_are_what_the_machine_was_at(monkeypatch: pytest.MonkeyPatch) -> 
     count = len(found["time_ns"])
     assert 20 < count < levels.MOST
     assert found == {name: tuple(row[name] for row in looked[:count]) for name in found}
-    still = [name for name in found if not max(found[name]) and not name.startswith("loop0 ")]
+    moving = [name for name in found if not name.startswith("loop0 ") and "read" not in name]
+    still = [name for name in moving if not max(found[name])]
     assert still == [], "each was seen to move"
+
+
+READS = """\
+title = "a find that reads all inodes"
+[scenario]
+machine.like = "v13-vm"
+kernel.like = "3.11-mmotm"
+mounts.scratch = { like = "v13-xfs", at = "/mnt", files = 4_000 }
+programs.find = { command = "find /mnt -ctime 1", times = 2 }
+"""
+
+
+def test_reads_are_counted_in_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples, levels and disks of a run that only reads have the counters of its queue."""
+    monkeypatch.setattr(levels, "FIRST_STEP_NS", 1_000_000)
+    of = case(READS)
+    (queue,) = simulate(of, 1).queues.values()
+    outcome = run_case(of, 1)
+    reads = queue.stat.reads
+    assert reads.ios > 10
+    assert reads.wait_ns > reads.ios * queue.request_ns
+    (disk,) = outcome.disks.values()
+    await_ms = reads.wait_ns / reads.ios / 1e6
+    assert (disk.reads, disk.r_await, disk.w_await) == (reads.ios, await_ms, None)
+    assert (outcome.samples[-1].reads, outcome.samples[-1].read_wait_ns) == (reads.ios, reads.wait_ns)
+    seen = [outcome.levels[f"{queue.name} {of}"] for of in ("reads", "read_wait_ns")]
+    assert all(column[-1] > 0 for column in seen)
+    assert all(list(column) == sorted(column) for column in seen)
+    assert FIGURES["r_await"].whole(outcome) == await_ms
 
 
 def test_what_two_of_everything_came_to() -> None:
@@ -257,6 +295,8 @@ def test_what_two_of_everything_came_to() -> None:
     last = outcome.samples[-1]
     for name in ("ios", "merges", "sectors"):
         assert getattr(last, name) == sum(getattr(disk, name) for disk in disks.values())
+    waits_ms = sum(disk.ios * disk.w_await for disk in disks.values() if disk.w_await is not None)
+    assert last.write_wait_ns == pytest.approx(1e6 * waits_ms)
 
 
 def test_a_program_that_makes_no_files_has_no_part_in_their_rate() -> None:

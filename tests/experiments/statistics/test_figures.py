@@ -7,7 +7,7 @@ from math import isnan, nan
 
 import pytest
 
-from tests.experiments.outcomes import RUN, SYNCED
+from tests.experiments.outcomes import RUN, SYNCED, written
 from wbsim.experiments.published.figures import METRICS
 from wbsim.experiments.running.outcome import DiskResult
 from wbsim.experiments.statistics.figures import FIGURES
@@ -23,6 +23,7 @@ BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 0
     "system_processors": (2.25 / 4, "1"), "on_disk_time": (nan, "s"), "on_disk_requests": (nan, "1"),
     "on_disk_size": (nan, "MB"), "on_disk_iops": (nan, "1/s"), "on_disk_bandwidth": (nan, "MB/s"),
     "on_disk_request_size": (nan, "KiB"), "on_disk_merged": (nan, "%"), "dirty_at_end": (0.0, "MiB"),
+    "w_await": (2.5, "ms"), "r_await": (nan, "ms"), "on_disk_w_await": (nan, "ms"),
 }  # fmt: skip
 
 
@@ -41,6 +42,7 @@ def test_a_figure_by_hand(name: str) -> None:
         ("on_disk_iops", 5_000 / 38), ("on_disk_bandwidth", 81.92 / 38), ("on_disk_request_size", 16.0),
         ("on_disk_merged", 50.0), ("extents_per_file", 2.0), ("mean_extent", 2_048.0), ("extent_count", 4),
         ("write_iops", 250.0), ("utilisation", 75.0), ("dirty_at_end", 3.0),
+        ("w_await", 2.5), ("on_disk_w_await", 6.5),
     ],
 )  # fmt: skip
 def test_figures_of_synced_run(name: str, value: float) -> None:
@@ -51,13 +53,14 @@ def test_figures_of_synced_run(name: str, value: float) -> None:
 
 IDLE = replace(
     RUN, wall_time=0.0, write_iops=None, write_bandwidth=None, create_rate=None, merges=0, files=0,
-    file_bytes=0, disks={"vda": DiskResult(0, 0, 0, 0.0)}, disks_at_end={"vda": DiskResult(0, 0, 0, 0.0)},
+    file_bytes=0, disks={"vda": written(0, 0, 0, 0.0)}, disks_at_end={"vda": written(0, 0, 0, 0.0)},
     on_disk_time=0.0,
 )  # fmt: skip
 UNKNOWN = {
     "file_rate", "create_rate", "write_iops", "write_bandwidth", "request_size", "merged", "utilisation",
     "system_cpu", "kernel_cpu", "file_bandwidth", "extents_per_file", "mean_extent", "waiting_processors",
     "system_processors", "on_disk_iops", "on_disk_bandwidth", "on_disk_request_size", "on_disk_merged",
+    "w_await", "r_await", "on_disk_w_await",
 }  # fmt: skip
 
 
@@ -73,6 +76,29 @@ def test_request_size_of_iteration_without_requests_is_unknown() -> None:
     assert of is not None
     assert isnan(of(RUN.samples[0], RUN.samples[0]))
     assert of(*RUN.samples) == 8.0
+
+
+def test_await_of_iteration_counts_its_own_requests() -> None:
+    """900 writes wait for 1 800 ms in all, 2 reads for 10 ms; without requests the figure is unknown."""
+    before, after = RUN.samples
+    after = replace(after, reads=2, read_wait_ns=10_000_000)
+    for name, value in (("w_await", 2.0), ("r_await", 5.0)):
+        of = FIGURES[name].iteration
+        assert of is not None
+        assert of(before, after) == value
+        assert isnan(of(before, before))
+
+
+def test_await_of_several_disks_is_the_mean_of_requests() -> None:
+    """3 reads of 2 ms and 1 of 6 ms; 1 write of 1 ms and 9 of 2 ms; a third disk has neither."""
+    disks = {
+        "a": DiskResult(1, 0, 8, 1.0, reads=3, r_await=2.0, w_await=1.0),
+        "b": DiskResult(9, 0, 72, 1.0, reads=1, r_await=6.0, w_await=2.0),
+        "c": written(0, 0, 0, 0.0),
+    }
+    run = replace(RUN, disks=disks)
+    assert FIGURES["r_await"].whole(run) == 3.0
+    assert FIGURES["w_await"].whole(run) == pytest.approx(1.9)
 
 
 @pytest.mark.parametrize("unit", ["512B sectors", "MB"])

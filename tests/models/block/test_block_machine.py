@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.harness import BlockLayer, run_for
+from tests.waits import Waits
 from wbsim.models.bio import Bio
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.models.seams import Thread
@@ -74,6 +75,7 @@ class Block(RuleBasedStateMachine):
         self.submitted: list[Bio] = []
         self.fates = {"getrq": 0, "backmerge": 0, "frontmerge": 0}
         signals = self.layer._signals
+        self.waits = Waits(signals, self.layer.env)
         for fate, signal in (
             ("getrq", signals.block_getrq),
             ("backmerge", signals.block_bio_backmerge),
@@ -113,8 +115,9 @@ class Block(RuleBasedStateMachine):
         assert queue.stat.in_flight <= self.depth
         assert len(set(ended)) == len(ended)
         assert set(ended) <= {bio.start_sector for bio in self.submitted}
-        assert (queue.stat.ios + queue.stat.merges, queue.stat.sectors) == (len(ended), 8 * len(ended))
-        assert queue.stat.wait_ns == queue.stat.ios * LATENCY_NS
+        stat = queue.stat.writes
+        assert (stat.ios + stat.merges, stat.sectors) == (len(ended), 8 * len(ended))
+        assert self.waits.driver_ns["sda"] == stat.ios * LATENCY_NS
         seen = [bio for request in self.layer.device.requests for bio in request.bios]
         assert len({id(bio) for bio in seen}) == len(seen)
         for request in self.layer.device.requests:
@@ -135,8 +138,9 @@ class Block(RuleBasedStateMachine):
         assert sorted(self.layer.ended) == sorted(bio.start_sector for bio in self.submitted)
         assert sum(self.fates.values()) == len(self.submitted)
         queue = self.layer.queue
+        self.waits.check({"sda": queue})
         assert (queue.pool(False).count, queue.stat.in_flight, len(queue.elevator.waiting)) == (0, 0, 0)
-        assert queue.stat.ios == len(self.layer.device.requests) <= self.fates["getrq"]
+        assert queue.stat.writes.ios == len(self.layer.device.requests) <= self.fates["getrq"]
 
     def teardown(self) -> None:
         if getattr(self, "threads", None):

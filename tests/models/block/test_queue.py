@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.harness import FIO, LIMITS, BlockLayer, loop_config
+from tests.waits import Waits
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.bio import Bio, Request
+from wbsim.models.block.queue import RequestStats
 from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import ANY_CPU
 from wbsim.models.seams import Thread
@@ -32,7 +35,7 @@ def test_a_plug_issues_at_its_end_and_in_order_of_place() -> None:
     block.run(body)
     assert [(r.start_sector, r.sectors) for r in block.device.requests] == [(0, 16), (800, 16)]
     assert sorted(block.ended) == [0, 8, 800, 808]
-    assert block.queue.stat.merges == 2
+    assert block.queue.stat.writes.merges == 2
 
 
 def test_nested_plugs_are_inert() -> None:
@@ -151,16 +154,72 @@ def test_who_is_woken_is_a_batcher_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(told) == 3
 
 
-def test_little_s_law_for_the_device() -> None:
-    """Time-average in flight times elapsed equals the summed service times: here all are alike."""
+def test_wait_of_request_counts_from_getrq() -> None:
+    """A request waits in the plug until the plug is finished.
+
+    * 0 ns: block_getrq of the first bio; a request takes 100 ns.
+    * 100 ns: block_getrq of the second one; the plug is finished at 200 ns.
+    * 220 ns: both are inserted, 10 ns each, and issued.
+    * 7 220 ns: both complete.
+    """
     block = BlockLayer(latency_ns=7_000)
 
     def body(thread: Thread) -> Steps:
-        for i in range(50):
+        thread.start_plug()
+        for i in range(2):
             yield from block.submit(thread, block.bio(1_000 * i))
+        yield from thread.finish_plug()
 
     block.run(body)
-    assert block.queue.stat.wait_ns == 50 * 7_000
+    assert block.queue.stat.writes == RequestStats(ios=2, merges=0, sectors=16, wait_ns=7_220 + 7_120)
+    assert block.queue.stat.reads == RequestStats()
+
+
+@pytest.mark.parametrize("older_is_first", [True, False])
+def test_joined_request_counts_from_the_older_getrq(older_is_first: bool) -> None:
+    """Two plugs hold one request each; the second one that is inserted joins the first one in the elevator.
+
+    * 0 ns: block_getrq of a request that keeps the driver busy from 110 ns to 7 110 ns.
+    * 1 000 ns: block_getrq of the older request; 2 000 ns: of the younger one.
+    * 3 000 ns and 4 000 ns: the plugs are finished.
+    * 7 110 ns: the joined request is issued; 14 110 ns: it completes.
+    """
+    block = BlockLayer(latency_ns=7_000, depth=1, scheduler="deadline")
+    waits = Waits(block._signals, block.env)
+
+    def busy(thread: Thread) -> Steps:
+        yield from block.submit(thread, block.bio(1_000))
+
+    def plugged(begin_ns: int, end_ns: int) -> Callable[[Thread], Steps]:
+        def body(thread: Thread) -> Steps:
+            yield begin_ns
+            thread.start_plug()
+            yield from block.submit(thread, block.bio(0 if end_ns == 3_000 else 8))
+            yield end_ns - block.env.now
+            yield from thread.finish_plug()
+
+        return body
+
+    ends_ns = (3_000, 4_000) if older_is_first else (4_000, 3_000)
+    block.run(busy, *map(plugged, (1_000, 2_000), ends_ns))
+    assert block.queue.stat.writes == RequestStats(ios=2, merges=1, sectors=24, wait_ns=7_110 + 13_110)
+    assert waits.joined_ns["sda"] == 4_010 - 2_000
+    waits.check({"sda": block.queue})
+
+
+def test_reads_have_their_own_waits() -> None:
+    """A read and a write of 7 us each: one of them counts with the reads."""
+    block = BlockLayer(latency_ns=7_000)
+
+    def body(thread: Thread) -> Steps:
+        for op, sectors in (("R", 16), ("W", 8)):
+            bio = block.bio(1_000 * sectors, sectors)
+            bio.op = op
+            yield from block.submit(thread, bio)
+
+    block.run(body)
+    assert block.queue.stat.reads == RequestStats(ios=1, merges=0, sectors=16, wait_ns=7_110)
+    assert block.queue.stat.writes == RequestStats(ios=1, merges=0, sectors=8, wait_ns=7_110)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +306,7 @@ def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int,
     of.run()
     (flusher,), (queue,) = of.flushers.threads, of.queues.values()
     interrupted_ns = sum(task.interrupted_ns for task in of.processors.tasks)
-    return interrupted_ns, flusher.task.interrupted_ns, queue.stat.ios * queue.complete_ns
+    return interrupted_ns, flusher.task.interrupted_ns, queue.stat.writes.ios * queue.complete_ns
 
 
 @pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["with an elevator", "without"])

@@ -53,7 +53,7 @@ def test_they_merge_meanwhile() -> None:
     block = layer()
     assert submitted(block, *((0, block.bio(8 * i)) for i in range(20))) == [3 * MS]
     assert block.sizes == [160]
-    assert block.queue.stat.merges == 19
+    assert block.queue.stat.writes.merges == 19
 
 
 def test_a_synchronous_one_takes_all_with_it() -> None:

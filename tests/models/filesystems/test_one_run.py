@@ -94,7 +94,7 @@ def test_xfs_takes_an_extent_and_each_page_its_time(pages: int) -> None:
     assert of.took_ns == of.costs.map_ns + of.commit_ns + pages * of.costs.page_ns + of.block_ns(bios)
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
-    assert of.queue.stat.sectors == 8 * pages
+    assert of.queue.stat.writes.sectors == 8 * pages
     assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of just its pages leaves it one run"
     assert fs.placement.groups[0].free.extents()[0].first == first + pages

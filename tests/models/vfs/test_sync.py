@@ -263,7 +263,7 @@ def test_a_dd_with_fsync_ends_when_its_file_is_on_disk(filesystem: str) -> None:
         )  # fmt: skip
         (case,) = parse(text, "x.toml").cases
         machine = simulate(case, 1)
-        disks.append(only(machine.queues).stat.sectors)
+        disks.append(only(machine.queues).stat.writes.sectors)
         dirty = only(machine.mounts).filesystem.layouts()[0].dirty
         assert (dirty == 0) == bool(conv)
         assert (only(machine.mounts).filesystem.log_bytes > 0) == bool(conv)
