@@ -108,7 +108,8 @@ class BlockDevice(Protocol):
     ranks: frozenset[int]
 
     def uses(self) -> dict[str, float]:
-        """How long each of its parts was used so far (ns), by name: a link, a head, flash."""
+        """Return how long each of its parts was used so far (ns), by name: a link, a head, flash."""
+        return {}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""

@@ -89,11 +89,11 @@ class Elevator:
         """Add *request*, or append it to a waiting one (sort-merge insertion); whether it was added."""
         if self.waiting and self._bounds.merges:
             last = self._last_merge
-            if last is not None and self._append(last, request):
+            if last is not None and self._join(last, request):
                 return False
             if not self._only_cheap:
                 before = self._by_end.get(request.start_sector)
-                if before is not None and self._append(before, request):
+                if before is not None and self._join(before, request):
                     self._join_with_predecessors(before)
                     return False
         self.add(request)
@@ -191,23 +191,15 @@ class Elevator:
             request = before
 
     def _join(self, request: Request, follower: Request) -> bool:
-        """Append *follower*, which waits here, to *request*."""
-        start, end = follower.start_sector, request.end_sector
-        if start != end or not try_join(request, follower, self._bounds):
+        """Append *follower*, which may wait here, to *request*; return whether they joined."""
+        end = request.end_sector
+        if not try_join(request, follower, self._bounds):
             return False
-        self.remove(follower)
+        if follower in self.waiting:
+            self.remove(follower)
         self._end_moved(request, end)
         self._last_merge = request
         self._put(follower)
-        return True
-
-    def _append(self, request: Request, newcomer: Request) -> bool:
-        end = request.end_sector
-        if not try_join(request, newcomer, self._bounds):
-            return False
-        self._end_moved(request, end)
-        self._last_merge = request
-        self._put(newcomer)
         return True
 
     def _key(self, request: Request) -> tuple[int, int, Request]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
 
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.spec import PlugRules, QueueLimits
@@ -55,11 +54,6 @@ class Merge(Enum):
 
 
 NEW, BACK, FRONT = Merge.NEW, Merge.BACK, Merge.FRONT  # an enum's members are slow to look up
-FATES: Final = (NEW, BACK, FRONT)
-"""What `grow` returns, by number."""
-IS_NEW: Final = 0
-IS_BACK: Final = 1
-IS_FRONT: Final = 2
 
 
 def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
@@ -71,44 +65,27 @@ def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
     )
 
 
-def grow(request: Request, bio: Bio, bounds: Bounds) -> int:
-    """Let *request* take *bio* if they touch; if only a limit forbids, flag it NOMERGE.
-
-    Returns `IS_BACK`, `IS_FRONT` or `IS_NEW`.
-    """
+def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
+    """Let *request* take *bio* if they touch; if only a limit forbids, flag it NOMERGE."""
     back = request.end_sector == bio.start_sector
     if not back and request.start_sector != bio.end_sector:
-        return IS_NEW
+        return NEW
     if request.nomerge or bio.nomerge or request.op != bio.op:
-        return IS_NEW
+        return NEW
     if bounds.meta_apart and request.meta != bio.meta:
-        return IS_NEW
+        return NEW
     if not fits(request, bio.end_sector - bio.start_sector, bio.segments, bounds):
         request.nomerge = True
-        return IS_NEW
+        return NEW
     request.segments += bio.segments
     request.merges += 1
     if back:
         request.end_sector = bio.end_sector
-        return IS_BACK
-    request.start_sector = bio.start_sector
-    return IS_FRONT
-
-
-def keep_bio(request: Request, bio: Bio, fate: int) -> None:
-    """*bio* has joined *request*, as *fate* says: it gets its place among the others."""
-    if fate == IS_BACK:
         request.bios.append(bio)
-    else:
-        request.bios.insert(0, bio)
-
-
-def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
-    """`grow` for objects: *request* keeps the *bio* that joins it."""
-    fate = grow(request, bio, bounds)
-    if fate != IS_NEW:
-        keep_bio(request, bio, fate)
-    return FATES[fate]
+        return BACK
+    request.start_sector = bio.start_sector
+    request.bios.insert(0, bio)
+    return FRONT
 
 
 def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:

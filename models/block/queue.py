@@ -172,13 +172,10 @@ class Queue:
         if self.wbt is not None and not request.sync:
             self.wbt.done()
 
-    def _cpu_of(self, task: Task) -> int:
-        """Which processor hears of the end of what *task* submits."""
-        return task.cpu if self._to_submitter else ANY_CPU
-
     def insert(self, requests: list[Request], task: Task) -> None:
         """Put *requests* of *task* into the elevator, in order, and run the queue."""
-        stat, elevator, cpu = self.stat, self.elevator, self._cpu_of(task)
+        stat, elevator = self.stat, self.elevator
+        cpu = task.cpu if self._to_submitter else ANY_CPU  # the processor that the completions interrupt
         if self._busy_since is None:
             self._busy_since = self._env.now
         for request in requests:

@@ -9,13 +9,12 @@ position.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from math import sqrt
 from typing import Final
 
 from wbsim.models.bio import BlockDevice, Write
-from wbsim.models.devices.cached_runs import CachedRuns
+from wbsim.models.devices.intake import Intake
 from wbsim.models.devices.spec import DiskSpec
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import MIB, SECTOR_BYTES, S
@@ -31,12 +30,9 @@ class Disk(BlockDevice):
         self._env = env
         self.ranks: frozenset[int] = frozenset()
         self._spec = spec
+        self._intake = Intake(env, spec.cache, spec.link)
         self._rank = env.next_rank()
-        self._room_sectors = spec.cache // SECTOR_BYTES
         self._size_sectors = spec.size // SECTOR_BYTES
-        self._link_free_ns = 0
-        self._cached = CachedRuns()
-        self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()
         self._head = 0
         self._busy = False
         self._head_free_ns = self._sought_ns = 0
@@ -47,29 +43,16 @@ class Disk(BlockDevice):
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
-        self._waiting.append((request, done))
+        self._intake.add(request, done)
         self._admit()
 
     def _admit(self) -> None:
-        """Take what waits into the cache as far as there is room; an empty cache takes anything."""
-        while self._waiting:
-            request, done = self._waiting[0]
-            if (
-                self._cached
-                and self._cached.sectors + (request.end_sector - request.start_sector) > self._room_sectors
-            ):
-                break
-            self._waiting.popleft()
-            self._link_free_ns = max(self._link_free_ns, self._env.now) + (
-                (request.end_sector - request.start_sector) * SECTOR_BYTES * S // self._spec.link
-            )
-            self._env.call_at(self._link_free_ns, self._rank, done)
-            self._cached.add(request.start_sector, request.end_sector)
-        if self._cached and not self._busy:
+        self._intake.admit()
+        if self._intake.cached and not self._busy:
             self._sweep()
 
     def _sweep(self) -> None:
-        start, end = self._cached.take(self._head, SWEEP_SECTORS)
+        start, end = self._intake.cached.take(self._head, SWEEP_SECTORS)
         self._busy = True
         service_ns = self.service_ns(start, end)
         self._sought_ns += service_ns

@@ -20,7 +20,7 @@ from wbsim.sim.units import PAGE_SECTORS
 
 
 class LoopDevice(BlockDevice):
-    """What the device of *spec* does is done by *worker*."""
+    """A loop device: *worker*, a thread, does all of its work."""
 
     def __init__(self, *, env: Environment, spec: LoopSpec, name: str, worker: Thread) -> None:
         self.ranks: frozenset[int] = frozenset()
@@ -30,10 +30,6 @@ class LoopDevice(BlockDevice):
         self._commands: deque[tuple[Write, Callable[[], None]]] = deque()
         self._asleep = False
         env.start(worker.task, self._run())
-
-    def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`: none but its worker, which is a thread."""
-        return {}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""

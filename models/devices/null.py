@@ -18,10 +18,6 @@ class NullDevice(BlockDevice):
         self._ends = InOrder(env)
         self.ranks = frozenset([self._ends.rank])
 
-    def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`: none."""
-        return {}
-
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         self._ends.add(self._env.now, done)

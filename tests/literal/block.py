@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from tests.literal.clock import SLEEP, Clock, Steps, Task
 from wbsim.models.bio import Bio, Request
-from wbsim.models.block.merge import IS_NEW, bounds_of, keep_bio
-from wbsim.models.block.plug import is_full, issue_order, rules_of, walk
+from wbsim.models.block.merge import BACK, FRONT, NEW, bounds_of
+from wbsim.models.block.plug import Plug
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.devices.spec import SsdSpec
 from wbsim.sim.units import SECTOR_BYTES, S
@@ -17,8 +17,8 @@ from wbsim.sim.units import SECTOR_BYTES, S
 Log = list[tuple[Any, ...]]
 """Events: when (ns), which, and the sectors."""
 _DEVICE_RANK: Final = 0
-_FATES: Final = ("block_getrq", "block_bio_backmerge", "block_bio_frontmerge")
-"""By what `models.block.plug.walk` returns."""
+_EVENTS: Final = {NEW: "block_getrq", BACK: "block_bio_backmerge", FRONT: "block_bio_frontmerge"}
+"""The event of a bio that has merged, or of one that has got a new request."""
 
 
 class NullDevice:
@@ -55,31 +55,29 @@ class Queue:
         self._task = task
         self._costs = costs
         self._device = device
-        self._plug_rules = rules
-        self._rules, self._bounds = rules_of(rules), bounds_of(spec.limits, rules)
+        self._plug = Plug(rules)
+        self._bounds = bounds_of(spec.limits, rules)
         self._free_tags = spec.nr_requests
         self._waiters: deque[Task] = deque()
-        self._plugged: list[Request] = []
         task.before_sleep = self._unplug_at_once
 
     def submit(self, bio: Bio) -> Steps:
         """submit_bio: into a request of the plug, or one more."""
         self._note("block_bio_queue", bio)
-        fate, at = walk(self._plugged, bio, self._rules, self._bounds)
-        if fate != IS_NEW:
-            keep_bio(self._plugged[at], bio, fate)
-            self._note(_FATES[fate], bio)
+        merge = self._plug.attempt_merge(bio, self._bounds)
+        if merge is not NEW:
+            self._note(_EVENTS[merge], bio)
             return
         while not self._free_tags:
             self._waiters.append(self._task)
             yield SLEEP
         self._free_tags -= 1
-        self._note(_FATES[fate], bio)
+        self._note(_EVENTS[NEW], bio)
         request = Request(bio, self._clock.now)
         yield self._costs.request_ns
-        if is_full(self._plugged, bio.queue, self._rules, self._bounds):
+        if self._plug.must_flush(bio.queue, self._bounds):
             yield from self.flush()
-        self._plugged.append(request)
+        self._plug.add(request)
 
     def flush(self) -> Steps:
         """blk_flush_plug: insert all requests, then issue them."""
@@ -96,15 +94,10 @@ class Queue:
 
     def _take(self) -> list[Request]:
         """Return the plugged requests in the order in which they are issued."""
-        requests, self._plugged = self._plugged, []
-        if not requests:
-            return []
-        starts = [request.start_sector for request in requests]
-        order = issue_order(self._plug_rules, starts, [0] * len(requests))
-        requests = requests if order is None else [requests[at] for at in order]
-        self._log.append(
-            (self._clock.now, "block_unplug", *((of.start_sector, of.end_sector) for of in requests))
-        )
+        requests = self._plug.take()
+        if requests:
+            sectors = ((request.start_sector, request.end_sector) for request in requests)
+            self._log.append((self._clock.now, "block_unplug", *sectors))
         return requests
 
     def _issue(self, requests: list[Request]) -> None:
