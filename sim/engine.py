@@ -151,7 +151,7 @@ class Task(Entry):
         self.interrupted_ns = 0  # taken by interrupts
         self.owed_ns = 0  # of that: what the task has not yet added to its work
         self.on_exit: Callable[[], object] | None = None
-        self.on_sleep: Callable[[], object] | None = None  # when it gives its processor up
+        self.on_sleep: list[Callable[[], object]] = []  # called when it gives its processor up
         self.wakeup: Any = None
         self.scheduler: Scheduler | None = None
         self.weight = NICE_0_LOAD

@@ -1,8 +1,7 @@
-"""SpinLock, Mutex and Semaphore: waiting, and what waiting costs.
+"""SpinLock, Mutex, Semaphore and RwSemaphore: the kernel's locks, and the time that waiting for them takes.
 
-A lock costs no event while it is free.  A spinlock's section is declared with its length, so that
-one wait carries a task through the section and on to whatever follows it; only a waiter makes
-the release an event.  Waiters are served first come, first served.
+A lock costs no event while it is free.  The section of a spinlock is declared with its length, so one wait
+carries a task through the section and on to the work behind it.  Only a waiter makes its release an event.
 """
 
 from __future__ import annotations
@@ -128,6 +127,12 @@ def waiting_for(lock: str) -> str:
     return f"lock {lock.rsplit('/', 1)[-1].split(' ')[0]}"
 
 
+def _forget(owner: Task, stop: Callable[[], object]) -> None:
+    """Do not call *stop* any more when *owner* gives its processor up."""
+    if stop in owner.on_sleep:
+        owner.on_sleep.remove(stop)
+
+
 class SpinLock:
     """A lock whose waiters burn processor time; see `HandOff` for ticket and queued ones.
 
@@ -248,6 +253,7 @@ class Mutex:
     __slots__ = (
         "_env",
         "_hand_off_ns",
+        "_on_owner_sleeps",
         "_owner",
         "_sleeping",
         "_spinning",
@@ -265,6 +271,7 @@ class Mutex:
         self._owner: Task | None = None
         self._spinning: deque[tuple[Task, int]] = deque()
         self._sleeping: deque[tuple[Task, int]] = deque()
+        self._on_owner_sleeps: Callable[[], None] = self._owner_sleeps  # a bound method that is made once
         self.name = name
         self.stat = LockStat()
 
@@ -287,8 +294,9 @@ class Mutex:
         assert owner is not None, f"{self.name}: wait() without a failed try_acquire()"
         self.stat.contentions += 1
         if owner.running:
+            if not self._spinning:
+                owner.on_sleep.append(self._on_owner_sleeps)
             self._spinning.append((task, self._env.now))
-            owner.on_sleep = self._owner_sleeps
             return SPIN
         self._sleeping.append((task, self._env.now))
         task.waits_for = self._waited
@@ -309,7 +317,8 @@ class Mutex:
         """Give the lock to the next: one that spins has it at once, one that sleeps wakes as its owner."""
         owner = self._owner
         assert owner is not None, f"{self.name}: released but not held"
-        owner.on_sleep = self._owner = None
+        self._owner = None
+        _forget(owner, self._on_owner_sleeps)
         if not self._spinning and not self._sleeping:
             return
         spun = bool(self._spinning)
@@ -324,7 +333,7 @@ class Mutex:
         else:
             self._env.wake(task, self.wake_ns)
         if self._spinning:
-            task.on_sleep = self._owner_sleeps
+            task.on_sleep.append(self._on_owner_sleeps)
         self.stat.waited(waited_ns)
 
 
@@ -374,6 +383,238 @@ class Semaphore:
         task, since_ns = self._waiters.popleft()
         self.stat.waited(now - since_ns)
         self._env.wake(task, self._wake_ns)
+
+
+@dataclass(frozen=True)
+class RwSemaphoreRules:
+    """The rules of an era for the waiters of a `RwSemaphore`.
+
+    * ``steals`` (from 3.9 on): a writer takes a free lock before tasks that sleep for it.  Without it, the
+      task that has slept longest gets the lock.
+    * ``spins`` (from 3.16 on): a writer spins while the writer that owns the lock runs.
+    * ``reader_spin_ns`` (rwsem_rspin_threshold, from 5.3 on): a writer spins for this time while readers own
+      the lock; 0: it sleeps.
+    * ``hand_off_ns`` (RWSEM_WAIT_TIMEOUT, from 5.3 on): a writer that has slept for this time gets the lock
+      next; 0: never.
+    """
+
+    steals: bool
+    spins: bool
+    reader_spin_ns: int
+    hand_off_ns: int
+
+
+class _Waiter:
+    """A task that waits for a `RwSemaphore`; ``woken``: it may take the lock when it runs."""
+
+    __slots__ = ("before_sleep", "reads", "since_ns", "task", "woken")
+
+    def __init__(self, task: Task, reads: bool, since_ns: int, before_sleep: Callable[[], object]) -> None:
+        self.task = task
+        self.reads = reads
+        self.since_ns = since_ns
+        self.before_sleep = before_sleep
+        self.woken = False
+
+
+class RwSemaphore:
+    """struct rw_semaphore, for many readers or one writer.
+
+    Use: ``if not s.try_read(): yield s.down_read(task)`` ... ``s.up_read()``, and
+    ``if not s.try_write(task): yield from s.down_write(task)`` ... ``s.up_write()``.
+
+    * A reader that waits sleeps.  Readers that are woken own the lock while they wake up.
+    * A writer that waits spins as `RwSemaphoreRules` say, else it sleeps.  A writer that spins takes the lock
+      before the tasks that sleep, *line_ns* after it is given up.
+    * A writer that is woken does not own the lock yet (with ``steals``): others may take it before.
+    * Tasks that spin leave the processor when the owner does.
+
+    Left out: readers that spin (5.3 to 5.10), and the useless wake-up of a writer that sleeps and that a
+    spinning one has overtaken.  ``stat`` counts writers, and ``read_stat`` readers; while several readers
+    hold the lock, its time counts once.
+    """
+
+    __slots__ = (
+        "_env", "_handing_off", "_line_ns", "_nonspinnable", "_on_owner_sleeps", "_phase", "_readers",
+        "_rules", "_since_ns", "_sleeping", "_spinning", "_waited", "_wake_ns", "_writer", "name",
+        "read_stat", "stat",
+    )  # fmt: skip
+
+    def __init__(
+        self, env: Environment, name: str, rules: RwSemaphoreRules, wake_ns: int, line_ns: int
+    ) -> None:
+        self._env = env
+        self._rules = rules
+        self._wake_ns = wake_ns
+        self._line_ns = line_ns
+        self._waited = waiting_for(name)
+        self._writer: Task | None = None
+        self._readers = 0
+        self._since_ns = 0  # from when the owner or the first reader has the lock
+        self._phase = 0  # the number of times that readers have given the lock up
+        self._nonspinnable = False
+        self._handing_off = False
+        self._spinning: deque[_Waiter] = deque()
+        self._sleeping: deque[_Waiter] = deque()
+        self._on_owner_sleeps: Callable[[], None] = self._stop_spinning  # a bound method that is made once
+        self.name = name
+        self.stat = LockStat()
+        self.read_stat = LockStat()
+
+    @property
+    def free(self) -> bool:
+        """True if no task owns the lock."""
+        return self._writer is None and not self._readers
+
+    def try_read(self) -> bool:
+        """Take the lock for reading, unless a writer owns it or a task that waits comes first."""
+        if self._writer is not None or self._handing_off:
+            return False
+        if self._sleeping and (self._readers or not self._rules.steals):
+            return False
+        if not self._readers:
+            self._since_ns = self._env.now
+        self._readers += 1
+        return True
+
+    def down_read(self, task: Task) -> Park:
+        """Let *task* sleep until it owns the lock; to be yielded after a failed `try_read`."""
+        self.read_stat.contentions += 1
+        self._sleeping.append(_Waiter(task, True, self._env.now, lambda: None))
+        task.waits_for = self._waited
+        return PARK
+
+    def up_read(self) -> None:
+        """Give up the lock of one reader; after the last one the next task has it."""
+        assert self._readers, "up_read() without try_read() or down_read()"
+        self._readers -= 1
+        if self._readers:
+            self.read_stat.acquisitions += 1
+            return
+        self.read_stat.held(self._env.now - self._since_ns)
+        self._phase += 1
+        self._nonspinnable = False
+        self._give_up()
+
+    def try_write(self, task: Task) -> bool:
+        """Take the lock for writing, if it is free and no task that waits comes first."""
+        if not self.free or self._handing_off or (self._sleeping and not self._rules.steals):
+            return False
+        self._own(task, self._env.now)
+        return True
+
+    def down_write(self, task: Task, before_sleep: Callable[[], object] = lambda: None) -> Steps:
+        """Wait until *task* owns the lock; use: `yield from` after a failed `try_write`.
+
+        *before_sleep* is called each time that the task goes to sleep (sched_submit_work).
+        """
+        self.stat.contentions += 1
+        waiter = _Waiter(task, False, self._env.now, before_sleep)
+        if self._may_spin(task):
+            self._spin(waiter)
+            yield SPIN
+        else:
+            self._enqueue(waiter)
+            yield PARK
+        while self._writer is not task:
+            waiter.woken = False
+            waited_ns = self._env.now - waiter.since_ns
+            if self.free:
+                self._sleeping.remove(waiter)
+                self._own(task, self._env.now)
+                self.stat.waited(waited_ns)
+                return
+            self._handing_off = bool(self._rules.hand_off_ns) and waited_ns >= self._rules.hand_off_ns
+            before_sleep()
+            task.waits_for = self._waited
+            yield PARK
+
+    def up_write(self) -> None:
+        """Give up the lock; the next task has it, or is woken for it."""
+        writer = self._writer
+        assert writer is not None, "up_write() without try_write() or down_write()"
+        self._writer = None
+        self.stat.held(self._env.now - self._since_ns)
+        _forget(writer, self._on_owner_sleeps)
+        self._give_up()
+
+    def _may_spin(self, task: Task) -> bool:
+        """rwsem_can_spin_on_owner."""
+        if self._handing_off or not self._rules.spins or not task.running:
+            return False
+        if self._writer is not None:
+            return self._writer.running
+        return bool(self._readers and self._rules.reader_spin_ns and not self._nonspinnable)
+
+    def _spin(self, waiter: _Waiter) -> None:
+        if not self._spinning:
+            if self._writer is not None:
+                self._writer.on_sleep.append(self._on_owner_sleeps)
+            else:
+                phase, until_ns = self._phase, self._env.now + self._rules.reader_spin_ns
+                self._env.call_at(until_ns, URGENT, lambda: self._readers_stay(phase))
+        self._spinning.append(waiter)
+
+    def _readers_stay(self, phase: int) -> None:
+        """rwsem_set_nonspinnable, if the readers that owned the lock in *phase* still do."""
+        if phase == self._phase and self._readers and self._spinning:
+            self._nonspinnable = True
+            self._stop_spinning()
+
+    def _stop_spinning(self) -> None:
+        """Let the tasks that spin go to sleep, in the order in which they came."""
+        while self._spinning:
+            waiter = self._spinning.popleft()
+            spins(waiter.task, self.name, self._env.now - waiter.since_ns)
+            self._enqueue(waiter)
+            assert waiter.task.scheduler is not None, "a task spins with a processor"
+            waiter.task.scheduler.sleeps(waiter.task)
+
+    def _enqueue(self, waiter: _Waiter) -> None:
+        waiter.before_sleep()
+        waiter.task.waits_for = self._waited
+        self._sleeping.append(waiter)
+
+    def _own(self, task: Task, since_ns: int) -> None:
+        self._writer = task
+        self._since_ns = since_ns
+        if self._spinning:
+            task.on_sleep.append(self._on_owner_sleeps)
+
+    def _give_up(self) -> None:
+        """rwsem_wake, after the tasks that spin."""
+        now = self._env.now
+        if self._spinning and not self._handing_off:
+            waiter = self._spinning.popleft()
+            waited_ns = now + self._line_ns - waiter.since_ns
+            spins(waiter.task, self.name, waited_ns)
+            self.stat.waited(waited_ns)
+            self._own(waiter.task, now + self._line_ns)
+            self._env.resume(waiter.task, self._line_ns)
+        elif self._sleeping and self._sleeping[0].reads:
+            self._wake_readers()
+        elif self._sleeping:
+            self._wake_writer(self._sleeping[0])
+
+    def _wake_readers(self) -> None:
+        """Give the lock to the readers at the head of the queue, who wake up as its owners."""
+        self._since_ns = self._env.now
+        while self._sleeping and self._sleeping[0].reads:
+            waiter = self._sleeping.popleft()
+            self._readers += 1
+            self.read_stat.waited(self._env.now - waiter.since_ns)
+            self._env.wake(waiter.task, self._wake_ns)
+
+    def _wake_writer(self, waiter: _Waiter) -> None:
+        if self._handing_off or not self._rules.steals:
+            self._sleeping.popleft()
+            self._handing_off = False
+            self._own(waiter.task, self._env.now)
+            self.stat.waited(self._env.now - waiter.since_ns)
+        elif waiter.woken:
+            return
+        waiter.woken = True
+        self._env.wake(waiter.task, self._wake_ns)
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:

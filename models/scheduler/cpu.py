@@ -243,9 +243,10 @@ class Processors(Scheduler):
             queue.floor_ns = task.virtual_ns
         if not task.seated:
             self._seatless -= 1
-        if task.on_sleep is not None:
-            stops, task.on_sleep = task.on_sleep, None
-            self._env.call_at(now, URGENT, stops)
+        if task.on_sleep:
+            stops, task.on_sleep = task.on_sleep, []
+            for stop in stops:
+                self._env.call_at(now, URGENT, stop)
 
     def _give_up_seat(self, task: Task) -> None:
         self._seats[task.seat] = None

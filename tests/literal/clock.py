@@ -118,13 +118,23 @@ class Semaphore:
         self._counts.acquisitions += 1
 
 
+class Waiter:
+    """A task that sleeps for an `RwSemaphore` since ``since_ns``; ``woken``: it tries again when it runs."""
+
+    def __init__(self, task: Task, reads: bool, since_ns: int) -> None:
+        self.task = task
+        self.reads = reads
+        self.since_ns = since_ns
+        self.woken = False
+
+
 class RwSemaphore:
     """struct rw_semaphore as of 5.12 and later: readers sleep, writers spin while the owner runs.
 
     A spinning writer takes the lock before those that sleep, and before the task that gives it up can ask
     again.  A reader that sleeps owns the lock from when it is woken.  A writer that sleeps is only woken, and
-    may be overtaken for `HANDOFF_NS`.  A writer spins while readers own the lock if they are awake within
-    *spin_ns*.
+    may be overtaken for `HANDOFF_NS`.  A writer spins for *spin_ns* while readers own the lock.  Then all
+    writers that spin go to sleep, and none spins until the last reader has given the lock up.
     """
 
     def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int, line_ns: int, spin_ns: int) -> None:
@@ -132,18 +142,20 @@ class RwSemaphore:
         self._counts = counts
         self._wake_ns = wake_ns
         self._line_ns = line_ns
-        self._spins_on_readers = wake_ns <= spin_ns
+        self._spin_ns = spin_ns
         self._writer: Task | None = None
         self._readers = 0
         self._since_ns = 0
         self._spinning: deque[Task] = deque()
-        self._sleeping: deque[tuple[Task, bool, int]] = deque()  # the task, whether it reads, since when
+        self._sleeping: list[Waiter] = []
         self._handed_off = False
+        self._readers_stayed = False
+        self._timer = 0  # only the last one that was set counts
 
     def down_read(self, task: Task) -> Steps:
         """Take it for reading."""
-        if self._writer is not None or self._handed_off:
-            self._sleeping.append((task, True, self._clock.now))
+        if self._writer is not None or self._handed_off or (self._readers and self._sleeping):
+            self._sleeping.append(Waiter(task, True, self._clock.now))
             yield SLEEP
         else:
             self._readers += 1
@@ -152,6 +164,8 @@ class RwSemaphore:
         """One reader less."""
         self._readers -= 1
         if not self._readers:
+            self._timer += 1
+            self._readers_stayed = False
             self._next()
 
     def down_write(self, task: Task) -> Steps:
@@ -163,14 +177,17 @@ class RwSemaphore:
                 self._spinning.append(task)
                 yield SPIN
             else:
-                self._sleeping.append((task, False, since_ns))
+                self._sleeping.append(Waiter(task, False, since_ns))
                 yield SLEEP
         while self._writer is not task:
+            queued = [waiter for waiter in self._sleeping if waiter.task is task]
             if self._free:
+                if queued:
+                    self._sleeping.remove(queued[0])
                 self._own(task)
                 break
+            queued[0].woken = False
             self._handed_off = self._clock.now - since_ns >= HANDOFF_NS
-            self._sleeping.appendleft((task, False, since_ns))
             yield SLEEP
 
     def up_write(self, task: Task) -> None:
@@ -186,7 +203,7 @@ class RwSemaphore:
             task = self._spinning.popleft()
             task.running = False
             task.before_sleep()
-            self._sleeping.append((task, False, self._clock.now))
+            self._sleeping.append(Waiter(task, False, self._clock.now))
 
     @property
     def _free(self) -> bool:
@@ -195,7 +212,20 @@ class RwSemaphore:
     def _may_spin(self) -> bool:
         if self._handed_off:
             return False
-        return self._spins_on_readers if self._writer is None else self._writer.running
+        if self._writer is not None:
+            return self._writer.running
+        if self._readers_stayed or not self._spin_ns:
+            return False
+        if not self._spinning:
+            self._timer += 1
+            timer = self._timer
+            self._clock.at(self._clock.now + self._spin_ns, -1, lambda: self._time_is_over(timer))
+        return True
+
+    def _time_is_over(self, timer: int) -> None:
+        if timer == self._timer:
+            self._readers_stayed = True
+            self.owner_sleeps()
 
     def _own(self, task: Task) -> None:
         self._writer = task
@@ -205,18 +235,19 @@ class RwSemaphore:
 
     def _next(self) -> None:
         """rwsem_wake, after those that spin."""
-        if self._spinning:
+        if self._spinning and not self._handed_off:
             task = self._spinning.popleft()
             self._own(task)
             self._since_ns += self._line_ns
             task.wake(self._line_ns)
-        elif self._sleeping and self._sleeping[0][1]:
-            while self._sleeping and self._sleeping[0][1]:
+        elif self._sleeping and self._sleeping[0].reads:
+            while self._sleeping and self._sleeping[0].reads:
                 self._readers += 1
-                self._sleeping.popleft()[0].wake(self._wake_ns)
-        elif self._sleeping:
-            task = self._sleeping.popleft()[0]
-            if self._handed_off:
-                self._handed_off = False
-                self._own(task)
+                self._sleeping.pop(0).task.wake(self._wake_ns)
+        elif self._sleeping and self._handed_off:
+            self._handed_off = False
+            self._own(task := self._sleeping.pop(0).task)
             task.wake(self._wake_ns)
+        elif self._sleeping and not self._sleeping[0].woken:
+            self._sleeping[0].woken = True
+            self._sleeping[0].task.wake(self._wake_ns)

@@ -280,8 +280,9 @@ class Running(Scheduler):
     def sleeps(self, task: Task) -> None:
         """It runs no longer."""
         task.running = False
-        if task.on_sleep is not None:
-            task.on_sleep()
+        stops, task.on_sleep = task.on_sleep, []
+        for stop in stops:
+            stop()
 
     leave = sleeps
 

@@ -1,0 +1,244 @@
+"""The rw_semaphore next to the literal one, and by hand under the rules of older kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from tests.literal import clock as literal
+from tests.sim.test_sync import Running
+from wbsim.sim.engine import PARK, Environment, Steps, Task
+from wbsim.sim.sync import RwSemaphore, RwSemaphoreRules
+
+pytestmark = pytest.mark.source
+
+MODERN = RwSemaphoreRules(steals=True, spins=True, reader_spin_ns=60, hand_off_ns=literal.HANDOFF_NS)
+WAKE_NS, LINE_NS = 50, 3
+
+
+class Use(NamedTuple):
+    """One use of the lock: from *at_ns* on, for *runs_ns* on the processor, then *sleeps_ns* asleep."""
+
+    at_ns: int
+    reads: bool
+    runs_ns: int
+    sleeps_ns: int
+
+
+class Play:
+    """Tasks that use one lock; ``log`` says when each has it and when it has given it up."""
+
+    def __init__(self, uses: Sequence[Use], rules: RwSemaphoreRules = MODERN) -> None:
+        self.env = Environment()
+        self.lock = RwSemaphore(self.env, "mnt/ILOCK", rules, WAKE_NS, LINE_NS)
+        self.log: list[tuple[int, str, str]] = []
+        self.slept: list[tuple[int, str]] = []
+        self.tasks = [self.env.task(str(number)) for number in range(len(uses))]
+        Running(self.tasks)
+        for task, use in zip(self.tasks, uses, strict=True):
+            self.env.start(task, self._use(task, use), use.at_ns)
+        self.env.run()
+
+    def _use(self, task: Task, use: Use) -> Steps:
+        lock, name = self.lock, task.name
+        if use.reads:
+            if not lock.try_read():
+                yield lock.down_read(task)
+        elif not lock.try_write(task):
+            yield from lock.down_write(task, lambda: self.slept.append((self.env.now, name)))
+        self.log.append((self.env.now, name, "has it"))
+        yield use.runs_ns
+        if use.sleeps_ns:
+            self.env.call_at(self.env.now + use.sleeps_ns, task.rank, partial(self.env.wake, task))
+            yield PARK
+        if use.reads:
+            lock.up_read()
+        else:
+            lock.up_write()
+        self.log.append((self.env.now, name, "gave it up"))
+
+    @property
+    def had(self) -> list[tuple[int, str]]:
+        """Return the time at which each task got the lock, and its name."""
+        return [(ns, name) for ns, name, what in self.log if what == "has it"]
+
+
+def literally(uses: Sequence[Use]) -> tuple[list[tuple[int, str, str]], literal.LockCounts]:
+    """Return the log of the same uses of the literal lock, and its counts."""
+    clock, counts, log = literal.Clock(0), literal.LockCounts(), list[tuple[int, str, str]]()
+    lock = literal.RwSemaphore(clock, counts, WAKE_NS, LINE_NS, MODERN.reader_spin_ns)
+
+    def use_of(task: literal.Task, use: Use, name: str) -> literal.Steps:
+        if use.reads:
+            yield from lock.down_read(task)
+        else:
+            yield from lock.down_write(task)
+        log.append((clock.now, name, "has it"))
+        yield use.runs_ns
+        if use.sleeps_ns:
+            task.wake(use.sleeps_ns)
+            yield literal.SLEEP
+        if use.reads:
+            lock.up_read()
+        else:
+            lock.up_write(task)
+        log.append((clock.now, name, "gave it up"))
+
+    for number, use in enumerate(uses):
+        task = literal.Task(clock, number)
+        begin: Callable[[], None] = partial(task.start, use_of(task, use, str(number)))
+        clock.at(use.at_ns, number, begin)
+    clock.run()
+    return log, counts
+
+
+USES = st.lists(
+    st.builds(
+        Use, st.integers(0, 900), st.booleans(), st.integers(1, 300),
+        st.one_of(st.just(0), st.integers(1, 200)),
+    ),
+    min_size=2,
+    max_size=9,
+)  # fmt: skip
+
+
+@given(USES)
+@example([Use(0, False, 100, 0), Use(10, False, 100, 0), Use(20, True, 50, 0), Use(220, False, 10, 0)])
+@example([Use(0, True, 100, 0), Use(1, False, 10, 0), Use(70, False, 10, 0), Use(90, True, 10, 0)])
+def test_rw_semaphore_does_what_the_literal_one_does(uses: list[Use]) -> None:
+    """Each task gets the lock, and gives it up, at the same nanosecond."""
+    of_literal, counts = literally(uses)
+    instants = [ns for ns, _, _ in of_literal]
+    assume(len(set(instants)) == len(instants) or len(uses) == 2)
+    play = Play(uses)
+    assert play.log == of_literal
+    stat = play.lock.stat
+    assert (stat.acquisitions, stat.contentions, stat.hold_ns) == (
+        counts.acquisitions, counts.contentions, counts.hold_ns,
+    )  # fmt: skip
+
+
+@given(
+    USES, st.sampled_from([RwSemaphoreRules(False, False, 0, 0), RwSemaphoreRules(True, True, 0, 0), MODERN])
+)
+def test_rw_semaphore_excludes_and_loses_no_task(uses: list[Use], rules: RwSemaphoreRules) -> None:
+    """A writer is alone with the lock, each task has it once, and each wait is counted."""
+    play = Play(uses, rules)
+    owners: set[str] = set()
+    for _, name, what in play.log:
+        if what == "gave it up":
+            owners.remove(name)
+            continue
+        assert not any(not uses[int(other)].reads or not uses[int(name)].reads for other in owners)
+        owners.add(name)
+    assert len(play.log) == 2 * len(uses)
+    assert play.lock.free
+    writers = sum(not use.reads for use in uses)
+    assert play.lock.stat.acquisitions == writers
+    assert play.lock.read_stat.acquisitions == len(uses) - writers
+    waits = sum(
+        ns - use.at_ns for (ns, _), use in zip(sorted(play.had, key=lambda of: int(of[1])), uses, strict=True)
+    )
+    woken = sum(ns for ns in (play.lock.stat.wait_ns, play.lock.read_stat.wait_ns))
+    assert woken <= waits <= woken + WAKE_NS * len(uses)
+
+
+def test_before_3_9_the_lock_is_given_in_order() -> None:
+    """No task that runs overtakes, and readers come together only if they wait next to each other.
+
+    * 0 ns: writer 0 has the lock until 100 ns; writer 1, readers 2 and 3, writer 4 and reader 5 sleep.
+    * 100 ns: writer 1 owns it, runs at 150 and until 160 ns.
+    * 160 ns: readers 2 and 3 own it, run at 210 and until 220 ns.
+    * 220 ns: writer 4 owns it, runs at 270 and until 280 ns; then reader 5.
+    """
+    kinds = (False, False, True, True, False, True)
+    uses = [Use(10 * number, reads, 10, 0) for number, reads in enumerate(kinds)]
+    uses[0] = Use(0, False, 100, 0)
+    play = Play([*uses, Use(120, False, 10, 0)], RwSemaphoreRules(False, False, 0, 0))
+    assert play.had == [(0, "0"), (150, "1"), (210, "2"), (210, "3"), (270, "4"), (330, "5"), (390, "6")]
+
+
+@pytest.mark.parametrize(("spins", "had"), [(False, 150), (True, 103)])
+def test_from_3_16_a_writer_spins_on_a_writer(spins: bool, had: int) -> None:
+    """Without spinning the second writer is woken at the release; with it, it takes the lock at once."""
+    rules = RwSemaphoreRules(True, spins, 0, 0)
+    assert Play([Use(0, False, 100, 0), Use(10, False, 10, 0)], rules).had == [(0, "0"), (had, "1")]
+    assert Play([Use(0, True, 100, 0), Use(10, False, 10, 0)], rules).had == [(0, "0"), (150, "1")], (
+        "on readers"
+    )
+
+
+@pytest.mark.parametrize(("until", "had", "slept"), [(69, 72, []), (71, 121, [(70, "1")])])
+def test_writer_spins_on_readers_for_the_threshold(
+    until: int, had: int, slept: list[tuple[int, str]]
+) -> None:
+    """The writer comes at 10 ns and spins to 70 ns; a reader that stays longer sends it to sleep."""
+    play = Play([Use(0, True, until, 0), Use(10, False, 10, 0)])
+    assert play.had == [(0, "0"), (had, "1")]
+    assert play.slept == slept
+
+
+def test_no_writer_spins_once_readers_have_stayed() -> None:
+    """Writer 1 sleeps at 70 ns; writer 2, at 80 ns, does not spin, and both wait for the reader's end."""
+    play = Play([Use(0, True, 100, 0), Use(10, False, 10, 0), Use(80, False, 10, 0), Use(300, True, 50, 0),
+                 Use(310, False, 10, 0)])  # fmt: skip
+    assert play.slept == [(70, "1"), (80, "2")]
+    assert play.had == [(0, "0"), (150, "1"), (210, "2"), (300, "3"), (353, "4")]
+
+
+def test_writers_that_spin_sleep_with_the_owner() -> None:
+    """The owner sleeps from 20 to 120 ns; both writers flush their plugs, and are woken in order."""
+    play = Play([Use(0, False, 20, 100), Use(5, False, 10, 0), Use(6, False, 10, 0)])
+    assert play.slept == [(20, "1"), (20, "2")]
+    assert play.had == [(0, "0"), (170, "1"), (230, "2")]
+    assert [task.spun_ns for task in play.tasks] == [{}, {"mnt/ILOCK": 15}, {"mnt/ILOCK": 14}]
+
+
+def test_a_writer_that_has_slept_for_4_ms_comes_next() -> None:
+    """Writer 1 is overtaken once, asks for the lock, and has it at the next release, before writer 3.
+
+    * 0 ns: the owner sleeps until 4 ms, so writer 1 sleeps at 10 ns.
+    * 4 000 000 ns: writer 1 is woken; writer 2 takes the free lock at 4 000 020 ns.
+    * 4 000 030 ns: writer 3 spins.  At 4 000 050 ns, writer 1 finds the lock taken.
+    * 4 000 060 ns: writer 4 may not spin.
+    * 4 000 120 ns: writer 1 owns the lock, and runs at 4 000 170 ns until 4 000 180 ns.
+    * 4 000 183 ns: writer 3 has the lock; 4 000 193 ns: writer 4 is woken.
+    """
+    ms = 1_000_000
+    play = Play([Use(0, False, 10, 4 * ms - 10), Use(5, False, 10, 0), Use(4 * ms + 20, False, 100, 0),
+                 Use(4 * ms + 30, False, 10, 0), Use(4 * ms + 60, False, 10, 0)])  # fmt: skip
+    later = [(20, "2"), (170, "1"), (183, "3"), (243, "4")]
+    assert play.had == [(0, "0"), *((4 * ms + ns, name) for ns, name in later)]
+    assert play.slept == [(10, "1"), (4 * ms + 50, "1"), (4 * ms + 60, "4")]
+
+
+def test_an_overtaken_writer_is_woken_once() -> None:
+    """Writer 1 is woken at 100 ns; writer 2 has the lock from 105 to 115 ns; writer 1 runs at 150 ns."""
+    play = Play([Use(0, False, 10, 90), Use(50, False, 100, 0), Use(105, False, 10, 0), Use(170, True, 5, 0)])
+    assert play.log[2:] == [
+        (105, "2", "has it"), (115, "2", "gave it up"), (150, "1", "has it"), (250, "1", "gave it up"),
+        (300, "3", "has it"), (305, "3", "gave it up"),
+    ]  # fmt: skip
+
+
+def test_the_threshold_counts_for_each_turn_of_readers() -> None:
+    """A threshold that began with other readers does not end the spinning.
+
+    * 0 to 20 ns: reader 0; writer 1 spins from 10 ns and has the lock from 23 to 33 ns.
+    * 33 to 93 ns: reader 2, which wakes up first; writer 3 spins from 40 to 96 ns.
+    """
+    play = Play([Use(0, True, 20, 0), Use(10, False, 10, 0), Use(25, True, 10, 0), Use(40, False, 10, 0)])
+    assert play.had == [(0, "0"), (23, "1"), (83, "2"), (96, "3")]
+
+
+def test_reader_waits_behind_a_writer_while_readers_own_the_lock() -> None:
+    """Readers do not starve a writer: reader 2 comes while reader 0 owns the lock and writer 1 sleeps."""
+    rules = RwSemaphoreRules(True, True, 0, 0)
+    play = Play([Use(0, True, 100, 0), Use(10, False, 10, 0), Use(20, True, 10, 0)], rules)
+    assert play.had == [(0, "0"), (150, "1"), (210, "2")]
+    assert play.lock.read_stat.contentions == 1
