@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import figure_text, table
+from wbsim.experiments.running.levels import disks_with_requests
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
 
@@ -77,7 +78,8 @@ def timeline(outcome: Outcome, every_s: float | None) -> str:
     columns = [ends[1:], *(at(outcome, name, ends) * pages for name in names)]
     columns += [at(outcome, name, ends) for name in ("flushers", "held")]
     header = ["s", "dirty MiB", "writeback", "background", "limit", "flushers", "held"]
-    for disk in outcome.disks:
+    disks = disks_with_requests(outcome.levels, outcome.disks)
+    for disk in disks:
         written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
         columns += [
             rates(outcome, f"{disk} ios", ends),
@@ -90,13 +92,13 @@ def timeline(outcome: Outcome, every_s: float | None) -> str:
         if outcome.levels[f"{disk} reads"][-1]:
             columns.append(await_ms(outcome, f"{disk} read_wait_ns", f"{disk} reads", ends))
             of_disk.append("r_await ms")
-        header += [f"{disk} {name}" if len(outcome.disks) > 1 else name for name in of_disk]
+        header += [f"{disk} {name}" if len(disks) > 1 else name for name in of_disk]
     rows = [[figure_text(float(value)) for value in line] for line in zip(*columns, strict=True)]
     return "\n".join([table(header, rows), "", *_evenness(outcome, ends)])
 
 
 def _evenness(outcome: Outcome, ends: NDArray[np.float64]) -> Iterator[str]:
-    for disk in outcome.disks:
+    for disk in disks_with_requests(outcome.levels, outcome.disks):
         written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
         yield f"{disk}: {fmean(written):.1f} MB/s, coefficient of variation {variation(written):.2f}"
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.experiments.pictures.axes import COLOURS, LINES, legend_below, panels
+from wbsim.experiments.running.levels import disks_with_requests
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
 
@@ -44,8 +45,9 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             _files(panel[_FILES], outcome, label, style)
         levels = {name: np.array(values) for name, values in outcome.levels.items()}
         seconds = levels["time_ns"] / S
-        for disk, line in zip(outcome.disks, cycle(LINES), strict=False):
-            named = label if len(outcome.disks) == 1 else f"{label}: {disk}"
+        disks = disks_with_requests(outcome.levels, outcome.disks)
+        for disk, line in zip(disks, cycle(LINES), strict=False):
+            named = label if len(disks) == 1 else f"{label}: {disk}"
             _disk(panel, disk, levels, step_s, {**style, "linestyle": line, "label": named})
         panel[_FLUSHERS].plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
         panel[_HELD].plot(*means_of(seconds, levels["held"], step_s), **style)
@@ -56,7 +58,10 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             panel[_DIRTY].plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
     for name, axes in panel.items():
         axes.set_ylabel(name, fontsize=9)
-        axes.set_ylim(0, None)
+        if name in (_W_AWAIT, _R_AWAIT):  # of a flash drive and of a disk in one panel
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(0, None)
     panel[_FLUSHERS].yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     panel[_HELD].set_ylim(0, max(1, panel[_HELD].get_ylim()[1]))
     panel[_DIRTY].set_xlabel("simulated time, s")

@@ -38,6 +38,12 @@ def level_names(disks: Iterable[str]) -> list[str]:
     return [*_OF_ALL, *(f"{name} {what}" for name in disks for what in _OF_DISK)]
 
 
+def disks_with_requests(levels: Levels, disks: Iterable[str]) -> list[str]:
+    """Return those of *disks* that completed requests until the last sample; all of them if none did."""
+    busy = [name for name in disks if levels[f"{name} ios"][-1] or levels[f"{name} reads"][-1]]
+    return busy or list(disks)
+
+
 class Sampler:
     """Samples a machine while it runs; what it does cannot be seen by the model."""
 

@@ -54,6 +54,15 @@ def test_a_line_for_each_interval() -> None:
     assert text[-1].startswith("sdb: 0.8 MB/s")
 
 
+def test_timeline_leaves_out_disks_without_requests() -> None:
+    """A second disk that has no request in the run has no columns; if no disk has one, all are shown."""
+    idle = {name.replace("sda", "sdb"): (0, 0, 0) for name in LEVELS if name.startswith("sda")}
+    two = {"sda": OF.disks["sda"], "sdb": written(0, 0, 0, 0.0)}
+    assert timeline(replace(OF, disks=two, levels={**LEVELS, **idle}), 1.0) == timeline(OF, 1.0)
+    none = {**LEVELS, **idle, **{name: (0, 0, 0) for name in LEVELS if name.startswith("sda")}}
+    assert "sdb w/s" in timeline(replace(OF, disks=two, levels=none), 1.0)
+
+
 def test_timeline_shows_r_await_of_a_disk_that_reads() -> None:
     """Intervals of 1 s: 4 reads of 3 ms each, none, and 2 of 8 ms over the last two."""
     reads = {"sda reads": (4, 4, 6), "sda read_wait_ns": (12 * MS, 12 * MS, 28 * MS)}
