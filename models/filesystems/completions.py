@@ -22,8 +22,8 @@ from wbsim.models.seams import Thread
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import PARK, Environment, Steps, Task
 
-IoEnd = tuple[FileInode, Flight, int]
-"""A file of one run, under which flight it went, and how many pages."""
+IoEnd = tuple[FileInode, Flight, int, int]
+"""A file of one run that is written, its flight, its number of pages, and its first block."""
 
 
 class Submission:
@@ -99,7 +99,7 @@ class Completions:
     def end_io(self, ioend: IoEnd) -> None:
         """A file of one run is on the device."""
         if not self.unwritten:
-            inode, flight, pages = ioend
+            inode, flight, pages, _ = ioend
             flight.end(inode.wb, pages)
         self._append_work(ioend)
         if self._idle:
@@ -128,8 +128,8 @@ class Completions:
                         yield from self._convert(thread, number, work)
                     work.busy = False
                 else:
-                    inode, flight, pages = work
-                    yield metadata.end_run(thread, -(-pages // inode.folio_pages))
+                    inode, flight, pages, block = work
+                    yield metadata.end_run(thread, block, -(-pages // inode.folio_pages))
                     metadata.run_ended(inode)
                     if unwritten:
                         flight.end(inode.wb, pages)

@@ -37,9 +37,10 @@ class MapCosts:
         """Of an allocation, up to what its group adds."""
         return self.extent_map_ns if conversions.extents <= self._extents else self._tree_map_ns
 
-    def run_map_ns(self) -> int:
-        """Of an allocation for a whole file of one run."""
-        return int(self.extent_map_ns * self.dice.throw())
+    def run_map_ns(self) -> tuple[int, int]:
+        """Return the times of an allocation for a file of one run: its own, and what its group adds."""
+        factor = self.dice.throw()
+        return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
     def varied_map_ns(self, conversions: Conversions) -> int:
         """The time of one."""

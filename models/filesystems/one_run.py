@@ -37,7 +37,7 @@ class OneRuns(Runs):
         """See `Runs.bios`."""
         queue, flight = self._queue, self._sb.flight
         segment = queue.segment_pages(inode.folio_pages)
-        at_most, ioend = queue.bio_pages(segment), (inode, flight, pages)
+        at_most, ioend = queue.bio_pages(segment), (inode, flight, pages, block)
         end_io = self._end_io if pages <= at_most else self._ends.end_io_of(-(-pages // at_most))
         if inode.file is not CLOSED:
             file = inode.file  # a program may have written on, while the run was given its blocks

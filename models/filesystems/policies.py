@@ -67,8 +67,8 @@ class Metadata(Protocol):
     def converted(self, inode: Any, ranges: int) -> None:
         """So many *ranges* of *inode* became written extents."""
 
-    def end_run(self, worker: Thread, folios: int) -> Wait:
-        """What *worker* does once a file of one run, of so many folios, is on disk: to be yielded."""
+    def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
+        """Complete a file of one run, whose *folios* folios are on disk from *block* on; yield the result."""
 
     def run_ended(self, inode: Any) -> None:
         """A file of one run is complete."""

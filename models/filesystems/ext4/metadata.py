@@ -71,7 +71,7 @@ class Ext4Metadata(Metadata):
             inode.file.wrote(ranges)
         self.journal.log((self._geometry.inode_block(inode.number),))
 
-    def end_run(self, worker: Thread, folios: int) -> Wait:
+    def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """See `Metadata.end_run`: ext4_end_io_rsv_work; the threads that it wakes let it go on
         (docs/measurements.md I).
         """

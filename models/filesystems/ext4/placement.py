@@ -96,7 +96,7 @@ class Ext4Placement(Placement):
         yield from journal.start_handle(thread, asked)
         if self._rules.unwritten:
             yield from journal.reserve(thread)
-        map_ns, pages_ns = self._costs.run_map_ns(), pages * self._costs.page_ns(inode.folio_pages)
+        (map_ns, _), pages_ns = self._costs.run_map_ns(), pages * self._costs.page_ns(inode.folio_pages)
         thread.spent.allocate += map_ns
         thread.spent.pages += pages_ns
         yield map_ns + pages_ns

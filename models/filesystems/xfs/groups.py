@@ -12,7 +12,7 @@ from wbsim.models.filesystems.locks import GroupLock
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.seams import NoSpace, Thread
-from wbsim.sim.engine import Wait
+from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.sync import Semaphore
 
 
@@ -45,6 +45,16 @@ class Group:
         self.inodes_left = 0
         self.cluster_left = 0
         self.cluster = InodeCluster(self, 0, 0)
+
+    def update_rmap(self, thread: Thread, rmap_ns: int) -> Steps:
+        """xfs_rmap_finish_one: *thread* works for *rmap_ns* under the AGF, which it waits for.
+
+        A transaction gives the AGF back when it rolls.
+        """
+        if not self.agf.try_down(thread.task, rmap_ns):
+            yield from self.agf.down(thread, rmap_ns)
+        yield rmap_ns
+        self.agf.up(thread.task)
 
     def take(self, blocks: int) -> int:
         """Give out *blocks* that lie together, as near as is found to the group's beginning; the first.

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Metadata
+from wbsim.models.filesystems.xfs.groups import Group
 from wbsim.models.filesystems.xfs.inodes import XfsInode
 from wbsim.models.filesystems.xfs.log import XfsLog
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps, Wait
+from wbsim.sim.units import PAGE_BYTES
 
 
 class XfsMetadata(Metadata):
@@ -20,8 +22,19 @@ class XfsMetadata(Metadata):
 
     gives_way: bool
 
-    def __init__(self, log: XfsLog, spec: XfsSpec, flusher_costs: XfsFlusherCosts, costs: MapCosts) -> None:
+    def __init__(
+        self,
+        log: XfsLog,
+        spec: XfsSpec,
+        flusher_costs: XfsFlusherCosts,
+        costs: MapCosts,
+        groups: list[Group],
+        unwritten: bool,
+    ) -> None:
         self.log = log
+        self._groups = groups
+        self._group_blocks = spec.size // PAGE_BYTES // spec.agcount
+        self._rmap_ns = costs.group_ns if unwritten else 0
         self.gives_way = True
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
         self._commit_ns = log.commit_ns(spec.extent_items)
@@ -55,12 +68,18 @@ class XfsMetadata(Metadata):
         """See `Metadata.converted`: xfs_iomap_write_unwritten for each of them."""
         self.mapped(inode, ranges, 0)
 
-    def end_run(self, worker: Thread, folios: int) -> Wait:
-        """See `Metadata.end_run`: xfs_end_io."""
+    def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
+        """See `Metadata.end_run`: xfs_end_io; a conversion updates the reverse mapping, too."""
         ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
         worker.spent.commit += self._commit_ns
         worker.spent.complete += ends_ns
-        return self.log.cil_section(worker.task, self._commit_ns, ends_ns)
+        ended = self.log.cil_section(worker.task, self._commit_ns, ends_ns)
+        return ended if not self._rmap_ns else self._convert_run(worker, block, ended)
+
+    def _convert_run(self, worker: Thread, block: int, ended: Wait) -> Steps:
+        yield ended
+        worker.spent.complete += self._rmap_ns
+        yield from self._groups[block // self._group_blocks].update_rmap(worker, self._rmap_ns)
 
     def run_ended(self, inode: XfsInode) -> None:
         """See `Metadata.run_ended`: xfs_setfilesize."""

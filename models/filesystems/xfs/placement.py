@@ -129,15 +129,22 @@ class XfsPlacement(Placement):
                 group.agf.up(task)
                 yield from runs.in_pieces(thread, inode, wbc)
                 return
-        map_ns, pages_ns = self._costs.run_map_ns(), pages * self._costs.page_ns(inode.folio_pages)
+        (map_ns, rmap_ns), pages_ns = self._costs.run_map_ns(), pages * self._costs.page_ns(inode.folio_pages)
         spent.allocate += map_ns
         yield map_ns
         taken = group.free.take_near(0, pages)
         assert taken is not None, "the group that was locked has room"
         spent.commit += self._commit_ns
         spent.pages += pages_ns
-        yield log.cil_section(task, self._commit_ns, pages_ns)
-        group.agf.up(task)
+        if rmap_ns:
+            yield log.cil_section(task, self._commit_ns, 0)
+            group.agf.up(task)
+            spent.allocate += rmap_ns
+            yield from group.update_rmap(thread, rmap_ns)
+            yield pages_ns
+        else:
+            yield log.cil_section(task, self._commit_ns, pages_ns)
+            group.agf.up(task)
         self._metadata.log_extent(inode)
         for bio in runs.bios(inode, group.first_block + taken[0], pages):
             if (rest := thread.submit_bio(bio)) is not None:

@@ -61,7 +61,7 @@ def xfs(
         lines = SharedLines(site.env, _TRANSFERS[spec.rmapbt], *site.line_ns, site.processors)
     costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0, lines)
     log = _log(site, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
-    metadata = XfsMetadata(log, spec, flusher_costs, costs)
+    metadata = XfsMetadata(log, spec, flusher_costs, costs, groups, rules.unwritten)
     log.start()
     if writer_costs.agi_ns:
         site.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))

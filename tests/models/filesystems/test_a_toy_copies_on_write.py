@@ -70,7 +70,7 @@ class ToyMetadata:
     def converted(self, inode: Any, ranges: int) -> None:
         """Blocks are written ones at once."""
 
-    def end_run(self, worker: Thread, folios: int) -> Wait:
+    def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """There are no files of one run."""
         return 0
 

@@ -17,7 +17,7 @@ from wbsim.sim.engine import Environment, Steps
 def metadata(run_ended: Any, gives_way: bool = True) -> Any:
     """A filesystem's: a folio takes 100."""
     return SimpleNamespace(
-        end_run=lambda worker, folios: 100 * folios, run_ended=run_ended, gives_way=gives_way
+        end_run=lambda worker, block, folios: 100 * folios, run_ended=run_ended, gives_way=gives_way
     )
 
 
@@ -45,7 +45,7 @@ def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[in
     ioends = completions(env, worker, unwritten, metadata(lambda inode: done.append((env.now, inode.name))))
     for pages, (when_ns, name) in enumerate(((0, "a"), (50, "b"), (60, "c"), (500, "d")), 1):
         inode: Any = SimpleNamespace(name=name, wb=f"wb of {name}", folio_pages=4)
-        env.call_at(when_ns, 9, lambda inode=inode, pages=pages: ioends.end_io((inode, flight, pages)))  # type: ignore[misc]
+        env.call_at(when_ns, 9, lambda inode=inode, pages=pages: ioends.end_io((inode, flight, pages, 0)))  # type: ignore[misc]
     env.run()
     assert done == [(100, "a"), (200, "b"), (300, "c"), (600, "d")]
     assert [(when_ns, name, pages) for when_ns, name, _, pages in ended] == [
@@ -63,7 +63,7 @@ def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
     ioends = completions(env, worker, False, metadata(lambda inode: done.append(env.now)))
     end_io, inode = ioends.end_io_of(3), SimpleNamespace(wb="wb", folio_pages=32)
     for when_ns in (0, 50, 70):
-        env.call_at(when_ns, 9, lambda: end_io((inode, flight, 20)))
+        env.call_at(when_ns, 9, lambda: end_io((inode, flight, 20, 0)))
     env.run()
     assert (ended, done) == ([(70, 20)], [170])
 
@@ -89,7 +89,7 @@ def test_it_gives_way_between_files_or_not_before_the_end(gives_way: bool, other
 
     def ended() -> None:
         for pages in (1, 5, 12):
-            ioends.end_io((inode, flight, pages))
+            ioends.end_io((inode, flight, pages, 0))
 
     env.call_at(0, 9, ended)
     task = of.adopt(env.task("other"))

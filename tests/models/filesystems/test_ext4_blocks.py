@@ -289,5 +289,5 @@ def test_a_file_of_one_run_ends_each_of_its_folios() -> None:
         worker: Any = SimpleNamespace(task=machine.env.task("kworker"), spent=Spent())
         for folios in (1, 4):
             worker.spent.complete = 0
-            found.metadata.end_run(worker, folios)
+            found.metadata.end_run(worker, 0, folios)
             assert worker.spent.complete == cost + each * (folios - 1)

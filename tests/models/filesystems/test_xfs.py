@@ -511,6 +511,40 @@ def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
     assert 0.25 * agf.stat.hold_ns < used * mapped.env.now < agf.stat.hold_ns, "of four, the busiest"
 
 
+def small_files(rmapbt: bool, kernel: str) -> tuple[int, int, int, Machine]:
+    """Write back 400 files of one page each in two groups.
+
+    Return the time for allocations, the time of the workers for completions (ns), and the acquisitions of
+    AGFs.
+    """
+    text = loop_config(
+        "fs_mark -k -S0 -n 200 -s 4096 -L 1 -d /mnt/a -d /mnt/b", dirty_mib=8, kernel=kernel,
+        more=f'filesystem.agcount = 2\nfilesystem.rmapbt = {str(rmapbt).lower()}\nmachine.like = "desk-vm"\n'
+        "sync_after = true",
+    ).replace('machine.like = "loop-vm"\n', "")  # fmt: skip
+    of = build(parse(text, "x.toml").cases[0].scenario, 1)
+    of.run()
+    allocate_ns = sum(thread.spent.allocate for thread in of.threads)
+    complete_ns = sum(thread.spent.complete for thread in of.threads if "xfs-" in thread.task.name)
+    (agf,) = (lock for lock in of.locks if lock.name == "mnt/AGF")
+    return allocate_ns, complete_ns, agf.stat.acquisitions, of
+
+
+@pytest.mark.parametrize(("kernel", "converts"), [("6.18", True), ("5.4", False)])
+def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> None:
+    """An allocation and, from 5.10 on, a conversion each take *rmap_ns* more under the AGF."""
+    (plain, plain_ends, locked, _), (mapped, mapped_ends, more, of) = (
+        small_files(rmapbt, kernel) for rmapbt in (False, True)
+    )
+    filesystem: Any = only(of.mounts).filesystem
+    rmap_ns = filesystem.placement._costs.group_ns
+    assert rmap_ns > 20_000
+    assert mapped - plain == pytest.approx(400 * rmap_ns, rel=0.03), "allocations vary"
+    if converts:  # otherwise the run ends before its last completions
+        assert mapped_ends - plain_ends == 400 * rmap_ns
+    assert more - locked == 400 * (1 + converts)
+
+
 @pytest.mark.source
 def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
     """Three of four allocations from the first group, one from the third; without any, of the latest."""
