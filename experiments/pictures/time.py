@@ -58,8 +58,8 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             panel[_DIRTY].plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
     for name, axes in panel.items():
         axes.set_ylabel(name, fontsize=9)
-        if name in (_W_AWAIT, _R_AWAIT):  # of a flash drive and of a disk in one panel
-            axes.set_yscale("log")
+        if name in (_W_AWAIT, _R_AWAIT) and any(len(line.get_ydata()) for line in axes.lines):
+            axes.set_yscale("log")  # a flash drive and a disk differ by three powers of ten
         else:
             axes.set_ylim(0, None)
     panel[_FLUSHERS].yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

@@ -189,6 +189,16 @@ def test_a_run_over_time() -> None:
     assert len(over_time("t", [without]).axes) == 7, "no panel of files, none of reads"
 
 
+def test_a_run_without_requests_over_time() -> None:
+    """The panel of w_await is empty and linear; with requests it has a logarithmic scale."""
+    idle = {name: (0, 0) if name.startswith("vda") else of for name, of in RUN.levels.items()}
+    for levels, scale in ((RUN.levels, "log"), (idle, "linear")):
+        figure = over_time("t", [replace(RUN, levels=levels)])
+        (waits,) = (axes for axes in figure.axes if axes.get_ylabel() == "w_await, ms")
+        assert waits.get_yscale() == scale
+        figure.canvas.draw()
+
+
 def test_rates_between_samples() -> None:
     """A counter that rises by 10 in the first second and by 30 in the next, in parts of a second; and of a
     run that is shorter than a part, the whole of it.

@@ -154,7 +154,7 @@ def test_large_files_run_on_stock_simpy(kernel: str, filesystem: str, command: s
              [lock.stat for lock in machine.locks], only(machine.programs).system_ns)
         )  # fmt: skip
     assert found[0] == found[1]
-    assert found[0][1].ios > 10
+    assert found[0][1].writes.ios > 10
 
 
 GOLDEN = """\
