@@ -58,7 +58,8 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             panel[_DIRTY].plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
     for name, axes in panel.items():
         axes.set_ylabel(name, fontsize=9)
-        if name in (_W_AWAIT, _R_AWAIT) and any(np.size(line.get_ydata()) for line in axes.lines):
+        values = [float(y) for line in axes.lines for y in np.asarray(line.get_ydata(), float)]
+        if name in (_W_AWAIT, _R_AWAIT) and values and max(values) > 10 * min(values) > 0:
             axes.set_yscale("log")  # a flash drive and a disk differ by three powers of ten
         else:
             axes.set_ylim(0, None)

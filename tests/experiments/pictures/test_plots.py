@@ -190,9 +190,11 @@ def test_a_run_over_time() -> None:
 
 
 def test_a_run_without_requests_over_time() -> None:
-    """The panel of w_await is empty and linear; with requests it has a logarithmic scale."""
+    """The panel of w_await is logarithmic only if its values are positive and differ by a factor of ten."""
     idle = {name: (0, 0) if name.startswith("vda") else of for name, of in RUN.levels.items()}
-    for levels, scale in ((RUN.levels, "log"), (idle, "linear")):
+    apart = {**RUN.levels, "vda write_wait_ns": (10**6, 2_500 * 10**6)}
+    zero = {**RUN.levels, "vda write_wait_ns": (0, 0)}
+    for levels, scale in ((apart, "log"), (RUN.levels, "linear"), (idle, "linear"), (zero, "linear")):
         figure = over_time("t", [replace(RUN, levels=levels)])
         (waits,) = (axes for axes in figure.axes if axes.get_ylabel() == "w_await, ms")
         assert waits.get_yscale() == scale
