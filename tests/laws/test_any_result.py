@@ -17,7 +17,7 @@ from typing import Final
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.harness import FIO, loop_config
@@ -95,6 +95,32 @@ def ask_where_files_lie(config: str, text: str, out: str, changes: Sequence[str]
             asked("layout", config, "--mount", mount, "--out", out, *more)
 
 
+ONE_AWAIT: Final = """\
+title = "requests complete in one part of the run only, so its picture has one value of w_await"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 3
+kernel.like = "4.9"
+kernel.dirty.dirty_bytes = "1 MiB"
+kernel.dirty.dirty_background_bytes = "300 KiB"
+kernel.writeback.interval = "50 ms"
+kernel.writeback.expire = "2000 ms"
+sync_after = true
+machine.disks.d0.like = "loop"
+machine.disks.d0.queue.elevator = { scheduler = "none", fifo_batch = 3 }
+machine.disks.d0.queue.nr_requests = 4
+machine.disks.d0.queue.driver_depth = 128
+mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }
+mounts.m1 = { like = "loop-ext4", disk = "d0", at = "/m1", size = "4 GiB" }
+programs.p0 = { command = "FIO", start = "0 ms" }
+programs.p1 = { command = "fs_mark -k -S0 -n 20 -s 12288 -L 2 -d /m0/0 -d /m0/1", start = "0 ms" }
+""".replace(
+    "FIO",
+    "fio --bs=4k --create_on_open=1 --fallocate=none --rw=randwrite --numjobs=1 --nrfiles=1 --filesize=80k"
+    " --end_fsync=1 --name=a --directory=/m0",
+)
+
+
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     scenarios(),
@@ -102,6 +128,7 @@ def ask_where_files_lie(config: str, text: str, out: str, changes: Sequence[str]
     st.booleans(),
     st.lists(st.sampled_from(sorted(FIGURES)), max_size=3),
 )
+@example(ONE_AWAIT, "perf", False, ["merged"])
 def test_any_result_answers_every_question(text: str, locks: str, synced: bool, figures: list[str]) -> None:
     """A run is printed as tables and as JSON, drawn, explained and exported, with and without a sync."""
     if not synced:

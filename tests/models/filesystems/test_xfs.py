@@ -26,6 +26,7 @@ from wbsim.models.filesystems.xfs.spec import XfsSpec, XfsWriterCosts
 from wbsim.models.machine import Machine, Scenario, build
 from wbsim.models.page_cache.file_pages import FileExtent, FilePages
 from wbsim.models.page_cache.pages import delayed_extent, next_dirty
+from wbsim.sim.sync import LockStat
 from wbsim.sim.units import GIB, KIB, MIB
 
 
@@ -543,6 +544,10 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
     if converts:  # otherwise the run ends before its last completions
         assert mapped_ends - plain_ends == 400 * rmap_ns
     assert more - locked == 400 * (1 + converts)
+    for group in filesystem.placement.groups:  # each holds the 200 files of one directory
+        stat = LockStat()
+        group.agf.add_to(stat)
+        assert stat.acquisitions >= 200 * (2 + converts)
 
 
 @pytest.mark.source
