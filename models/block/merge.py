@@ -66,7 +66,7 @@ def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
 
 
 def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
-    """Let *request* take *bio* if they touch; if only a limit forbids, flag it NOMERGE."""
+    """Let *request* take *bio* if they touch, and return how; if only a limit forbids, flag it NOMERGE."""
     back = request.end_sector == bio.start_sector
     if not back and request.start_sector != bio.end_sector:
         return NEW

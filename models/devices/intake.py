@@ -15,8 +15,8 @@ from wbsim.sim.units import SECTOR_BYTES, S
 class Intake:
     """Writes that come to a cache of *room* bytes over a *link* (B/s).
 
-    A write completes when it is in the cache.  ``cached``: what the cache holds.  Each write takes
-    *command_ns* next to its transfer.
+    A write completes when it is in the cache.  Each write takes *command_ns* (ns) in addition to its
+    transfer.  ``cached``: the sectors that the cache holds.
     """
 
     def __init__(self, env: Environment, room: int, link: int, command_ns: int = 0) -> None:

@@ -544,14 +544,10 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
     if converts:  # otherwise the run ends before its last completions
         assert mapped_ends - plain_ends == 400 * rmap_ns
     assert more - locked == 400 * (1 + converts)
-    hold_ns = 0
     for group in filesystem.placement.groups:  # each holds the 200 files of one directory
         stat = LockStat()
         group.agf.add_to(stat)
         assert stat.acquisitions >= 200 * (2 + converts)
-        hold_ns += stat.hold_ns
-    committed_ns = 400 * filesystem.placement._commit_ns
-    assert hold_ns >= mapped + committed_ns + 400 * rmap_ns * converts
 
 
 @pytest.mark.source
