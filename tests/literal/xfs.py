@@ -12,7 +12,6 @@ from typing import Any
 
 from tests.literal.clock import Clock, LockCounts, Semaphore, Steps
 from tests.literal.file import File, IoEnd, Times
-from wbsim.models.filesystems.xfs.free_extents import longest
 from wbsim.models.filesystems.xfs.layout import NOWHERE, allocate, target_of
 from wbsim.models.page_cache.pages import DELAYED, delayed_extent, next_dirty
 
@@ -76,7 +75,7 @@ class Xfs(File):
         """
         groups = len(self._agfs)
         order = [(wanted + i) % groups for i in range(groups)]
-        roomy = [group for group in order if longest(self._spaces, group) >= length]
+        roomy = [group for group in order if self._spaces.longest[group] >= length]
         for group in roomy:
             if self._agfs[group].try_down(self._flusher):
                 return group

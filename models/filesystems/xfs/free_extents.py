@@ -35,13 +35,16 @@ _FAR: Final = 1 << 62
 class Spaces(NamedTuple):
     """The free space of all groups.
 
-    For each group: its free extents by block (first block -> size) and by size (size, first block), and how
-    many ``blocks`` are free.
+    * ``by_block`` and ``by_size`` have the free extents of each group: first block -> size, and (size, first
+      block).
+    * ``blocks`` is the number of free blocks of each group.
+    * ``longest`` is the length of its longest free extent (pagf_longest; blocks).
     """
 
     by_block: Tables
     by_size: Tables
     blocks: NDArray[np.int64]
+    longest: NDArray[np.int64]
 
 
 class Space(NamedTuple):
@@ -50,20 +53,16 @@ class Space(NamedTuple):
     by_block: Table
     by_size: Table
     blocks: NDArray[np.int64]
+    longest: NDArray[np.int64]
 
 
 @compiled
 def space_of(spaces: Spaces, group: int) -> Space:
-    """The free space of the group with the number *group*."""
+    """Return the free space of the group with the number *group*."""
     return Space(
-        table_of(spaces.by_block, group), table_of(spaces.by_size, group), spaces.blocks[group : group + 1]
-    )
-
-
-@compiled
-def longest(spaces: Spaces, group: int) -> int:
-    """The longest free extent of a group (blocks); 0 if there is none."""
-    return _longest(space_of(spaces, group))
+        table_of(spaces.by_block, group), table_of(spaces.by_size, group),
+        spaces.blocks[group : group + 1], spaces.longest[group : group + 1],
+    )  # fmt: skip
 
 
 @compiled
@@ -72,7 +71,7 @@ def take_smallest(spaces: Spaces, group: int, length: int) -> tuple[int, int]:
     none has (xfs_alloc_ag_vextent_size); nothing free gives 0 blocks.
     """
     space = space_of(spaces, group)
-    length = min(length, _longest(space))
+    length = min(length, space.longest[0])
     if length == 0:
         return 0, 0
     position, index = find(space.by_size, length << SIZE_SHIFT)
@@ -92,10 +91,10 @@ def take_near(spaces: Spaces, group: int, target: int, length: int) -> tuple[int
 def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int) -> tuple[int, int]:
     """As `take_near`, at a multiple of *unit* where a free extent has room for that."""
     space = space_of(spaces, group)
-    length = min(length, _longest(space))
+    length = min(length, space.longest[0])
     if length == 0:
         return 0, 0
-    slop = unit - 1 if _longest(space) >= length + unit - 1 else 0
+    slop = unit - 1 if space.longest[0] >= length + unit - 1 else 0
     first, size = _nearest(space, target, length + slop)
     block = _place_in(first, size, target, length + slop)
     if slop:
@@ -146,9 +145,10 @@ def give_back(spaces: Spaces, group: int, block: int, length: int) -> bool:
 
 
 @compiled
-def _longest(space: Space) -> int:
+def _find_longest(space: Space) -> None:
+    """Set ``longest`` to the last key of the tree by size."""
     position, index = before(space.by_size, space.by_size.used[0], 0)
-    return key_at(space.by_size, position, index) >> SIZE_SHIFT if position >= 0 else 0
+    space.longest[0] = key_at(space.by_size, position, index) >> SIZE_SHIFT if position >= 0 else 0
 
 
 @compiled
@@ -257,6 +257,8 @@ def _cut(space: Space, first: int, size: int, block: int, length: int) -> None:
     if tail:
         insert(by_size, (tail << SIZE_SHIFT) + block + length, 0)
     space.blocks[0] -= length
+    if size == space.longest[0]:
+        _find_longest(space)
 
 
 @compiled
@@ -265,6 +267,7 @@ def _add(space: Space, first: int, size: int) -> None:
         insert(space.by_block, first, size)
         insert(space.by_size, (size << SIZE_SHIFT) + first, 0)
         space.blocks[0] += size
+        space.longest[0] = max(space.longest[0], size)
 
 
 @compiled

@@ -5,29 +5,39 @@ Left out: busy extents (freed and not yet committed), the group's free list, res
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.arrays.sorted_table import entries, new_tables, with_room
 from wbsim.models.filesystems.free_run import Free
-from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, give_back, longest, take_near
+from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, give_back, take_near
 from wbsim.sim.laws import require
+
+_RESERVED: Final = 1_024
+"""The tables grow by at least this number of changes, because growing them takes microseconds."""
 
 
 class FreeTables:
-    """The tables of so many *groups* of one filesystem; ``spaces`` are they as they are, to be looked at."""
+    """The free extents of all *groups* of one filesystem, in the tables ``spaces``."""
 
-    __slots__ = ("spaces",)
+    __slots__ = ("_room", "spaces")
 
     def __init__(self, groups: int = 1) -> None:
+        self._room = 0
         self.spaces = Spaces(
-            new_tables(groups, valued=True), new_tables(groups, valued=False), np.zeros(groups, np.int64)
-        )
+            new_tables(groups, valued=True), new_tables(groups, valued=False),
+            np.zeros(groups, np.int64), np.zeros(groups, np.int64),
+        )  # fmt: skip
 
-    def with_room(self, allocations: int) -> Spaces:
-        """The tables, with room for so many *allocations*; for compiled code, which may do fewer."""
-        by_block, by_size, blocks = self.spaces
-        self.spaces = Spaces(with_room(by_block, allocations), with_room(by_size, 2 * allocations), blocks)
+    def with_room(self, changes: int) -> Spaces:
+        """Return the tables, with room for *changes* allocations or runs of blocks that are given back."""
+        if changes > self._room:
+            self._room = max(changes, _RESERVED)
+            by_block, by_size, *counts = self.spaces
+            self.spaces = Spaces(with_room(by_block, self._room), with_room(by_size, 2 * self._room), *counts)
+        self._room -= changes
         return self.spaces
 
 
@@ -58,7 +68,7 @@ class FreeSpace:
         """The longest free extent (blocks); 0 if there is none."""
         if not self._entered:
             return self._end - self._first
-        return int(longest(self._tables.spaces, self._number))
+        return int(self._tables.spaces.longest[self._number])
 
     def extents(self) -> list[Free]:
         """All free extents, by block."""
@@ -91,6 +101,10 @@ class FreeSpace:
             require(
                 np.array_equal(by_size, np.sort((sizes << SIZE_SHIFT) + firsts)),
                 "free space: both trees hold the same extents",
+            )
+            require(
+                self.longest() == int(sizes.max(initial=0)),
+                f"free space: {self.longest()} blocks are those of its longest extent",
             )
 
     def enter(self) -> None:

@@ -28,7 +28,6 @@ from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, be
 from wbsim.models.filesystems.walk_state import Record
 from wbsim.models.filesystems.xfs.free_extents import (
     Spaces,
-    longest,
     take_aligned,
     take_exactly,
     take_smallest,
@@ -221,7 +220,7 @@ def allocate(
     length = min(length, MAX_EXTENT_PAGES)
     striped = stripe > 1 and length >= stripe and start + length >= pages.size[0]
     if near == NOWHERE:
-        block, got = take_smallest(spaces, group, min(length, longest(spaces, group)))
+        block, got = take_smallest(spaces, group, length)
     elif striped and start > 0 and take_exactly(spaces, group, near, length):
         block, got = near, length
     else:
@@ -332,7 +331,7 @@ def _group_to_take(ground: Ground, terms: Terms, wanted: int, length: int, at_ns
     groups = len(ground.spaces.blocks)
     for i in range(groups):
         group = wanted + i if wanted + i < groups else wanted + i - groups
-        if abs(group - terms.home) <= terms.reach and longest(ground.spaces, group) >= length:
+        if abs(group - terms.home) <= terms.reach and ground.spaces.longest[group] >= length:
             advance(ground.locks, group, at_ns)
             if is_free(ground.locks, group, at_ns):
                 return group
