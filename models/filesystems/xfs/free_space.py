@@ -15,8 +15,11 @@ from wbsim.models.filesystems.free_run import Free
 from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, give_back, take_near
 from wbsim.sim.laws import require
 
-_RESERVED: Final = 1_024
-"""The tables grow by at least this number of changes, because growing them takes microseconds."""
+RESERVED: Final = 64
+"""Room is made for at least this number of changes.
+
+To look for room takes 5 us, and a table with room for more changes takes more memory for each group.
+"""
 
 
 class FreeTables:
@@ -34,7 +37,7 @@ class FreeTables:
     def with_room(self, changes: int) -> Spaces:
         """Return the tables, with room for *changes* allocations or runs of blocks that are given back."""
         if changes > self._room:
-            self._room = max(changes, _RESERVED)
+            self._room = max(changes, RESERVED)
             by_block, by_size, *counts = self.spaces
             self.spaces = Spaces(with_room(by_block, self._room), with_room(by_size, 2 * self._room), *counts)
         self._room -= changes
@@ -114,10 +117,10 @@ class FreeSpace:
             if self._end > self._first:
                 give_back(self._tables.with_room(1), self._number, self._first, self._end - self._first)
 
-    def with_room(self, allocations: int) -> Spaces:
-        """The tables, in which this group is, too; see `FreeTables.with_room`."""
+    def with_room(self, changes: int) -> Spaces:
+        """Enter this group into the tables, and return them; see `FreeTables.with_room`."""
         self.enter()
-        return self._tables.with_room(allocations)
+        return self._tables.with_room(changes)
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
         """Take *length* blocks, or the longest extent where none has as many, as near to *target* as is

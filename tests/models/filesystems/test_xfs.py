@@ -20,7 +20,7 @@ from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import LOOP_MACHINE
 from wbsim.models.filesystems.page_walk import BLOCKED, DONE
 from wbsim.models.filesystems.walk_state import Walk
-from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.free_space import RESERVED, FreeSpace, FreeTables
 from wbsim.models.filesystems.xfs.layout import allocate, prealloc, target_of, write_all
 from wbsim.models.filesystems.xfs.spec import XfsSpec, XfsWriterCosts
 from wbsim.models.machine import Machine, Scenario, build
@@ -49,6 +49,21 @@ def test_no_block_is_given_twice(steps: list[tuple[int, int, bool]]) -> None:
     assert sorted(blocks) == list(range(256))
     assert space.blocks == sum(size for _, size in free)
     assert all(a.first + a.size < b.first for a, b in pairwise(free))
+
+
+def test_free_tables_keep_room_for_all_changes() -> None:
+    """The room of the last call is used up by 64 changes; each may open a row by block, and two by size."""
+    tables = FreeTables()
+    for changes in (1, RESERVED, RESERVED + 1):
+        by_block, by_size, *_ = tables.with_room(changes)
+        assert len(by_block.rows.counts) > max(changes, RESERVED)
+        assert len(by_size.rows.counts) > 2 * max(changes, RESERVED)
+    tables = FreeTables()
+    room = len(tables.with_room(1).by_block.rows.counts)
+    tables.spaces.by_block.rows.sizes[0] = room - 1  # as if each row were in use
+    for _ in range(RESERVED - 1):
+        assert len(tables.with_room(1).by_block.rows.counts) == room
+    assert len(tables.with_room(1).by_block.rows.counts) > room
 
 
 @given(holes=st.sets(st.integers(0, 60), min_size=1), target=st.integers(0, 120), length=st.integers(1, 4))
