@@ -13,6 +13,7 @@ from tests.models.page_cache.lettered import file, letters
 from wbsim.models.filesystems.lock_table import hold
 from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON
 from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.filesystems.xfs.free_extents import take_aligned
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.layout import (
     GAP_UNITS,
@@ -186,6 +187,24 @@ def test_an_extent_of_a_stripe_unit_is_aligned(states: str, size: int, taken: li
     assert set(letters(of)[page : page + states.count("d")]) == {"D"}
 
 
+@pytest.mark.parametrize(("blocks", "taken"), [(7, (104, 4)), (6, (101, 4))])
+def test_alignment_needs_room_in_the_longest_extent(blocks: int, taken: tuple[int, int]) -> None:
+    """Four blocks at a multiple of four need seven blocks together, wherever these begin."""
+    assert take_aligned(FreeSpace(101, blocks).with_room(1), 0, 101, 4, 4) == taken
+
+
+def test_groups_keep_their_longest_extents_apart() -> None:
+    """A change of one group leaves the other as it is."""
+    one, two = group_spaces((100, 9), (0, 11))
+    assert (one.longest(), two.longest()) == (9, 11)
+    one.take_near(100, 4)
+    assert (one.longest(), two.longest()) == (5, 11)
+    two.take_near(5, 2)
+    assert (one.longest(), two.longest()) == (5, 5)
+    one.give_back(100, 4)
+    assert (one.longest(), two.longest()) == (9, 5)
+
+
 def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
     """The longest piece of three; the rest stays delayed."""
     of, space = file("dddddrr", size=5), FreeSpace(10, 2)
@@ -256,6 +275,7 @@ def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
         ("d" * 10, {}, {}, False),  # the own group has not as much together
         ("d" * 10, {}, {"reach": 0}, True),
         ("d" * 10, {}, {"reach": 0, "granted": 1}, False),  # its flusher has waited for that one
+        ("d" * 11, {}, {}, False),  # the other group has just as much
         ("d" * 12, {}, {}, True),
         ("d" * 12, {}, {"granted": 1}, False),  # 11 from what its flusher has waited for, one from its own
     ],
