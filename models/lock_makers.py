@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from wbsim.models.scenario import KernelSpec, ProcessorSpec
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.sim.engine import Environment
-from wbsim.sim.sync import HandOff, Line, LockClass, Mutex, SpinLock
+from wbsim.sim.sync import HandOff, Line, LockClass, Mutex, RwSemaphore, RwSemaphoreRules, SpinLock
 
 AnyLock = TypeVar("AnyLock", SpinLock, Mutex, LockClass)
 
@@ -29,6 +29,9 @@ class LockMakers:
         self._kernel = kernel
         self._processors = processors
         self._spin_lock = spin_lock
+        self._rwsem = RwSemaphoreRules(
+            kernel.rwsem_steals, kernel.rwsem_spins, kernel.rwsem_spin, kernel.rwsem_hand_off
+        )
         self.locks: list[Any] = []
 
     def of(self, urgent: int) -> dict[str, Any]:
@@ -49,6 +52,7 @@ class LockMakers:
             "line": lambda name: lines(known(make(env, name, HandOff(0, 0), urgent))),
             "lines": lines,
             "mutex": lambda name: known(Mutex(env, name, cpu.wake_time, cpu.line_time)),
+            "rw_semaphore": lambda name: RwSemaphore(env, name, self._rwsem, cpu.wake_time, cpu.line_time),
             "count_lock": lambda name, stats: known(LockClass(name, stats)),
             "wake_ns": cpu.wake_time,
             "relay_ns": self._relay_ns,

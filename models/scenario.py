@@ -116,14 +116,18 @@ class MachineSpec(Spec):
 class KernelSpec(Spec):
     """What a kernel version decides, machine and configuration apart; of filesystems, by kind.
 
-    ``rwsem_spin``: how long a task that wants to write spins while readers have an rwsem;
+    ``rwsem_steals``, ``rwsem_spins``, ``rwsem_spin`` and ``rwsem_hand_off``: the rules of an rwsem
+    (`wbsim.sim.sync.RwSemaphoreRules`; ``rwsem_spin`` is how long a writer spins while readers own it);
     ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags); ``wbt``:
     whether there is writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
     name: Name
     spinlock: Literal["ticket", "queued"]
+    rwsem_steals: Flag
+    rwsem_spins: Flag
     rwsem_spin: Ns
+    rwsem_hand_off: Ns
     sched: SchedulerSpec
     requests: Literal["request_list", "tags"]
     wbt: Flag

@@ -15,7 +15,7 @@ from wbsim.models.signals import Signals
 from wbsim.models.step_lengths import StepLengths
 from wbsim.sim.engine import Environment
 from wbsim.sim.streams import Draws
-from wbsim.sim.sync import Line, LockStats, Mutex, SpinLock
+from wbsim.sim.sync import Line, LockStats, Mutex, RwSemaphore, SpinLock
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Site:
     line: Callable[[str], Line]
     lines: Callable[[SpinLock], Line]
     mutex: Callable[[str], Mutex]
+    rw_semaphore: Callable[[str], RwSemaphore]
     count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int
     relay_ns: Callable[[], int]

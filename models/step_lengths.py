@@ -21,7 +21,6 @@ class StepLengths:
     requests that is just below its congestion threshold has 15 left.
     ``ahead_ns``: how far such a walk runs ahead of the clock where a device has several flushers.
     ``factors``: how many random factors of allocations are drawn at once; a walk also ends with them.
-    ``stretches``: how many stretches of time are kept for which the lock of a group was held; at least 2.
     ``calls``: how many calls of write(2), or parts of one, a program of fio or dd makes in one event.
     """
 
@@ -29,13 +28,11 @@ class StepLengths:
     nonblocking_bios: int = 15
     ahead_ns: int = 1 * MS
     factors: int = 4_096
-    stretches: int = 512
     calls: int = 256
 
     def __post_init__(self) -> None:
         for name, least in (
-            ("bios", 1), ("nonblocking_bios", 1), ("ahead_ns", 0), ("factors", 1), ("stretches", 2),
-            ("calls", 1),
+            ("bios", 1), ("nonblocking_bios", 1), ("ahead_ns", 0), ("factors", 1), ("calls", 1),
         ):  # fmt: skip
             length = getattr(self, name)
             if length < least:

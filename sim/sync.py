@@ -342,9 +342,12 @@ class Semaphore:
 
     A task that waits sleeps.  `up` gives the semaphore to the task that has waited longest.  That task owns
     it while it wakes up, so that others, which run, must wait for it.
+
+    With `up_after` an owner says ahead when it gives the semaphore up, which costs no event unless a task
+    waits.
     """
 
-    __slots__ = ("_env", "_owned", "_taken_ns", "_waited", "_waiters", "_wake_ns", "stat")
+    __slots__ = ("_env", "_owned", "_taken_ns", "_until_ns", "_waited", "_waiters", "_wake_ns", "stat")
 
     def __init__(self, env: Environment, name: str, wake_ns: int) -> None:
         self._env = env
@@ -352,12 +355,18 @@ class Semaphore:
         self._waited = waiting_for(name)
         self._owned = False
         self._taken_ns = 0
+        self._until_ns = 0  # when an owner gives it up that is no owner any more
         self._waiters: deque[tuple[Task, int]] = deque()
         self.stat = LockStat()
 
+    @property
+    def free(self) -> bool:
+        """True if no task owns the semaphore."""
+        return not self._owned and self._env.now >= self._until_ns
+
     def try_down(self) -> bool:
         """Take the semaphore if it is free."""
-        if self._owned:
+        if self._owned or self._env.now < self._until_ns:
             return False
         self._owned = True
         self._taken_ns = self._env.now
@@ -365,7 +374,10 @@ class Semaphore:
 
     def down(self, task: Task) -> Park:
         """Let *task* sleep until it owns the semaphore; to be yielded after a failed `try_down`."""
-        assert self._owned, "down() without a failed try_down()"
+        if not self._owned:
+            assert self._env.now < self._until_ns, "down() without a failed try_down()"
+            self._owned = True
+            self._env.call_at(self._until_ns, URGENT, self._hand_over)
         self.stat.contentions += 1
         self._waiters.append((task, self._env.now))
         task.waits_for = self._waited
@@ -374,9 +386,21 @@ class Semaphore:
     def up(self) -> None:
         """Give the semaphore to the next task, or leave it free."""
         assert self._owned, "up() without down()"
-        now = self._env.now
-        self.stat.held(now - self._taken_ns)
-        self._taken_ns = now
+        self.stat.held(self._env.now - self._taken_ns)
+        self._hand_over()
+
+    def up_after(self, ns: int) -> None:
+        """Give the semaphore up *ns* from now."""
+        assert self._owned, "up_after() without down()"
+        self._until_ns = self._env.now + ns
+        self.stat.held(self._until_ns - self._taken_ns)
+        if self._waiters:
+            self._env.call_at(self._until_ns, URGENT, self._hand_over)
+        else:
+            self._owned = False
+
+    def _hand_over(self) -> None:
+        now = self._taken_ns = self._env.now
         if not self._waiters:
             self._owned = False
             return
@@ -431,13 +455,14 @@ class RwSemaphore:
 
     Left out: readers that spin (5.3 to 5.10), and the useless wake-up of a writer that sleeps and that a
     spinning one has overtaken.  ``stat`` counts writers, and ``read_stat`` readers; while several readers
-    hold the lock, its time counts once.
+    hold the lock, its time counts once.  ``hold_squares`` is the sum of the squares of the writers' holds.
+    ``waited`` is what a task waits for that sleeps for the lock.
     """
 
     __slots__ = (
         "_env", "_handing_off", "_line_ns", "_nonspinnable", "_on_owner_sleeps", "_phase", "_readers",
-        "_rules", "_since_ns", "_sleeping", "_spinning", "_waited", "_wake_ns", "_writer", "name",
-        "read_stat", "stat",
+        "_rules", "_since_ns", "_sleeping", "_spinning", "_wake_ns", "_writer", "hold_squares", "name",
+        "read_stat", "stat", "waited",
     )  # fmt: skip
 
     def __init__(
@@ -447,7 +472,7 @@ class RwSemaphore:
         self._rules = rules
         self._wake_ns = wake_ns
         self._line_ns = line_ns
-        self._waited = waiting_for(name)
+        self.waited = waiting_for(name)
         self._writer: Task | None = None
         self._readers = 0
         self._since_ns = 0  # from when the owner or the first reader has the lock
@@ -460,6 +485,7 @@ class RwSemaphore:
         self.name = name
         self.stat = LockStat()
         self.read_stat = LockStat()
+        self.hold_squares = 0
 
     @property
     def free(self) -> bool:
@@ -481,7 +507,7 @@ class RwSemaphore:
         """Let *task* sleep until it owns the lock; to be yielded after a failed `try_read`."""
         self.read_stat.contentions += 1
         self._sleeping.append(_Waiter(task, True, self._env.now, lambda: None))
-        task.waits_for = self._waited
+        task.waits_for = self.waited
         return PARK
 
     def up_read(self) -> None:
@@ -526,7 +552,7 @@ class RwSemaphore:
                 return
             self._handing_off = bool(self._rules.hand_off_ns) and waited_ns >= self._rules.hand_off_ns
             before_sleep()
-            task.waits_for = self._waited
+            task.waits_for = self.waited
             yield PARK
 
     def up_write(self) -> None:
@@ -534,7 +560,9 @@ class RwSemaphore:
         writer = self._writer
         assert writer is not None, "up_write() without try_write() or down_write()"
         self._writer = None
-        self.stat.held(self._env.now - self._since_ns)
+        held_ns = self._env.now - self._since_ns
+        self.stat.held(held_ns)
+        self.hold_squares += held_ns * held_ns
         _forget(writer, self._on_owner_sleeps)
         self._give_up()
 
@@ -572,7 +600,7 @@ class RwSemaphore:
 
     def _enqueue(self, waiter: _Waiter) -> None:
         waiter.before_sleep()
-        waiter.task.waits_for = self._waited
+        waiter.task.waits_for = self.waited
         self._sleeping.append(waiter)
 
     def _own(self, task: Task, since_ns: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
 
-from tests.models.filesystems.lock_times import table
 from wbsim.models.bio import Bio, Write
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
@@ -17,14 +16,8 @@ from wbsim.models.catalogue.filesystems import P13_XFS
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import P13_MACHINE
 from wbsim.models.congestion import Congestion
-from wbsim.models.filesystems.lock_table import NO_ROW, Locks
-from wbsim.models.filesystems.locks import LockTable
-from wbsim.models.filesystems.walk_state import Walk
-from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
-from wbsim.models.filesystems.xfs.layout import Ground, Terms, walk
 from wbsim.models.machine import LIGHT, Machine, Primitives, build
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.page_cache.file_pages import FilePages
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.scenario import Scenario
 from wbsim.models.scheduler.cpu import Processors
@@ -40,7 +33,7 @@ from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import URGENT, Environment, Steps
 from wbsim.sim.streams import Draws, Streams
-from wbsim.sim.sync import HandOff, Line, Mutex, SpinLock
+from wbsim.sim.sync import HandOff, Line, Mutex, RwSemaphore, RwSemaphoreRules, SpinLock
 from wbsim.sim.units import KIB, MIB
 
 ValueT = TypeVar("ValueT")
@@ -243,6 +236,9 @@ class BlockLayer:
             line=lambda name: Line(SpinLock(self.env, name, HandOff(0, 0)), HandOff(100, 100), 20),
             lines=lambda lock: Line(lock, HandOff(100, 100), 20),
             mutex=lambda name: Mutex(self.env, name, wake_ns),
+            rw_semaphore=lambda name: RwSemaphore(
+                self.env, name, RwSemaphoreRules(True, True, 10_500, 4_000_000), wake_ns, 100
+            ),
             count_lock=lambda name, stat: None,
             wake_ns=wake_ns,
             relay_ns=lambda: wake_ns,
@@ -311,37 +307,3 @@ def inodes_of(
     return SuperblockInodes(
         bdi=bdi, locks=locks, rules=rules, costs=costs, cache=cache, hashed=True, buckets=1
     )  # fmt: skip
-
-
-def group_spaces(*free: tuple[int, int]) -> list[FreeSpace]:
-    """The free space of groups of one filesystem: first block and size of each."""
-    tables = FreeTables(len(free))
-    spaces = [FreeSpace(first, size, tables, number) for number, (first, size) in enumerate(free)]
-    for space in spaces:
-        space.enter()
-    return spaces
-
-
-def lock_table(groups: int = 1, workers: int = 1, wake_ns: int = 0) -> LockTable:
-    """The locks of so many *groups*, with so many *workers*."""
-    return LockTable(BlockLayer(wake_ns=wake_ns).site, groups, workers, "AGF", "ILOCK")
-
-
-def walk_xfs(
-    of: FilePages, space: FreeSpace, at: Walk, horizon_ns: int = 1 << 60, *, rows: int = 64,
-    dice: Sequence[float] = (1.0,) * 64, locks: Locks | None = None, **given: Any,
-) -> tuple[int, list[list[int]]]:  # fmt: skip
-    """One step of a walk that takes from *space* and the groups beside it: why it stopped, and its bios."""
-    spaces = space.with_room(64)
-    groups = len(spaces.blocks)
-    terms = {
-        "row": 0, "map_ns": 1_000, "rmap_ns": 0, "commit_ns": 70, "page_ns": 3, "bio_pages": 4,
-        "calls_x4": False, "wraps": False, "stripe": 1, "group_blocks": 10_000, "home": 0, "reach": groups,
-        "granted": NO_ROW, "now_ns": 0,
-    }  # fmt: skip
-    ground = Ground(spaces, locks or table(groups), np.zeros(groups, np.int64))
-    bios = np.empty((rows, 2), np.int64)
-    at.tell()
-    ended = walk(of.pages, ground, Terms(**(terms | given)), at.record, horizon_ns, np.array(dice), bios)
-    at.look()
-    return int(ended), bios[: at.bios].tolist()

@@ -44,7 +44,6 @@ def step_lengths() -> st.SearchStrategy[StepLengths]:
         nonblocking_bios=st.sampled_from([1, 2, 15]),
         ahead_ns=st.sampled_from([0, 1 * MS, 1_000 * S]),
         factors=st.sampled_from([1, 2, 64, 4_096]),
-        stretches=st.sampled_from([2, 7, 512]),
         calls=st.sampled_from([1, 2, 7, 256]),
     )
 

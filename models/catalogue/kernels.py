@@ -120,6 +120,23 @@ _EEVDF: Final = {
 _RWSEM: Final = "kernel/locking/rwsem.c: rwsem_rspin_threshold for one reader, from 5.3 on [R]"
 
 
+def _rwsem(release: Release) -> dict[str, Given]:
+    """Return the rules of struct rw_semaphore."""
+    return {
+        "rwsem_steals": specified(
+            release >= (3, 9, 0), "lib/rwsem.c: rwsem_down_write_failed, from 3.9 on, commit ce6711f3 [R]"
+        ),
+        "rwsem_spins": specified(
+            release >= (3, 16, 0), "kernel/locking/rwsem-xadd.c: from 3.16 on, commit 4fc828e2 [R]"
+        ),
+        "rwsem_spin": specified(10_500 if release >= (5, 3, 0) else 0, _RWSEM),
+        "rwsem_hand_off": specified(
+            4 * MS if release >= (5, 3, 0) else 0,
+            "kernel/locking/rwsem.c: RWSEM_WAIT_TIMEOUT, from 5.3 on [R]; 6.18 measured, M",
+        ),
+    }
+
+
 def _inodes(
     sb_list: str, source: str, *, walks: str = "cached", mutex: bool = False, unhash: str = "all",
     lookup: str = "locked", lru: str = "per_node", lru_checks: bool = True,
@@ -153,7 +170,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> dict[str, Any]:
     return {
         "name": name,
         "spinlock": specified("queued" if mq else "ticket", "mechanisms.md 7.1"),
-        "rwsem_spin": specified(10_500 if release >= (5, 3, 0) else 0, _RWSEM),
+        **_rwsem(release),
         "sched": sched,
         "requests": specified("tags" if mq else "request_list", "mechanisms.md 1.6, 1.3"),
         "wbt": specified(

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from wbsim.models.filesystems.files import FileInode
+from wbsim.models.filesystems.ioends import IoEnds
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Metadata
 from wbsim.models.filesystems.unwritten import Conversions, Landed
@@ -22,7 +23,7 @@ from wbsim.models.seams import Thread
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import PARK, Environment, Steps, Task
 
-IoEnd = tuple[FileInode, Flight, int, int]
+EndedRun = tuple[FileInode, Flight, int, int]
 """A file of one run that is written, its flight, its number of pages, and its first block."""
 
 
@@ -84,19 +85,19 @@ class Completions:
         self._costs = costs
         self._metadata = metadata
         self.unwritten = unwritten
-        self._works: deque[IoEnd | Conversions] = deque()
+        self._works: deque[EndedRun | IoEnds | Conversions] = deque()
         self._append_work = self._works.append  # a method of a deque is looked up by name at each call
         self._idle: list[Task] = []
         for number, thread in enumerate(threads):
             env.start(thread.task, self._run(thread, number))
 
-    def queue(self, work: IoEnd | Conversions) -> None:
+    def queue(self, work: IoEnds | Conversions) -> None:
         """queue_work."""
         self._append_work(work)
         if self._idle:
             self._env.wake(self._idle.pop())
 
-    def end_io(self, ioend: IoEnd) -> None:
+    def end_io(self, ioend: EndedRun) -> None:
         """A file of one run is on the device."""
         if not self.unwritten:
             inode, flight, pages, _ = ioend
@@ -105,11 +106,11 @@ class Completions:
         if self._idle:
             self._env.wake(self._idle.pop())
 
-    def end_io_of(self, bios: int) -> Callable[[IoEnd], None]:
+    def end_io_of(self, bios: int) -> Callable[[EndedRun], None]:
         """The end_io of each of so many *bios* of one ioend, which ends with the last."""
         left = bios
 
-        def end_io(ioend: IoEnd) -> None:
+        def end_io(ioend: EndedRun) -> None:
             nonlocal left
             left -= 1
             if not left:
@@ -123,7 +124,11 @@ class Completions:
         while True:
             while works:
                 work = next_work()
-                if isinstance(work, Conversions):
+                if isinstance(work, IoEnds):
+                    while work.ended:
+                        yield self._end_ioends(thread, work)
+                    work.busy = False
+                elif isinstance(work, Conversions):
                     while work.landed:
                         yield from self._convert(thread, number, work)
                     work.busy = False
@@ -140,24 +145,33 @@ class Completions:
             self._idle.append(task)
             yield PARK
 
+    def _end_ioends(self, worker: Thread, ioends: IoEnds) -> Steps:
+        """xfs_end_io: convert one ioend after another, and end the writeback of its pages."""
+        inode = ioends.inode
+        for ioend in ioends.take():
+            yield from ioends.convert(worker, inode, ioend)
+            ends_ns = -(-ioend.pages // inode.folio_pages) * self._costs.end_folio_ns
+            worker.spent.complete += ends_ns
+            yield ends_ns
+            ioend.flight.end(inode.wb, ioend.pages)
+            if (ready := cond_resched(worker.task)) is not None:
+                yield ready
+
     def _convert(self, thread: Thread, number: int, conversions: Conversions) -> Steps:
         """All that has landed by now."""
         landed, by_group = conversions.landed, conversions.ranges
         conversions.landed, conversions.ranges = [], {}
         costs, inode, lock = self._costs, conversions.inode, conversions.lock
         folios, conversions.folios = conversions.folios, 0
-        ends_ns, began_ns = folios * costs.end_folio_ns, self._env.now
-        range_ns = costs.range_ns(conversions) + costs.lines_ns(conversions)
+        ends_ns, range_ns = folios * costs.end_folio_ns, costs.range_ns(conversions.extents)
         thread.spent.complete += ends_ns
         yield ends_ns
-        for group, ranges in by_group.items():
+        for ranges in by_group.values():
             if ranges:  # the thread does all of the work, then it sleeps for as long as the locks delay it
-                lock.begin(number, group, ranges, range_ns - costs.group_ns, costs.group_ns)
+                lock.begin(number, ranges, range_ns)
                 thread.spent.complete += ranges * range_ns
                 yield ranges * range_ns
                 yield from lock.finish(thread, number)
         for land, pages in landed:
             land(pages)
-        converted = sum(by_group.values())
-        costs.used_lines(conversions, converted, self._env.now - began_ns)
-        self._metadata.converted(inode, converted)
+        conversions.converted(inode, sum(by_group.values()))

@@ -12,14 +12,9 @@ from numpy.typing import NDArray
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.file_table import FileTable
 from wbsim.models.filesystems.files import FileInode, OneRun, PagedFile
-from wbsim.models.filesystems.horizon import Horizon
-from wbsim.models.filesystems.locks import LockTable
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.one_run import OneRuns
-from wbsim.models.filesystems.policies import Metadata, Names, Placement
-from wbsim.models.filesystems.walk import PageWalk
+from wbsim.models.filesystems.policies import FileWriteback, Metadata, Names, Placement
 from wbsim.models.seams import Filesystem, Thread, WritebackControl
-from wbsim.models.step_lengths import StepLengths
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Wait
 
@@ -41,30 +36,18 @@ class DelallocFilesystem(Filesystem):
         names: Names,
         placement: Placement,
         metadata: Metadata,
-        costs: MapCosts,
+        writeback: FileWriteback,
         large_folios: bool,
         completions: Completions,
-        horizon: Horizon,
-        locks: LockTable,
-        lengths: StepLengths,
     ) -> None:
         self.names = names
         self.placement = placement
         self.metadata = metadata
         self.group_blocks, self.group_label = placement.group_blocks, placement.group_label
         sb.largest_folio = _LARGEST_FOLIO if large_folios else 1
-        self.files = FileTable(sb.name, placement, locks)
-        self._walk = PageWalk(
-            sb=sb,
-            placement=placement,
-            metadata=metadata,
-            costs=costs,
-            completions=completions,
-            horizon=horizon,
-            locks=locks,
-            lengths=lengths,
-        )
-        self._runs = OneRuns(sb, self.files, self._walk, completions)
+        self.files = FileTable(sb.name, placement)
+        self._writeback = writeback
+        self._runs = OneRuns(sb, self.files, writeback, completions)
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """See `Filesystem.mkdir`."""
@@ -98,7 +81,7 @@ class DelallocFilesystem(Filesystem):
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
         """See `Filesystem.zero_end`."""
-        return self._walk.zero_end(thread, inode)
+        return self._writeback.zero_end(thread, inode)
 
     def write_lock(self, thread: Thread, inode: FileInode, calls: int) -> Steps | None:
         """See `Filesystem.write_lock`."""
@@ -115,7 +98,7 @@ class DelallocFilesystem(Filesystem):
             if inode.dirty_pages <= wbc.nr_to_write:
                 return self.placement.write_run(thread, inode, wbc, self._runs)
             file = self.files.page(inode)
-        return self._walk.write(thread, inode, file, wbc)
+        return self._writeback.write(thread, inode, file, wbc)
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""

@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 
 from wbsim.models.filesystems.block_law import check_blocks
 from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
-from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.policies import Placement
-from wbsim.models.filesystems.unwritten import Conversions
 from wbsim.models.page_cache.pages import DELAYED
-from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.laws import require
@@ -22,9 +19,8 @@ from wbsim.sim.laws import require
 class FileTable:
     """The files of filesystem *name*; ``paged`` are those whose pages are kept one by one, as created."""
 
-    def __init__(self, name: str, placement: Placement, locks: LockTable) -> None:
+    def __init__(self, name: str, placement: Placement) -> None:
         self._name = name
-        self._locks = locks
         self._placement = placement
         self.paged = placement.files
 
@@ -59,9 +55,7 @@ class FileTable:
     def write_lock(self, thread: Thread, inode: FileInode, calls: int) -> Steps | None:
         """See `Filesystem.write_lock`; only a file whose pages are kept one by one has a lock."""
         file = inode.file
-        if not isinstance(file, PagedFile) or not (wait_ns := file.lock.wait_ns(calls)):
-            return None
-        return sleep(thread.task, wait_ns, self._locks.inode_cause)
+        return self._placement.write_lock(thread, file, calls) if isinstance(file, PagedFile) else None
 
     def close(self, inode: FileInode) -> None:
         """See `Filesystem.close`."""
@@ -77,8 +71,7 @@ class FileTable:
         assert isinstance(inode.file, OneRun), "it is kept page by page already"
         is_open, pages = inode.file.open, inode.dirty_pages
         file = inode.file = self._placement.new_file(inode, is_open)
-        file.lock = self._locks.inode_lock()
-        file.conversions = Conversions(inode, file.lock)
+        file.inode = inode
         file.make_room(self._placement.room_for(pages, 1), pages)
         file.pages.states[:pages] = DELAYED
         file.pages.size[0] = pages
@@ -92,7 +85,7 @@ class FileTable:
             LawBroken: some are not.
         """
         for file in self.paged:
-            counted, dirty = file.conversions.inode.dirty_pages, file.dirty
+            counted, dirty = file.inode.dirty_pages, file.dirty
             require(
                 counted == dirty, f"{self._name}: the dirty pages of a file are counted: {counted}, {dirty}"
             )

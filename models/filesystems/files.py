@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from wbsim.models.filesystems.locks import InodeLock
-from wbsim.models.filesystems.unwritten import Conversions
 from wbsim.models.page_cache.file_pages import FilePages
 from wbsim.models.seams import Inode, Superblock, Wb
 
@@ -32,13 +30,12 @@ CLOSED: Final = OneRun(False)
 class PagedFile(FilePages):
     """A file whose pages are kept one by one.
 
-    It also knows where the next writeback call starts, what is to be converted, and the inode's lock.
+    ``writeback_index`` is the page where the next call of writeback starts.
     """
 
-    __slots__ = ("conversions", "lock", "open", "writeback_index")
+    __slots__ = ("inode", "open", "writeback_index")
 
-    conversions: Conversions
-    lock: InodeLock
+    inode: FileInode
 
     def __init__(self, base: int, is_open: bool) -> None:
         super().__init__(0, base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wbsim.models.filesystems.dice import Dice
 from wbsim.models.filesystems.shared_lines import SharedLines
 from wbsim.models.filesystems.spec import FlusherCosts
-from wbsim.models.filesystems.unwritten import Conversions
+from wbsim.sim.engine import Task
 
 
 class MapCosts:
@@ -33,33 +33,28 @@ class MapCosts:
         self._tree_range_ns = costs.ioend_ns if costs.tree_ioend_ns is None else costs.tree_ioend_ns
         self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
 
-    def map_ns(self, conversions: Conversions) -> int:
-        """Of an allocation, up to what its group adds."""
-        return self.extent_map_ns if conversions.extents <= self._extents else self._tree_map_ns
+    def map_ns(self, extents: int) -> int:
+        """Return the time of an allocation in a file of *extents* extents, without its group's part."""
+        return self.extent_map_ns if extents <= self._extents else self._tree_map_ns
 
     def run_map_ns(self) -> tuple[int, int]:
         """Return the times of an allocation for a file of one run: its own, and what its group adds."""
         factor = self.dice.throw()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
-    def varied_map_ns(self, conversions: Conversions) -> int:
-        """The time of one."""
-        return int(self.map_ns(conversions) * self.dice.throw())
+    def varied_map_ns(self, extents: int) -> tuple[int, int]:
+        """Return the times of an allocation in a file of *extents* extents: its own, and the group's part."""
+        factor = self.dice.throw()
+        return int(self.map_ns(extents) * factor), int(self.group_ns * factor)
 
     def page_ns(self, folio_pages: int) -> int:
         """Of a page, and its part of a folio of so many, that is walked."""
         return self._page_ns + self._folio_ns // folio_pages
 
-    def range_ns(self, conversions: Conversions) -> int:
-        """Of a conversion."""
-        range_ns = self._range_ns if conversions.extents <= self._extents else self._tree_range_ns
-        return range_ns + self.group_ns
+    def range_ns(self, extents: int) -> int:
+        """Return the time of a conversion in a file of *extents* extents, without its group's part."""
+        return self._range_ns if extents <= self._extents else self._tree_range_ns
 
-    def lines_ns(self, user: object) -> int:
-        """What those who allocate or convert meanwhile add to each operation of *user*."""
-        return 0 if self._lines is None else self._lines.operation_ns(user)
-
-    def used_lines(self, user: object, operations: int, elapsed_ns: int) -> None:
-        """*user* does so many *operations* within *elapsed_ns* from now on, or has just done as many."""
-        if self._lines is not None:
-            self._lines.used(user, operations, elapsed_ns)
+    def lines_ns(self, task: Task) -> int:
+        """Return what the log's cache lines add to an allocation or a conversion that *task* begins now."""
+        return 0 if self._lines is None else self._lines.operation_ns(task)

@@ -12,8 +12,7 @@ from wbsim.models.bio import Bio
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.file_table import FileTable
 from wbsim.models.filesystems.files import CLOSED, FileInode, PagedFile
-from wbsim.models.filesystems.policies import Runs
-from wbsim.models.filesystems.walk import PageWalk
+from wbsim.models.filesystems.policies import FileWriteback, Runs
 from wbsim.models.page_cache.pages import RESERVED, map_blocks
 from wbsim.models.seams import LONG_MAX, Thread, WritebackControl
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -24,12 +23,14 @@ from wbsim.sim.units import PAGE_SECTORS
 class OneRuns(Runs):
     """Those of one mounted filesystem; *ends* are told when they are on disk."""
 
-    def __init__(self, sb: MountedSuperblock, files: FileTable, walk: PageWalk, ends: Completions) -> None:
+    def __init__(
+        self, sb: MountedSuperblock, files: FileTable, writeback: FileWriteback, ends: Completions
+    ) -> None:
         self._sb = sb
         self._queue = sb.bdi.queue
         self._first_block = sb.first_block
         self._files = files
-        self._walk = walk
+        self._writeback = writeback
         self._ends = ends
         self._end_io = ends.end_io  # a bound method that is made once
 
@@ -64,7 +65,7 @@ class OneRuns(Runs):
     def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
         """See `Runs.in_pieces`."""
         whole = WritebackControl("sync")
-        yield from self._walk.write(thread, inode, self._files.page(inode), whole)
+        yield from self._writeback.write(thread, inode, self._files.page(inode), whole)
         wbc.nr_to_write -= LONG_MAX - whole.nr_to_write
 
 

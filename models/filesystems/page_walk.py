@@ -30,7 +30,7 @@ GO_ON: Final = 2
 def begin_step(at: Record) -> None:
     """Nothing of this step was done."""
     at.elapsed_ns = at.pages = at.bios = at.ranges = at.mapped_extents = at.joins = 0
-    at.for_file_ns = at.for_group_ns = 0
+    at.for_file_ns = 0
     at.before = NO_PAGE
 
 

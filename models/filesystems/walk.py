@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from wbsim.models.bio import Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.completions import Completions, Submission
-from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.filesystems.files import FileInode
 from wbsim.models.filesystems.horizon import Horizon
 from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.page_walk import BLOCKED, DONE
-from wbsim.models.filesystems.policies import Metadata, Placement
+from wbsim.models.filesystems.policies import FileWriteback, SteppedMetadata, SteppedPlacement
+from wbsim.models.filesystems.unwritten import SteppedFile
 from wbsim.models.filesystems.walk_state import UNCOUNTED, Walk
 from wbsim.models.scheduler.cpu import cond_resched, sleep
 from wbsim.models.seams import Thread, WritebackControl
@@ -28,15 +29,15 @@ from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_SECTORS
 
 
-class PageWalk:
+class PageWalk(FileWriteback):
     """The page walk of one mounted filesystem; *completions* convert unwritten extents."""
 
     def __init__(
         self,
         *,
         sb: MountedSuperblock,
-        placement: Placement,
-        metadata: Metadata,
+        placement: SteppedPlacement,
+        metadata: SteppedMetadata,
         costs: MapCosts,
         completions: Completions,
         horizon: Horizon,
@@ -54,7 +55,7 @@ class PageWalk:
         self._locks = locks
         self._bios, self._nonblocking_bios = lengths.bios, lengths.nonblocking_bios
 
-    def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
+    def write(self, thread: Thread, inode: FileInode, file: SteppedFile, wbc: WritebackControl) -> Steps:
         """Write back from where the last walk ended or, for data integrity, the whole file."""
         placement = self._placement
         at = Walk(0 if wbc.sync_all else file.writeback_index, wbc.nr_to_write)
@@ -86,40 +87,26 @@ class PageWalk:
             wbc.nr_to_write = at.calls
 
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
-        """xfs_file_write_zero_eof: the delayed extent behind the end of the file becomes an unwritten one."""
-        file, dice = inode.file, self._costs.dice
-        assert isinstance(file, PagedFile), "a file of one run has no end to be zeroed"
-        at = Walk(file.size, 1)
-        while True:
-            if self._metadata.is_full():
-                yield from self._metadata.wait_for_space(thread)
-            at.dice = dice.ready()
-            ended = self._placement.allocate_at(inode, at)
-            dice.at = at.dice
-            if ended == DONE:
-                break
-            yield from self._placement.unblock(thread, inode, at)
-        yield from self._pass(thread, inode, file, at)
+        """See `FileWriteback.zero_end`."""
+        raise AssertionError("a filesystem with compiled steps never stops in the middle of writes")
 
-    def _pass(self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk) -> Steps:
+    def _pass(self, thread: Thread, inode: FileInode, file: SteppedFile, at: Walk) -> Steps:
         """The time of a step passes, working and waiting; then its extents are logged."""
         if at.elapsed_ns:
-            work_ns = at.elapsed_ns - at.for_file_ns - at.for_group_ns
+            work_ns = at.elapsed_ns - at.for_file_ns
             pages_ns = min(at.pages * self._costs.page_ns(inode.folio_pages), work_ns)
             thread.spent.pages += pages_ns
             thread.spent.allocate += work_ns - pages_ns
             yield work_ns
-            causes = (self._locks.inode_cause, at.for_file_ns), (self._locks.group_cause, at.for_group_ns)
-            for lock, slept_ns in causes:
-                if slept_ns:
-                    thread.before_sleep()
-                    yield from sleep(thread.task, slept_ns, lock)
+            if at.for_file_ns:
+                thread.before_sleep()
+                yield from sleep(thread.task, at.for_file_ns, self._locks.inode_cause)
         if at.mapped_extents:
             file.conversions.extents += at.mapped_extents
             self._metadata.mapped(inode, at.mapped_extents, at.page)
 
     def _submit(
-        self, thread: Thread, inode: FileInode, file: PagedFile, at: Walk, bios: NDArray[np.int64]
+        self, thread: Thread, inode: FileInode, file: SteppedFile, at: Walk, bios: NDArray[np.int64]
     ) -> Steps:
         """Put the pages that a step has written under writeback; submit them once the step's time is over."""
         pages, flight = at.pages, self._sb.flight

@@ -19,7 +19,7 @@ UNCOUNTED: Final = (1 << 62) - 1
 FIELDS: Final = (
     "page", "left", "calls", "dice", "wrote", "start", "until", "room", "behind", "newest",
     "elapsed_ns", "pages", "bios", "ranges", "mapped_extents", "joins", "for_file_ns",
-    "for_group_ns", "before",
+    "before",
 )  # fmt: skip
 """In the order of `Walk.look` and `Walk.tell`."""
 _RECORD: Final = np.dtype((np.record, [(name, "i8") for name in FIELDS]))
@@ -34,9 +34,8 @@ class Walk:
     ``newest``: the page behind the newest extent.
 
     Of the present step alone: its time ``elapsed_ns``; ``pages`` put under writeback; rows of ``bios``;
-    ``ranges`` of blocks; ``mapped_extents``, and the neighbours that these
-    will join (``joins``); how long it slept for the inode's lock (``for_file_ns``) and for a group's
-    (``for_group_ns``); ``before``: where the last run ended.
+    ``ranges`` of blocks; ``mapped_extents``, and the neighbours that these will join (``joins``); how long
+    it slept for the inode's lock (``for_file_ns``); ``before``: where the last run ended.
     """
 
     def __init__(self, page: int, budget: int) -> None:
@@ -48,14 +47,14 @@ class Walk:
         self.dice = self.wrote = self.room = 0
         self.elapsed_ns = self.pages = self.bios = self.ranges = 0
         self.mapped_extents = self.joins = 0
-        self.for_file_ns = self.for_group_ns = self.before = 0
+        self.for_file_ns = self.before = 0
 
     def tell(self) -> None:
         """Write all into the record, for compiled code."""
         self.record[0] = (
             self.page, self.left, self.calls, self.dice, self.wrote, self.start, self.until, self.room,
             self.behind, self.newest, self.elapsed_ns, self.pages, self.bios, self.ranges,
-            self.mapped_extents, self.joins, self.for_file_ns, self.for_group_ns, self.before,
+            self.mapped_extents, self.joins, self.for_file_ns, self.before,
         )  # fmt: skip
 
     def look(self) -> None:
@@ -63,5 +62,5 @@ class Walk:
         (
             self.page, self.left, self.calls, self.dice, self.wrote, self.start, self.until, self.room,
             self.behind, self.newest, self.elapsed_ns, self.pages, self.bios, self.ranges,
-            self.mapped_extents, self.joins, self.for_file_ns, self.for_group_ns, self.before,
+            self.mapped_extents, self.joins, self.for_file_ns, self.before,
         ) = self.record.item()  # fmt: skip

@@ -7,7 +7,7 @@ preallocation of an inode).  Pure.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +152,33 @@ def start_writeback(pages: Pages, page: int, count: int) -> None:
     """Dirty, mapped pages go under writeback."""
     for i in range(page, page + count):
         pages.states[i] = MAPPED
+
+
+@compiled
+def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: int) -> int:
+    """Return the first dirty page from *page* on, or -1; as `next_dirty`, but cheap to call.
+
+    A call with two arrays takes 0.3 us, one with `Pages` 2 us.
+    """
+    for i in range(page, size[0]):
+        if states[i] & DIRTY_BIT:
+            return i
+    return -1
+
+
+@compiled
+def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
+    """Put dirty pages under writeback that lie together on disk; return their number.
+
+    They begin with *page* and are at most *at_most*; none if *page* is not dirty or has no block.
+    """
+    run = 0
+    while run < at_most and page + run < len(states) and states[page + run] == DIRTY:
+        if blocks[page + run] != blocks[page] + run:
+            break
+        states[page + run] = MAPPED
+        run += 1
+    return run
 
 
 @compiled

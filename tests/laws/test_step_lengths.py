@@ -93,7 +93,6 @@ OTHERS: Final[dict[str, tuple[int, ...]]] = {
     "nonblocking_bios": (1, 2, 7, 64, 1_024),
     "ahead_ns": (0, 1_000 * S),
     "factors": (1, 2, 7, 64, 1_024),
-    "stretches": (2, 7, 64, 1_024),
     "calls": (1, 2, 7, 64, 1_024),
 }
 """The other lengths of each kind."""
@@ -102,24 +101,23 @@ MISSED: Final = {
     "nonblocking_bios": "whether the queue is congested is asked once a step",
     "ahead_ns": "a step takes pages, blocks and locks before the clock is there",
     "factors": "a step ends with the factors, and two readers take whole blocks of one stream",
-    "stretches": "a late asker finds a lock free for which the stretches were forgotten",
     "calls": "the calls of a burst are one event, and share one random factor",
 }
 """Why the law does not hold for a kind of length."""
-OF_SEVERAL: Final = ("ahead_ns", "stretches")
-"""Lengths that matter only where a device has several flushers."""
+SHORT: Final = StepLengths(bios=1, nonblocking_bios=1, ahead_ns=0, factors=1)
+"""The shortest steps of the flushers."""
 
 
 def cells() -> Iterator[Any]:
     """Each case with each kind of length that it uses."""
     for case in CASES:
+        of_ext4 = case.filesystem == "loop-ext4"
         pdflush = case.kernel in ("2.6.29", "2.6.30")
+        used = {"bios": of_ext4, "factors": of_ext4, "nonblocking_bios": of_ext4 and pdflush}
+        used |= {"ahead_ns": of_ext4 and bool(case.flusher)}
         for kind in OTHERS:
-            used = {"nonblocking_bios": pdflush, "ahead_ns": bool(case.flusher)}
-            used["stretches"] = case.filesystem == "loop-xfs"
             if used.get(kind, True):
-                fails = kind not in OF_SEVERAL or bool(case.flusher)
-                marks = pytest.mark.xfail(raises=Differs, strict=True, reason=MISSED[kind]) if fails else ()
+                marks = pytest.mark.xfail(raises=Differs, strict=True, reason=MISSED[kind])
                 yield pytest.param(case, kind, marks=marks, id=f"{'-'.join(case.name())}-{kind}")
 
 
@@ -186,8 +184,16 @@ def test_a_step_may_have_any_length(case: Case, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "case", [case for case in CASES if case.filesystem == "loop-xfs"], ids=lambda case: "-".join(case.name())
+)
+def test_a_flusher_of_xfs_may_have_steps_of_any_length(case: Case) -> None:
+    """XFS has no such steps: an event is one transaction, or one bio."""
+    watched(case.scenario(), SHORT, usual(case))
+
+
+@pytest.mark.parametrize(
     ("kind", "length"),
-    [("bios", 0), ("nonblocking_bios", 0), ("ahead_ns", -1), ("factors", 0), ("stretches", 1), ("calls", 0)],
+    [("bios", 0), ("nonblocking_bios", 0), ("ahead_ns", -1), ("factors", 0), ("calls", 0)],
 )
 def test_a_length_with_which_nothing_goes_on_is_refused(kind: str, length: int) -> None:
     """One more than that is taken."""

@@ -178,10 +178,13 @@ def test_a_mutex_is_fair_and_its_waiters_spin_not() -> None:
     assert all(task.spin_ns == 0 for task in tasks)
 
 
-def semaphore_run(asks: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int, int]], Semaphore]:
+def semaphore_run(
+    asks: Sequence[tuple[int, int]], ahead: Sequence[bool] = ()
+) -> tuple[list[tuple[int, int, int]], Semaphore]:
     """Let tasks ask for a semaphore at these times, each for so long, with wake-ups of 70 ns.
 
-    Return which task got it when and for how long, in this order.
+    The tasks for which *ahead* is true say at once when they will give the semaphore up.  Return which task
+    got it when and for how long, in this order.
     """
     env = Environment()
     semaphore = Semaphore(env, "fs/AGI", 70)
@@ -193,8 +196,12 @@ def semaphore_run(asks: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int,
             yield semaphore.down(task)
             assert task.spin_ns == 0
         log.append((number, env.now, hold_ns))
-        yield hold_ns
-        semaphore.up()
+        if number < len(ahead) and ahead[number]:
+            semaphore.up_after(hold_ns)
+            yield hold_ns
+        else:
+            yield hold_ns
+            semaphore.up()
 
     for number, (at_ns, hold_ns) in enumerate(asks):
         task = env.task(str(number))
@@ -220,8 +227,37 @@ def test_a_semaphore_serves_in_order_of_asking(asks: list[tuple[int, int]]) -> N
     assert [asks[number][0] for number, _, _ in log] == sorted(at_ns for at_ns, _ in asks)
     for (_, begins_ns, hold_ns), (_, next_ns, _) in pairwise(log):
         assert next_ns >= begins_ns + hold_ns
+    assert semaphore.free
     assert semaphore.try_down()
     assert lock_stats_of([semaphore.stat, semaphore.stat])[0].acquisitions == 2 * len(asks)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20)), min_size=1, max_size=12),
+    st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_a_semaphore_may_be_given_up_ahead(asks: list[tuple[int, int]], ahead: list[bool]) -> None:
+    """Each task has it at the time of a plain `up`, and the counters are equal.
+
+    No task asks at the instant when another gives it up: these times are 0 and 8 modulo 13.
+    """
+    apart = [(13 * at_ns, 13 * hold_ns + 8) for at_ns, hold_ns in asks]
+    (log, semaphore), (plain_log, plain) = semaphore_run(apart, ahead), semaphore_run(apart)
+    assert log == plain_log
+    assert semaphore.stat == plain.stat
+
+
+def test_a_semaphore_that_is_given_up_ahead_costs_no_event() -> None:
+    """It is not free before its time, and then it is, although no event has happened."""
+    env = Environment()
+    semaphore = Semaphore(env, "fs/AGI", 70)
+    assert semaphore.try_down()
+    semaphore.up_after(40)
+    assert not env.agenda.entries()
+    for now, free in ((0, False), (39, False), (40, True)):
+        env.now = now
+        assert semaphore.free == free
+        assert semaphore.try_down() == free
 
 
 def test_counters_of_several_locks() -> None:

@@ -18,6 +18,7 @@ from wbsim.models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4
 from wbsim.models.filesystems.horizon import Horizon
 from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.walk import PageWalk
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.site import Site
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -48,16 +49,20 @@ def ext4(
     )  # fmt: skip
     names = Ext4Names(site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
     horizon = Horizon(site.env, sb.bdi, site.lengths.ahead_ns)
-    locks = LockTable(site, 1, 1, "", "i_data_sem")
+    locks = LockTable(site, 1, "i_data_sem")
     if rules.unwritten:
         horizon.apart.add(kworker.task.rank)
+    completions = Completions(site.env, [kworker], rules.unwritten, costs, metadata)
+    placement = Ext4Placement(
+        env=site.env, name=sb.name, spec=spec, rules=rules, processors=site.processors, mballoc=mballoc,
+        names=names, costs=costs, metadata=metadata, locks=locks,
+    )  # fmt: skip
     filesystem = DelallocFilesystem(
-        sb=sb, names=names, metadata=metadata, costs=costs, large_folios=rules.large_folios,
-        completions=Completions(site.env, [kworker], rules.unwritten, costs, metadata),
-        horizon=horizon, locks=locks, lengths=site.lengths,
-        placement=Ext4Placement(
-            env=site.env, name=sb.name, spec=spec, rules=rules, processors=site.processors,
-            mballoc=mballoc, names=names, costs=costs, metadata=metadata, locks=locks,
+        sb=sb, names=names, metadata=metadata, placement=placement, completions=completions,
+        large_folios=rules.large_folios,
+        writeback=PageWalk(
+            sb=sb, placement=placement, metadata=metadata, costs=costs, completions=completions,
+            horizon=horizon, locks=locks, lengths=site.lengths,
         ),
     )  # fmt: skip
     journal.start()

@@ -11,7 +11,8 @@ from typing import Final
 
 from wbsim.models.filesystems.ext4.geometry import FIRST_INODE
 from wbsim.models.filesystems.ext4.layout import LEAF_EXTENTS, ROOT_EXTENTS
-from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.filesystems.files import FileInode
+from wbsim.models.filesystems.unwritten import SteppedFile
 from wbsim.models.page_cache.pages import count_extents, last_used
 from wbsim.models.seams import Wb
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -77,7 +78,7 @@ class Leaf:
         self.extents = extents
 
 
-class Ext4File(PagedFile):
+class Ext4File(SteppedFile):
     """A file's pages, and its tree of extents: how many the inode holds or, once it has outgrown that, its
     leaves in the order of their pages.
 

@@ -9,12 +9,12 @@ from wbsim.models.filesystems.ext4.geometry import Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.map_costs import MapCosts
-from wbsim.models.filesystems.policies import Metadata
+from wbsim.models.filesystems.policies import SteppedMetadata
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps, Wait
 
 
-class Ext4Metadata(Metadata):
+class Ext4Metadata(SteppedMetadata):
     """That of one mounted ext4, in its ``journal``; a handle that maps asks for *map_credits*."""
 
     gives_way: bool

@@ -32,16 +32,18 @@ from wbsim.models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.map_costs import MapCosts
-from wbsim.models.filesystems.policies import Placement, Runs
+from wbsim.models.filesystems.policies import Runs, SteppedPlacement
+from wbsim.models.filesystems.unwritten import Conversions
 from wbsim.models.filesystems.walk_state import Walk
 from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike
+from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread, WritebackControl
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.laws import require
 from wbsim.sim.units import PAGE_BYTES
 
 
-class Ext4Placement(Placement):
+class Ext4Placement(SteppedPlacement):
     """The placement of one mounted ext4, with a locality group for each of its processors."""
 
     group_label: str
@@ -74,7 +76,16 @@ class Ext4Placement(Placement):
 
     def new_file(self, inode: Ext4Inode, is_open: bool) -> Ext4File:
         """See `Placement.new_file`."""
-        return Ext4File(is_open)
+        file = Ext4File(is_open)
+        file.lock = self._locks.inode_lock()
+        file.conversions = Conversions(inode, file.lock, self._metadata.converted)
+        return file
+
+    def write_lock(self, thread: Thread, file: Ext4File, calls: int) -> Steps | None:
+        """See `Placement.write_lock`."""
+        if not (wait_ns := file.lock.wait_ns(calls)):
+            return None
+        return sleep(thread.task, wait_ns, self._locks.inode_cause)
 
     def room_for(self, size: int, call_pages: int) -> int:
         """See `Placement.room_for`."""
@@ -140,7 +151,7 @@ class Ext4Placement(Placement):
         assert isinstance(file, Ext4File)
         terms = Terms(
             file.lock.row,
-            self._costs.map_ns(file.conversions),
+            self._costs.map_ns(file.conversions.extents),
             self._costs.page_ns(inode.folio_pages),
             1 if self._rules.page_bios else bio_pages,
             self._env.now,
@@ -165,7 +176,7 @@ class Ext4Placement(Placement):
         file = inode.file
         assert isinstance(file, Ext4File)
         yield from file.lock.down(thread)
-        map_ns = self._costs.varied_map_ns(file.conversions)
+        map_ns, _ = self._costs.varied_map_ns(file.conversions.extents)
         thread.spent.allocate += map_ns
         yield map_ns
         page = at.page
@@ -189,10 +200,6 @@ class Ext4Placement(Placement):
         """See `Placement.free_tables`."""
         for runs in (self._mballoc.extents(), *self.new_blocks.locality_groups):
             yield np.array(list(runs), np.int64).reshape(-1, 2)
-
-    def allocate_at(self, inode: Any, at: Walk) -> int:
-        """See `Placement.allocate_at`."""
-        raise AssertionError("ext4 never stops in the middle of writes")
 
     def ranges(self, file: Any, at: Walk) -> dict[int, int]:
         """See `Placement.ranges`: all groups are one to a worker."""

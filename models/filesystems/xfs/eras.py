@@ -36,7 +36,7 @@ def _xfs(
 def xfs_rules(kernel: str) -> dict[str, Given]:
     """Those of a kernel, by its release; between two that were read, the earlier one's."""
     release = release_of(kernel)
-    return _xfs(
+    rules = _xfs(
         "fixed" if release < (2, 6, 38) else "size" if release < (3, 11, 0) else "preceding",
         counts="calls_x4" if (2, 6, 32) <= release < (2, 6, 35) and kernel != "2.6.34-n10" else "pages",
         whole_calls=release >= (4, 8, 0),
@@ -46,3 +46,5 @@ def xfs_rules(kernel: str) -> dict[str, Given]:
         large_folios=release >= (5, 18, 0),
         cil="per_cpu" if release >= (6, 0, 0) else "spinlock",
     )
+    spans_calls = specified(release >= (4, 6, 0), "fs/xfs/xfs_aops.c: xfs_writepage_ctx; 4.6 and later [R]")
+    return {**rules, "spans_calls": spans_calls}

@@ -6,13 +6,14 @@ Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_all
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.arrays.compiled import compiled
 from wbsim.models.arrays.sorted_table import (
+    Rows,
     Table,
     Tables,
     after,
@@ -45,6 +46,27 @@ class Spaces(NamedTuple):
     by_size: Tables
     blocks: NDArray[np.int64]
     longest: NDArray[np.int64]
+
+
+Arrays = tuple[NDArray[Any], ...]
+"""The 18 arrays of a `Spaces`, in order."""
+
+
+def arrays_of(spaces: Spaces) -> Arrays:
+    """Return the arrays of *spaces*, for compiled code.
+
+    A call of compiled code takes 3.2 us with a tuple of arrays, and 6.6 us with tuples of tuples.
+    """
+    by_block, by_size, *counts = spaces
+    return (*by_block.rows, *by_block[1:], *by_size.rows, *by_size[1:], *counts)
+
+
+@compiled
+def spaces_of(of: Arrays) -> Spaces:
+    """Return the free space whose arrays these are; inverse of `arrays_of`."""
+    by_block = Tables(Rows(of[0], of[1], of[2], of[3], of[4]), of[5], of[6], of[7])
+    by_size = Tables(Rows(of[8], of[9], of[10], of[11], of[12]), of[13], of[14], of[15])
+    return Spaces(by_block, by_size, of[16], of[17])
 
 
 class Space(NamedTuple):

@@ -5,14 +5,14 @@ Left out: busy extents (freed and not yet committed), the group's free list, res
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.arrays.sorted_table import entries, new_tables, with_room
 from wbsim.models.filesystems.free_run import Free
-from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, give_back, take_near
+from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, arrays_of, give_back, take_near
 from wbsim.sim.laws import require
 
 RESERVED: Final = 64
@@ -23,15 +23,20 @@ To look for room takes 5 us, and a table with room for more changes takes more m
 
 
 class FreeTables:
-    """The free extents of all *groups* of one filesystem, in the tables ``spaces``."""
+    """The free extents of all *groups* of one filesystem.
 
-    __slots__ = ("_room", "spaces")
+    ``spaces`` are the tables, and ``arrays`` are their arrays, in the order of `spaces_of`.
+    """
+
+    __slots__ = ("_room", "arrays", "spaces")
 
     def __init__(self, groups: int = 1) -> None:
         self._room = 0
-        self.spaces = Spaces(
-            new_tables(groups, valued=True), new_tables(groups, valued=False),
-            np.zeros(groups, np.int64), np.zeros(groups, np.int64),
+        self._set(
+            Spaces(
+                new_tables(groups, valued=True), new_tables(groups, valued=False),
+                np.zeros(groups, np.int64), np.zeros(groups, np.int64),
+            )
         )  # fmt: skip
 
     def with_room(self, changes: int) -> Spaces:
@@ -39,9 +44,13 @@ class FreeTables:
         if changes > self._room:
             self._room = max(changes, RESERVED)
             by_block, by_size, *counts = self.spaces
-            self.spaces = Spaces(with_room(by_block, self._room), with_room(by_size, 2 * self._room), *counts)
+            self._set(Spaces(with_room(by_block, self._room), with_room(by_size, 2 * self._room), *counts))
         self._room -= changes
         return self.spaces
+
+    def _set(self, spaces: Spaces) -> None:
+        self.spaces = spaces
+        self.arrays = arrays_of(spaces)
 
 
 class FreeSpace:
@@ -121,6 +130,11 @@ class FreeSpace:
         """Enter this group into the tables, and return them; see `FreeTables.with_room`."""
         self.enter()
         return self._tables.with_room(changes)
+
+    def arrays_with_room(self, changes: int) -> tuple[NDArray[Any], ...]:
+        """Return the arrays of `with_room` (`free_extents.arrays_of`)."""
+        self.with_room(changes)
+        return self._tables.arrays
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
         """Take *length* blocks, or the longest extent where none has as many, as near to *target* as is

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from itertools import chain
 
-from wbsim.models.filesystems.locks import GroupLock
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.seams import NoSpace, Thread
@@ -35,7 +34,7 @@ class Group:
     __slots__ = ("agf", "agi", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
 
     def __init__(
-        self, number: int, first_block: int, free: FreeSpace, agf: GroupLock, agi: Semaphore
+        self, number: int, first_block: int, free: FreeSpace, agf: Semaphore, agi: Semaphore
     ) -> None:
         self.number = number
         self.first_block = first_block
@@ -51,10 +50,11 @@ class Group:
 
         A transaction gives the AGF back when it rolls.
         """
-        if not self.agf.try_down(thread.task, rmap_ns):
-            yield from self.agf.down(thread, rmap_ns)
+        if not self.agf.try_down():
+            thread.before_sleep()
+            yield self.agf.down(thread.task)
         yield rmap_ns
-        self.agf.up(thread.task)
+        self.agf.up()
 
     def take(self, blocks: int) -> int:
         """Give out *blocks* that lie together, as near as is found to the group's beginning; the first.
@@ -69,13 +69,12 @@ class Group:
 
 
 def lock_group(
-    groups: list[Group], thread: Thread, target: Group, length: int, hold_ns: int
+    groups: list[Group], thread: Thread, target: Group, length: int
 ) -> Generator[Wait, None, Group]:
-    """The first of *groups* from *target* on with *length* free blocks together whose AGF is free (try-lock);
-    it is locked, for about *hold_ns*.
+    """Lock the first of *groups* from *target* on with *length* free blocks together whose AGF is free.
 
-    If all that have them are locked, the first of them is waited for; if none has as many, the longest
-    free extent of all counts.
+    If the AGFs of all groups with room are locked, *thread* waits for the first of them.  If no group has
+    room, the longest free extent of all groups counts as *length*.
 
     Raises:
         NoSpace: nothing is free anywhere.
@@ -84,7 +83,7 @@ def lock_group(
         first = None
         for group in chain(groups[target.number :], groups[: target.number]):
             if group.free.longest() >= length:
-                if group.agf.try_down(thread.task, hold_ns):
+                if group.agf.try_down():
                     return group
                 first = first or group
         if first is None:
@@ -92,7 +91,8 @@ def lock_group(
             if not length:
                 raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
             continue
-        yield from first.agf.down(thread, hold_ns)
+        thread.before_sleep()
+        yield first.agf.down(thread.task)
         if first.free.longest() >= length:
             return first
-        first.agf.up(thread.task)
+        first.agf.up()

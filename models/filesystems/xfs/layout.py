@@ -1,8 +1,7 @@
-"""What XFS decides about the place of file pages: preallocation, the target of an allocation, the page walk.
+"""The place of file pages on XFS: preallocation, the target of an allocation, and the allocation itself.
 
-Stands for xfs_iomap_prealloc_size, xfs_file_write_zero_eof, xfs_bmap_adjacent, xfs_bmapi_convert_delalloc and
-the walks of write_cache_pages (to 5.x, with XFS's clustering) and iomap_writepages.  Pure: no clock of its
-own (times are given and summed), no dice; compiled by Numba.
+Stands for xfs_iomap_prealloc_size, xfs_file_write_zero_eof, xfs_bmap_adjacent and xfs_bmap_btalloc.  Pure: no
+clock, no random numbers; compiled by Numba.
 """
 
 from __future__ import annotations
@@ -13,21 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.arrays.compiled import compiled
-from wbsim.models.filesystems.lock_table import (
-    FAR,
-    NO_ROW,
-    UNTIL,
-    Locks,
-    advance,
-    give_inode,
-    hold,
-    is_free,
-    take_inode,
-)
-from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON, NO_PAGE, begin_step, next_page, write_out
-from wbsim.models.filesystems.walk_state import Record
 from wbsim.models.filesystems.xfs.free_extents import (
+    Arrays,
     Spaces,
+    spaces_of,
     take_aligned,
     take_exactly,
     take_smallest,
@@ -172,38 +160,30 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
     return int(target) if block // group_blocks == target // group_blocks else NOWHERE
 
 
-class Terms(NamedTuple):
-    """What a walk goes by.  ``row``: that of the inode's lock.
+# The numbers of a plan: what `plan_extent` gives; the first block of the group that was locked, from the
+# file's base on, and the stripe unit (pages).
+LENGTH, GROUP, NEAR, FIRST, STRIPE = range(5)
 
-    Times (ns): of an allocation, of its part of reverse mapping, of its commit, of a page; the longest bio
-    (pages), whether nr_to_write counts calls, whether it wraps, the stripe unit and the length of a group
-    (pages).  The file's own group, and how far from it others may be taken from; the one whose lock the
-    flusher has waited for, for the first transaction, or `NO_ROW`.  When the walk goes on (ns).
+
+@compiled
+def plan_extent(
+    states: NDArray[np.uint8], blocks: NDArray[Any], size: NDArray[np.int64], page: int, group_blocks: int,
+    plan: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Set *plan* for the delayed extent that holds *page* (xfs_bmap_btalloc).
+
+    ``LENGTH`` is the number of pages, 0 if *page* is not delayed.  ``GROUP`` is the wanted group, counted
+    from the file's own.  ``NEAR`` is the wanted block in that group.
     """
-
-    row: int
-
-    map_ns: int
-    rmap_ns: int
-    commit_ns: int
-    page_ns: int
-    bio_pages: int
-    calls_x4: bool
-    wraps: bool
-    stripe: int
-    group_blocks: int
-    home: int
-    reach: int
-    granted: int
-    now_ns: int
-
-
-class Ground(NamedTuple):
-    """What the walks of one filesystem share: free space, locks, how many allocations each group had."""
-
-    spaces: Spaces
-    locks: Locks
-    taken: NDArray[np.int64]
+    pages = Pages(states, blocks, size)
+    plan[LENGTH] = plan[GROUP] = plan[NEAR] = 0
+    if not is_delayed(states[page]):
+        return
+    plan[LENGTH] = min(delayed_extent(pages, page)[1], MAX_EXTENT_PAGES)
+    target = target_of(pages, page, group_blocks)
+    if target != NOWHERE:
+        plan[GROUP] = target // group_blocks
+        plan[NEAR] = target - plan[GROUP] * group_blocks
 
 
 @compiled
@@ -230,109 +210,11 @@ def allocate(
 
 
 @compiled
-def walk(
-    pages: Pages, ground: Ground, terms: Terms, record: NDArray[Any], horizon_ns: int,
-    dice: NDArray[np.float64], bios: NDArray[np.int64],
-) -> int:  # fmt: skip
-    """Write back from ``at.page`` on, until what was begun before *horizon_ns* from now is done; why it
-    stopped.
-
-    Each bio is a row of *bios*: its first block and its pages.
-    """
-    at = record[0]
-    begin_step(at)
-    while at.calls > 0 and (terms.calls_x4 or at.left > 0):
-        if at.elapsed_ns > horizon_ns or at.dice == len(dice):
-            return GO_ON
-        page = next_page(pages, at, terms.wraps)
-        if page == NO_PAGE:
-            return DONE
-        if pages.states[page] == DELAYED:
-            if not _transaction(pages, ground, terms, at, dice):
-                return BLOCKED
-            continue
-        run = write_out(pages, at, _call_pages(terms, at), terms.bio_pages, terms.page_ns, bios)
-        if not run:
-            return GO_ON
-        if terms.calls_x4:
-            at.left = 4 * at.left - (run - 1)
-            at.calls -= 1
-        else:
-            at.left -= run
-    return DONE
-
-
-@compiled
-def allocate_at(
-    pages: Pages, ground: Ground, terms: Terms, record: NDArray[Any], dice: NDArray[np.float64]
-) -> int:  # fmt: skip
-    """Give the delayed extent at ``at.page`` alone its blocks, if there still is one."""
-    at = record[0]
-    begin_step(at)
-    if not is_delayed(pages.states[at.page]):
-        return DONE
-    return DONE if _transaction(pages, ground, terms, at, dice) else BLOCKED
-
-
-@compiled
-def _call_pages(terms: Terms, at: Record) -> int:
-    """How many pages the next call of writepage may write with what it clusters."""
-    if terms.calls_x4:
-        return int(1 + max(4 * at.left, 1))
-    return int(min(at.left, terms.bio_pages))
-
-
-@compiled
-def _transaction(
-    pages: Pages, ground: Ground, terms: Terms, at: Record, dice: NDArray[np.float64]
-) -> bool:  # fmt: skip
-    """xfs_bmapi_convert_delalloc at ``at.page``, if a group can be had then; the reverse mapping takes a
-    second transaction, which waits for that group.
-    """
-    locks = ground.locks
-    target = target_of(pages, at.page, terms.group_blocks)
-    wanted = terms.home + (0 if target == NOWHERE else target // terms.group_blocks)
-    began_ns = terms.now_ns + at.elapsed_ns
-    start_ns = take_inode(locks, terms.row, began_ns)
-    if start_ns == FAR:
-        return False
-    length = min(delayed_extent(pages, at.page)[1], MAX_EXTENT_PAGES)
-    group = terms.granted if at.mapped_extents == 0 else NO_ROW
-    if group == NO_ROW or locks.groups[group, UNTIL] == FAR:
-        group = _group_to_take(ground, terms, wanted, length, start_ns)
-    if group == NO_ROW:
-        give_inode(locks, terms.row, began_ns, start_ns, start_ns)
-        return False
-    map_ns, rmap_ns = int(terms.map_ns * dice[at.dice]), int(terms.rmap_ns * dice[at.dice])
-    ends_ns = hold(locks, group, start_ns, map_ns + terms.commit_ns)
-    if rmap_ns:
-        advance(locks, group, ends_ns)
-        ends_ns = hold(locks, group, ends_ns, rmap_ns)
-    give_inode(locks, terms.row, began_ns, start_ns, ends_ns)
-    at.for_file_ns += start_ns - began_ns
-    at.for_group_ns += ends_ns - start_ns - map_ns - terms.commit_ns - rmap_ns
-    at.elapsed_ns += ends_ns - began_ns
-    at.dice += 1
-    at.mapped_extents += 1
-    ground.taken[group] += 1
-    first_block = (group - terms.home) * terms.group_blocks
-    near = NOWHERE
-    if group == wanted:
-        near = 0 if target == NOWHERE else target - first_block
-    allocate(pages, ground.spaces, group, at.page, near, first_block, terms.stripe)
-    return True
-
-
-@compiled
-def _group_to_take(ground: Ground, terms: Terms, wanted: int, length: int, at_ns: int) -> int:
-    """The first group from *wanted* on with room whose lock is free then (xfs_alloc_vextent_start_ag);
-    `NO_ROW` if there is none within reach.
-    """
-    groups = len(ground.spaces.blocks)
-    for i in range(groups):
-        group = wanted + i if wanted + i < groups else wanted + i - groups
-        if abs(group - terms.home) <= terms.reach and ground.spaces.longest[group] >= length:
-            advance(ground.locks, group, at_ns)
-            if is_free(ground.locks, group, at_ns):
-                return group
-    return NO_ROW
+def give_blocks(
+    states: NDArray[np.uint8], blocks: NDArray[Any], size: NDArray[np.int64], free: Arrays, page: int,
+    plan: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Give the delayed extent at *page* blocks of the *free* ones, as *plan* says; see `allocate`."""
+    allocate(
+        Pages(states, blocks, size), spaces_of(free), plan[GROUP], page, plan[NEAR], plan[FIRST], plan[STRIPE]
+    )

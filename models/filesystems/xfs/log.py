@@ -66,7 +66,6 @@ class XfsLog:
         self._cache = cache
         self._cil_worker = site.thread("kworker/xfs-cil")
         self._aild = site.thread("xfsaild")
-        self.ranks = frozenset([self._cil_worker.task.rank, self._aild.task.rank])
         self.items: list[MetaBuffer] = []
         self._bytes = 0
         self._push_wanted = False
@@ -82,6 +81,7 @@ class XfsLog:
         self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
         self.full = False  # whether a new transaction has to wait for log space
         self._lock = site.spin_lock("xc_cil_lock") if cil == "spinlock" else None
+        self.commits_alone = self._lock is None  # whether a commit never waits for another one
         self.checkpoint = 1  # the one that grows
 
     def start(self) -> None:
@@ -107,6 +107,11 @@ class XfsLog:
         if self._bytes >= self._room_bytes:
             self._out_of_room()
 
+    @property
+    def commits_at_once(self) -> bool:
+        """Return whether a commit that begins now waits for no other one."""
+        return self._lock is None or self._lock.free
+
     def commit_ns(self, items: int) -> int:
         """What xfs_log_commit_cil takes for so many *items*."""
         costs = self._costs
@@ -116,16 +121,6 @@ class XfsLog:
         """*task* adds a transaction's items to the CIL, and goes on for *then_ns*: to be yielded."""
         lock = self._lock
         return commit_ns + then_ns if lock is None else lock.section(task, commit_ns, then_ns)
-
-    def commit_many(self, transactions: int, size_bytes: int, commit_ns: int, buffer: MetaBuffer) -> None:
-        """So many *transactions* that found nobody at the lock, each for *commit_ns*, logged *size_bytes* in
-        all.
-        """
-        if self._lock is not None:
-            self._lock.stat.acquisitions += transactions
-            self._lock.stat.hold_ns += transactions * commit_ns
-        self.insert_item(buffer)
-        self.commit(size_bytes)
 
     def wait_for_space(self, thread: Thread) -> Steps:
         """Sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""

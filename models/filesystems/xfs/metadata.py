@@ -6,10 +6,11 @@ xfs_iomap_write_unwritten.
 
 from __future__ import annotations
 
+from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Metadata
 from wbsim.models.filesystems.xfs.groups import Group
-from wbsim.models.filesystems.xfs.inodes import XfsInode
+from wbsim.models.filesystems.xfs.inodes import XfsFile, XfsInode
 from wbsim.models.filesystems.xfs.log import XfsLog
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
 from wbsim.models.seams import Thread
@@ -56,17 +57,51 @@ class XfsMetadata(Metadata):
         """See `Metadata.wait_for_space`."""
         return self.log.wait_for_space(thread)
 
-    def mapped(self, inode: XfsInode, extents: int, page: int) -> None:
-        """See `Metadata.mapped`."""
-        log, size_bytes = self.log, extents * self._extent_bytes
-        if inode.checkpoint != log.checkpoint:
-            inode.checkpoint = log.checkpoint
-            size_bytes += self._inode_bytes
-        log.commit_many(extents, size_bytes, self._commit_ns, inode.cluster)
+    def convert_delalloc(
+        self, thread: Thread, inode: XfsInode, group: Group, map_ns: int, rmap_ns: int, then_ns: int = 0
+    ) -> Steps:  # fmt: skip
+        """Run the transaction that gives *inode* blocks of *group*, whose AGF *thread* owns.
 
-    def converted(self, inode: XfsInode, ranges: int) -> None:
-        """See `Metadata.converted`: xfs_iomap_write_unwritten for each of them."""
-        self.mapped(inode, ranges, 0)
+        The AGF is free after the commit.  The update of the reverse mapping, if it takes time (*rmap_ns*),
+        follows when the transaction rolls.  Then *thread* goes on for *then_ns*.
+        """
+        log, spent = self.log, thread.spent
+        spent.allocate += map_ns
+        spent.commit += self._commit_ns
+        if log.commits_alone:
+            yield map_ns + self._commit_ns
+            group.agf.up()
+        else:
+            yield map_ns
+            if not rmap_ns and log.commits_at_once:  # the end of the commit needs no event
+                group.agf.up_after(self._commit_ns)
+                yield log.cil_section(thread.task, self._commit_ns, then_ns)
+                then_ns = 0
+            else:
+                yield log.cil_section(thread.task, self._commit_ns, 0)
+                group.agf.up()
+        if rmap_ns:
+            spent.allocate += rmap_ns
+            yield from group.update_rmap(thread, rmap_ns)
+        self.log_extent(inode)
+        if then_ns:
+            yield then_ns
+
+    def convert(self, worker: Thread, inode: XfsInode, ioend: IoEnd) -> Steps:
+        """xfs_iomap_write_unwritten: convert *ioend* under the ILOCK, and its rmap under the AGF, too."""
+        file, costs, task = inode.file, self._costs, worker.task
+        assert isinstance(file, XfsFile), "an ioend is of a file that is kept page by page"
+        if not file.ilock.try_write(task):
+            yield from file.ilock.down_write(task)
+        range_ns = costs.range_ns(file.allocations) + costs.lines_ns(task)
+        worker.spent.complete += range_ns
+        yield range_ns
+        if self._rmap_ns:
+            worker.spent.complete += self._rmap_ns
+            group = self._groups[(file.base + ioend.block) // self._group_blocks]
+            yield from group.update_rmap(worker, self._rmap_ns)
+        file.ilock.up_write()
+        self.log_extent(inode)
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """See `Metadata.end_run`: xfs_end_io; a conversion updates the reverse mapping, too."""

@@ -197,9 +197,9 @@ class XfsNames(Names):
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
         """Allocate what the next name needs: an inode chunk, a directory block."""
         costs, task, group, agf = self._costs, thread.task, directory.group, directory.group.agf
-        hold_ns = costs.chunk_ns + costs.dir_block_ns
-        if not agf.try_down(task, hold_ns):
-            yield from agf.down(thread, hold_ns)
+        if not agf.try_down():
+            thread.before_sleep()
+            yield agf.down(task)
         work_ns = 0
         if group.inodes_left == 0:
             work_ns += costs.chunk_ns
@@ -209,7 +209,7 @@ class XfsNames(Names):
             self._add_block(directory)
         thread.spent.create += work_ns
         yield work_ns
-        agf.up(task)
+        agf.up()
 
     def _add_chunk(self, group: Group) -> None:
         """64 more inodes in *group*."""

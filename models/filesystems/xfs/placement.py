@@ -1,61 +1,52 @@
 """Where the pages of an XFS lie, and which locks that takes.
 
-Stands for xfs_bmapi_convert_delalloc and xfs_iomap_write_allocate, xfs_release, and for the timed part of
-xfs_vm_writepages and iomap_writepages; the decisions are in `layout.py`.  Left out: the stripe's width,
-extent size hints, quota, reads.
+Stands for xfs_map_blocks, xfs_bmapi_convert_delalloc, xfs_iomap_write_allocate and xfs_release; the decisions
+are in `layout.py`.  Left out: the stripe's width, extent size hints, quota, reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import accumulate
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.files import PagedFile
-from wbsim.models.filesystems.lock_table import NO_ROW
-from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.ioends import IoEnds
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Placement, Runs
-from wbsim.models.filesystems.walk_state import UNCOUNTED, Walk
+from wbsim.models.filesystems.writepages import ExtentMapper
 from wbsim.models.filesystems.xfs.groups import Group, lock_group
-from wbsim.models.filesystems.xfs.inodes import XfsInode
+from wbsim.models.filesystems.xfs.inodes import XfsFile, XfsInode
 from wbsim.models.filesystems.xfs.layout import (
+    FIRST,
+    GROUP,
+    LENGTH,
     MAX_EXTENT_PAGES,
+    NEAR,
     NOWHERE,
-    Ground,
-    Terms,
-    allocate_at,
+    STRIPE,
+    give_blocks,
+    plan_extent,
     prealloc,
-    target_of,
-    walk,
     write_all,
 )
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.filesystems.xfs.spec import XfsRules, XfsSpec
-from wbsim.models.page_cache.pages import delayed_extent, is_delayed
+from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread, WritebackControl
-from wbsim.sim.engine import Environment, Steps, Task
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.sync import RwSemaphore
 from wbsim.sim.units import PAGE_BYTES
 
 
-class XfsFile(PagedFile):
-    """A file's pages: the number of the group that the last ones are in; ``granted``: the group for whose
-    lock a task has waited, and that task.
+class XfsPlacement(Placement, ExtentMapper):
+    """The placement of one mounted XFS, in its *groups*.
+
+    Ioends of files end with *completions*.  *ilock* makes the lock of an inode.
     """
-
-    __slots__ = ("at_hand", "granted")
-
-    def __init__(self, group: Group, is_open: bool) -> None:
-        super().__init__(group.first_block, is_open)
-        self.at_hand = group.number
-        self.granted: tuple[Group, Task] | None = None
-
-
-class XfsPlacement(Placement):
-    """That of one mounted XFS, in its *groups*."""
 
     group_label: str
 
@@ -66,11 +57,11 @@ class XfsPlacement(Placement):
         spec: XfsSpec,
         rules: XfsRules,
         groups: list[Group],
-        locks: LockTable,
         costs: MapCosts,
         metadata: XfsMetadata,
-        commit_ns: int,
-        most_allocations: int,
+        completions: Completions,
+        ilock: Callable[[], RwSemaphore],
+        wake_ns: int,
     ) -> None:
         self._env = env
         self.files: list[PagedFile] = []
@@ -78,19 +69,20 @@ class XfsPlacement(Placement):
         self.group_label = "AG"
         self.group_blocks = spec.size // PAGE_BYTES // spec.agcount
         self.blocks = spec.agcount * self.group_blocks
-        self._locks = locks
         self._costs = costs
         self._metadata = metadata
         self._log = metadata.log
-        self._commit_ns = commit_ns
-        self._most_allocations = most_allocations  # of one compiled call
-        self._rules = rules
+        self._completions = completions
+        self._ilock = ilock
+        self._wake_ns = wake_ns
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize, self._stripe)
         self.one_run_pages = self._prealloc.unit if self._prealloc.rule else 0
-        self._entered = False  # all groups in the tables, since a walk may take from each
-        self._taken = np.zeros(spec.agcount, np.int64)
+        of_plan: Any = np.zeros(5, np.int64)
+        self._plan_array: NDArray[np.int64] = of_plan
+        self._plan = memoryview(of_plan)  # an element of an array is slow to read
+        self._plan[STRIPE] = self._stripe
 
     def group_of(self, inode: XfsInode) -> int:
         """See `Placement.group_of`."""
@@ -98,7 +90,9 @@ class XfsPlacement(Placement):
 
     def new_file(self, inode: XfsInode, is_open: bool) -> XfsFile:
         """See `Placement.new_file`."""
-        return XfsFile(inode.group, is_open)
+        ends = self._completions
+        ioends = IoEnds(inode, ends.queue, self._metadata.convert) if ends.unwritten else None
+        return XfsFile(inode.group, is_open, self._ilock(), ioends)
 
     def room_for(self, size: int, call_pages: int) -> int:
         """See `Placement.room_for`."""
@@ -110,6 +104,27 @@ class XfsPlacement(Placement):
         done, were_clean = write_all(file.pages, indices, call_pages, self._prealloc, file.end)
         return int(done), int(were_clean)
 
+    def write_lock(self, thread: Thread, file: XfsFile, calls: int) -> Steps | None:
+        """See `Placement.write_lock`: each call takes the ILOCK for a moment.
+
+        NOTE: a burst of calls is one event, and the lock is looked at when the burst is over.  A part of the
+        time since the last look, the lock was held.  A call that comes into a hold waits for the rest of it
+        (half of the mean hold, weighted with its length) and for its own wake-up.
+        """
+        lock, now = file.ilock, self._env.now
+        last_ns, last_held_ns, last_squares = file.looked
+        held_ns, squares = lock.stat.hold_ns, lock.hold_squares
+        file.looked = now, held_ns, squares
+        if held_ns == last_held_ns or now == last_ns:
+            return None
+        meets = calls * min((held_ns - last_held_ns) / (now - last_ns), 1.0)
+        rest_ns = (squares - last_squares) / (held_ns - last_held_ns) / 2
+        wait_ns = int(meets * (rest_ns + self._wake_ns))
+        lock.stat.acquisitions += calls
+        lock.stat.contentions += int(meets)
+        lock.stat.wait_ns += wait_ns
+        return sleep(thread.task, wait_ns, lock.waited) if wait_ns else None
+
     def released(self, inode: Any) -> None:
         """The last close frees the blocks behind the end of the file (xfs_release)."""
         for block, pages in inode.file.trim():
@@ -117,141 +132,74 @@ class XfsPlacement(Placement):
             group.free.give_back(block - group.first_block, pages)
 
     def write_run(self, thread: Thread, inode: XfsInode, wbc: WritebackControl, runs: Runs) -> Steps:
-        """xfs_iomap_write_allocate and xfs_submit_ioend for a file of one run."""
-        log, task, spent = self._log, thread.task, thread.spent
-        group, pages = inode.cluster.group, inode.dirty_pages
-        hold_ns = self._costs.extent_map_ns + self._commit_ns
+        """See `Placement.write_run`: xfs_bmapi_convert_delalloc and xfs_submit_ioend for a file of one run.
+
+        No other task takes the ILOCK of such a file, so it has none.
+        """
+        log, group, pages = self._log, inode.cluster.group, inode.dirty_pages
         if log.full:
             yield from log.wait_for_space(thread)
-        if group.free.longest() < pages or not group.agf.try_down(task, hold_ns):
-            group = yield from lock_group(self.groups, thread, group, pages, hold_ns)
+        if group.free.longest() < pages or not group.agf.try_down():
+            group = yield from lock_group(self.groups, thread, group, pages)
             if group.free.longest() < pages:
-                group.agf.up(task)
+                group.agf.up()
                 yield from runs.in_pieces(thread, inode, wbc)
                 return
-        (map_ns, rmap_ns), pages_ns = self._costs.run_map_ns(), pages * self._costs.page_ns(inode.folio_pages)
-        spent.allocate += map_ns
-        yield map_ns
         taken = group.free.take_near(0, pages)
         assert taken is not None, "the group that was locked has room"
-        spent.commit += self._commit_ns
-        spent.pages += pages_ns
-        if rmap_ns:
-            yield log.cil_section(task, self._commit_ns, 0)
-            group.agf.up(task)
-            spent.allocate += rmap_ns
-            yield from group.update_rmap(thread, rmap_ns)
-            yield pages_ns
-        else:
-            yield log.cil_section(task, self._commit_ns, pages_ns)
-            group.agf.up(task)
-        self._metadata.log_extent(inode)
+        map_ns, rmap_ns = self._costs.run_map_ns()
+        pages_ns = pages * self._costs.page_ns(inode.folio_pages)
+        thread.spent.pages += pages_ns
+        yield from self._metadata.convert_delalloc(thread, inode, group, map_ns, rmap_ns, pages_ns)
         for bio in runs.bios(inode, group.first_block + taken[0], pages):
             if (rest := thread.submit_bio(bio)) is not None:
                 yield from rest
         wbc.nr_to_write -= pages
 
-    def prepare(self, inode: XfsInode, at: Walk, wbc: WritebackControl) -> None:
-        """See `Placement.prepare`."""
-        if self._rules.nr_to_write_counts == "calls_x4" and not wbc.sync_all:
-            at.calls = at.left
+    def map_extent(self, thread: Thread, inode: XfsInode, file: XfsFile, page: int) -> Steps:
+        """See `ExtentMapper.map_extent`: xfs_map_blocks and xfs_bmapi_convert_delalloc.
 
-    def step(
-        self, inode: XfsInode, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]
-    ) -> int:
-        """See `Placement.step`."""
-        file = inode.file
-        assert isinstance(file, XfsFile)
-        ground, terms = self._ground(), self._terms(inode, file, at, bio_pages)
-        self._lend(file)
-        at.tell()
-        ended = walk(file.pages, ground, terms, at.record, horizon_ns, self._costs.dice.array, bios)
-        at.look()
-        self._costs.used_lines(file, at.mapped_extents, at.elapsed_ns)
-        self._hand_on(file)
-        return int(ended)
+        xfs_map_blocks looks for an extent at first, and shares the ILOCK for that.
+        """
+        log, ilock, task = self._log, file.ilock, thread.task
+        if not ilock.try_read():
+            thread.before_sleep()
+            yield ilock.down_read(task)
+        ilock.up_read()
+        if log.full:
+            yield from log.wait_for_space(thread)
+        if not ilock.try_write(task):
+            yield from ilock.down_write(task, thread.before_sleep)
+        plan, pages = self._plan, file.pages
+        plan_extent(pages.states, pages.blocks, pages.size, page, self.group_blocks, self._plan_array)
+        length, near = plan[LENGTH], plan[NEAR]
+        if length:
+            wanted = group = self.groups[inode.group.number + plan[GROUP]]
+            if group.free.longest() < length or not group.agf.try_down():
+                group = yield from lock_group(self.groups, thread, wanted, length)
+                if group is not wanted:
+                    near = NOWHERE
+            costs = self._costs
+            map_ns, rmap_ns = costs.varied_map_ns(file.allocations)
+            self._give_blocks(file, group, page, near)
+            yield from self._metadata.convert_delalloc(
+                thread, inode, group, map_ns + costs.lines_ns(task), rmap_ns
+            )
+            file.allocations += 1
+        ilock.up_write()
 
-    def allocate_at(self, inode: XfsInode, at: Walk) -> int:
-        """See `Placement.allocate_at`."""
-        file = inode.file
-        assert isinstance(file, XfsFile)
-        ground, terms = self._ground(), self._terms(inode, file, at, 1)
-        self._lend(file)
-        at.tell()
-        ended = allocate_at(file.pages, ground, terms, at.record, self._costs.dice.array)
-        at.look()
-        self._taken.fill(0)  # of the ranges that are submitted, it has none
-        self._hand_on(file)
-        return int(ended)
+    def _give_blocks(self, file: XfsFile, group: Group, page: int, near: int) -> None:
+        """Give the delayed extent at *page* blocks of *group*; see `layout.allocate`."""
+        plan, first_block = self._plan, group.first_block - file.base
+        if first_block:  # the group is not the file's own
+            file.reach(group.first_block, self.group_blocks)
+        plan[GROUP], plan[NEAR], plan[FIRST] = group.number, near, first_block
+        pages, free = file.pages, group.free.arrays_with_room(1)
+        give_blocks(pages.states, pages.blocks, pages.size, free, page, self._plan_array)
 
-    def _ground(self) -> Ground:
-        """What a step works on, with room for what it may do; a step may take from any group."""
-        if not self._entered:
-            self._entered = True
-            for group in self.groups:
-                group.free.enter()
-        return Ground(self.groups[0].free.with_room(self._most_allocations), self._locks.share(), self._taken)
-
-    def _terms(self, inode: XfsInode, file: XfsFile, at: Walk, bio_pages: int) -> Terms:
-        costs, granted, home = self._costs, file.granted, inode.group
-        file.reach(home.first_block, self.group_blocks)
-        return Terms(
-            file.lock.row,
-            costs.map_ns(file.conversions) + costs.lines_ns(file),
-            costs.group_ns,
-            self._commit_ns,
-            costs.page_ns(inode.folio_pages),
-            bio_pages,
-            bool(at.calls != UNCOUNTED),
-            self._rules.wraps,
-            self._stripe,
-            self.group_blocks,
-            home.number,
-            file.far_blocks // self.group_blocks - 1,
-            NO_ROW if granted is None else granted[0].number,
-            self._env.now,
-        )
-
-    def _lend(self, file: XfsFile) -> None:
-        """What its flusher has waited for, the step has at once."""
-        if file.granted is not None:
-            group, task = file.granted
-            file.lock.lend()
-            group.agf.lend(task)
-
-    def _hand_on(self, file: XfsFile) -> None:
-        """The step has booked the locks for as long as it needs them: others get them later."""
-        if file.granted is not None:
-            file.lock.hand_on()
-            file.granted[0].agf.hand_on()
-            file.granted = None
-
-    def unblock(self, thread: Thread, inode: XfsInode, at: Walk) -> Steps:
-        """See `Placement.unblock`: wait for the locks that a transaction needs; the next step has them."""
-        file = inode.file
-        assert isinstance(file, XfsFile)
-        yield from file.lock.down(thread)
-        if not is_delayed(int(file.pages.states[at.page])):  # somebody else has converted it meanwhile
-            file.lock.up()
-            return
-        target = target_of(file.pages, at.page, self.group_blocks)
-        wanted = inode.group if target == NOWHERE else self.groups[(target + file.base) // self.group_blocks]
-        length = min(delayed_extent(file.pages, at.page)[1], MAX_EXTENT_PAGES)
-        group = yield from lock_group(self.groups, thread, wanted, length, 0)  # the step knows for how long
-        file.reach(group.first_block, self.group_blocks)
-        file.granted = group, thread.task
-
-    def ranges(self, file: Any, at: Walk) -> dict[int, int]:
-        """As many of each group as there were allocations from it."""
-        if not at.mapped_extents:
-            return {file.at_hand: at.ranges}
-        groups = np.flatnonzero(self._taken).tolist()
-        counts = self._taken[groups].tolist()
-        self._taken[groups] = 0
-        file.at_hand = groups[-1]
-        total, ends = sum(counts), [0, *accumulate(counts)]
-        shares = [at.ranges * end // total for end in ends]
-        return {group: end - begin for group, begin, end in zip(groups, shares, shares[1:], strict=False)}
+    def ioends_of(self, file: XfsFile) -> IoEnds | None:
+        """See `ExtentMapper.ioends_of`."""
+        return file.ioends
 
     def free_tables(self) -> Iterator[NDArray[np.int64]]:
         """See `Placement.free_tables`."""

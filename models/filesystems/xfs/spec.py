@@ -41,7 +41,8 @@ class XfsRules(Spec):
     of the write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the
     file goes on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which
     are converted once they were written (5.10 and later); ``large_folios``: a folio is as large as the
-    write(2) that made it (5.18 and later); ``cil``: a commit adds its items to the CIL under xc_cil_lock, one
+    write(2) that made it (5.18 and later); ``spans_calls``: an ioend may hold the pages of several calls of
+    writepage (4.6 and later); ``cil``: a commit adds its items to the CIL under xc_cil_lock, one
     for the filesystem (to 5.19), or to a list of its processor's (6.0 and later).
     """
 
@@ -52,6 +53,7 @@ class XfsRules(Spec):
     wraps: Flag
     unwritten: Flag
     large_folios: Flag
+    spans_calls: Flag
     cil: Literal["spinlock", "per_cpu"]
 
 

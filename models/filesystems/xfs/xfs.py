@@ -11,10 +11,9 @@ from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.dice import Dice
-from wbsim.models.filesystems.horizon import Horizon
-from wbsim.models.filesystems.locks import GroupLock, LockTable
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.shared_lines import SharedLines
+from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from wbsim.models.filesystems.xfs.groups import Group
 from wbsim.models.filesystems.xfs.log import XfsLog
@@ -26,7 +25,7 @@ from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.seams import Thread
 from wbsim.models.site import Site
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.sim.sync import Semaphore, lock_stats_of
+from wbsim.sim.sync import RwSemaphore, Semaphore, lock_stats_of
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 AGI: Final = "AGI"
@@ -34,10 +33,10 @@ AGI: Final = "AGI"
 _INODE_CORE_BYTES: Final = 176
 """struct xfs_dinode with metadata CRCs."""
 _EXTENT_BYTES: Final = 16
-_TRANSFERS: Final = {True: (4, 3, 4, 4), False: (3, 2, 2, 2)}
-"""How often an operation has l_reserve_head, l_write_head, xc_ctx_lock and the checkpoint's order_id come
-from another processor, if others write them all the time; with reverse mapping it rolls its transaction once
-(mechanisms.md 7.5 [V 6.12]).
+_WRITES: Final = {True: (4, 3, 4, 4), False: (3, 2, 2, 2)}
+"""How often an operation writes l_reserve_head, l_write_head, xc_ctx_lock and the checkpoint's order_id.
+
+With reverse mapping it rolls its transaction once (mechanisms.md 7.5 [V 6.12]).
 """
 
 
@@ -52,32 +51,36 @@ def xfs(
     cache: PageCache,
 ) -> DelallocFilesystem:
     """One mounted XFS."""
-    locks = LockTable(site, spec.agcount, site.processors, "AGF", "ILOCK")
-    groups = _groups(site, spec, locks.groups)
+    groups = _groups(site, spec)
     kworkers = _kworkers(site, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
     lines = None
     if rules.cil == "per_cpu":
-        lines = SharedLines(site.env, _TRANSFERS[spec.rmapbt], *site.line_ns, site.processors)
+        lines = SharedLines(site.env, _WRITES[spec.rmapbt], *site.line_ns)
     costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0, lines)
     log = _log(site, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs, groups, rules.unwritten)
     log.start()
     if writer_costs.agi_ns:
         site.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
+    site.count_lock("AGF", lambda: lock_stats_of(group.agf.stat for group in groups))
+    ilocks: list[RwSemaphore] = []
+    site.count_lock("ILOCK", lambda: lock_stats_of(lock.stat for lock in ilocks))
+
+    def ilock() -> RwSemaphore:
+        ilocks.append(site.rw_semaphore("ILOCK"))
+        return ilocks[-1]
+
     completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
-    horizon = Horizon(site.env, sb.bdi, site.lengths.ahead_ns)
-    horizon.apart |= log.ranks
-    if rules.unwritten:
-        horizon.apart |= {thread.task.rank for thread in kworkers}
+    placement = XfsPlacement(
+        env=site.env, spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata,
+        completions=completions, ilock=ilock,
+        wake_ns=site.wake_ns,
+    )  # fmt: skip
+    of_era = WritepagesRules(rules.wraps, rules.nr_to_write_counts == "calls_x4", rules.spans_calls)
     return DelallocFilesystem(
-        sb=sb, metadata=metadata, costs=costs, large_folios=rules.large_folios,
-        completions=completions, horizon=horizon, locks=locks, lengths=site.lengths,
-        placement=XfsPlacement(
-            env=site.env, spec=spec, rules=rules, groups=groups, locks=locks, costs=costs,
-            metadata=metadata, commit_ns=log.commit_ns(spec.extent_items),
-            most_allocations=site.lengths.factors,  # each takes a factor
-        ),
+        sb=sb, metadata=metadata, large_folios=rules.large_folios, completions=completions,
+        placement=placement, writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
         names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
     )  # fmt: skip
 
@@ -89,15 +92,15 @@ def _kworkers(site: Site, rules: XfsRules) -> list[Thread]:
     return [site.thread("kworker/xfs-data")]
 
 
-def _groups(site: Site, spec: XfsSpec, agfs: list[GroupLock]) -> list[Group]:
+def _groups(site: Site, spec: XfsSpec) -> list[Group]:
     free, blocks = FreeTables(spec.agcount), spec.size // PAGE_BYTES // spec.agcount
     head = spec.group_head // PAGE_BYTES
     return [
         Group(
-            number, number * blocks, FreeSpace(head, blocks - head, free, number), agf,
-            Semaphore(site.env, AGI, site.wake_ns),
+            number, number * blocks, FreeSpace(head, blocks - head, free, number),
+            Semaphore(site.env, "AGF", site.wake_ns), Semaphore(site.env, AGI, site.wake_ns),
         )
-        for number, agf in enumerate(agfs)
+        for number in range(spec.agcount)
     ]  # fmt: skip
 
 

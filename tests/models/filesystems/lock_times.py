@@ -13,42 +13,34 @@ from wbsim.models.filesystems.lock_table import (
     Locks,
     advance,
     give_inode,
-    is_free,
     new_locks,
     take_inode,
 )
 
 
-def table(groups: int = 1, workers: int = 1, wake_ns: int = 5, relay_ns: int | None = None) -> Locks:
-    """Free locks of so many groups, and of an inode for each worker, which spins if *relay_ns* is given."""
+def table(workers: int = 1, wake_ns: int = 5, relay_ns: int | None = None) -> Locks:
+    """Return free locks of an inode for each worker, which spins if *relay_ns* is given."""
     inodes = np.zeros((workers, 8), np.int64)
     inodes[:, WORKER] = NO_ROW
-    locks = new_locks(groups, workers, wake_ns, 512)._replace(inodes=inodes)
+    locks = new_locks(workers, wake_ns)._replace(inodes=inodes)
     return locks if relay_ns is None else locks._replace(relay_ns=relay_ns)
 
 
-def begin(locks: Locks, row: int, group: int, at_ns: int, ranges: int, alone_ns: int, both_ns: int) -> None:
+def begin(locks: Locks, row: int, at_ns: int, ranges: int, range_ns: int) -> None:
     """The worker of *row* begins to convert so many ranges of the inode of that row."""
     locks.inodes[row, WORKER] = row
-    locks.workers[row] = row, group, at_ns, ranges, alone_ns, both_ns, FAR
+    locks.workers[row] = row, at_ns, ranges, range_ns, FAR
 
 
-def ends(locks: Locks, *rows: int, at: int) -> list[int]:
-    """When the workers of these rows have ended the transactions of which all is booked by then."""
-    for group in range(len(locks.groups)):
-        advance(locks, group, at)
-    assert not any(locks.workers[row, LEFT] for row in rows)
-    return [int(locks.workers[row, BEGINS]) for row in rows]
-
-
-def held(locks: Locks, instants: range, group: int = 0) -> list[int]:
-    """At which of these the group's lock is somebody's."""
-    advance(locks, group, instants.stop)
-    return [now for now in instants if not is_free(locks, group, now)]
+def ends(locks: Locks, row: int, at: int) -> int:
+    """Return when the worker of *row* has ended its transactions, all of which are booked by *at*."""
+    advance(locks, row, at)
+    assert not locks.workers[row, LEFT]
+    return int(locks.workers[row, BEGINS])
 
 
 def keep(locks: Locks, row: int, at_ns: int, length_ns: int) -> int:
-    """A flusher asks for the inode's lock, to hold it for so long; when it gets it."""
+    """A flusher asks for the inode's lock, to hold it for so long; return when it gets it."""
     from_ns = int(take_inode(locks, row, at_ns))
     give_inode(locks, row, at_ns, from_ns, from_ns + length_ns)
     return from_ns

@@ -15,15 +15,12 @@ from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.dice import Dice
 from wbsim.models.filesystems.files import FileInode, PagedFile
-from wbsim.models.filesystems.horizon import Horizon
-from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.map_costs import MapCosts
-from wbsim.models.filesystems.page_walk import DONE, GO_ON
 from wbsim.models.filesystems.policies import Runs
 from wbsim.models.filesystems.spec import FlusherCosts
-from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.machine import build
-from wbsim.models.page_cache.pages import DELAYED, MAPPED
+from wbsim.models.page_cache.pages import DELAYED, DIRTY
 from wbsim.models.seams import Thread, WritebackControl
 from wbsim.models.variants import variants
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -63,12 +60,6 @@ class ToyMetadata:
     def wait_for_space(self, thread: Thread) -> Steps:
         """Never called."""
         yield 0
-
-    def mapped(self, inode: Any, extents: int, page: int) -> None:
-        """Free."""
-
-    def converted(self, inode: Any, ranges: int) -> None:
-        """Blocks are written ones at once."""
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """There are no files of one run."""
@@ -126,36 +117,18 @@ class CopyOnWrite:
         """Never called: no file is one run."""
         yield 0
 
-    def prepare(self, inode: Any, at: Walk, wbc: WritebackControl) -> None:
-        """Nothing."""
+    def map_extent(self, thread: Thread, inode: Any, file: Any, page: int) -> Steps:
+        """Give a page a block; it takes a microsecond."""
+        yield 1_000
+        file.pages.blocks[page] = file.reach(self.next_block, 1)
+        file.pages.states[page] = DIRTY
+        self.next_block += 1
 
-    def step(self, inode: Any, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]) -> int:
-        """Give the dirty pages blocks, and a bio each."""
-        file = inode.file
-        dirty = np.flatnonzero(file.pages.states[: file.size] == DELAYED)
-        pages = min(len(dirty), at.left, len(bios))
-        taken = dirty[:pages]
-        first = file.reach(self.next_block, pages)
-        file.pages.blocks[taken] = np.arange(first, first + pages)
-        file.pages.states[taken] = MAPPED
-        bios[:pages, 0], bios[:pages, 1] = file.pages.blocks[taken], 1
-        self.next_block += pages
-        at.bios = at.pages = at.ranges = pages
-        at.wrote, at.left, at.page = at.wrote + pages, at.left - pages, 0
-        at.elapsed_ns, at.mapped_extents = 1_000 * pages, 1 if pages else 0
-        return GO_ON if pages and at.left and pages < len(dirty) else DONE
+    def ioends_of(self, file: Any) -> None:
+        """Pages are clean after their I/O."""
 
-    def allocate_at(self, inode: Any, at: Walk) -> int:
-        """See `Placement.allocate_at`."""
-        raise AssertionError("it never stops in the middle of writes")
-
-    def unblock(self, thread: Thread, inode: Any, at: Walk) -> Steps:
-        """Never called: a step gives all blocks."""
-        yield 0
-
-    def ranges(self, file: Any, at: Walk) -> dict[int, int]:
-        """See `Placement.ranges`."""
-        return {0: at.ranges}
+    def write_lock(self, thread: Thread, file: Any, calls: int) -> None:
+        """A write(2) waits for no lock."""
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """All behind the last block that was given out."""
@@ -169,12 +142,14 @@ def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     """One mounted copy-on-write filesystem."""
     costs = MapCosts(FlusherCosts(map_ns=1_000, page_ns=1_000, ioend_ns=0), 1, Dice(site, "map"))
     metadata = ToyMetadata()
+    placement: Any = CopyOnWrite()
     return DelallocFilesystem(
-        sb=sb, names=ToyNames(sb), placement=CopyOnWrite(), metadata=metadata,
-        costs=costs, large_folios=False,
+        sb=sb, names=ToyNames(sb), placement=placement, metadata=metadata, large_folios=False,
         completions=Completions(site.env, [site.thread("kworker")], False, costs, metadata),
-        horizon=Horizon(site.env, sb.bdi, 0), lengths=site.lengths,
-        locks=LockTable(site, 1, 0, "", "i_rwsem"),
+        writeback=Writepages(
+            sb=sb, mapper=placement, costs=costs,
+            rules=WritepagesRules(wraps=False, calls_x4=False, spans_calls=True),
+        ),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tests.harness import BlockLayer
 from wbsim.models.filesystems.completions import Completions, Submission
 from wbsim.models.filesystems.dice import Dice
-from wbsim.models.filesystems.lock_table import FAR, NO_ROW, UNTIL, WORKER, give_inode, hold, take_inode
+from wbsim.models.filesystems.lock_table import FAR, NO_ROW, UNTIL, WORKER, give_inode, take_inode
 from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.spec import FlusherCosts
@@ -19,19 +19,19 @@ from wbsim.sim.engine import Steps
 class Machine:
     """A worker, its clock and its locks, and a file; an allocation takes 40, a conversion 100."""
 
-    def __init__(self, *, group_ns: int = 0, groups: int = 1, **costs: int) -> None:
+    def __init__(self, **costs: int) -> None:
         layer = BlockLayer(wake_ns=5)
         self.env = layer.env
-        self.locks = LockTable(layer.site, groups, 1, "AGF", "ILOCK")
+        self.locks = LockTable(layer.site, 1, "i_data_sem")
         self.locks.share()
-        times = FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100 - group_ns, **costs)
-        self.costs = MapCosts(times, 9, Dice(layer.site, "map"), group_ns=group_ns)
+        times = FlusherCosts(map_ns=40, page_ns=0, ioend_ns=100, **costs)
+        self.costs = MapCosts(times, 9, Dice(layer.site, "map"))
         self.log: list[tuple[int, str, int]] = []
         self.thread = layer.site.thread
-        metadata: Any = SimpleNamespace(converted=self._converted)
+        metadata: Any = SimpleNamespace()
         self.completions = Completions(self.env, [self.thread("kworker")], True, self.costs, metadata)
         inode: Any = SimpleNamespace(i_sync=None)
-        self.conversions = Conversions(inode, self.locks.inode_lock())
+        self.conversions = Conversions(inode, self.locks.inode_lock(), self._converted)
 
     def _converted(self, of: Any, ranges: int) -> None:
         self.log.append((self.env.now, "ranges", ranges))
@@ -83,42 +83,25 @@ def test_a_file_of_many_extents_has_costs_of_its_own_and_folios_are_counted() ->
     for extents in (9, 10):
         of.conversions.extents = extents
         of.submit(12, {0: 2}, 4).written(12)
-        assert of.costs.map_ns(of.conversions) == (40 if extents == 9 else 90)
+        assert of.costs.map_ns(of.conversions.extents) == (40 if extents == 9 else 90)
         of.env.run()
     assert [when for when, what, _ in of.log if what == "clean"] == [200 + 3 * 7, 200 + 21 + 500 + 3 * 7]
 
 
-def test_a_worker_begins_when_the_flusher_has_left_the_file_and_goes_group_by_group() -> None:
-    """Two ranges in group 1 and one in group 0, of 100 each, 30 of it with the group's lock; the flusher has
-    the file until 500, and somebody else group 0 from 700 to 900.
-    """
-    of = Machine(group_ns=30, groups=2)
-    assert take_inode(of.locks.locks, 0, 0) == 0
-    give_inode(of.locks.locks, 0, 0, 0, 500)
-    hold(of.locks.locks, 0, 700, 200)
-    of.submit(12, {1: 2, 0: 1}, 4).written(12)
-    of.env.run()
-    assert of.log == [(900 + 5 + 30, "clean", 12), (900 + 5 + 30, "ranges", 3)]
-    assert of.conversions.ranges == {}
-    assert (of.locks.locks.inodes[0, WORKER], of.locks.at_work) == (NO_ROW, 0)
-
-
-def test_a_worker_waits_for_locks_whose_end_nobody_knows() -> None:
-    """A thread has the file until 300, and then, for as long as it takes, the group until 2 000."""
-    of = Machine(group_ns=30)
-    lock, agf = of.conversions.lock, of.locks.groups[0]
-    thread = of.thread("a flusher")
+def test_a_worker_waits_for_a_flusher_that_has_the_file() -> None:
+    """A thread has the file until 300: the worker is awake 5 ns later, and converts two ranges."""
+    of = Machine()
+    lock, thread = of.conversions.lock, of.thread("a flusher")
 
     def run() -> Steps:
         yield from lock.down(thread)
         assert of.locks.locks.inodes[0, UNTIL] == FAR
         yield 300
         lock.up()
-        assert agf.try_down(thread.task, 10)
-        yield 1_700
-        agf.up(thread.task)
 
     of.env.start(thread.task, run())
     of.env.call_at(10, 0, lambda: of.submit(12, {0: 2}).written(12))
     of.env.run()
-    assert of.log[0] == (2_000 + 5 + 30 + 100, "clean", 12)
+    assert of.log[0] == (300 + 5 + 200, "clean", 12)
+    assert of.conversions.ranges == {}
+    assert of.locks.locks.inodes[0, WORKER] == NO_ROW

@@ -33,6 +33,7 @@ BOUNDS: dict[Any, dict[str, list[tuple[str, Any]]]] = {
         "unwritten": [("4.20", False), ("5.9", False), ("5.10", True), ("6.18", True)],
         "zeroing_converts": [("5.10", False), ("6.9", False), ("6.10", True), ("6.18", True)],
         "large_folios": [("5.10", False), ("5.17", False), ("5.18", True), ("6.18", True)],
+        "spans_calls": [("3.11", False), ("4.5", False), ("4.6", True), ("6.18", True)],
         "cil": [("3.11", "spinlock"), ("5.19", "spinlock"), ("6.0", "per_cpu"), ("6.18", "per_cpu")],
     },
 }  # fmt: skip

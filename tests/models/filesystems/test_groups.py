@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.harness import lock_table
-from wbsim.models.filesystems.lock_table import hold
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.groups import Group, lock_group
 from wbsim.models.seams import NoSpace
 from wbsim.models.spent import Spent
-from wbsim.sim.engine import Steps, Task
+from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.sync import Semaphore
 
 
@@ -21,30 +19,27 @@ class Groups:
     """Groups with so many free blocks together."""
 
     def __init__(self, *longest: int, wake_ns: int = 0) -> None:
-        self.table = lock_table(len(longest), wake_ns=wake_ns)
-        self.env = self.table.env
-        self.table.share()
+        self.env = env = Environment()
         self.groups = [
             Group(
                 number,
                 1_000 * number,
                 FreeSpace(0, free),
-                self.table.groups[number],
-                Semaphore(self.table.env, "AGI", 0),
+                Semaphore(env, "AGF", wake_ns),
+                Semaphore(env, "AGI", 0),
             )
             for number, free in enumerate(longest)
         ]
         self.found: list[tuple[int, int]] = []
 
     def hold(self, number: int, until_ns: int, then_free: int) -> None:
-        """Somebody holds that AGF until then, and has left so many blocks."""
+        """Another task holds that AGF until then, and has left so many blocks."""
         group = self.groups[number]
-        holder = self.env.task("holder")
-        assert group.agf.try_down(holder, until_ns)
+        assert group.agf.try_down()
 
         def end() -> None:
             group.free = FreeSpace(0, then_free)
-            group.agf.up(holder)
+            group.agf.up()
 
         self.env.call_at(until_ns, 0, end)
 
@@ -53,7 +48,7 @@ class Groups:
 
         def body(task: Task) -> Steps:
             thread: Any = SimpleNamespace(task=task, spent=Spent(), before_sleep=lambda: None)
-            group = yield from lock_group(self.groups, thread, self.groups[target], length, 10)
+            group = yield from lock_group(self.groups, thread, self.groups[target], length)
             self.found.append((self.env.now, group.number))
 
         task = self.env.task("flusher")
@@ -83,7 +78,7 @@ def test_who_finds_too_little_after_the_wait_lets_go_and_searches_on() -> None:
     of.hold(0, 50, 9)
     of.hold(1, 70, 2)
     assert of.ask(1, 5) == [(70, 0)]
-    assert of.groups[1].agf.is_free()
+    assert of.groups[1].agf.free
 
 
 def test_the_longest_of_all_counts_where_none_has_enough() -> None:
@@ -93,14 +88,33 @@ def test_the_longest_of_all_counts_where_none_has_enough() -> None:
         Groups(0, 0).ask(0, 8)
 
 
-def test_a_group_whose_lock_a_conversion_has_is_passed_over() -> None:
-    """1 is held by its conversions until 30: 2; where all are, the first of them is waited for, and the
-    flusher is woken as its owner 7 later.
-    """
-    of = Groups(9, 9, 9)
-    hold(of.table.locks, 1, 0, 30)
-    assert of.ask(1, 5) == [(0, 2)]
+def test_a_task_that_waits_wakes_up_as_the_owner() -> None:
+    """All groups are locked: the wanted group is handed over at 31, and the task runs 7 ns later."""
     of = Groups(9, 9, 9, wake_ns=7)
     for number in range(3):
-        hold(of.table.locks, number, 0, 30 + number)
+        of.hold(number, 30 + number, 9)
     assert of.ask(1, 5) == [(38, 1)]
+
+
+def test_a_task_flushes_its_plug_before_it_waits() -> None:
+    """For the group that it wants, and for the update of the reverse mapping, but not for a free group."""
+    of, flushed = Groups(9), list[int]()
+    of.hold(0, 50, 9)
+
+    def body(task: Task) -> Steps:
+        thread: Any = SimpleNamespace(
+            task=task, spent=Spent(), before_sleep=lambda: flushed.append(of.env.now)
+        )
+        yield from lock_group(of.groups, thread, of.groups[0], 5)
+        of.groups[0].agf.up()
+        yield from of.groups[0].update_rmap(thread, 20)
+        assert of.env.now == 70
+        of.hold(0, 100, 9)
+        yield from of.groups[0].update_rmap(thread, 20)
+        assert of.env.now == 120
+
+    task = of.env.task("flusher")
+    of.env.start(task, body(task))
+    of.env.run()
+    assert flushed == [0, 70]
+    assert of.groups[0].agf.free

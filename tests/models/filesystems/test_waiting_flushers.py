@@ -1,15 +1,13 @@
-"""Flushers that wait for an allocation group: what they have waited for, they use once, and hand on."""
+"""Flushers that wait for an allocation group."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from tests.harness import FIO, loop_config, only
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.filesystems.locks import GroupLock, InodeLock
 from wbsim.models.machine import Machine, build
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import MS
@@ -29,10 +27,10 @@ def held_up(kernel: str, contexts: int) -> Machine:
 
     def hold() -> Steps:
         for length_ns in (4 * MS, 3 * MS):
-            if not agf.try_down(thread.task, length_ns):
-                yield from agf.down(thread, length_ns)
+            if not agf.try_down():
+                yield agf.down(thread.task)
             yield length_ns
-            agf.up(thread.task)
+            agf.up()
             yield 2 * MS
 
     machine.env.start(thread.task, hold(), 305 * MS)
@@ -42,36 +40,12 @@ def held_up(kernel: str, contexts: int) -> Machine:
 
 @pytest.mark.parametrize(("kernel", "contexts"), [("3.11", 1), ("3.11", 2), ("6.18", 2)])
 def test_they_get_it_one_after_the_other_and_go_on(kernel: str, contexts: int) -> None:
-    """All is written in the end; nobody keeps a lock, or what it has waited for."""
+    """All is written in the end; no task keeps a lock."""
     machine = held_up(kernel, contexts)
     filesystem: Any = only(machine.mounts).filesystem
     (stat,) = (lock.stat for lock in machine.locks if lock.name.endswith("/AGF"))
     assert stat.contentions >= contexts
     assert 3 * MS <= stat.wait_max_ns < 5 * MS, "the second has it as soon as the first has used it"
-    assert [file.granted for file in filesystem.layouts()] == [None] * 8
-    assert all(group.agf.is_free() for group in filesystem.placement.groups)
+    assert all(file.ilock.free for file in filesystem.layouts())
+    assert all(group.agf.free for group in filesystem.placement.groups)
     assert machine.cache.dirty == machine.cache.writeback == 0
-
-
-def telling(told: list[tuple[str, int, int]], name: str, method: Any) -> Any:
-    """The *method* of that name, which tells of its calls."""
-
-    def tell(lock: Any, *task: Any) -> None:
-        told.append((name, id(lock), lock._env.now))
-        method(lock, *task)
-
-    return tell
-
-
-@pytest.mark.source
-def test_what_is_lent_to_a_step_is_handed_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A group's lock and an inode's, each time, before the clock goes on."""
-    told: list[tuple[str, int, int]] = []
-    for of in (GroupLock, InodeLock):
-        for name in ("lend", "hand_on"):
-            monkeypatch.setattr(of, name, telling(told, name, getattr(of, name)))
-    held_up("3.11", 2)
-    lent = [(lock, now) for name, lock, now in told if name == "lend"]
-    handed_on = [(lock, now) for name, lock, now in told if name == "hand_on"]
-    assert len(lent) > 100
-    assert not Counter(lent) - Counter(handed_on)

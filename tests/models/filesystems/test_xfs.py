@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -12,21 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.harness import FIO, change, loop_config, one_of_each, only, walk_xfs
+from tests.harness import FIO, change, loop_config, one_of_each, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.lives import uses_of
 from wbsim.models.catalogue.filesystems import LOOP_XFS
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import LOOP_MACHINE
-from wbsim.models.filesystems.page_walk import BLOCKED, DONE
-from wbsim.models.filesystems.walk_state import Walk
 from wbsim.models.filesystems.xfs.free_space import RESERVED, FreeSpace, FreeTables
 from wbsim.models.filesystems.xfs.layout import allocate, prealloc, target_of, write_all
 from wbsim.models.filesystems.xfs.spec import XfsSpec, XfsWriterCosts
 from wbsim.models.machine import Machine, Scenario, build
 from wbsim.models.page_cache.file_pages import FileExtent, FilePages
-from wbsim.models.page_cache.pages import delayed_extent, next_dirty
-from wbsim.sim.sync import LockStat
+from wbsim.models.page_cache.pages import DELAYED, delayed_extent, dirty_page_from, next_dirty, take_run
 from wbsim.sim.units import GIB, KIB, MIB
 
 
@@ -149,9 +145,17 @@ def rules(kernel: str) -> Any:
 RULES = rules("6.17")
 
 
-def walk_once(file: FilePages, space: FreeSpace, budget: int, start: int) -> tuple[int, list[list[int]]]:
-    """One compiled walk: why it stopped, and its bios."""
-    return walk_xfs(file, space, Walk(start, budget), group_blocks=1 << 20)
+def write_back(file: FilePages, space: FreeSpace, budget: int, start: int) -> list[tuple[int, int]]:
+    """Give blocks to dirty pages and put them under writeback; return first block and pages of each run."""
+    runs, page = list[tuple[int, int]](), start
+    while budget and (page := int(dirty_page_from(file.pages.states, file.pages.size, page))) >= 0:
+        if file.pages.states[page] == DELAYED:
+            near = max(int(target_of(file.pages, page, 1 << 20)), 0)
+            allocate(file.pages, space.with_room(1), 0, page, near, 0)
+        run = int(take_run(file.pages.states, file.pages.blocks, page, budget))
+        runs += [(int(file.pages.blocks[page]), run)] if run else []
+        page, budget = page + run, budget - run
+    return runs
 
 
 @given(data=st.data())
@@ -173,55 +177,20 @@ def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: 
                 break
             allocate(file.pages, space.with_room(1), 0, file.size, 0, 0)
         if data.draw(st.booleans()):
-            _, bios = walk_once(file, space, data.draw(st.integers(1, 300)), data.draw(st.integers(0, 199)))
+            bios = write_back(file, space, data.draw(st.integers(1, 300)), data.draw(st.integers(0, 199)))
             found = {e.page + i: e.block + i for e in file.extents() for i in range(e.pages)}
             assert blocks.items() <= found.items(), "a page got another block"
             blocks = found
             assert len(set(found.values())) == len(found), "a block was given twice"
             assert {b + i for b, n in bios for i in range(n)} <= set(found.values())
             assert space.blocks + len(found) == 900
-    while walk_once(file, space, 1 << 40, 0)[0] != DONE:
-        pass
+    write_back(file, space, 1 << 40, 0)
     assert next_dirty(file.pages, 0) == -1
     for block, pages in file.trim():
         space.give_back(block, pages)
     lies = {e.page + i for e in file.extents() for i in range(e.pages)}
     assert max(lies) < file.size
     assert space.blocks + len(lies) == 900
-
-
-@given(
-    pages=st.sets(st.integers(0, 99), min_size=1), cuts=st.lists(st.integers(1, 60), min_size=1, max_size=6)
-)
-def test_a_walk_in_pieces_of_time_is_the_walk(pages: set[int], cuts: list[int]) -> None:
-    """However often somebody else's event interrupts it: the same bios, the same extents."""
-
-    def written() -> FilePages:
-        file = FilePages(256, base=0)
-        write_all(file.pages, np.array(sorted(pages)), 1, prealloc(rules("2.6.34"), None), FAR)
-        return file
-
-    whole, pieces = written(), written()
-    spaces = FreeSpace(0, 400), FreeSpace(0, 400)
-    _, expected = walk_once(whole, spaces[0], 1 << 40, 0)
-    bios: list[list[int]] = []
-    at = Walk(0, 1 << 40)
-    turn = 0
-    while True:
-        cut_ns = cuts[turn % len(cuts)]
-        reason, more = walk_xfs(
-            pieces, spaces[1], at, cut_ns, group_blocks=1 << 20, map_ns=10, commit_ns=0, page_ns=1
-        )
-        bios += more
-        at.dice, turn = 0, turn + 1
-        if reason == DONE:
-            break
-        if reason == BLOCKED:
-            page = int(at.page)
-            target = target_of(pieces.pages, page, 1 << 20)
-            allocate(pieces.pages, spaces[1].with_room(1), 0, page, max(target, 0), 0)
-    assert bios == expected
-    assert pieces.extents() == whole.extents()
 
 
 def test_a_file_may_go_far_from_home() -> None:
@@ -259,47 +228,6 @@ def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: in
     file = FilePages(512, base=0)
     write_all(file.pages, np.arange(written), 1, prealloc(rules(kernel), allocsize), FAR)
     assert delayed_extent(file.pages, 0) == (0, end)
-
-
-@pytest.mark.parametrize("wraps", [True, False])
-def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
-    """From page 60 on: to the file's end, and then from its beginning to page 59, or not (mechanisms.md
-    2.4).
-    """
-    file, space = FilePages(256, base=0), FreeSpace(0, 400)
-    write_all(file.pages, np.arange(100), 1, prealloc(rules("2.6.34"), None), FAR)
-    at = Walk(60, 1 << 40)
-    ended, bios = walk_xfs(file, space, at, wraps=wraps, bio_pages=100)
-    assert (ended, at.wrote) == (DONE, 100 if wraps else 40)
-    assert [n for _, n in bios] == ([40, 60] if wraps else [40])
-
-
-def test_a_quota_that_has_wound_up_ends() -> None:
-    """2.6.34 on single pages: the quota grows by four with every call, the walk ends with its calls all the
-    same.
-    """
-    file, space = FilePages(8_192, base=0), FreeSpace(0, 9_000)
-    write_all(file.pages, np.arange(0, 8_000, 2), 1, prealloc(rules("2.6.34"), None)._replace(unit=1), FAR)
-    at, calls = Walk(0, 1_024), 0
-    at.calls = 1_024
-    while walk_xfs(file, space, at, calls_x4=True)[0] != DONE:
-        at.dice, calls = 0, calls + 1
-        assert calls < 200
-    assert at.wrote == 1_024
-
-
-def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
-    """1024 calls: 4097 pages at once and then two at a time; the repair writes 1024 pages (mechanisms.md
-    2.5).
-    """
-    for calls_x4, pages, bios_at_least in ((True, 4_097 + 1_023 * 2, 1_024), (False, 1_024, 1)):
-        file, space = FilePages(20_000, base=0), FreeSpace(0, 20_000)
-        write_all(file.pages, np.arange(10_000), 1, prealloc(rules("2.6.34"), None), FAR)
-        at = Walk(0, 1_024)
-        at.calls = 1_024 if calls_x4 else 1 << 40
-        ended, bios = walk_xfs(file, space, at, calls_x4=calls_x4, bio_pages=128, rows=2_048)
-        assert (ended, at.wrote) == (DONE, pages)
-        assert len(bios) >= bios_at_least
 
 
 def kernel_with(dirty_mib: int) -> dict[str, Any]:
@@ -487,18 +415,14 @@ def test_more_dirty_memory_means_fewer_extents() -> None:
     assert means[0] > means[1] > means[2]
 
 
-def contended(rmapbt: bool, look: Callable[[Any], None] = id) -> tuple[int, Machine]:
-    """Random writes into one directory of an XFS of four groups: extents in other groups than the first.
-
-    *look* is given the filesystem before it runs.
-    """
+def contended(rmapbt: bool) -> tuple[int, Machine]:
+    """Random writes into one directory of an XFS of four groups: extents in other groups than the first."""
     text = loop_config(
         f"{FIO} --rw=randwrite --nrfiles=4 --filesize=16m --name=a", dirty_mib=8,
         more=f'filesystem.agcount = 4\nfilesystem.rmapbt = {str(rmapbt).lower()}\nmachine.like = "desk-vm"',
     ).replace('machine.like = "loop-vm"\n', "")  # fmt: skip
     of = build(parse(text, "x.toml").cases[0].scenario, 1)
     filesystem: Any = only(of.mounts).filesystem
-    look(filesystem)
     of.run()
     blocks = np.concatenate([file.extent_table()[:, 1] for file in filesystem.layouts()])
     return int((blocks >= filesystem.group_blocks).sum()), of
@@ -560,47 +484,7 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
         assert mapped_ends - plain_ends == 400 * rmap_ns
     assert more - locked == 400 * (1 + converts)
     for group in filesystem.placement.groups:  # each holds the 200 files of one directory
-        stat = LockStat()
-        group.agf.add_to(stat)
-        assert stat.acquisitions >= 200 * (2 + converts)
-
-
-@pytest.mark.source
-def test_ranges_are_of_the_groups_that_a_step_took_from() -> None:
-    """Three of four allocations from the first group, one from the third; without any, of the latest."""
-    _, of = contended(True)
-    filesystem: Any = only(of.mounts).filesystem
-    file, at = filesystem.layouts()[0], Walk(0, 9)
-    placement = filesystem.placement
-    placement._taken[:] = [3, 0, 1, 0]
-    at.ranges, at.mapped_extents = 8, 4
-    assert placement.ranges(file, at) == {0: 6, 2: 2}
-    at.mapped_extents = 0
-    assert placement.ranges(file, at) == {2: 8}
-
-
-@pytest.mark.source
-def test_a_write_behind_the_end_converts_with_a_factor_of_its_own_and_submits_nothing() -> None:
-    """The delayed extent at the end of the file: no factor varies two of these, and their allocations are no
-    part of the ranges that a step submits later.
-    """
-    used: list[tuple[float, int]] = []
-
-    def look(filesystem: Any) -> None:
-        placement, dice = filesystem.placement, filesystem._walk._costs.dice
-        convert = placement.allocate_at
-
-        def seen(inode: Any, at: Any) -> int:
-            used.append((dice.array[0], at.dice))
-            ended = convert(inode, at)
-            assert not placement._taken.any()
-            return int(ended)
-
-        placement.allocate_at = seen
-
-    contended(False, look)
-    assert len(used) > 10
-    assert len(set(used)) == len(used)
+        assert group.agf.stat.acquisitions >= 200 * (2 + converts)
 
 
 def test_the_agi_is_held_for_a_part_of_creat() -> None:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from tests.harness import group_spaces, walk_xfs
-from tests.models.filesystems.lock_times import begin, ends, held, table
 from tests.models.page_cache.lettered import file, letters
-from wbsim.models.filesystems.lock_table import hold
-from wbsim.models.filesystems.page_walk import BLOCKED, DONE, GO_ON
-from wbsim.models.filesystems.walk_state import Walk
 from wbsim.models.filesystems.xfs.free_extents import take_aligned
-from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from wbsim.models.filesystems.xfs.layout import (
     GAP_UNITS,
+    GROUP,
+    LENGTH,
     MAX_EXTENT_PAGES,
+    NEAR,
     NOWHERE,
     Prealloc,
     allocate,
+    give_blocks,
+    plan_extent,
     prealloc,
     target_of,
     write_all,
@@ -44,6 +42,7 @@ def test_the_rules_of_an_era_and_of_allocsize() -> None:
         wraps=False,
         unwritten=False,
         large_folios=False,
+        spans_calls=True,
         cil="spinlock",
     )
     assert prealloc(rules, None) == Prealloc(16, 1, True, 1, True)
@@ -195,7 +194,8 @@ def test_alignment_needs_room_in_the_longest_extent(blocks: int, taken: tuple[in
 
 def test_groups_keep_their_longest_extents_apart() -> None:
     """A change of one group leaves the other as it is."""
-    one, two = group_spaces((100, 9), (0, 11))
+    tables = FreeTables(2)
+    one, two = FreeSpace(100, 9, tables, 0), FreeSpace(0, 11, tables, 1)
     assert (one.longest(), two.longest()) == (9, 11)
     one.take_near(100, 4)
     assert (one.longest(), two.longest()) == (5, 11)
@@ -225,157 +225,32 @@ def test_who_was_going_elsewhere_takes_the_smallest_free_extent_that_has_room() 
     assert not space.blocks
 
 
-def test_a_walk_counts_what_it_does() -> None:
-    """Five delayed pages, two that have blocks; factors of 2 and 0.5: two allocations of 2 070 and 570 ns,
-    seven pages of 3 ns. The bios are of four pages at most; the ranges of blocks are two, as the second
-    delayed extent lies behind the mapped one.
-    """
-    of, space = file("ddddd.DDdr", {6: 500, 7: 501}, size=9), FreeSpace(100, 5)
-    space.give_back(502, 8)
-    at = Walk(0, 100)
-    ended, bios = walk_xfs(of, space, at, dice=[2.0, 0.5, 9.0])
-    assert (ended, bios) == (DONE, [[100, 4], [104, 1], [500, 2], [502, 1]])
-    assert letters(of) == "mmmmm.mmmm"
-    assert (at.elapsed_ns, at.pages, at.wrote, at.bios) == (2_070 + 570 + 8 * 3, 8, 8, 4)
-    assert (at.ranges, at.mapped_extents, at.dice) == (2, 2, 2)
-    assert (at.left, at.page) == (92, 0)
-
-
-def test_a_walk_s_budget() -> None:
-    """Three pages of five; the next begins behind them."""
-    of, at = file("DDDDD", {i: 10 + i for i in range(5)}), Walk(0, 3)
-    assert walk_xfs(of, FreeSpace(100, 9), at) == (DONE, [[10, 3]])
-    assert (at.page, at.left, at.wrote) == (3, 0, 3)
-
-
-def test_a_walk_stops_behind_what_began_before_its_horizon() -> None:
-    """An allocation ends at 1 070: with a horizon of 1 069 the walk ends with it, and no page is written;
-    with 1 070, four pages are, and then no more.
-    """
-    for horizon_ns, bios in ((1_069, []), (1_070, [[100, 4]])):
-        of, at = file("ddddd", size=5), Walk(0, 100)
-        assert walk_xfs(of, FreeSpace(100, 9), at, horizon_ns) == (GO_ON, bios)
-    assert walk_xfs(of, FreeSpace(200, 9), at) == (DONE, [[104, 1]])
-    assert (at.mapped_extents, at.elapsed_ns, at.pages, at.wrote) == (0, 3, 1, 5)
-
-
-def test_a_walk_whose_bios_are_full_goes_on_later() -> None:
-    """Two rows: the third has to wait."""
-    of, at = file("D.D.D", {0: 10, 2: 20, 4: 30}), Walk(0, 100)
-    assert walk_xfs(of, FreeSpace(100, 9), at, rows=2) == (GO_ON, [[10, 1], [20, 1]])
-    assert walk_xfs(of, FreeSpace(100, 9), at, rows=2) == (DONE, [[30, 1]])
-
-
 @pytest.mark.parametrize(
-    ("states", "blocks", "changes", "stops"),
+    ("states", "blocks", "page", "plan"),
     [
-        ("dd", {}, {}, False),
-        ("md", {0: 10_005}, {}, False),  # goes where the one in front is, in another group
-        ("md", {0: 10_005}, {"reach": 0}, False),  # that is beyond its block numbers: the own group
-        ("d" * 10, {}, {}, False),  # the own group has not as much together
-        ("d" * 10, {}, {"reach": 0}, True),
-        ("d" * 10, {}, {"reach": 0, "granted": 1}, False),  # its flusher has waited for that one
-        ("d" * 11, {}, {}, False),  # the other group has just as much
-        ("d" * 12, {}, {}, True),
-        ("d" * 12, {}, {"granted": 1}, False),  # 11 from what its flusher has waited for, one from its own
+        ("ddrr", {}, 1, (4, 0, 0)),  # a delayed extent counts with what is reserved behind it
+        ("mdd", {0: 100}, 1, (2, 0, 101)),
+        ("m.dd", {0: 2_100}, 2, (2, 2, 102)),  # two groups further on
+        ("mdd", {0: -900}, 1, (2, -1, 101)),  # a group in front of the file's own
+        ("mDD", {0: 100, 1: 7, 2: 8}, 1, (0, 0, 0)),  # another task was faster
     ],
 )
-def test_what_a_walk_may_convert_itself(
-    states: str, blocks: dict[int, int], changes: dict[str, Any], stops: bool
+def test_the_plan_of_an_allocation(
+    states: str, blocks: dict[int, int], page: int, plan: tuple[int, int, int]
 ) -> None:
-    """In any group with room that its block numbers reach; what a flusher has waited for, it takes."""
-    of, at = file(states, blocks), Walk(0, 100)
-    space, _ = group_spaces((100, 9), (0, 11))
-    assert walk_xfs(of, space, at, **changes)[0] == (BLOCKED if stops else DONE)
-    assert bool(at.mapped_extents) == (not stops)
+    """Groups of 1 000 blocks: the length, the group from the file's own on, and the block in the group."""
+    of, found = file(states, blocks), np.full(5, -7)
+    plan_extent(of.pages.states, of.pages.blocks, of.pages.size, page, 1_000, found)
+    assert tuple(found[[LENGTH, GROUP, NEAR]].tolist()) == plan
 
 
-def test_a_walk_without_dice_asks_for_more() -> None:
-    """One factor, two extents."""
-    of, at = file("d.d"), Walk(0, 100)
-    assert walk_xfs(of, FreeSpace(100, 9), at, dice=[1.0])[0] == GO_ON
-    assert (at.dice, at.page) == (1, 0)
-
-
-def test_the_quota_of_calls() -> None:
-    """2.6.34: a budget of 2, times four, is the most that a call clusters beside its own page, 9 in all; what
-    it wrote beyond its own comes off, and it is one call: 8 - 8 = 0 are left; then 1 + 1 pages, of 0 * 4 - 1.
-    """
-    of, at = file("D" * 30, {i: 10 + i for i in range(30)}), Walk(0, 2)
-    at.calls = 2
-    assert walk_xfs(of, FreeSpace(100, 9), at, calls_x4=True, bio_pages=100) == (DONE, [[10, 9], [19, 2]])
-    assert (at.left, at.calls, at.wrote, at.page) == (-1, 0, 11, 11)
-
-
-@pytest.mark.parametrize(
-    ("states", "blocks", "locked", "goes_to"),
-    [
-        ("dd", {}, {0}, 10_005),  # the smallest that has room
-        ("md", {0: 105}, {0}, 10_005),  # where it was going to does not matter there
-        ("md", {0: 105}, {1}, 106),
-        ("md", {0: 10_000}, {0}, 10_001),  # who goes on there does so
-        ("md", {0: 10_000}, {1}, 20_040),
-        ("md", {0: 20_040}, {2}, 100),  # behind the last comes the first
-        ("dd", {}, {0, 1}, 20_040),
-        ("dd", {}, {0, 1, 2}, None),
-        ("dddd", {}, {0}, 20_040),  # there are no four together beyond
-    ],
-)
-def test_while_a_group_is_locked_the_next_one_is_taken(
-    states: str, blocks: dict[int, int], locked: set[int], goes_to: int | None
-) -> None:
-    """At 49, some are until 50. There are 9 blocks in the first, 3 and 2 in the second, 9 in the third."""
-    of, at, locks = file(states, blocks), Walk(0, 100), table(3)
-    spaces = group_spaces((100, 9), (0, 3), (40, 9))
-    spaces[1].give_back(5, 2)
-    for number in locked:
-        hold(locks, number, 0, 50)
-    ended, bios = walk_xfs(of, spaces[0], at, now_ns=49, locks=locks)
-    if goes_to is None:
-        assert (ended, at.mapped_extents, at.elapsed_ns) == (BLOCKED, 0, 0)
-        return
-    assert (ended, bios[0][0], at.mapped_extents) == (DONE, goes_to, 1)
-    for number in range(3):
-        instants = range(49 + 1_069, 49 + 1_071)
-        assert held(locks, instants, number) == [49 + 1_069] * (number == goes_to // 10_000)
-
-
-def test_a_walk_sleeps_for_its_file_s_lock_and_keeps_it() -> None:
-    """A conversion of that file is in the first of its two transactions, of 300, since 100: at 150 the walk
-    is given the lock at 400, wakes at 405 and has it for 1 070; then the conversion is woken, and ends at
-    1 780.
-    """
-    of, at, locks = file("d"), Walk(0, 100), table()
-    begin(locks, 0, 0, 100, 2, 200, 100)
-    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=150, locks=locks)
-    assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 255, 0, 255 + 1_070 + 3)
-    assert held(locks, range(1_474, 1_476)) == [1_474]
-    assert ends(locks, 0, at=1_780) == [1_780]
-
-
-def test_a_walk_waits_for_the_group_of_what_it_has_mapped() -> None:
-    """Its allocation ends at 1 070; a conversion of another file has asked at 500 and has the lock until
-    1 175, the walk from 1 180 on, for 200.
-    """
-    of, at, locks = file("d"), Walk(0, 100), table(1, 2)
-    begin(locks, 0, 0, 0, 1, 500, 100)
-    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, locks=locks, row=1, rmap_ns=200)
-    assert (ended, at.for_file_ns, at.for_group_ns, at.elapsed_ns) == (DONE, 0, 110, 1_380 + 3)
-    assert held(locks, range(1_379, 1_381)) == [1_379]
-
-
-def test_a_walk_that_finds_no_group_leaves_the_file() -> None:
-    """The only one is held until 5 000: the worker, who waits for it at 110, goes on in its file at once."""
-    of, at, locks = file("d"), Walk(0, 100), table()
-    begin(locks, 0, 0, 100, 1, 50, 0)
-    hold(locks, 0, 90, 4_910)
-    ended, _ = walk_xfs(of, FreeSpace(100, 9), at, now_ns=100, locks=locks)
-    assert (ended, at.mapped_extents) == (BLOCKED, 0)
-    assert ends(locks, 0, at=200) == [155]
-
-
-def test_pages_apart_in_the_file_are_ranges_of_their_own() -> None:
-    """Together on disk or not: each is converted by itself."""
-    of, at = file("D.DD.D", {0: 10, 2: 11, 3: 12, 5: 40}), Walk(0, 100)
-    walk_xfs(of, FreeSpace(100, 9), at)
-    assert at.ranges == 3
+def test_blocks_are_given_by_arrays_as_by_tables() -> None:
+    """`give_blocks` takes the arrays of the free space one by one."""
+    by_table, by_array = file("dd.ddd"), file("dd.ddd")
+    spaces = [FreeSpace(10, 40), FreeSpace(10, 40)]
+    for page, near in ((0, 20), (3, NOWHERE)):
+        allocate(by_table.pages, spaces[0].with_room(1), 0, page, near, 1_000)
+        plan = np.array([0, 0, near, 1_000, 1])
+        give_blocks(*by_array.pages, spaces[1].arrays_with_room(1), page, plan)
+    assert by_table.extents() == by_array.extents() == [(0, 1_020, 2), (3, 1_010, 3)]
+    assert spaces[0].extents() == spaces[1].extents()

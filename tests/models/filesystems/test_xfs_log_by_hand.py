@@ -233,11 +233,12 @@ def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
     inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
     logged = []
     for extents in (1, 2):
-        metadata.mapped(inode, extents, 0)
+        for _ in range(extents):
+            metadata.log_extent(inode)
         logged.append(of.log._bytes)
     of.at(0, of.log.want_push)
     of.run()
-    metadata.mapped(inode, 1, 0)
+    metadata.log_extent(inode)
     logged.append(of.log._bytes)
     assert of.log.items == [inode.cluster]
     each, whole = spec.extent_log_bytes, spec.inode_log_bytes

@@ -5,13 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tests.harness import inodes_of, lock_table, page_cache
+from tests.harness import inodes_of, page_cache
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.groups import Group
 from wbsim.models.filesystems.xfs.inodes import Directory, XfsInode
 from wbsim.models.filesystems.xfs.names import XfsNames
 from wbsim.models.spent import Spent
-from wbsim.sim.engine import Steps, Task
+from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.sync import HandOff, Semaphore, SpinLock
 from wbsim.sim.units import KIB
 
@@ -20,13 +20,12 @@ class Names:
     """The names of two groups of 1 000 blocks, 16 of them mkfs's; clusters of 32 inodes of 512 bytes."""
 
     def __init__(self, agi_ns: int = 0) -> None:
-        self.table = lock_table(2)
-        self.env = env = self.table.env
+        self.env = env = Environment()
         self.logged: list[tuple[int, int, list[int]]] = []
         self.sectors: list[int] = []
         self.made: list[XfsInode] = []
         self.groups = [
-            Group(i, 1_000 * i, FreeSpace(16, 984), self.table.groups[i], Semaphore(env, "AGI", 70))
+            Group(i, 1_000 * i, FreeSpace(16, 984), Semaphore(env, "AGF", 0), Semaphore(env, "AGI", 70))
             for i in range(2)
         ]
         self.log: Any = SimpleNamespace(
@@ -116,9 +115,8 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     """The AGF is held until 70 000; the log is full until 150 000."""
     of = Names()
     agf = of.groups[0].agf
-    holder = of.env.task("holder")
-    assert agf.try_down(holder, 70_000)
-    of.env.call_at(70_000, 0, lambda: agf.up(holder))
+    assert agf.try_down()
+    of.env.call_at(70_000, 0, agf.up)
 
     def wait_for_space(thread: Any) -> Steps:
         of.log.full = False
@@ -127,8 +125,8 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     of.log.full, of.log.wait_for_space = True, wait_for_space
     of.make(1, 1)
     assert of.logged[0][0] == 150_000 + 1_635
-    assert of.table._group_stats()[0].contentions == 1
-    assert agf.is_free()
+    assert agf.stat.contentions == 1
+    assert agf.free
 
 
 def test_files_of_one_group_are_made_one_at_a_time() -> None:

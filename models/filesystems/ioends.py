@@ -1,0 +1,73 @@
+"""The ioends of a file: pages that went to the device together and are completed together.
+
+Stands for struct iomap_ioend, and for the list of an inode with its work (i_ioend_list, i_ioend_work).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wbsim.models.filesystems.files import FileInode
+from wbsim.models.seams import Thread
+from wbsim.models.vfs.superblock import Flight
+from wbsim.sim.engine import Steps
+
+
+class IoEnd:
+    """*pages* pages from *page* on, which lie together in the file and, from *block* on, on disk.
+
+    ``bios`` is the number of bios on their way.  While ``is_open``, more pages may follow.  The pages are in
+    *flight* until they are clean.  *block* counts from the file's base.
+    """
+
+    __slots__ = ("bios", "block", "flight", "is_open", "page", "pages")
+
+    def __init__(self, page: int, block: int, flight: Flight) -> None:
+        self.flight = flight
+        self.page = page
+        self.block = block
+        self.pages = self.bios = 0
+        self.is_open = True
+
+
+class IoEnds:
+    """The ioends of *inode* that have ended, and whether a worker is ``busy`` with them.
+
+    *queue* starts the work: the worker runs *convert* for each ioend.
+    """
+
+    __slots__ = ("_queue", "busy", "convert", "end_io", "ended", "inode")
+
+    def __init__(
+        self,
+        inode: FileInode,
+        queue: Callable[[Any], None],
+        convert: Callable[[Thread, Any, IoEnd], Steps],
+    ) -> None:
+        self.inode = inode
+        self._queue = queue
+        self.convert = convert
+        self.busy = False
+        self.ended: list[IoEnd] = []
+        self.end_io: Callable[[IoEnd], None] = self._end_io  # a bound method that is made once
+
+    def _end_io(self, ioend: IoEnd) -> None:
+        """Put *ioend* on the list after its last bio (iomap_writepage_end_bio, xfs_end_bio)."""
+        ioend.bios -= 1
+        if ioend.bios or ioend.is_open:
+            return
+        self.ended.append(ioend)
+        if not self.busy:
+            self.busy = True
+            self._queue(self)
+
+    def take(self) -> list[IoEnd]:
+        """Return the ioends that have ended by now, in the order of their pages (iomap_sort_ioends)."""
+        ended, self.ended = self.ended, []
+        ended.sort(key=_by_page)
+        return ended
+
+
+def _by_page(ioend: IoEnd) -> int:
+    return ioend.page

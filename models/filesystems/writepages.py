@@ -1,0 +1,251 @@
+"""Writing back a file whose pages are kept one by one: find dirty pages, map them, build bios, submit.
+
+Stands for write_cache_pages with xfs_vm_writepage (to 5.4), and for iomap_writepages.  A bio is the unit of
+time: its pages go under writeback together, when the walk comes to them.  READ `Writepages.write` FIRST.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from mypy_extensions import mypyc_attr
+
+from wbsim.models.bio import Bio
+from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.filesystems.ioends import IoEnd, IoEnds
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.policies import FileWriteback
+from wbsim.models.page_cache.pages import DELAYED, dirty_page_from, is_delayed, take_run
+from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.seams import Thread, WritebackControl
+from wbsim.models.vfs.superblock import Flight, MountedSuperblock
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import PAGE_SECTORS
+
+_NO_PAGE: Final = -1
+_UNLIMITED: Final = (1 << 62) - 1
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ExtentMapper(Protocol):
+    """The part of a filesystem that gives blocks to delayed pages."""
+
+    def map_extent(self, thread: Thread, inode: Any, file: Any, page: int) -> Steps:
+        """Give blocks to the delayed extent that holds *page*, or to its beginning, in one transaction.
+
+        The extent has no blocks yet if another task was faster.
+        """
+
+    def ioends_of(self, file: Any) -> IoEnds | None:
+        """Return the list that ioends of *file* end on; None if their pages are clean after the I/O."""
+
+
+class WritepagesRules:
+    """The rules of an era.
+
+    * *wraps*: at the end of the file a walk continues at page 0, once.
+    * *calls_x4*: the budget counts calls of writepage, and XFS multiplies it by four (2.6.32 to 2.6.34).
+    * *spans_calls*: an ioend may contain the pages of several calls of writepage.
+    """
+
+    def __init__(self, wraps: bool, calls_x4: bool, spans_calls: bool) -> None:
+        self.wraps = wraps
+        self.calls_x4 = calls_x4
+        self.spans_calls = spans_calls
+
+
+class _Position:
+    """The place of a walk that begins at *page*, and what is left of its *budget*.
+
+    ``left`` is the number of pages.  With ``counts_calls``, ``calls`` is the number of calls of writepage,
+    and ``left`` is what XFS makes of the budget.  A walk that has wrapped ends at page ``until``.
+    """
+
+    __slots__ = ("_start", "_until", "calls", "counts_calls", "left", "page", "wraps")
+
+    def __init__(self, page: int, budget: int, wraps: bool, counts_calls: bool) -> None:
+        self.page = self._start = page
+        self.left = self.calls = budget
+        self.wraps = wraps
+        self.counts_calls = counts_calls
+        self._until = _NO_PAGE
+
+    @property
+    def budget(self) -> int:
+        """Return what is left of the budget: calls or pages."""
+        return self.calls if self.counts_calls else self.left
+
+    def next_page(self, file: PagedFile) -> int:
+        """Move to the next dirty page and return it; `_NO_PAGE` at the end of the walk.
+
+        At the end, the next walk begins here if walks wrap, else at page 0.
+        """
+        pages = file.pages
+        page = int(dirty_page_from(pages.states, pages.size, self.page))
+        if self.wraps and page < 0 and self._until == _NO_PAGE and self._start > 0:
+            self._until, self.page = self._start, 0
+            page = int(dirty_page_from(pages.states, pages.size, 0))
+        if page < 0 or (self._until != _NO_PAGE and page >= self._until):
+            if not self.wraps:
+                self.page = 0
+            return _NO_PAGE
+        self.page = page
+        return page
+
+    def room(self, of_bio: int) -> int:
+        """Return the most pages that the next run may have; a bio has room for *of_bio* pages."""
+        if not self.counts_calls:
+            return min(self.left, of_bio)
+        return 1 + min(max(_long(4 * self.left), 1), _UNLIMITED)
+
+    def wrote(self, run: int) -> None:
+        """Move behind a *run* of pages, one call of writepage."""
+        self.page += run
+        if self.counts_calls:
+            self.left, self.calls = _long(4 * self.left - (run - 1)), self.calls - 1
+        else:
+            self.left -= run
+
+
+def _long(number: int) -> int:
+    """Return *number* as wbc->nr_to_write holds it, a long, which overflows after 27 calls of small runs."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+class _Build:
+    """struct iomap_writepage_ctx: the ``ioend`` at hand, and the bio at hand, which has ``pages`` pages.
+
+    Blocks of the disk are those of the file and *base*.  Without *ioends*, the pages of a bio are clean when
+    it ends.
+    """
+
+    __slots__ = (
+        "_base", "_bio_pages", "_block", "_end_io", "_inode", "_page", "_queue", "_segment", "ioend", "pages",
+    )  # fmt: skip
+
+    def __init__(self, inode: FileInode, queue: Any, base: int, ioends: IoEnds | None) -> None:
+        self._inode = inode
+        self._queue = queue
+        self._base = base
+        self._segment: int = queue.segment_pages(inode.folio_pages)
+        self._bio_pages: int = queue.bio_pages(self._segment)
+        self._end_io = None if ioends is None else ioends.end_io
+        self.ioend: IoEnd | None = None
+        self.pages = 0
+        self._page = self._block = 0  # where the bio at hand ends
+
+    @property
+    def room(self) -> int:
+        """Return how many more pages the bio at hand may have."""
+        return self._bio_pages - self.pages
+
+    def ends_at(self, page: int, block: int) -> bool:
+        """Return whether *page* at *block* follows the bio at hand."""
+        return page == self._page and block == self._block
+
+    def add(self, flight: Flight, page: int, block: int, pages: int) -> None:
+        """Put *pages* pages under writeback, in the bio at hand or a new one.
+
+        Pages that are clean together are in one flight.
+        """
+        if self.ioend is None:
+            self.ioend = IoEnd(page, block, flight)
+        elif not self.pages and self._end_io is None:
+            self.ioend.flight = flight
+        self.ioend.flight.add(self._inode.wb, pages)
+        self.ioend.pages += pages
+        self.pages += pages
+        self._page, self._block = page + pages, block + pages
+
+    def take(self, ends: bool) -> Bio:
+        """Return the bio at hand, or the first of it that fits into a bio; *ends*: the ioend ends with it."""
+        ioend = self.ioend
+        assert ioend is not None, "a bio is at hand"
+        left, count = self.pages, min(self.pages, self._bio_pages)
+        first, self.pages = self._block - left, left - count
+        ioend.bios += 1
+        if ends and not self.pages:
+            ioend.is_open, self.ioend = False, None
+        bio = Bio(
+            (self._base + first) * PAGE_SECTORS, count * PAGE_SECTORS, segments=-(-count // self._segment),
+            queue=self._queue,
+        )  # fmt: skip
+        if self._end_io is None:
+            bio.end_io, bio.context = _Landing(ioend.flight, self._inode).end, count
+        else:
+            bio.end_io, bio.context = self._end_io, ioend
+        return bio
+
+
+class _Landing:
+    """Pages of *inode* under writeback, in *flight*."""
+
+    __slots__ = ("_flight", "_inode")
+
+    def __init__(self, flight: Flight, inode: FileInode) -> None:
+        self._flight = flight
+        self._inode = inode
+
+    def end(self, pages: int) -> None:
+        """Make *pages* of them clean."""
+        self._flight.end(self._inode.wb, pages)
+
+
+class Writepages(FileWriteback):
+    """The page walk of one mounted filesystem, whose *mapper* gives blocks to delayed pages."""
+
+    def __init__(
+        self, *, sb: MountedSuperblock, mapper: ExtentMapper, costs: MapCosts, rules: WritepagesRules
+    ) -> None:  # fmt: skip
+        self._sb = sb
+        self._queue: Any = sb.bdi.queue
+        self._mapper = mapper
+        self._costs = costs
+        self._rules = rules
+
+    def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
+        """See `FileWriteback.write`."""
+        task, visits, spans_calls = thread.task, wbc.visits, self._rules.spans_calls
+        page_ns = self._costs.page_ns(inode.folio_pages)
+        build = _Build(inode, self._queue, file.base + self._sb.first_block, self._mapper.ioends_of(file))
+        at = self._begin(file, wbc)
+        while at.budget > 0 and (page := at.next_page(file)) != _NO_PAGE:
+            if file.pages.states[page] == DELAYED:
+                yield self._mapper.map_extent(thread, inode, file, page)
+                continue
+            block = int(file.pages.blocks[page])
+            follows = build.ends_at(page, block)
+            leaves = build.pages > 0 and not (follows and build.room)
+            if leaves and (rest := thread.submit_bio(build.take(ends=not follows))) is not None:
+                yield from rest
+            run = int(take_run(file.pages.states, file.pages.blocks, page, at.room(build.room)))
+            assert run, "the page is dirty and has a block: only this task makes it clean"
+            inode.dirty_pages -= run
+            build.add(self._sb.flight, page, block, run)
+            thread.spent.pages += run * page_ns
+            yield run * page_ns
+            while build.pages and not spans_calls:
+                if (rest := thread.submit_bio(build.take(ends=True))) is not None:
+                    yield from rest
+            at.wrote(run)
+            if visits is not None and visits.gives_up():
+                break
+            if (ready := cond_resched(task)) is not None:
+                yield ready
+        if build.pages and (rest := thread.submit_bio(build.take(ends=True))) is not None:
+            yield from rest
+        file.writeback_index = at.page
+        wbc.nr_to_write = at.budget
+
+    def _begin(self, file: PagedFile, wbc: WritebackControl) -> _Position:
+        """Return where a walk begins: where the last one ended or, for data integrity, at page 0."""
+        begins, counts_calls = 0 if wbc.sync_all else file.writeback_index, self._rules.calls_x4
+        return _Position(begins, wbc.nr_to_write, self._rules.wraps, counts_calls and not wbc.sync_all)
+
+    def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
+        """See `FileWriteback.zero_end`: the delayed extent behind the end of the file gets its blocks."""
+        file = inode.file
+        assert isinstance(file, PagedFile), "a file of one run has no end to be zeroed"
+        page = file.size
+        while is_delayed(int(file.pages.states[page])):
+            yield from self._mapper.map_extent(thread, inode, file, page)

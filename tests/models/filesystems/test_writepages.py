@@ -1,0 +1,313 @@
+"""The page walk of `Writepages`: which pages it takes, in which bios they leave, and when."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.models.page_cache.lettered import file as lettered
+from tests.models.page_cache.lettered import letters
+from wbsim.models.bio import Bio
+from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.filesystems.ioends import IoEnd, IoEnds
+from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
+from wbsim.models.page_cache.pages import DIRTY, MAPPED, is_delayed
+from wbsim.models.seams import WritebackControl
+from wbsim.models.spent import Spent
+from wbsim.models.vfs.superblock import Flight
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.units import PAGE_SECTORS
+
+MAP_NS, PAGE_NS, BIO_PAGES, FIRST_BLOCK = 1_000, 3, 4, 1_000
+
+
+class Walked:
+    """A file of these *states* that is written back, and what happens.
+
+    A page takes 3 ns, an allocation 1 us; a bio has 4 pages at most, and takes no time.  A delayed extent
+    gets as many blocks as *most*, from block 100 on.
+    """
+
+    def __init__(
+        self, states: str, blocks: dict[int, int] | None = None, size: int | None = None, *,
+        wraps: bool = False, calls_x4: bool = False, spans_calls: bool = True, unwritten: bool = True,
+        most: int = 1 << 30, bio_pages: int = BIO_PAGES,
+    ) -> None:  # fmt: skip
+        self.env = Environment()
+        self.file: Any = lettered(states, blocks, size)
+        paged: Any = SimpleNamespace(
+            pages=self.file.pages, base=0, size=self.file.size, writeback_index=0, conversions=None
+        )
+        self.paged = paged
+        self.most, self.free = most, 100
+        self.maps: list[tuple[int, int]] = []
+        self.bios: list[tuple[int, int, int]] = []
+        self.sent: list[Bio] = []
+        self.clean: list[int] = []
+        wb: Any = SimpleNamespace(account_writeback=lambda pages: None, account_clean=self.clean.append)
+        queue = SimpleNamespace(segment_pages=lambda folio: 1, bio_pages=lambda segment: bio_pages)
+        sb: Any = SimpleNamespace(
+            bdi=SimpleNamespace(queue=queue), first_block=FIRST_BLOCK, flight=Flight(self.env)
+        )
+        self.inode: Any = SimpleNamespace(
+            folio_pages=1, dirty_pages=sum(state in "dD" for state in states), wb=wb, file=paged
+        )
+        self.works: list[Any] = []
+        self.ioends = IoEnds(self.inode, self.works.append, lambda *_: iter(())) if unwritten else None  # type: ignore[arg-type,return-value]
+        costs: Any = SimpleNamespace(page_ns=lambda folio: PAGE_NS)
+        rules = WritepagesRules(wraps, calls_x4, spans_calls)
+        self.walk = Writepages(sb=sb, mapper=self, costs=costs, rules=rules)  # type: ignore[arg-type]
+
+    def map_extent(self, thread: Any, inode: Any, file: Any, page: int) -> Steps:
+        """See `ExtentMapper.map_extent`."""
+        yield MAP_NS
+        self.maps.append((self.env.now, page))
+        states = file.pages.states
+        while page > 0 and is_delayed(int(states[page - 1])):
+            page -= 1
+        for _ in range(self.most):
+            if page == len(states) or not is_delayed(int(states[page])):
+                break
+            states[page] = DIRTY if states[page] == 1 else MAPPED
+            file.pages.blocks[page] = self.free
+            page, self.free = page + 1, self.free + 1
+
+    def ioends_of(self, file: Any) -> IoEnds | None:
+        """See `ExtentMapper.ioends_of`."""
+        return self.ioends
+
+    def as_paged_file(self) -> PagedFile:
+        """Return the same pages as a `PagedFile`."""
+        paged = PagedFile(0, is_open=True)
+        paged.pages = self.file.pages
+        return paged
+
+    def _submit(self, bio: Bio) -> None:
+        first = bio.start_sector // PAGE_SECTORS - FIRST_BLOCK
+        self.bios.append((self.env.now, first, (bio.end_sector - bio.start_sector) // PAGE_SECTORS))
+        self.sent.append(bio)
+
+    def write(self, budget: int = 1 << 40, *, start: int = 0, visits: Any = None) -> WritebackControl:
+        """Walk once, from page *start* on."""
+        self.paged.writeback_index = start
+        wbc = WritebackControl("background", budget, visits)
+        task = self.env.task("flusher")
+        thread: Any = SimpleNamespace(task=task, spent=Spent(), submit_bio=self._submit)
+        self.env.start(task, self.walk.write(thread, self.inode, self.paged, wbc))
+        self.env.run()
+        return wbc
+
+    def places(self) -> list[tuple[int, int]]:
+        """Return the first block and the pages of each bio."""
+        return [(first, pages) for _, first, pages in self.bios]
+
+
+def test_a_bio_leaves_when_the_next_page_does_not_follow_it() -> None:
+    """The extent behind a bio has its blocks before the bio leaves.
+
+    t      event
+    1 000  pages 0 to 4 have blocks 100 to 104
+    1 012  the first four pages are in a bio, which is full
+    1 015  the fifth page is in the next bio
+    1 021  pages 6 and 7 at block 500 do not follow: a third bio
+    2 021  page 8 has block 105
+    """
+    of = Walked("ddddd.DDd", {6: 500, 7: 501})
+    wbc = of.write()
+    assert of.maps == [(1_000, 0), (2_021, 8)]
+    assert of.bios == [(1_012, 100, 4), (1_015, 104, 1), (2_021, 500, 2), (2_024, 105, 1)]
+    assert letters(of.file) == "mmmmm.mmm"
+    assert wbc.nr_to_write == (1 << 40) - 8
+    assert of.inode.dirty_pages == 0
+
+
+def test_a_call_that_spans_nothing_submits_its_pages_at_once() -> None:
+    """To 4.5: the bio of a call of writepage leaves when its pages have been walked."""
+    of = Walked("ddddd.DDd", {6: 500, 7: 501}, spans_calls=False)
+    of.write()
+    assert of.bios == [(1_012, 100, 4), (1_015, 104, 1), (1_021, 500, 2), (2_024, 105, 1)]
+
+
+def test_an_extent_in_parts_is_one_bio_where_its_blocks_lie_together() -> None:
+    """Each transaction gives two pages blocks; the bio spans them if calls may be spanned."""
+    for spans_calls, bios in ((True, [(100, 4), (104, 2)]), (False, [(100, 2), (102, 2), (104, 2)])):
+        of = Walked("dddddd", most=2, spans_calls=spans_calls)
+        of.write()
+        assert of.places() == bios
+        assert len(of.maps) == 3
+
+
+def test_an_ioend_is_one_range_of_pages_and_blocks() -> None:
+    """Nine pages of one extent are one ioend of three bios; a hole or a gap on disk begins another one."""
+    of = Walked("DDDDDDDDD.DD", {**{i: 10 + i for i in range(9)}, 10: 19, 11: 40})
+    of.write()
+    ioends = list(dict.fromkeys(bio.context for bio in of.sent))
+    assert [(ioend.page, ioend.block, ioend.pages) for ioend in ioends] == [
+        (0, 10, 9),
+        (10, 19, 1),
+        (11, 40, 1),
+    ]
+    assert [ioend.bios for ioend in ioends] == [3, 1, 1]
+    assert not any(ioend.is_open for ioend in ioends)
+
+
+def test_an_ioend_ends_with_its_last_bio() -> None:
+    """Two of three bios end while the walk goes on, or after it: the worker has it after the third."""
+    of = Walked("D" * 9, {i: 10 + i for i in range(9)})
+    of.write()
+    for left, bio in zip((2, 1, 0), of.sent, strict=True):
+        assert bio.end_io is not None
+        bio.end_io(bio.context)
+        assert (len(of.works), of.ioends is not None and len(of.ioends.ended)) == ((0, 0) if left else (1, 1))
+
+
+def test_an_open_ioend_does_not_end() -> None:
+    """All of its bios have ended, but more pages may follow."""
+    works: list[Any] = []
+    of = IoEnds(SimpleNamespace(), works.append, lambda *_: iter(()))  # type: ignore[arg-type,return-value]
+    one, two = (IoEnd(page, 0, SimpleNamespace()) for page in (7, 3))  # type: ignore[arg-type]
+    for ioend in (one, two):
+        ioend.bios = 1
+        of.end_io(ioend)
+        assert not of.ended
+        ioend.bios, ioend.is_open = 1, False
+    of.end_io(one)
+    of.end_io(two)
+    assert works == [of]
+    assert [ioend.page for ioend in of.take()] == [3, 7]
+    assert not of.ended
+
+
+@pytest.mark.parametrize("spans_calls", [True, False])
+def test_written_extents_are_clean_after_each_bio(spans_calls: bool) -> None:
+    """To 5.9 blocks are written ones at once: no worker converts them."""
+    of = Walked("D" * 9, {i: 10 + i for i in range(9)}, unwritten=False, spans_calls=spans_calls)
+    of.write()
+    for bio in of.sent:
+        assert bio.end_io is not None
+        bio.end_io(bio.context)
+    assert of.clean == [4, 4, 1]
+
+
+def test_pages_that_are_clean_together_are_in_one_flight() -> None:
+    """A sync(2) closes a flight while an ioend is at hand: its later pages are in the first flight, too.
+
+    Of written extents, each bio has a flight of its own.
+    """
+    for unwritten, pages in ((True, [9]), (False, [4, 5])):
+        of = Walked("D" * 9, {i: 10 + i for i in range(9)}, unwritten=unwritten)
+        flights = [of.walk._sb.flight]
+
+        def change(of: Walked = of, flights: list[Flight] = flights) -> None:
+            of.walk._sb.flight = Flight(of.env)
+            flights.append(of.walk._sb.flight)
+
+        of.env.call_at(5, 0, change)
+        of.write()
+        assert [flight.pages for flight in flights if flight.pages] == pages
+
+
+def test_a_budget_ends_a_walk() -> None:
+    """Three pages of five; the next walk begins behind them."""
+    of = Walked("DDDDD", {i: 10 + i for i in range(5)})
+    wbc = of.write(3)
+    assert (of.places(), wbc.nr_to_write, of.paged.writeback_index) == ([(10, 3)], 0, 3)
+    assert letters(of.file) == "mmmDD"
+
+
+@pytest.mark.parametrize("wraps", [True, False])
+def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
+    """From page 3 on: to the end of the file, and then from page 0 to page 2, or not (mechanisms.md 2.4)."""
+    of = Walked("DDDDD", {i: 10 + i for i in range(5)}, wraps=wraps)
+    of.write(start=3)
+    assert of.places() == ([(13, 2), (10, 3)] if wraps else [(13, 2)])
+    assert of.paged.writeback_index == (3 if wraps else 0)
+
+
+def test_a_quota_of_calls() -> None:
+    """2.6.34: a budget of two calls writes eleven pages (mechanisms.md 2.5).
+
+    * 2 times 4 pages are the most that a call clusters next to its own page: 9 pages.
+    * The 8 pages come off the 8 that the budget has become: 0 are left.
+    * A budget of 0 clusters one page: 2 pages.
+    """
+    of = Walked(
+        "D" * 30, {i: 10 + i for i in range(30)}, calls_x4=True, spans_calls=False, bio_pages=100
+    )  # fmt: skip
+    wbc = of.write(2)
+    assert of.places() == [(10, 9), (19, 2)]
+    assert (wbc.nr_to_write, of.paged.writeback_index) == (0, 11)
+
+
+def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
+    """1 024 calls write 4 097 pages at once, and then two pages each; the repair writes 1 024 pages."""
+    for calls_x4, pages in ((True, 4_097 + 1_023 * 2), (False, 1_024)):
+        of = Walked(
+            "D" * 10_000, {i: i for i in range(10_000)}, calls_x4=calls_x4, spans_calls=False, bio_pages=128
+        )  # fmt: skip
+        of.write(1_024)
+        assert of.paged.writeback_index == pages
+        assert max(size for _, size in of.places()) == 128
+
+
+def test_a_quota_that_has_wound_up_ends() -> None:
+    """2.6.34 on single pages: the budget is multiplied by four until it overflows, the calls count down."""
+    of = Walked("D." * 3_000, {2 * i: 2 * i for i in range(3_000)}, calls_x4=True, spans_calls=False)
+    of.write(1_024)
+    assert of.inode.dirty_pages == 3_000 - 1_024
+
+
+def test_pdflush_gives_up_between_two_bios() -> None:
+    """Congestion is tested after each call of writepage."""
+    of = Walked("DDDDDDDDDD", {i: 10 + i for i in range(10)}, spans_calls=False)
+    asked: list[int] = []
+
+    def gives_up() -> bool:
+        asked.append(of.env.now)
+        return len(asked) == 2
+
+    of.write(visits=SimpleNamespace(gives_up=gives_up))
+    assert asked == [12, 24]
+    assert of.places() == [(10, 4), (14, 4)]
+
+
+def test_the_end_of_a_file_is_zeroed_in_as_many_transactions_as_it_needs() -> None:
+    """Page 2, the first behind the end, is reserved after two others; a transaction maps one page."""
+    of = Walked("rrr", size=2, most=1)
+    of.inode.file = of.as_paged_file()
+    task = of.env.task("writer")
+    thread: Any = SimpleNamespace(task=task, spent=Spent())
+    of.env.start(task, of.walk.zero_end(thread, of.inode))
+    of.env.run()
+    assert of.maps == [(1_000, 2), (2_000, 2), (3_000, 2)]
+    assert letters(of.file) == "mmm"
+
+
+@given(
+    states=st.text(st.sampled_from("dDm.r"), min_size=1, max_size=60), most=st.integers(1, 20),
+    spans_calls=st.booleans(), unwritten=st.booleans(), budgets=st.lists(st.integers(1, 40), min_size=1),
+)  # fmt: skip
+def test_every_dirty_page_is_in_one_bio(
+    states: str, most: int, spans_calls: bool, unwritten: bool, budgets: list[int]
+) -> None:
+    """Walks of any budget write each dirty page once; no bio is longer than a bio may be."""
+    blocks = {page: 1_000 + page * (1 + page % 3 // 2) for page, of in enumerate(states) if of in "Dm"}
+    of = Walked(states, blocks, most=most, spans_calls=spans_calls, unwritten=unwritten)
+    turn = 0
+    while of.inode.dirty_pages:
+        of.write(budgets[turn % len(budgets)], start=of.paged.writeback_index)
+        turn += 1
+        assert turn < 2 * len(states) + 2
+    assert "d" not in letters(of.file)
+    assert "D" not in letters(of.file)
+    written = sorted(first + i for first, pages in of.places() for i in range(pages))
+    assert written == sorted(
+        int(block)
+        for block, state in zip(of.file.pages.blocks.tolist(), states, strict=True)
+        if state in "dD"
+    )
+    assert max((pages for _, pages in of.places()), default=0) <= BIO_PAGES
