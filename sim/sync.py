@@ -567,8 +567,10 @@ class RwSemaphore:
         self._give_up()
 
     def _may_spin(self, task: Task) -> bool:
-        """rwsem_can_spin_on_owner."""
+        """rwsem_can_spin_on_owner: not while another task is to have the processor (need_resched)."""
         if self._handing_off or not self._rules.spins or not task.running:
+            return False
+        if task.scheduler is not None and task.scheduler.need_resched(task):
             return False
         if self._writer is not None:
             return self._writer.running

@@ -2,8 +2,7 @@
 
 Stands for xfs-data and xfs-conv (xfs_end_io, xfs_setfilesize, xfs_iomap_write_unwritten), and for
 ext4-rsv-conversion (ext4_end_io_rsv_work), which has one work at a time.  Work is queued for a file: one of
-one run ends as a whole; of another, what has been written by then is converted, each range in a transaction
-under the inode's lock and, where the filesystem says so, its group's (`models.filesystems.locks`).  Where
+one run ends as a whole; of another, each ioend that has ended by then is converted in a transaction.  Where
 blocks are unwritten until then, pages are clean only after it.  Left out: that a page written for the second
 time needs no conversion; that a worker stays on the processor of the interrupt.
 """
@@ -17,7 +16,6 @@ from wbsim.models.filesystems.files import FileInode
 from wbsim.models.filesystems.ioends import IoEnds
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Metadata
-from wbsim.models.filesystems.unwritten import Conversions, Landed
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Thread
 from wbsim.models.vfs.superblock import Flight
@@ -25,46 +23,6 @@ from wbsim.sim.engine import PARK, Environment, Steps, Task
 
 EndedRun = tuple[FileInode, Flight, int, int]
 """A file of one run that is written, its flight, its number of pages, and its first block."""
-
-
-class Submission:
-    """Pages of one file that went to the device together.
-
-    *ranges*: how many ranges of blocks they are, by group; *folio_pages*: the pages of each of their folios.
-    """
-
-    __slots__ = ("_completions", "_conversions", "_folio_pages", "_landed", "_pages", "_ranges")
-
-    def __init__(
-        self,
-        completions: Completions,
-        conversions: Conversions,
-        pages: int,
-        ranges: dict[int, int],
-        folio_pages: int,
-        landed: Landed,
-    ) -> None:
-        self._completions = completions
-        self._conversions = conversions
-        self._pages = pages
-        self._ranges = ranges
-        self._folio_pages = folio_pages
-        self._landed = landed
-
-    def written(self, pages: int) -> None:
-        """*pages* of them are on the device; their part of the ranges is to be converted."""
-        ranges, conversions = self._ranges, self._conversions
-        waiting = conversions.ranges
-        for group, left in ranges.items():
-            ended = left * pages // self._pages
-            ranges[group] = left - ended
-            waiting[group] = waiting.get(group, 0) + ended
-        self._pages -= pages
-        conversions.landed.append((self._landed, pages))
-        conversions.folios += pages // self._folio_pages
-        if not conversions.busy:
-            conversions.busy = True
-            self._completions.queue(conversions)
 
 
 class Completions:
@@ -85,13 +43,17 @@ class Completions:
         self._costs = costs
         self._metadata = metadata
         self.unwritten = unwritten
-        self._works: deque[EndedRun | IoEnds | Conversions] = deque()
+        self._works: deque[EndedRun | IoEnds] = deque()
         self._append_work = self._works.append  # a method of a deque is looked up by name at each call
         self._idle: list[Task] = []
-        for number, thread in enumerate(threads):
-            env.start(thread.task, self._run(thread, number))
+        for thread in threads:
+            env.start(thread.task, self._run(thread))
 
-    def queue(self, work: IoEnds | Conversions) -> None:
+    def ioends_of(self, inode: FileInode) -> IoEnds | None:
+        """Return a list for the ioends of *inode*; None if its pages are clean after the I/O."""
+        return IoEnds(inode, self.queue, self._metadata.convert) if self.unwritten else None
+
+    def queue(self, work: IoEnds) -> None:
         """queue_work."""
         self._append_work(work)
         if self._idle:
@@ -118,7 +80,7 @@ class Completions:
 
         return end_io
 
-    def _run(self, thread: Thread, number: int) -> Steps:
+    def _run(self, thread: Thread) -> Steps:
         works, task, metadata, unwritten = self._works, thread.task, self._metadata, self.unwritten
         next_work = works.popleft
         while True:
@@ -127,10 +89,6 @@ class Completions:
                 if isinstance(work, IoEnds):
                     while work.ended:
                         yield self._end_ioends(thread, work)
-                    work.busy = False
-                elif isinstance(work, Conversions):
-                    while work.landed:
-                        yield from self._convert(thread, number, work)
                     work.busy = False
                 else:
                     inode, flight, pages, block = work
@@ -154,24 +112,7 @@ class Completions:
             worker.spent.complete += ends_ns
             yield ends_ns
             ioend.flight.end(inode.wb, ioend.pages)
+            if not self._metadata.gives_way:
+                continue
             if (ready := cond_resched(worker.task)) is not None:
                 yield ready
-
-    def _convert(self, thread: Thread, number: int, conversions: Conversions) -> Steps:
-        """All that has landed by now."""
-        landed, by_group = conversions.landed, conversions.ranges
-        conversions.landed, conversions.ranges = [], {}
-        costs, inode, lock = self._costs, conversions.inode, conversions.lock
-        folios, conversions.folios = conversions.folios, 0
-        ends_ns, range_ns = folios * costs.end_folio_ns, costs.range_ns(conversions.extents)
-        thread.spent.complete += ends_ns
-        yield ends_ns
-        for ranges in by_group.values():
-            if ranges:  # the thread does all of the work, then it sleeps for as long as the locks delay it
-                lock.begin(number, ranges, range_ns)
-                thread.spent.complete += ranges * range_ns
-                yield ranges * range_ns
-                yield from lock.finish(thread, number)
-        for land, pages in landed:
-            land(pages)
-        conversions.converted(inode, sum(by_group.values()))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.file_table import FileTable
 from wbsim.models.filesystems.files import FileInode, OneRun, PagedFile
+from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.one_run import OneRuns
 from wbsim.models.filesystems.policies import FileWriteback, Metadata, Names, Placement
 from wbsim.models.seams import Filesystem, Thread, WritebackControl
@@ -39,13 +40,14 @@ class DelallocFilesystem(Filesystem):
         writeback: FileWriteback,
         large_folios: bool,
         completions: Completions,
+        locks: InodeLocks,
     ) -> None:
         self.names = names
         self.placement = placement
         self.metadata = metadata
         self.group_blocks, self.group_label = placement.group_blocks, placement.group_label
         sb.largest_folio = _LARGEST_FOLIO if large_folios else 1
-        self.files = FileTable(sb.name, placement)
+        self.files = FileTable(sb.name, placement, locks, completions)
         self._writeback = writeback
         self._runs = OneRuns(sb, self.files, writeback, completions)
 

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.filesystems.block_law import check_blocks
+from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.policies import Placement
 from wbsim.models.page_cache.pages import DELAYED
 from wbsim.models.seams import Thread
@@ -19,8 +21,10 @@ from wbsim.sim.laws import require
 class FileTable:
     """The files of filesystem *name*; ``paged`` are those whose pages are kept one by one, as created."""
 
-    def __init__(self, name: str, placement: Placement) -> None:
+    def __init__(self, name: str, placement: Placement, locks: InodeLocks, ends: Completions) -> None:
         self._name = name
+        self._locks = locks
+        self._ends = ends
         self._placement = placement
         self.paged = placement.files
 
@@ -55,7 +59,7 @@ class FileTable:
     def write_lock(self, thread: Thread, inode: FileInode, calls: int) -> Steps | None:
         """See `Filesystem.write_lock`; only a file whose pages are kept one by one has a lock."""
         file = inode.file
-        return self._placement.write_lock(thread, file, calls) if isinstance(file, PagedFile) else None
+        return self._locks.write(thread, file, calls) if isinstance(file, PagedFile) else None
 
     def close(self, inode: FileInode) -> None:
         """See `Filesystem.close`."""
@@ -71,7 +75,7 @@ class FileTable:
         assert isinstance(inode.file, OneRun), "it is kept page by page already"
         is_open, pages = inode.file.open, inode.dirty_pages
         file = inode.file = self._placement.new_file(inode, is_open)
-        file.inode = inode
+        file.inode, file.lock, file.ioends = inode, self._locks.new(), self._ends.ioends_of(inode)
         file.make_room(self._placement.room_for(pages, 1), pages)
         file.pages.states[:pages] = DELAYED
         file.pages.size[0] = pages

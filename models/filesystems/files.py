@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from wbsim.models.filesystems.ioends import IoEnds
 from wbsim.models.page_cache.file_pages import FilePages
 from wbsim.models.seams import Inode, Superblock, Wb
+from wbsim.sim.sync import RwSemaphore
 
 
 class OneRun:
@@ -30,15 +32,22 @@ CLOSED: Final = OneRun(False)
 class PagedFile(FilePages):
     """A file whose pages are kept one by one.
 
-    ``writeback_index`` is the page where the next call of writeback starts.
+    ``writeback_index`` is the page where the next call of writeback starts.  ``allocations`` is the number of
+    extents that were given blocks.  `FileTable.page` sets ``inode``, its ``lock`` (ILOCK, i_data_sem), and
+    the list ``ioends`` that ioends end on, unless their pages are clean after the I/O.  ``looked`` is when a
+    burst of writes last looked at the lock, and for how long it had been held by then.
     """
 
-    __slots__ = ("inode", "open", "writeback_index")
+    __slots__ = ("allocations", "inode", "ioends", "lock", "looked", "open", "writeback_index")
 
     inode: FileInode
+    ioends: IoEnds | None
+    lock: RwSemaphore
 
     def __init__(self, base: int, is_open: bool) -> None:
         super().__init__(0, base)
+        self.allocations = 0
+        self.looked = 0, 0, 0
         self.open = is_open
         self.writeback_index = 0
 

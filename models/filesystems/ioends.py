@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wbsim.models.filesystems.files import FileInode
 from wbsim.models.seams import Thread
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import Steps
@@ -17,17 +16,17 @@ from wbsim.sim.engine import Steps
 class IoEnd:
     """*pages* pages from *page* on, which lie together in the file and, from *block* on, on disk.
 
-    ``bios`` is the number of bios on their way.  While ``is_open``, more pages may follow.  The pages are in
-    *flight* until they are clean.  *block* counts from the file's base.
+    It has ``mapped`` extents that are new, and ``bios`` bios on their way.  While ``is_open``, more pages may
+    follow.  The pages are in *flight* until they are clean.  *block* counts from the file's base.
     """
 
-    __slots__ = ("bios", "block", "flight", "is_open", "page", "pages")
+    __slots__ = ("bios", "block", "flight", "is_open", "mapped", "page", "pages")
 
     def __init__(self, page: int, block: int, flight: Flight) -> None:
         self.flight = flight
         self.page = page
         self.block = block
-        self.pages = self.bios = 0
+        self.pages = self.bios = self.mapped = 0
         self.is_open = True
 
 
@@ -41,7 +40,7 @@ class IoEnds:
 
     def __init__(
         self,
-        inode: FileInode,
+        inode: Any,
         queue: Callable[[Any], None],
         convert: Callable[[Thread, Any, IoEnd], Steps],
     ) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.files import FileInode, PagedFile
-from wbsim.models.filesystems.walk_state import Walk
+from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.seams import Thread, WritebackControl
 from wbsim.sim.engine import Steps, Wait
 
@@ -61,6 +61,9 @@ class Metadata(Protocol):
     def wait_for_space(self, thread: Thread) -> Steps:
         """*thread* sleeps until there is log space."""
 
+    def convert(self, worker: Thread, inode: Any, ioend: IoEnd) -> Steps:
+        """Convert the pages of *ioend*, which are on disk, in one transaction."""
+
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """Complete a file of one run, whose *folios* folios are on disk from *block* on; yield the result."""
 
@@ -75,17 +78,6 @@ class Metadata(Protocol):
 
     def check(self) -> None:
         """Raises `LawBroken` where the log's own laws do not hold."""
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class SteppedMetadata(Metadata, Protocol):
-    """The metadata of a filesystem whose files compiled steps write back."""
-
-    def mapped(self, inode: Any, extents: int, page: int) -> None:
-        """So many *extents* of *inode* before *page* were given blocks, each in its own transaction."""
-
-    def converted(self, inode: Any, ranges: int) -> None:
-        """So many *ranges* of *inode* became written extents."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -140,9 +132,6 @@ class Placement(Protocol):
     def write(self, file: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Filesystem.write`; stops at a page for which there is no room."""
 
-    def write_lock(self, thread: Thread, file: Any, calls: int) -> Steps | None:
-        """See `Filesystem.write_lock`, of a file that is kept page by page."""
-
     def released(self, inode: Any) -> None:
         """The last close of a file that is kept page by page."""
 
@@ -158,20 +147,3 @@ class Placement(Protocol):
 
     def check(self, files: Any) -> None:
         """Raises `LawBroken` where a block of the paged *files*, or a free one, is lost or there twice."""
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class SteppedPlacement(Placement, Protocol):
-    """The placement of a filesystem whose files compiled steps write back."""
-
-    def prepare(self, inode: Any, at: Walk, wbc: WritebackControl) -> None:
-        """A walk over *inode* begins; *at* is its state, and may be changed."""
-
-    def step(self, inode: Any, at: Walk, bio_pages: int, horizon_ns: int, bios: NDArray[np.int64]) -> int:
-        """Walk on until *horizon_ns* from now; returns why it stopped (`models.filesystems.page_walk`)."""
-
-    def unblock(self, thread: Thread, inode: Any, at: Walk) -> Steps:
-        """Do for the delayed page at ``at.page`` what a step could not: wait for locks, or find blocks."""
-
-    def ranges(self, file: Any, at: Walk) -> dict[int, int]:
-        """How many ranges of each group a step has written of *file*."""

@@ -6,6 +6,7 @@ time: its pages go under writeback together, when the walk comes to them.  READ 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from mypy_extensions import mypyc_attr
@@ -15,7 +16,7 @@ from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import FileWriteback
-from wbsim.models.page_cache.pages import DELAYED, dirty_page_from, is_delayed, take_run
+from wbsim.models.page_cache.pages import MAPPED, dirty_page_from, is_delayed, run_from, take_run
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Thread, WritebackControl
 from wbsim.models.vfs.superblock import Flight, MountedSuperblock
@@ -30,41 +31,47 @@ _UNLIMITED: Final = (1 << 62) - 1
 class ExtentMapper(Protocol):
     """The part of a filesystem that gives blocks to delayed pages."""
 
-    def map_extent(self, thread: Thread, inode: Any, file: Any, page: int) -> Steps:
-        """Give blocks to the delayed extent that holds *page*, or to its beginning, in one transaction.
+    def map_extent(self, thread: Thread, inode: Any, file: Any, page: int, at_most: int) -> Steps:
+        """Give blocks to the delayed extent that holds *page*, or to a part of it, in one transaction.
 
-        The extent has no blocks yet if another task was faster.
+        The walk may write *at_most* pages from *page* on.  If another task was faster, nothing happens.
         """
 
-    def ioends_of(self, file: Any) -> IoEnds | None:
-        """Return the list that ioends of *file* end on; None if their pages are clean after the I/O."""
+    def budget(self, file: Any, page: int, wbc: WritebackControl) -> int:
+        """Return how many pages a walk from *page* on may write."""
 
 
+@dataclass(frozen=True)
 class WritepagesRules:
-    """The rules of an era.
+    """The rules of a filesystem and an era.
 
-    * *wraps*: at the end of the file a walk continues at page 0, once.
-    * *calls_x4*: the budget counts calls of writepage, and XFS multiplies it by four (2.6.32 to 2.6.34).
-    * *spans_calls*: an ioend may contain the pages of several calls of writepage.
+    * ``wraps``: at the end of the file a walk continues at page 0, once.
+    * ``spans_calls``: an ioend may contain the pages of several calls.
+    * ``call_pages``: a call writes at most this number of pages that lie together; 0: those of a bio.
+    * ``calls_x4``: the budget counts calls, and XFS multiplies it by four (2.6.32 to 2.6.34).  The bios of a
+      call leave together at its end.
+    * ``page_bios``: a bio has one page.
     """
 
-    def __init__(self, wraps: bool, calls_x4: bool, spans_calls: bool) -> None:
-        self.wraps = wraps
-        self.calls_x4 = calls_x4
-        self.spans_calls = spans_calls
+    wraps: bool
+    spans_calls: bool
+    call_pages: int = 0
+    calls_x4: bool = False
+    page_bios: bool = False
 
 
 class _Position:
-    """The place of a walk that begins at *page*, and what is left of its *budget*.
+    """The place of a walk that begins at *page*, the ``pages`` written, and what is left of its *budget*.
 
     ``left`` is the number of pages.  With ``counts_calls``, ``calls`` is the number of calls of writepage,
     and ``left`` is what XFS makes of the budget.  A walk that has wrapped ends at page ``until``.
     """
 
-    __slots__ = ("_start", "_until", "calls", "counts_calls", "left", "page", "wraps")
+    __slots__ = ("_start", "_until", "calls", "counts_calls", "left", "page", "pages", "wraps")
 
     def __init__(self, page: int, budget: int, wraps: bool, counts_calls: bool) -> None:
         self.page = self._start = page
+        self.pages = 0
         self.left = self.calls = budget
         self.wraps = wraps
         self.counts_calls = counts_calls
@@ -92,15 +99,16 @@ class _Position:
         self.page = page
         return page
 
-    def room(self, of_bio: int) -> int:
-        """Return the most pages that the next run may have; a bio has room for *of_bio* pages."""
+    def room(self, at_most: int) -> int:
+        """Return the most pages that the next call may write, *at_most* by itself."""
         if not self.counts_calls:
-            return min(self.left, of_bio)
+            return min(self.left, at_most)
         return 1 + min(max(_long(4 * self.left), 1), _UNLIMITED)
 
     def wrote(self, run: int) -> None:
-        """Move behind a *run* of pages, one call of writepage."""
+        """Move behind a *run* of pages, which one call has written."""
         self.page += run
+        self.pages += run
         if self.counts_calls:
             self.left, self.calls = _long(4 * self.left - (run - 1)), self.calls - 1
         else:
@@ -115,23 +123,26 @@ def _long(number: int) -> int:
 class _Build:
     """struct iomap_writepage_ctx: the ``ioend`` at hand, and the bio at hand, which has ``pages`` pages.
 
-    Blocks of the disk are those of the file and *base*.  Without *ioends*, the pages of a bio are clean when
-    it ends.
+    ``mapped`` extents were mapped for the pages that come next.  Blocks of the disk are those of the file and
+    *base*.  Without *ioends*, the pages of a bio are clean when it ends.
     """
 
     __slots__ = (
-        "_base", "_bio_pages", "_block", "_end_io", "_inode", "_page", "_queue", "_segment", "ioend", "pages",
+        "_base", "_bio_pages", "_block", "_end_io", "_inode", "_page", "_queue", "_segment", "ioend",
+        "mapped", "pages",
     )  # fmt: skip
 
-    def __init__(self, inode: FileInode, queue: Any, base: int, ioends: IoEnds | None) -> None:
+    def __init__(
+        self, inode: FileInode, queue: Any, base: int, ioends: IoEnds | None, page_bios: bool
+    ) -> None:  # fmt: skip
         self._inode = inode
         self._queue = queue
         self._base = base
         self._segment: int = queue.segment_pages(inode.folio_pages)
-        self._bio_pages: int = queue.bio_pages(self._segment)
+        self._bio_pages: int = 1 if page_bios else queue.bio_pages(self._segment)
         self._end_io = None if ioends is None else ioends.end_io
         self.ioend: IoEnd | None = None
-        self.pages = 0
+        self.pages = self.mapped = 0
         self._page = self._block = 0  # where the bio at hand ends
 
     @property
@@ -154,21 +165,22 @@ class _Build:
             self.ioend.flight = flight
         self.ioend.flight.add(self._inode.wb, pages)
         self.ioend.pages += pages
+        self.ioend.mapped += self.mapped
+        self.mapped = 0
         self.pages += pages
         self._page, self._block = page + pages, block + pages
 
     def take(self, ends: bool) -> Bio:
-        """Return the bio at hand, or the first of it that fits into a bio; *ends*: the ioend ends with it."""
-        ioend = self.ioend
+        """Return the bio at hand, which is complete; *ends*: the ioend at hand ends with it."""
+        ioend, count = self.ioend, self.pages
         assert ioend is not None, "a bio is at hand"
-        left, count = self.pages, min(self.pages, self._bio_pages)
-        first, self.pages = self._block - left, left - count
+        self.pages = 0
         ioend.bios += 1
-        if ends and not self.pages:
+        if ends:
             ioend.is_open, self.ioend = False, None
         bio = Bio(
-            (self._base + first) * PAGE_SECTORS, count * PAGE_SECTORS, segments=-(-count // self._segment),
-            queue=self._queue,
+            (self._base + self._block - count) * PAGE_SECTORS, count * PAGE_SECTORS,
+            segments=-(-count // self._segment), queue=self._queue,
         )  # fmt: skip
         if self._end_io is None:
             bio.end_io, bio.context = _Landing(ioend.flight, self._inode).end, count
@@ -205,42 +217,80 @@ class Writepages(FileWriteback):
 
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
         """See `FileWriteback.write`."""
-        task, visits, spans_calls = thread.task, wbc.visits, self._rules.spans_calls
-        page_ns = self._costs.page_ns(inode.folio_pages)
-        build = _Build(inode, self._queue, file.base + self._sb.first_block, self._mapper.ioends_of(file))
+        visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
+        page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0
+        base = file.base + self._sb.first_block
+        build = _Build(inode, self._queue, base, file.ioends, self._rules.page_bios)
         at = self._begin(file, wbc)
         while at.budget > 0 and (page := at.next_page(file)) != _NO_PAGE:
-            if file.pages.states[page] == DELAYED:
-                yield self._mapper.map_extent(thread, inode, file, page)
+            if not file.pages.states[page] & MAPPED:
+                yield mapper.map_extent(thread, inode, file, page, at.left)
+                mapped += 1
                 continue
-            block = int(file.pages.blocks[page])
-            follows = build.ends_at(page, block)
-            leaves = build.pages > 0 and not (follows and build.room)
-            if leaves and (rest := thread.submit_bio(build.take(ends=not follows))) is not None:
-                yield from rest
-            run = int(take_run(file.pages.states, file.pages.blocks, page, at.room(build.room)))
-            assert run, "the page is dirty and has a block: only this task makes it clean"
-            inode.dirty_pages -= run
-            build.add(self._sb.flight, page, block, run)
-            thread.spent.pages += run * page_ns
-            yield run * page_ns
-            while build.pages and not spans_calls:
-                if (rest := thread.submit_bio(build.take(ends=True))) is not None:
+            build.mapped, mapped = build.mapped + mapped, 0
+            if not spans_calls:
+                yield self._write_call(thread, inode, file, at, build)
+            else:
+                block = int(file.pages.blocks[page])
+                follows = build.ends_at(page, block)
+                leaves = build.pages > 0 and not (follows and build.room)
+                if leaves and (rest := thread.submit_bio(build.take(ends=not follows))) is not None:
                     yield from rest
-            at.wrote(run)
+                run = self._start_writeback(inode, file, page, at.room(build.room), build)
+                thread.spent.pages += run * page_ns
+                yield run * page_ns
+                at.wrote(run)
             if visits is not None and visits.gives_up():
                 break
-            if (ready := cond_resched(task)) is not None:
+            if (ready := cond_resched(thread.task)) is not None:
                 yield ready
         if build.pages and (rest := thread.submit_bio(build.take(ends=True))) is not None:
             yield from rest
         file.writeback_index = at.page
-        wbc.nr_to_write = at.budget
+        if at.counts_calls:
+            wbc.nr_to_write = at.calls
+        else:
+            wbc.nr_to_write -= at.pages
+
+    def _write_call(
+        self, thread: Thread, inode: FileInode, file: PagedFile, at: _Position, build: _Build
+    ) -> Steps:  # fmt: skip
+        """Write pages that lie together as one ioend: in writepage, or mpage_map_and_submit_extent."""
+        page_ns, page, pages = self._costs.page_ns(inode.folio_pages), at.page, file.pages
+        call = left = int(
+            run_from(pages.states, pages.blocks, page, at.room(self._rules.call_pages or build.room))
+        )  # fmt: skip
+        bios: list[Bio] = []
+        while left:
+            run = self._start_writeback(inode, file, page, min(left, build.room), build)
+            thread.spent.pages += run * page_ns
+            yield run * page_ns
+            page, left = page + run, left - run
+            bios.append(build.take(ends=not left))
+            if left and self._rules.calls_x4:
+                continue
+            for bio in bios:
+                if (rest := thread.submit_bio(bio)) is not None:
+                    yield from rest
+            bios.clear()
+        at.wrote(call)
+
+    def _start_writeback(
+        self, inode: FileInode, file: PagedFile, page: int, at_most: int, build: _Build
+    ) -> int:  # fmt: skip
+        """Put pages from *page* on that lie together under writeback; return their number (*at_most*)."""
+        pages = file.pages
+        run = int(take_run(pages.states, pages.blocks, page, at_most))
+        assert run, "the page is dirty and has a block: only this task makes it clean"
+        inode.dirty_pages -= run
+        build.add(self._sb.flight, page, int(pages.blocks[page]), run)
+        return run
 
     def _begin(self, file: PagedFile, wbc: WritebackControl) -> _Position:
         """Return where a walk begins: where the last one ended or, for data integrity, at page 0."""
-        begins, counts_calls = 0 if wbc.sync_all else file.writeback_index, self._rules.calls_x4
-        return _Position(begins, wbc.nr_to_write, self._rules.wraps, counts_calls and not wbc.sync_all)
+        page, counts_calls = 0 if wbc.sync_all else file.writeback_index, self._rules.calls_x4
+        budget = self._mapper.budget(file, page, wbc)
+        return _Position(page, budget, self._rules.wraps, counts_calls and not wbc.sync_all)
 
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
         """See `FileWriteback.zero_end`: the delayed extent behind the end of the file gets its blocks."""
@@ -248,4 +298,4 @@ class Writepages(FileWriteback):
         assert isinstance(file, PagedFile), "a file of one run has no end to be zeroed"
         page = file.size
         while is_delayed(int(file.pages.states[page])):
-            yield from self._mapper.map_extent(thread, inode, file, page)
+            yield from self._mapper.map_extent(thread, inode, file, page, 1)

@@ -167,6 +167,17 @@ def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: in
 
 
 @compiled
+def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
+    """Return how many pages from dirty *page* on lie together on disk and are dirty, at most *at_most*."""
+    run = 1
+    while run < at_most and page + run < len(states) and states[page + run] == states[page]:
+        if blocks[page + run] != blocks[page] + run:
+            break
+        run += 1
+    return run
+
+
+@compiled
 def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
     """Put dirty pages under writeback that lie together on disk; return their number.
 

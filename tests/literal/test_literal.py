@@ -231,29 +231,12 @@ FILES: Final = {
 }  # fmt: skip
 """The dirty pages of a file: one bio, several of one extent, several extents in one plug, several plugs."""
 LENGTHS: Final = {"usual": StepLengths(), "short": StepLengths(bios=1)}
-LATE: Final = "the bios of a step leave when all of its time has passed"
-TWICE: Final = "a range that goes on from one step to the next is converted twice"
 
 
-def missed(file: str, filesystem: str, lengths: str) -> str | None:
-    """Why the model differs from the literal kernel, if it does."""
-    if filesystem == "loop-xfs" or file in ("page", "run"):
-        return None
-    return TWICE if file == "long" and lengths == "short" else LATE  # ext4 has blocks for the next extent
-
-
-def cells() -> list[Any]:
-    """Each file on each filesystem and disk; a difference that is known is a strict expected failure."""
-    found = []
-    for cell in product(FILES, ("loop-xfs", "loop-ext4"), ("loop", "pm9a3"), LENGTHS):
-        file, filesystem, _, lengths = cell
-        why = missed(file, filesystem, lengths)
-        marks = pytest.mark.xfail(raises=AssertionError, strict=True, reason=why) if why else ()
-        found.append(pytest.param(*cell, marks=marks))
-    return found
-
-
-@pytest.mark.parametrize(("file", "filesystem", "disk", "lengths"), cells())
+@pytest.mark.parametrize(
+    ("file", "filesystem", "disk", "lengths"),
+    list(product(FILES, ("loop-xfs", "loop-ext4"), ("loop", "pm9a3"), LENGTHS)),
+)
 def test_the_model_is_the_literal_kernel(file: str, filesystem: str, disk: str, lengths: str) -> None:
     """Each bio and each request has its time, and all locks have the same counts."""
     compare(Both(scenario(filesystem, disk, nr_requests=1_000), FILES[file], LENGTHS[lengths]))

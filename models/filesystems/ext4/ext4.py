@@ -9,16 +9,15 @@ from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.dice import Dice
 from wbsim.models.filesystems.ext4.journal import Journal
-from wbsim.models.filesystems.ext4.layout import ROOT_EXTENTS
+from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES, ROOT_EXTENTS
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.metadata import Ext4Metadata
 from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.filesystems.ext4.placement import Ext4Placement
 from wbsim.models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
-from wbsim.models.filesystems.horizon import Horizon
-from wbsim.models.filesystems.locks import LockTable
+from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.map_costs import MapCosts
-from wbsim.models.filesystems.walk import PageWalk
+from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.site import Site
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -48,22 +47,18 @@ def ext4(
         ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs,
     )  # fmt: skip
     names = Ext4Names(site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
-    horizon = Horizon(site.env, sb.bdi, site.lengths.ahead_ns)
-    locks = LockTable(site, 1, "i_data_sem")
-    if rules.unwritten:
-        horizon.apart.add(kworker.task.rank)
     completions = Completions(site.env, [kworker], rules.unwritten, costs, metadata)
     placement = Ext4Placement(
-        env=site.env, name=sb.name, spec=spec, rules=rules, processors=site.processors, mballoc=mballoc,
-        names=names, costs=costs, metadata=metadata, locks=locks,
+        name=sb.name, spec=spec, rules=rules, processors=site.processors, mballoc=mballoc, names=names,
+        costs=costs, metadata=metadata,
     )  # fmt: skip
+    of_era = WritepagesRules(
+        wraps=True, spans_calls=False, call_pages=MAX_REQUEST_PAGES, page_bios=rules.page_bios
+    )
     filesystem = DelallocFilesystem(
         sb=sb, names=names, metadata=metadata, placement=placement, completions=completions,
-        large_folios=rules.large_folios,
-        writeback=PageWalk(
-            sb=sb, placement=placement, metadata=metadata, costs=costs, completions=completions,
-            horizon=horizon, locks=locks, lengths=site.lengths,
-        ),
+        large_folios=rules.large_folios, locks=InodeLocks(site, "i_data_sem"),
+        writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
     )  # fmt: skip
     journal.start()
     return filesystem

@@ -11,8 +11,7 @@ from typing import Final
 
 from wbsim.models.filesystems.ext4.geometry import FIRST_INODE
 from wbsim.models.filesystems.ext4.layout import LEAF_EXTENTS, ROOT_EXTENTS
-from wbsim.models.filesystems.files import FileInode
-from wbsim.models.filesystems.unwritten import SteppedFile
+from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.page_cache.pages import count_extents, last_used
 from wbsim.models.seams import Wb
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -78,19 +77,20 @@ class Leaf:
         self.extents = extents
 
 
-class Ext4File(SteppedFile):
+class Ext4File(PagedFile):
     """A file's pages, and its tree of extents: how many the inode holds or, once it has outgrown that, its
     leaves in the order of their pages.
 
     An unwritten extent is one of its own: it joins its neighbours once it is converted.
     """
 
-    __slots__ = ("leaves", "root", "unwritten")
+    __slots__ = ("leaves", "newest", "root", "unwritten")
 
     def __init__(self, is_open: bool) -> None:
         super().__init__(0, is_open)
         self.leaves: list[Leaf] = []
         self.root = 0
+        self.newest = -1  # the page behind the extent that was mapped last
         self.unwritten: deque[tuple[int, Leaf | None, int]] = deque()
 
     def leaf_of(self, page: int) -> int:

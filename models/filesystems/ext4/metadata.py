@@ -8,13 +8,14 @@ from __future__ import annotations
 from wbsim.models.filesystems.ext4.geometry import Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.journal import Journal
+from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.filesystems.map_costs import MapCosts
-from wbsim.models.filesystems.policies import SteppedMetadata
+from wbsim.models.filesystems.policies import Metadata
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps, Wait
 
 
-class Ext4Metadata(SteppedMetadata):
+class Ext4Metadata(Metadata):
     """That of one mounted ext4, in its ``journal``; a handle that maps asks for *map_credits*."""
 
     gives_way: bool
@@ -45,14 +46,10 @@ class Ext4Metadata(SteppedMetadata):
         yield from self.journal.start_handle(thread, self.map_credits)
         self.journal.stop_handle(self.map_credits, ())
 
-    def mapped(self, inode: Ext4Inode, extents: int, page: int) -> None:
-        """See `Metadata.mapped`.
-
-        Logs the inode (the tree's root), a bitmap, a descriptor and the leaf, if there is one.
-        """
+    def log_mapping(self, inode: Ext4Inode, file: Ext4File, page: int) -> None:
+        """Log an extent that was mapped at *page*: what `log_extent` logs, and the leaf, if there is one."""
         self.log_extent(inode, inode.goal_group)
-        file = inode.file
-        if isinstance(file, Ext4File) and file.leaves:
+        if file.leaves:
             self.journal.log((file.leaves[file.leaf_of(page)].block,))
 
     def log_extent(self, inode: Ext4Inode, group: int) -> None:
@@ -65,10 +62,20 @@ class Ext4Metadata(SteppedMetadata):
             )
         )  # fmt: skip
 
-    def converted(self, inode: Ext4Inode, ranges: int) -> None:
-        """See `Metadata.converted`."""
-        if isinstance(inode.file, Ext4File):
-            inode.file.wrote(ranges)
+    def convert(self, worker: Thread, inode: Ext4Inode, ioend: IoEnd) -> Steps:
+        """See `Metadata.convert`: ext4_convert_unwritten_extents, under i_data_sem."""
+        file, task = inode.file, worker.task
+        assert isinstance(file, Ext4File), "an ioend is of a file that is kept page by page"
+        if not file.lock.try_write(task):
+            yield from file.lock.down_write(task)
+        range_ns = self._costs.range_ns(file.allocations)
+        worker.spent.complete += range_ns
+        yield range_ns
+        file.wrote(ioend.mapped)
+        file.lock.up_write()
+        self._log_inode(inode)
+
+    def _log_inode(self, inode: Ext4Inode) -> None:
         self.journal.log((self._geometry.inode_block(inode.number),))
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
@@ -81,7 +88,7 @@ class Ext4Metadata(SteppedMetadata):
 
     def run_ended(self, inode: Ext4Inode) -> None:
         """See `Metadata.run_ended`."""
-        self.converted(inode, 1)
+        self._log_inode(inode)
         if self._unwritten:
             self.journal.release()
 

@@ -19,9 +19,6 @@ from wbsim.models.filesystems.ext4.layout import (
     LARGEST_WINDOW,
     MAX_REQUEST_PAGES,
     STREAM_REQUEST_PAGES,
-    Terms,
-    place_now,
-    walk,
     write_all,
 )
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
@@ -30,34 +27,29 @@ from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
 from wbsim.models.filesystems.files import PagedFile
-from wbsim.models.filesystems.locks import LockTable
 from wbsim.models.filesystems.map_costs import MapCosts
-from wbsim.models.filesystems.policies import Runs, SteppedPlacement
-from wbsim.models.filesystems.unwritten import Conversions
-from wbsim.models.filesystems.walk_state import Walk
-from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike
-from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.filesystems.policies import Placement, Runs
+from wbsim.models.filesystems.writepages import ExtentMapper
+from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike, use_held
 from wbsim.models.seams import Thread, WritebackControl
-from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.engine import Steps
 from wbsim.sim.laws import require
 from wbsim.sim.units import PAGE_BYTES
 
 
-class Ext4Placement(SteppedPlacement):
+class Ext4Placement(Placement, ExtentMapper):
     """The placement of one mounted ext4, with a locality group for each of its processors."""
 
     group_label: str
 
     def __init__(
-        self, *, env: Environment, name: str, spec: Ext4Spec, rules: Ext4Rules, processors: int,
-        mballoc: Mballoc, names: Ext4Names, costs: MapCosts, metadata: Ext4Metadata, locks: LockTable,
+        self, *, name: str, spec: Ext4Spec, rules: Ext4Rules, processors: int,
+        mballoc: Mballoc, names: Ext4Names, costs: MapCosts, metadata: Ext4Metadata,
     ) -> None:  # fmt: skip
         self.group_blocks, self.group_label = GROUP_BLOCKS, "group"
         self.one_run_pages = STREAM_REQUEST_PAGES
         geometry = spec.geometry
         self.blocks = geometry.groups * GROUP_BLOCKS
-        self._env = env
-        self._locks = locks
         self._name = name
         self._rules = rules
         self._geometry = geometry
@@ -76,16 +68,7 @@ class Ext4Placement(SteppedPlacement):
 
     def new_file(self, inode: Ext4Inode, is_open: bool) -> Ext4File:
         """See `Placement.new_file`."""
-        file = Ext4File(is_open)
-        file.lock = self._locks.inode_lock()
-        file.conversions = Conversions(inode, file.lock, self._metadata.converted)
-        return file
-
-    def write_lock(self, thread: Thread, file: Ext4File, calls: int) -> Steps | None:
-        """See `Placement.write_lock`."""
-        if not (wait_ns := file.lock.wait_ns(calls)):
-            return None
-        return sleep(thread.task, wait_ns, self._locks.inode_cause)
+        return Ext4File(is_open)
 
     def room_for(self, size: int, call_pages: int) -> int:
         """See `Placement.room_for`."""
@@ -131,79 +114,58 @@ class Ext4Placement(SteppedPlacement):
                 yield from rest
         wbc.nr_to_write -= pages
 
-    def prepare(self, inode: Ext4Inode, at: Walk, wbc: WritebackControl) -> None:
-        """See `Placement.prepare`."""
-        file = inode.file
-        assert isinstance(file, Ext4File)
-        if not wbc.sync_all:
-            at.left = max(at.left, awaiting_run(file.pages, at.page, self._rules.bump_pages))
+    def budget(self, file: Ext4File, page: int, wbc: WritebackControl) -> int:
+        """See `ExtentMapper.budget`: the quota bump."""
+        if wbc.sync_all:
+            return wbc.nr_to_write
+        return max(wbc.nr_to_write, int(awaiting_run(file.pages, page, self._rules.bump_pages)))
 
-    def step(
-        self,
-        inode: Ext4Inode,
-        at: Walk,
-        bio_pages: int,
-        horizon_ns: int,
-        bios: NDArray[np.int64],
-    ) -> int:
-        """See `Placement.step`."""
-        file = inode.file
-        assert isinstance(file, Ext4File)
-        terms = Terms(
-            file.lock.row,
-            self._costs.map_ns(file.conversions.extents),
-            self._costs.page_ns(inode.folio_pages),
-            1 if self._rules.page_bios else bio_pages,
-            self._env.now,
-        )
-        page = at.page
-        at.room, at.behind = room, _ = file.room_at(page)
-        at.tell()
-        ended = walk(
-            file.pages, self._locks.share(), terms, at.record, horizon_ns, self._costs.dice.array, bios
-        )
-        at.look()
-        file.took(page, room - at.room, at.joins, at.ranges)
-        if not self._rules.unwritten:
-            file.wrote(at.ranges)
-        return int(ended)
+    def map_extent(
+        self, thread: Thread, inode: Ext4Inode, file: Ext4File, page: int, at_most: int
+    ) -> Steps:  # fmt: skip
+        """See `ExtentMapper.map_extent`: ext4_map_blocks, in which pages get blocks held for the file.
 
-    def unblock(self, thread: Thread, inode: Ext4Inode, at: Walk) -> Steps:
-        """ext4_map_blocks: give pages some of the blocks that are held for the file.
-
-        If none are held, hold some first.  Then the file's tree grows, if it has to.
+        If none are held, it holds some first.  Then the file's tree grows, if it has to.
         """
-        file = inode.file
-        assert isinstance(file, Ext4File)
-        yield from file.lock.down(thread)
-        map_ns, _ = self._costs.varied_map_ns(file.conversions.extents)
+        metadata, task = self._metadata, thread.task
+        if metadata.is_full():
+            yield from metadata.wait_for_space(thread)
+        if not file.lock.try_write(task):
+            yield from file.lock.down_write(task, thread.before_sleep)
+        map_ns, _ = self._costs.varied_map_ns(file.allocations)
         thread.spent.allocate += map_ns
         yield map_ns
-        page = at.page
-        count = run_alike(file.pages, page, min(at.left, MAX_REQUEST_PAGES))
+        count = int(run_alike(file.pages, page, min(at_most, MAX_REQUEST_PAGES)))
         if not file.pages.states[page] & HELD:
-            self.new_blocks.hold(thread.task, inode, file, page, count)
-            count = run_alike(file.pages, page, count)
-        at.room, at.joins = 0, 0
-        at.tell()
-        place_now(file.pages, at.record, page, count)
-        at.look()
-        if at.room and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
-            block = int(file.pages.blocks[page])
-            leaf, _ = self.new_blocks.find(block // GROUP_BLOCKS if file.leaves else inode.goal_group, 1)
+            self.new_blocks.hold(task, inode, file, page, count)
+            count = int(run_alike(file.pages, page, count))
+        self._use_held(inode, file, page, count)
+        file.allocations += 1
+        file.lock.up_write()
+        metadata.log_mapping(inode, file, page)
+        if not self._rules.unwritten:
+            file.wrote(1)
+
+    def _use_held(self, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
+        """Give *count* delayed pages from *page* on the blocks held for them, as an unwritten extent.
+
+        It joins the extent before it at once if that is as new, and written neighbours after its conversion.
+        """
+        pages = file.pages
+        more = int(use_held(pages, page, count))
+        at_once = page == file.newest and bool(pages.blocks[page - 1] == pages.blocks[page] - 1)
+        file.newest = page + count
+        if not at_once and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
+            goal = int(pages.blocks[page]) // GROUP_BLOCKS if file.leaves else inode.goal_group
+            leaf, _ = self.new_blocks.find(goal, 1)
             self._tree_blocks += 1
             file.grow(page, leaf)
-        file.took(page, -at.room, at.joins, 0)
-        file.lock.up()
+        file.took(page, 0 if at_once else 1, 1 - more - at_once, 1)
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
         for runs in (self._mballoc.extents(), *self.new_blocks.locality_groups):
             yield np.array(list(runs), np.int64).reshape(-1, 2)
-
-    def ranges(self, file: Any, at: Walk) -> dict[int, int]:
-        """See `Placement.ranges`: all groups are one to a worker."""
-        return {0: at.ranges}
 
     def check(self, files: Any) -> None:
         """See `Placement.check`."""

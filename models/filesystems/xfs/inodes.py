@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from wbsim.models.filesystems.files import OPEN, FileInode, PagedFile
-from wbsim.models.filesystems.ioends import IoEnds
+from wbsim.models.filesystems.files import OPEN, FileInode
 from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
 from wbsim.models.filesystems.xfs.log import NO_BUFFER
 from wbsim.models.seams import Superblock, Wb
-from wbsim.sim.sync import RwSemaphore
 
 
 class Directory:
@@ -19,25 +17,6 @@ class Directory:
         self.group = group
         self.names_left = 0
         self.block = NO_BUFFER
-
-
-class XfsFile(PagedFile):
-    """A file's pages, with the *ilock* of its inode.
-
-    Its ioends end on the list *ioends*, unless their pages are clean after the I/O.  Blocks are counted from
-    the beginning of *group*.  ``allocations`` is the number of extents that were given blocks.
-    """
-
-    __slots__ = ("allocations", "ilock", "ioends", "looked")
-
-    def __init__(
-        self, group: Group, is_open: bool, ilock: RwSemaphore, ioends: IoEnds | None
-    ) -> None:  # fmt: skip
-        super().__init__(group.first_block, is_open)
-        self.ilock = ilock
-        self.ioends = ioends
-        self.allocations = 0
-        self.looked = 0, 0, 0  # the time of the last burst of writes, and the holds of the ILOCK by then
 
 
 class XfsInode(FileInode):

@@ -6,11 +6,12 @@ xfs_iomap_write_unwritten.
 
 from __future__ import annotations
 
+from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Metadata
 from wbsim.models.filesystems.xfs.groups import Group
-from wbsim.models.filesystems.xfs.inodes import XfsFile, XfsInode
+from wbsim.models.filesystems.xfs.inodes import XfsInode
 from wbsim.models.filesystems.xfs.log import XfsLog
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
 from wbsim.models.seams import Thread
@@ -90,9 +91,9 @@ class XfsMetadata(Metadata):
     def convert(self, worker: Thread, inode: XfsInode, ioend: IoEnd) -> Steps:
         """xfs_iomap_write_unwritten: convert *ioend* under the ILOCK, and its rmap under the AGF, too."""
         file, costs, task = inode.file, self._costs, worker.task
-        assert isinstance(file, XfsFile), "an ioend is of a file that is kept page by page"
-        if not file.ilock.try_write(task):
-            yield from file.ilock.down_write(task)
+        assert isinstance(file, PagedFile), "an ioend is of a file that is kept page by page"
+        if not file.lock.try_write(task):
+            yield from file.lock.down_write(task)
         range_ns = costs.range_ns(file.allocations) + costs.lines_ns(task)
         worker.spent.complete += range_ns
         yield range_ns
@@ -100,7 +101,7 @@ class XfsMetadata(Metadata):
             worker.spent.complete += self._rmap_ns
             group = self._groups[(file.base + ioend.block) // self._group_blocks]
             yield from group.update_rmap(worker, self._rmap_ns)
-        file.ilock.up_write()
+        file.lock.up_write()
         self.log_extent(inode)
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:

@@ -6,20 +6,18 @@ are in `layout.py`.  Left out: the stripe's width, extent size hints, quota, rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.files import PagedFile
-from wbsim.models.filesystems.ioends import IoEnds
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Placement, Runs
 from wbsim.models.filesystems.writepages import ExtentMapper
 from wbsim.models.filesystems.xfs.groups import Group, lock_group
-from wbsim.models.filesystems.xfs.inodes import XfsFile, XfsInode
+from wbsim.models.filesystems.xfs.inodes import XfsInode
 from wbsim.models.filesystems.xfs.layout import (
     FIRST,
     GROUP,
@@ -35,35 +33,25 @@ from wbsim.models.filesystems.xfs.layout import (
 )
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.filesystems.xfs.spec import XfsRules, XfsSpec
-from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread, WritebackControl
-from wbsim.sim.engine import Environment, Steps
-from wbsim.sim.sync import RwSemaphore
+from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_BYTES
 
 
 class XfsPlacement(Placement, ExtentMapper):
-    """The placement of one mounted XFS, in its *groups*.
-
-    Ioends of files end with *completions*.  *ilock* makes the lock of an inode.
-    """
+    """The placement of one mounted XFS, in its *groups*."""
 
     group_label: str
 
     def __init__(
         self,
         *,
-        env: Environment,
         spec: XfsSpec,
         rules: XfsRules,
         groups: list[Group],
         costs: MapCosts,
         metadata: XfsMetadata,
-        completions: Completions,
-        ilock: Callable[[], RwSemaphore],
-        wake_ns: int,
     ) -> None:
-        self._env = env
         self.files: list[PagedFile] = []
         self.groups = groups
         self.group_label = "AG"
@@ -72,9 +60,6 @@ class XfsPlacement(Placement, ExtentMapper):
         self._costs = costs
         self._metadata = metadata
         self._log = metadata.log
-        self._completions = completions
-        self._ilock = ilock
-        self._wake_ns = wake_ns
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize, self._stripe)
@@ -88,42 +73,19 @@ class XfsPlacement(Placement, ExtentMapper):
         """See `Placement.group_of`."""
         return inode.group.number
 
-    def new_file(self, inode: XfsInode, is_open: bool) -> XfsFile:
+    def new_file(self, inode: XfsInode, is_open: bool) -> PagedFile:
         """See `Placement.new_file`."""
-        ends = self._completions
-        ioends = IoEnds(inode, ends.queue, self._metadata.convert) if ends.unwritten else None
-        return XfsFile(inode.group, is_open, self._ilock(), ioends)
+        return PagedFile(inode.group.first_block, is_open)
 
     def room_for(self, size: int, call_pages: int) -> int:
         """See `Placement.room_for`."""
         end = size + call_pages + self._stripe
         return end + max(min(2 * end, MAX_EXTENT_PAGES + 1), self._prealloc.unit)
 
-    def write(self, file: XfsFile, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+    def write(self, file: PagedFile, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Placement.write`."""
         done, were_clean = write_all(file.pages, indices, call_pages, self._prealloc, file.end)
         return int(done), int(were_clean)
-
-    def write_lock(self, thread: Thread, file: XfsFile, calls: int) -> Steps | None:
-        """See `Placement.write_lock`: each call takes the ILOCK for a moment.
-
-        NOTE: a burst of calls is one event, and the lock is looked at when the burst is over.  A part of the
-        time since the last look, the lock was held.  A call that comes into a hold waits for the rest of it
-        (half of the mean hold, weighted with its length) and for its own wake-up.
-        """
-        lock, now = file.ilock, self._env.now
-        last_ns, last_held_ns, last_squares = file.looked
-        held_ns, squares = lock.stat.hold_ns, lock.hold_squares
-        file.looked = now, held_ns, squares
-        if held_ns == last_held_ns or now == last_ns:
-            return None
-        meets = calls * min((held_ns - last_held_ns) / (now - last_ns), 1.0)
-        rest_ns = (squares - last_squares) / (held_ns - last_held_ns) / 2
-        wait_ns = int(meets * (rest_ns + self._wake_ns))
-        lock.stat.acquisitions += calls
-        lock.stat.contentions += int(meets)
-        lock.stat.wait_ns += wait_ns
-        return sleep(thread.task, wait_ns, lock.waited) if wait_ns else None
 
     def released(self, inode: Any) -> None:
         """The last close frees the blocks behind the end of the file (xfs_release)."""
@@ -156,12 +118,14 @@ class XfsPlacement(Placement, ExtentMapper):
                 yield from rest
         wbc.nr_to_write -= pages
 
-    def map_extent(self, thread: Thread, inode: XfsInode, file: XfsFile, page: int) -> Steps:
+    def map_extent(
+        self, thread: Thread, inode: XfsInode, file: PagedFile, page: int, at_most: int
+    ) -> Steps:  # fmt: skip
         """See `ExtentMapper.map_extent`: xfs_map_blocks and xfs_bmapi_convert_delalloc.
 
         xfs_map_blocks looks for an extent at first, and shares the ILOCK for that.
         """
-        log, ilock, task = self._log, file.ilock, thread.task
+        log, ilock, task = self._log, file.lock, thread.task
         if not ilock.try_read():
             thread.before_sleep()
             yield ilock.down_read(task)
@@ -188,7 +152,7 @@ class XfsPlacement(Placement, ExtentMapper):
             file.allocations += 1
         ilock.up_write()
 
-    def _give_blocks(self, file: XfsFile, group: Group, page: int, near: int) -> None:
+    def _give_blocks(self, file: PagedFile, group: Group, page: int, near: int) -> None:
         """Give the delayed extent at *page* blocks of *group*; see `layout.allocate`."""
         plan, first_block = self._plan, group.first_block - file.base
         if first_block:  # the group is not the file's own
@@ -197,9 +161,9 @@ class XfsPlacement(Placement, ExtentMapper):
         pages, free = file.pages, group.free.arrays_with_room(1)
         give_blocks(pages.states, pages.blocks, pages.size, free, page, self._plan_array)
 
-    def ioends_of(self, file: XfsFile) -> IoEnds | None:
-        """See `ExtentMapper.ioends_of`."""
-        return file.ioends
+    def budget(self, file: PagedFile, page: int, wbc: WritebackControl) -> int:
+        """See `ExtentMapper.budget`."""
+        return wbc.nr_to_write
 
     def free_tables(self) -> Iterator[NDArray[np.int64]]:
         """See `Placement.free_tables`."""

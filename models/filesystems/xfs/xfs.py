@@ -11,6 +11,7 @@ from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.shared_lines import SharedLines
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
@@ -25,7 +26,7 @@ from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.seams import Thread
 from wbsim.models.site import Site
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.sim.sync import RwSemaphore, Semaphore, lock_stats_of
+from wbsim.sim.sync import Semaphore, lock_stats_of
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 AGI: Final = "AGI"
@@ -64,22 +65,12 @@ def xfs(
     if writer_costs.agi_ns:
         site.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
     site.count_lock("AGF", lambda: lock_stats_of(group.agf.stat for group in groups))
-    ilocks: list[RwSemaphore] = []
-    site.count_lock("ILOCK", lambda: lock_stats_of(lock.stat for lock in ilocks))
-
-    def ilock() -> RwSemaphore:
-        ilocks.append(site.rw_semaphore("ILOCK"))
-        return ilocks[-1]
-
     completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
-    placement = XfsPlacement(
-        env=site.env, spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata,
-        completions=completions, ilock=ilock,
-        wake_ns=site.wake_ns,
-    )  # fmt: skip
-    of_era = WritepagesRules(rules.wraps, rules.nr_to_write_counts == "calls_x4", rules.spans_calls)
+    placement = XfsPlacement(spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata)
+    of_era = WritepagesRules(rules.wraps, rules.spans_calls, calls_x4=rules.nr_to_write_counts == "calls_x4")
     return DelallocFilesystem(
         sb=sb, metadata=metadata, large_folios=rules.large_folios, completions=completions,
+        locks=InodeLocks(site, "ILOCK"),
         placement=placement, writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
         names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
     )  # fmt: skip

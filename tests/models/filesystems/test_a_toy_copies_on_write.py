@@ -15,6 +15,7 @@ from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.dice import Dice
 from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Runs
 from wbsim.models.filesystems.spec import FlusherCosts
@@ -59,6 +60,10 @@ class ToyMetadata:
 
     def wait_for_space(self, thread: Thread) -> Steps:
         """Never called."""
+        yield 0
+
+    def convert(self, worker: Thread, inode: Any, ioend: Any) -> Steps:
+        """Never called: blocks are written ones at once."""
         yield 0
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
@@ -117,18 +122,16 @@ class CopyOnWrite:
         """Never called: no file is one run."""
         yield 0
 
-    def map_extent(self, thread: Thread, inode: Any, file: Any, page: int) -> Steps:
+    def map_extent(self, thread: Thread, inode: Any, file: Any, page: int, at_most: int) -> Steps:
         """Give a page a block; it takes a microsecond."""
         yield 1_000
         file.pages.blocks[page] = file.reach(self.next_block, 1)
         file.pages.states[page] = DIRTY
         self.next_block += 1
 
-    def ioends_of(self, file: Any) -> None:
-        """Pages are clean after their I/O."""
-
-    def write_lock(self, thread: Thread, file: Any, calls: int) -> None:
-        """A write(2) waits for no lock."""
+    def budget(self, file: Any, page: int, wbc: WritebackControl) -> int:
+        """See `ExtentMapper.budget`."""
+        return wbc.nr_to_write
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """All behind the last block that was given out."""
@@ -145,10 +148,11 @@ def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     placement: Any = CopyOnWrite()
     return DelallocFilesystem(
         sb=sb, names=ToyNames(sb), placement=placement, metadata=metadata, large_folios=False,
+        locks=InodeLocks(site, "i_rwsem"),
         completions=Completions(site.env, [site.thread("kworker")], False, costs, metadata),
         writeback=Writepages(
             sb=sb, mapper=placement, costs=costs,
-            rules=WritepagesRules(wraps=False, calls_x4=False, spans_calls=True),
+            rules=WritepagesRules(wraps=False, spans_calls=True),
         ),
     )  # fmt: skip
 

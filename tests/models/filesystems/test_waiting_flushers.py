@@ -46,6 +46,6 @@ def test_they_get_it_one_after_the_other_and_go_on(kernel: str, contexts: int) -
     (stat,) = (lock.stat for lock in machine.locks if lock.name.endswith("/AGF"))
     assert stat.contentions >= contexts
     assert 3 * MS <= stat.wait_max_ns < 5 * MS, "the second has it as soon as the first has used it"
-    assert all(file.ilock.free for file in filesystem.layouts())
+    assert all(file.lock.free for file in filesystem.layouts())
     assert all(group.agf.free for group in filesystem.placement.groups)
     assert machine.cache.dirty == machine.cache.writeback == 0

@@ -59,10 +59,11 @@ class Walked:
         self.works: list[Any] = []
         self.ioends = IoEnds(self.inode, self.works.append, lambda *_: iter(())) if unwritten else None  # type: ignore[arg-type,return-value]
         costs: Any = SimpleNamespace(page_ns=lambda folio: PAGE_NS)
-        rules = WritepagesRules(wraps, calls_x4, spans_calls)
+        paged.ioends = self.ioends
+        rules = WritepagesRules(wraps, spans_calls, calls_x4=calls_x4)
         self.walk = Writepages(sb=sb, mapper=self, costs=costs, rules=rules)  # type: ignore[arg-type]
 
-    def map_extent(self, thread: Any, inode: Any, file: Any, page: int) -> Steps:
+    def map_extent(self, thread: Any, inode: Any, file: Any, page: int, at_most: int) -> Steps:
         """See `ExtentMapper.map_extent`."""
         yield MAP_NS
         self.maps.append((self.env.now, page))
@@ -76,9 +77,9 @@ class Walked:
             file.pages.blocks[page] = self.free
             page, self.free = page + 1, self.free + 1
 
-    def ioends_of(self, file: Any) -> IoEnds | None:
-        """See `ExtentMapper.ioends_of`."""
-        return self.ioends
+    def budget(self, file: Any, page: int, wbc: WritebackControl) -> int:
+        """See `ExtentMapper.budget`."""
+        return wbc.nr_to_write
 
     def as_paged_file(self) -> PagedFile:
         """Return the same pages as a `PagedFile`."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.harness import group_spaces
 from tests.models.page_cache.lettered import file, letters
 from wbsim.models.filesystems.xfs.free_extents import take_aligned
-from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
+from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.layout import (
     GAP_UNITS,
     GROUP,
@@ -194,8 +195,7 @@ def test_alignment_needs_room_in_the_longest_extent(blocks: int, taken: tuple[in
 
 def test_groups_keep_their_longest_extents_apart() -> None:
     """A change of one group leaves the other as it is."""
-    tables = FreeTables(2)
-    one, two = FreeSpace(100, 9, tables, 0), FreeSpace(0, 11, tables, 1)
+    one, two = group_spaces((100, 9), (0, 11))
     assert (one.longest(), two.longest()) == (9, 11)
     one.take_near(100, 4)
     assert (one.longest(), two.longest()) == (5, 11)

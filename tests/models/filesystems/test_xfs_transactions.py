@@ -99,7 +99,7 @@ programs.s = "sync"
 
     def mapper(self, thread: Thread) -> Steps:
         """Map page 0, and note the group of its block."""
-        yield from self.placement.map_extent(thread, self.inode, self.inode.file, 0)
+        yield from self.placement.map_extent(thread, self.inode, self.inode.file, 0, 1)
         file = self.inode.file
         block = int(file.pages.blocks[0]) + file.base
         group = block // self.placement.group_blocks - self.inode.group.number
@@ -141,8 +141,8 @@ def test_an_extent_that_another_task_has_mapped_stays() -> None:
     of.run(of.mapper, of.mapper)
     assert [what for _, what in of.seen] == ["group 0", "group 0"]
     assert of.inode.file.allocations == 1
-    assert of.inode.file.ilock.stat.acquisitions == 2
-    assert of.inode.file.ilock.free
+    assert of.inode.file.lock.stat.acquisitions == 2
+    assert of.inode.file.lock.free
 
 
 @pytest.mark.parametrize("rmapbt", [True, False])
@@ -153,7 +153,7 @@ def test_only_the_reverse_map_of_a_conversion_waits_for_its_group(rmapbt: bool) 
     costs = of.costs
     converted_ns = 200_000 + of.wake_ns + costs.rmap_ns if rmapbt else costs.range_ns
     assert of.seen == [(converted_ns, "converted")]
-    assert of.inode.file.ilock.stat.hold_ns == converted_ns
+    assert of.inode.file.lock.stat.hold_ns == converted_ns
 
 
 def test_flusher_and_worker_take_turns() -> None:
@@ -164,5 +164,5 @@ def test_flusher_and_worker_take_turns() -> None:
     mapped_ns = costs.map_ns + costs.commit_ns + costs.rmap_ns
     converted_ns = mapped_ns + costs.range_ns + costs.rmap_ns
     assert of.seen == [(mapped_ns, "group 0"), (converted_ns, "converted")]
-    assert of.inode.file.ilock.stat.hold_ns == converted_ns
-    assert of.inode.file.ilock.stat.contentions == 1
+    assert of.inode.file.lock.stat.hold_ns == converted_ns
+    assert of.inode.file.lock.stat.contentions == 1

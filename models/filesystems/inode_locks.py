@@ -1,0 +1,50 @@
+"""The locks of inodes under writeback: ILOCK of XFS, i_data_sem of ext4."""
+
+from __future__ import annotations
+
+from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.seams import Thread
+from wbsim.models.site import Site
+from wbsim.sim.engine import Steps
+from wbsim.sim.sync import RwSemaphore, lock_stats_of
+
+
+class InodeLocks:
+    """The locks of all files of one mounted filesystem, each a struct rw_semaphore of the class *name*.
+
+    Only a file that is kept page by page has one: no task waits for the lock of another file.
+    """
+
+    def __init__(self, site: Site, name: str) -> None:
+        self._site = site
+        self._name = name
+        self._locks: list[RwSemaphore] = []
+        site.count_lock(name, lambda: lock_stats_of(lock.stat for lock in self._locks))
+
+    def new(self) -> RwSemaphore:
+        """Return the lock of one inode more."""
+        lock = self._site.rw_semaphore(self._name)
+        self._locks.append(lock)
+        return lock
+
+    def write(self, thread: Thread, file: PagedFile, calls: int) -> Steps | None:
+        """See `Filesystem.write_lock`: each of *calls* calls of write(2) takes the lock for a moment.
+
+        NOTE: a burst of calls is one event, and the lock is looked at when the burst is over.  A part of the
+        time since the last look, the lock was held.  A call that comes into a hold waits for the rest of it
+        (half of the mean hold, weighted with its length) and for its own wake-up.
+        """
+        lock, now = file.lock, self._site.env.now
+        last_ns, last_held_ns, last_squares = file.looked
+        held_ns, squares = lock.stat.hold_ns, lock.hold_squares
+        file.looked = now, held_ns, squares
+        if held_ns == last_held_ns or now == last_ns:
+            return None
+        meets = calls * min((held_ns - last_held_ns) / (now - last_ns), 1.0)
+        rest_ns = (squares - last_squares) / (held_ns - last_held_ns) / 2
+        wait_ns = int(meets * (rest_ns + self._site.wake_ns))
+        lock.stat.acquisitions += calls
+        lock.stat.contentions += int(meets)
+        lock.stat.wait_ns += wait_ns
+        return sleep(thread.task, wait_ns, lock.waited) if wait_ns else None
