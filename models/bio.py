@@ -100,12 +100,7 @@ class Request(Write):
 
 
 class BlockDevice(Protocol):
-    """Takes requests in its own time.
-
-    ``ranks``: those of the completions of a device where nothing else happens with them.
-    """
-
-    ranks: frozenset[int]
+    """Takes requests in its own time."""
 
     def uses(self) -> dict[str, float]:
         """Return how long each of its parts was used so far (ns), by name: a link, a head, flash."""

@@ -55,14 +55,5 @@ class LockMakers:
             "rw_semaphore": lambda name: RwSemaphore(env, name, self._rwsem, cpu.wake_time, cpu.line_time),
             "count_lock": lambda name, stats: known(LockClass(name, stats)),
             "wake_ns": cpu.wake_time,
-            "relay_ns": self._relay_ns,
             "line_ns": (cpu.line_own, cpu.line_from_far if cpu.nodes > 1 else cpu.line_time),
         }
-
-    def _relay_ns(self) -> int:
-        """See `Site`.  A task that wants to write spins while a reader that was given the rwsem wakes up, if
-        that is soon enough and there is a processor for it.
-        """
-        cpu = self._cpu
-        spins = cpu.wake_time <= self._kernel.rwsem_spin and self._processors.idle > 0
-        return cpu.line_time if spins else cpu.wake_time

@@ -101,8 +101,6 @@ class Machine:
         Nothing stops for whoever only looks: the same happens as without.
         """
         env = self.env
-        for bdi in {sb.bdi for sb in self.mounts.values()}:
-            bdi.elsewhere |= {WATCHING}
 
         def again() -> None:
             if env.live_tasks:
@@ -209,8 +207,8 @@ class _Builder:
         )
         self._inode_lock: SpinLock | None = None
         if self._kernel.inodes.sb_list == "inode_lock":
-            self._inode_lock = self._make_site(URGENT, set()).spin_lock("inode_lock")
-        self._site = self._make_site(URGENT, set())
+            self._inode_lock = self._make_site(URGENT).spin_lock("inode_lock")
+        self._site = self._make_site(URGENT)
         self._shared_locks = shared_locks(self._site, self._kernel.inodes)
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
         self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
@@ -229,18 +227,13 @@ class _Builder:
         )  # fmt: skip
         for name, program in scenario.programs.items():
             self._start(name, program)
-        for bdi in self._bdis.values():
-            bdi.elsewhere = frozenset().union(*(of.ranks for of in self._bdis.values() if of is not bdi))
 
-    def _site_of(
-        self, streams: Streams, signals: Signals, lengths: StepLengths, urgent: int, ranks: set[int]
-    ) -> Site:
-        """A site whose threads have their ranks among *ranks*."""
+    def _site_of(self, streams: Streams, signals: Signals, lengths: StepLengths, urgent: int) -> Site:
+        """Return where parts get their threads, locks and random numbers."""
         env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
 
         def thread(name: str, seated: bool = False) -> BlockThread:
             task = env.task(name)
-            ranks.add(task.rank)
             self._threads.append(BlockThread(adopt(task, seated), rules, signals))
             return self._threads[-1]
 
@@ -253,7 +246,6 @@ class _Builder:
             thread=thread,
             process=partial(thread, seated=True),
             inode_lock=self._inode_lock,
-            ranks=ranks,
             variation=lambda name: streams.service_times(name, cpu.cv),
             variations=lambda name: streams.service_time_arrays(name, cpu.cv),
             uniforms=streams.uniforms,
@@ -274,7 +266,7 @@ class _Builder:
             }
         )
         urgent = URGENT - 1 - number
-        site = self._make_site(urgent, {urgent})
+        site = self._make_site(urgent)
         queue = Queue(
             site=site.of(name),
             name=name,
@@ -361,7 +353,7 @@ class _Builder:
         """Build a program, which begins at its ``start``."""
         cpu, env = self._cpu, self._env
         bdis = {self._mount_of(path).bdi for path in program.workload.directories}
-        site = self._make_site(URGENT, bdis.pop().ranks) if len(bdis) == 1 else self._site
+        site = self._make_site(URGENT) if len(bdis) == 1 else self._site
         self.machine.programs[name] = component_of("workloads", program.workload)(
             site=site.of(name),
             spec=program.workload,
@@ -406,7 +398,7 @@ def _device(site: Site, spec: DeviceSpec, name: str) -> BlockDevice:
             parts[part] = [_device(site, member, f"{name}.{i}") for i, member in enumerate(of)]
         else:
             parts[part] = _device(site, of, f"{name}.{part}")
-    first = site.env.next_rank()
+    site.env.next_rank()
     device: BlockDevice = component_of("devices", spec)(env=site.env, spec=spec, name=name, **parts)
-    site.ranks.update(range(first, site.env.next_rank()))
+    site.env.next_rank()
     return device

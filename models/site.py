@@ -22,12 +22,10 @@ from wbsim.sim.sync import Line, LockStats, Mutex, RwSemaphore, SpinLock
 class Site:
     """Where parts get threads, locks, dice; ``urgent``: the rank of timers and of what ends at an instant.
 
-    ``line`` is one that all processors write, ``lines`` are those under a lock. ``ranks``: those of all
-    that was made here; ``inode_lock``: the lock of all lists of inodes, in eras that have it; ``wake_ns``:
-    how long a task that waits is in waking up; ``relay_ns``: how long after an rwsem is
-    given up a writer that waits has it, by spinning if it may; ``line_ns``: to write a line of one's own, and
-    one that others write, too; ``count_lock`` has the machine count a class of locks of that name, whose
-    counters it asks for; ``lengths``: those of the steps.
+    ``line`` is one that all processors write, ``lines`` are those under a lock.  ``inode_lock``: the lock of
+    all lists of inodes, in eras that have it.  ``wake_ns``: how long a task that waits is in waking up.
+    ``line_ns``: to write a line of one's own, and one that others write, too.  ``count_lock`` has the machine
+    count a class of locks of that name, whose counters it asks for.  ``lengths``: those of the steps.
     """
 
     env: Environment
@@ -44,10 +42,8 @@ class Site:
     rw_semaphore: Callable[[str], RwSemaphore]
     count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int
-    relay_ns: Callable[[], int]
     line_ns: tuple[int, int]
     inode_lock: SpinLock | None
-    ranks: set[int]
     variation: Callable[[str], Draws]
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]
     uniforms: Callable[[str], Draws]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from heapq import heappop, heappush, heappushpop
 
 from wbsim.sim.entry import FAR_NS, Entry
@@ -44,18 +43,6 @@ class Agenda:
         """Nothing is to come."""
         self._heap.clear()
 
-    def next_ns(self, but: Container[int]) -> int:
-        """When the first is due whose rank is not in *but*; `FAR_NS` if there is none."""
-        heap = self._heap
-        if not heap or not but:
-            return heap[0][0] if heap else FAR_NS
-        # Down the heap, in order of time, and no farther than the first that counts.
-        ahead = [(heap[0][0], 0)]
-        while ahead:
-            when, at = heappop(ahead)
-            if heap[at][1] not in but:
-                return when
-            for below in (2 * at + 1, 2 * at + 2):
-                if below < len(heap):
-                    heappush(ahead, (heap[below][0], below))
-        return FAR_NS
+    def next_ns(self) -> int:
+        """Return when the first entry is due; `FAR_NS` if there is none."""
+        return self._heap[0][0] if self._heap else FAR_NS

@@ -19,7 +19,7 @@ SimPy events, and gives bit-identical results.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Final
 
 import simpy
@@ -225,12 +225,9 @@ class Environment:
             self.wake(task, delay_ns)
         return task
 
-    def next_event_ns(self, but: Container[int] = ()) -> int:
-        """When the next entry is due (ns) whose rank is not in *but*; `FAR_NS` if there is none.
-
-        Until then, nothing changes that the owners of those ranks leave alone.
-        """
-        return self.agenda.next_ns(but)
+    def next_event_ns(self) -> int:
+        """Return when the next entry is due (ns); `FAR_NS` if there is none."""
+        return self.agenda.next_ns()
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
         """Resume a sleeping task *delay_ns* from now, on a processor if it needs one.  A task is woken once

@@ -6,8 +6,6 @@ else that its engine does.
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from mypy_extensions import i64
 
 from wbsim.sim.entry import FAR_NS, Entry
@@ -58,23 +56,9 @@ class Agenda:
         """Nothing is to come."""
         self._heap.clear()
 
-    def next_ns(self, but: Container[int]) -> int:
-        """When the first is due whose rank is not in *but*; `FAR_NS` if there is none."""
-        if not self._heap or not but:
-            return self._heap[0].when if self._heap else FAR_NS
-        return self._earliest(0, FAR_NS, but)
-
-    def _earliest(self, at: i64, bound_ns: i64, but: Container[int]) -> i64:
-        """When the first from *at* down is due that counts, or *bound_ns* if that is sooner."""
-        if at >= len(self._heap):
-            return bound_ns
-        entry = self._heap[at]
-        if entry.when >= bound_ns:
-            return bound_ns
-        if entry.rank not in but:
-            return entry.when
-        bound_ns = self._earliest(2 * at + 1, bound_ns, but)
-        return self._earliest(2 * at + 2, bound_ns, but)
+    def next_ns(self) -> int:
+        """Return when the first entry is due; `FAR_NS` if there is none."""
+        return self._heap[0].when if self._heap else FAR_NS
 
     def _up(self, at: i64) -> None:
         """The entry at *at*, the last, goes up to where it belongs."""

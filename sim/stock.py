@@ -6,10 +6,8 @@ results bit for bit.  Every wait is an event here, and every lock a `Resource`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
 from types import GeneratorType
 from typing import Any
 
@@ -27,11 +25,6 @@ class StockEnvironment:
     def __init__(self) -> None:
         self._simpy = simpy.Environment(0)
         self._ranks = 2
-        self._due: list[
-            tuple[int, int, int]
-        ] = []  # what the light engine would have queued: when, number, rank
-        self._over: set[int] = set()
-        self._numbers = count()
         self.simpy = Beside(self)
         self.live_tasks = 0
         self.most_at_once = MOST_AT_ONCE
@@ -41,25 +34,10 @@ class StockEnvironment:
         """The clock (ns)."""
         return int(self._simpy.now)
 
-    def next_event_ns(self, but: Container[int] = ()) -> int:
-        """See `Environment.next_event_ns`: only what the light engine would have queued counts."""
-        due = self._due
-        while due and due[0][1] in self._over:
-            self._over.remove(heappop(due)[1])
-        if not but:
-            return due[0][0] if due else FAR_NS
-        counted = (when for when, number, rank in due if number not in self._over and rank not in but)
-        return min(counted, default=FAR_NS)
-
-    def expect(self, when_ns: int, rank: int) -> int:
-        """The light engine would have something to come at *when_ns*; a number for `passed`."""
-        number = next(self._numbers)
-        heappush(self._due, (when_ns, number, rank))
-        return number
-
-    def passed(self, number: int) -> None:
-        """It has come."""
-        self._over.add(number)
+    def next_event_ns(self) -> int:
+        """See `Environment.next_event_ns`; a lock takes more events here."""
+        due = self._simpy.peek()
+        return FAR_NS if due == simpy.core.Infinity else int(due)
 
     def next_rank(self) -> int:
         """See `Environment.next_rank`."""
@@ -91,16 +69,13 @@ class StockEnvironment:
 
     def resume(self, task: Task, delay_ns: int = 0) -> None:
         """See `Environment.resume`."""
-        number = self.expect(self.now + delay_ns, task.rank)
-        task.wakeup.callbacks.insert(0, lambda _: self.passed(number))
         self._schedule(task.wakeup, task.rank, delay_ns)
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
         """See `Environment.call_at`."""
-        event, number = self._simpy.event(), self.expect(when_ns, rank)
+        event = self._simpy.event()
 
         def call(_: simpy.Event) -> None:
-            self.passed(number)
             act()
 
         event.callbacks.append(call)
@@ -109,7 +84,6 @@ class StockEnvironment:
     def halt(self) -> None:
         """See `Environment.halt`."""
         self._simpy._queue.clear()
-        self._due.clear()
 
     def run(self, until: int | None = None) -> None:
         """See `Environment.run`."""
@@ -153,9 +127,7 @@ class StockEnvironment:
     def _serve(self, task: Task, steps: Steps) -> Iterator[Any]:
         for wait in steps:
             if wait.__class__ is int:
-                number = self.expect(self.now + wait, task.rank)
                 yield self.timeout(wait, task.rank)
-                self.passed(number)
             elif wait is PARK:
                 if task.scheduler is not None:
                     task.scheduler.sleeps(task)
@@ -189,10 +161,8 @@ class StockSpinLock:
         self._urgent = urgent
         self._resource = env.resource()
         self._hand_off_ns = 0
-        self._free_at_ns = 0
         self._cpu = -1
         self._spinning: list[Task] = []
-        self._release: int | None = None
         self.name = name
         self.stat = LockStat()
 
@@ -208,27 +178,17 @@ class StockSpinLock:
         since_ns = self._env.now
         self.stat.held(hold_ns)
 
-        env, number = self._env, 0
+        env = self._env
         if free:
             self._got(task, False)
-            self._free_at_ns = since_ns + hold_ns
-            number = env.expect(self._free_at_ns + then_ns, task.rank)
         else:
             self.stat.contentions += 1
             self._spinning.append(task)
-        if not free and self._release is None:  # the light lock's release is an event while somebody waits
-            self._release = env.expect(self._free_at_ns, self._urgent)
 
         def serve() -> Iterator[Any]:
-            nonlocal number
             yield request
             if not free:
-                assert self._release is not None
-                env.passed(self._release)
                 self._got(task, True)
-                self._free_at_ns = env.now + self._hand_off_ns + hold_ns
-                number = env.expect(self._free_at_ns + then_ns, task.rank)
-                self._release = env.expect(self._free_at_ns, self._urgent) if self._resource.queue else None
                 yield env.timeout(self._hand_off_ns, task.rank)
                 spun_ns = env.now - since_ns
                 spins(task, self.name, spun_ns)
@@ -238,7 +198,6 @@ class StockSpinLock:
             self._hand_off_ns = self._next_hand_off_ns(task)
             self._resource.release(request)
             yield env.timeout(then_ns, task.rank)
-            env.passed(number)
 
         return _Section(serve)
 

@@ -96,7 +96,6 @@ class Queue:
         self.signals = site.signals
         self.stat = DiskStats()
         self._on_complete = self._complete  # a bound method that is made once
-        self.ranks = device.ranks
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`."""

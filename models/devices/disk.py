@@ -28,7 +28,6 @@ class Disk(BlockDevice):
 
     def __init__(self, *, env: Environment, spec: DiskSpec, name: str) -> None:
         self._env = env
-        self.ranks: frozenset[int] = frozenset()
         self._spec = spec
         self._intake = Intake(env, spec.cache, spec.link)
         self._rank = env.next_rank()

@@ -23,7 +23,6 @@ class LoopDevice(BlockDevice):
     """A loop device: *worker*, a thread, does all of its work."""
 
     def __init__(self, *, env: Environment, spec: LoopSpec, name: str, worker: Thread) -> None:
-        self.ranks: frozenset[int] = frozenset()
         self._env = env
         self._worker = worker
         self._command_ns, self._page_ns = spec.command_time, spec.page_time

@@ -16,7 +16,6 @@ class NullDevice(BlockDevice):
     def __init__(self, *, env: Environment, spec: NullSpec, name: str) -> None:
         self._env = env
         self._ends = InOrder(env)
-        self.ranks = frozenset([self._ends.rank])
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""

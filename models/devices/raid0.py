@@ -19,7 +19,6 @@ class Raid0(BlockDevice):
     ) -> None:
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
         self._members = list(members)
-        self.ranks: frozenset[int] = frozenset()
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`: those of its members."""

@@ -27,7 +27,6 @@ class Ssd(BlockDevice):
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
         self._env = env
         self._ends = InOrder(env)
-        self.ranks = frozenset([self._ends.rank])
         self._link = spec.link
         self._command_ns = spec.command_time
         self._latency_ns = spec.latency

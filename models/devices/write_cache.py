@@ -22,7 +22,6 @@ class WriteCache(BlockDevice):
 
     def __init__(self, *, env: Environment, spec: WriteCacheSpec, name: str, behind: BlockDevice) -> None:
         self._env = env
-        self.ranks: frozenset[int] = frozenset()
         self._behind = behind
         self._intake = Intake(env, spec.size, spec.link, spec.command_time)
         self._piece_sectors = spec.piece // SECTOR_BYTES

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Final
 
 from wbsim.models.site import Site
 from wbsim.sim.streams import Draws
 
+_BLOCK: Final = 4_096
+"""The number of factors that are drawn at once, because a draw of one takes a microsecond."""
+
 
 class Dice:
-    """Factors that vary the time of allocations, from the stream *name*.
+    """Factors that vary the time of allocations, from the stream *name*."""
 
-    ``array``: factors for compiled code, which uses them from index ``at`` on.
-    """
-
-    __slots__ = ("_block", "_draw", "_single", "array", "at")
+    __slots__ = ("_draws",)
 
     def __init__(self, site: Site, name: str) -> None:
-        self._block = site.lengths.factors
-        self._draw = site.variations(name)
-        # NOTE: both parts draw their blocks in turn from one stream, so the lengths decide who gets which.
-        self._single = Draws(self._draw, self._block)
-        self.array: NDArray[np.float64] = np.empty(0)
-        self.at = 0
+        self._draws = Draws(site.variations(name), _BLOCK)
 
     def throw(self) -> float:
-        """Return the next factor for an event that is not in compiled code."""
-        return self._single.next()
-
-    def ready(self) -> int:
-        """Return the index in ``array`` of the next factor; draw a new array at its end."""
-        if self.at == len(self.array):
-            self.array = self._draw(self._block)
-            self.at = 0
-        return self.at
+        """Return the next factor."""
+        return self._draws.next()

@@ -213,17 +213,13 @@ class BackingDevice:
     """backing_dev_info: a queue and its writeback contexts.
 
     All that belongs to it is made with *site*.  ``groups``: the largest number of allocation groups of a
-    filesystem on it; ``places``: chooses the context of a new inode.  ``ranks``: the ranks of all that
-    happens on this device alone (its completions, contexts, filesystems, programs); ``elsewhere``: the ranks
-    of all other devices.
+    filesystem on it; ``places``: chooses the context of a new inode.
     """
 
     def __init__(self, name: str, queue: Queue, site: Site) -> None:
         self.name = name
         self.queue = queue
         self.site = site
-        self.ranks = site.ranks
-        self.elsewhere: frozenset[int] = frozenset()
         self.groups = 1
         self.wbs: list[Wb] = []
         self.places: Places = first_context

@@ -13,7 +13,6 @@ from wbsim.models.scenario import Scenario
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
 from wbsim.sim.engine import Steps
-from wbsim.sim.sync import SpinLock
 from wbsim.sim.units import MS, S
 
 RANDOM = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m"
@@ -134,41 +133,6 @@ def test_two_disks_that_share_nothing_are_each_alone(kernel: str, commands: dict
     alone = requests_of(without_b)["one"], requests_of(without_a)["two"]
     assert min(map(len, alone)) > 200
     assert (together["one"], together["two"]) == alone
-
-
-def test_all_that_happens_belongs_to_one_disk() -> None:
-    """Tasks, timers and the releases of locks: each has a rank of its own disk; elsewhere is the rest."""
-    machine = build(scenario(TWO.format(kernel="3.11", **SMALL)), 1)
-    one, two = machine.mounts["x"].bdi, machine.mounts["e"].bdi
-    assert one.ranks <= two.elsewhere
-    assert two.ranks <= one.elsewhere
-    assert not one.ranks & one.elsewhere
-    assert one.site.of("x").thread("made later").task.rank in one.ranks
-    env = machine.env
-    begun = {entry.rank for entry in env.agenda.entries()}
-    assert begun <= one.ranks | one.elsewhere
-    assert {one.site.urgent, two.site.urgent} <= begun, "each has a timer"
-    task = env.task("somebody")
-    owners = {"one": one, "x": one, "two": two, "e": two}
-    for lock in machine.locks:
-        owner = owners.pop(lock.name.split("/")[0], None) if isinstance(lock, SpinLock) else None
-        if owner is not None:
-            env.halt()
-            for _ in range(2):
-                lock.section(task, 1)
-            (rank,) = (entry.rank for entry in env.agenda.entries())
-            assert rank in owner.ranks, lock.name
-    assert not owners.keys() - {"e"}, "each has a lock, but ext4"
-
-
-def test_a_program_on_two_disks_belongs_to_neither() -> None:
-    """Each disk's walks stop at its events."""
-    both = {"a": "fs_mark -S0 -n 900 -s 8192 -L 3 -D 9 -d /x/a -d /e/b", "b": SMALL["b"]}
-    machine = build(scenario(TWO.format(kernel="3.11", **both)), 1)
-    one, two = machine.mounts["x"].bdi, machine.mounts["e"].bdi
-    starts = [e.rank for e in machine.env.agenda.entries() if e.rank not in one.ranks | one.elsewhere]
-    assert len(starts) == 1
-    assert not {*starts} & two.elsewhere
 
 
 def test_sync_waits_for_what_was_dirty() -> None:

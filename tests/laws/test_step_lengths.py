@@ -1,15 +1,15 @@
 """The length of a step decides how fast a simulation runs, and nothing else (`models.step_lengths`).
 
-Each case is run with the usual lengths and with others.  Every event of the block layer, of the throttle and
-of the flushers happens at the same nanosecond.  Where that does not hold yet, the test is a strict expected
-failure, and `MISSED` says why.
+Each case is run as usual, and in another way.  Every event of the block layer, of the throttle and of the
+flushers happens at the same nanosecond.  Where that does not hold yet, the test is a strict expected failure,
+and `MISSED` says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from functools import cache
+from random import Random
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -17,11 +17,10 @@ import pytest
 from tests.harness import FIO, attributes_of
 from tests.laws.test_any_scenario import came_to
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.machine import Machine, build
+from wbsim.models.machine import WATCHING, Machine, build
 from wbsim.models.scenario import Scenario
 from wbsim.models.signals import Signals
 from wbsim.models.step_lengths import StepLengths
-from wbsim.sim.units import S
 
 ONE: Final = ""
 HASH: Final = 'kernel.flusher = { kind = "parallel", by = "hash", contexts = 3 }'
@@ -88,37 +87,12 @@ CASES: Final = (
     Case("6.18", "loop-xfs", "pm9a3", sequential=True),
 )
 USUAL: Final = StepLengths()
-OTHERS: Final[dict[str, tuple[int, ...]]] = {
-    "bios": (1, 2, 7, 64),
-    "nonblocking_bios": (1, 2, 7, 64, 1_024),
-    "ahead_ns": (0, 1_000 * S),
-    "factors": (1, 2, 7, 64, 1_024),
-    "calls": (1, 2, 7, 64, 1_024),
-}
-"""The other lengths of each kind."""
-MISSED: Final = {
-    "bios": "bios of a step leave when all of its time has passed, and its pages count from its beginning",
-    "nonblocking_bios": "whether the queue is congested is asked once a step",
-    "ahead_ns": "a step takes pages, blocks and locks before the clock is there",
-    "factors": "a step ends with the factors, and two readers take whole blocks of one stream",
-    "calls": "the calls of a burst are one event, and share one random factor",
-}
-"""Why the law does not hold for a kind of length."""
-SHORT: Final = StepLengths(bios=1, nonblocking_bios=1, ahead_ns=0, factors=1)
-"""The shortest steps of the flushers."""
-
-
-def cells() -> Iterator[Any]:
-    """Each case with each kind of length that it uses."""
-    for case in CASES:
-        of_ext4 = case.filesystem == "loop-ext4"
-        pdflush = case.kernel in ("2.6.29", "2.6.30")
-        used = {"bios": of_ext4, "factors": of_ext4, "nonblocking_bios": of_ext4 and pdflush}
-        used |= {"ahead_ns": of_ext4 and bool(case.flusher)}
-        for kind in OTHERS:
-            if used.get(kind, True):
-                marks = pytest.mark.xfail(raises=Differs, strict=True, reason=MISSED[kind])
-                yield pytest.param(case, kind, marks=marks, id=f"{'-'.join(case.name())}-{kind}")
+CALLS: Final = (1, 2, 7, 64, 1_024)
+"""The other lengths of a burst of calls."""
+MISSED: Final = "the calls of a burst are one event, and share one random factor"
+"""Why the law does not hold for bursts."""
+CUTS: Final = 300
+"""The instants at which a run is cut."""
 
 
 class Differs(AssertionError):
@@ -143,8 +117,10 @@ def seen(fields: dict[str, Any]) -> Iterator[Any]:
                 yield value
 
 
-def watched(scenario: Scenario, lengths: StepLengths, expected: list[Any] | None = None) -> list[Any]:
-    """Return the events of a run, and what it came to.
+def watched(
+    scenario: Scenario, lengths: StepLengths, expected: list[Any] | None = None, cuts: Iterable[int] = ()
+) -> list[Any]:
+    """Return the events of a run, and what it came to.  At the *cuts* (ns), others look at the machine.
 
     Raises:
         Differs: at the first event that is not the *expected* one.
@@ -164,6 +140,8 @@ def watched(scenario: Scenario, lengths: StepLengths, expected: list[Any] | None
 
     for name in attributes_of(signals):
         getattr(signals, name).observers.append(hear)
+    for cut_ns in cuts:
+        machine.env.call_at(cut_ns, WATCHING, lambda: came_to(machine))
     machine.run()
     note(came_to(machine))
     return events
@@ -175,28 +153,30 @@ def usual(case: Case) -> list[Any]:
     return watched(case.scenario(), USUAL)
 
 
-@pytest.mark.parametrize(("case", "kind"), list(cells()))
-def test_a_step_may_have_any_length(case: Case, kind: str) -> None:
-    """The lengths of all other kinds are the usual ones."""
+def name_of(case: Case) -> str:
+    """Return the name of *case*."""
+    return "-".join(case.name())
+
+
+@pytest.mark.xfail(raises=Differs, strict=True, reason=MISSED)
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_a_burst_of_calls_may_have_any_length(case: Case) -> None:
+    """A burst ends with the throttle's look at the latest."""
     expected = usual(case)
-    for length in OTHERS[kind]:
-        watched(case.scenario(), replace(USUAL, **{kind: length}), expected)
+    for calls in CALLS:
+        watched(case.scenario(), StepLengths(calls), expected)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.filesystem == "loop-xfs"], ids=lambda case: "-".join(case.name())
-)
-def test_a_flusher_of_xfs_may_have_steps_of_any_length(case: Case) -> None:
-    """XFS has no such steps: an event is one transaction, or one bio."""
-    watched(case.scenario(), SHORT, usual(case))
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_a_run_may_be_cut_at_any_instant(case: Case) -> None:
+    """An event that comes between any two others, and only looks, changes nothing."""
+    expected = usual(case)
+    last_ns, random = expected[-2][0], Random(name_of(case))
+    watched(case.scenario(), USUAL, expected, [random.randrange(last_ns) for _ in range(CUTS)])
 
 
-@pytest.mark.parametrize(
-    ("kind", "length"),
-    [("bios", 0), ("nonblocking_bios", 0), ("ahead_ns", -1), ("factors", 0), ("calls", 0)],
-)
-def test_a_length_with_which_nothing_goes_on_is_refused(kind: str, length: int) -> None:
-    """One more than that is taken."""
-    with pytest.raises(ValueError, match=f"the step length {kind} is {length}: .* at least {length + 1}"):
-        replace(USUAL, **{kind: length})
-    assert getattr(replace(USUAL, **{kind: length + 1}), kind) == length + 1
+def test_a_burst_of_no_calls_is_refused() -> None:
+    """One is taken."""
+    with pytest.raises(ValueError, match="the step length calls is 0: it has to be at least 1"):
+        StepLengths(calls=0)
+    assert StepLengths(calls=1).calls == 1

@@ -21,7 +21,6 @@ from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.machine import build
 from wbsim.models.scenario import Scenario
 from wbsim.models.signals import Signals
-from wbsim.models.step_lengths import StepLengths
 from wbsim.sim.units import MS, PAGE_SECTORS
 
 SYNC_NS: Final = 40 * MS
@@ -55,17 +54,17 @@ programs.s = {{ command = "sync", start = "{SYNC_NS} ns" }}
 
 
 class Both:
-    """A file with the *dirty* pages: the model writes it back with *lengths*, then the literal kernel does.
+    """A file with the *dirty* pages: the model writes it back, then the literal kernel does.
 
     ``of_model`` and ``literal`` are the events of each, ``locks`` the counts of the locks of each, by name.
     The model submits its first log record at ``log_ns``, and by the literal kernel at ``log_follows_ns``.
     """
 
-    def __init__(self, what: Scenario, dirty: Sequence[int], lengths: StepLengths) -> None:
+    def __init__(self, what: Scenario, dirty: Sequence[int]) -> None:
         signals = Signals()
         self._scenario = what
         self._dirty = dirty
-        self._machine = machine = build(what, 1, signals=signals, lengths=lengths)
+        self._machine = machine = build(what, 1, signals=signals)
         self._sb: Any = only(machine.mounts)
         self._inode: Any = None
         self._clock: Clock | None = None
@@ -230,21 +229,19 @@ FILES: Final = {
     "plug": runs(31, 1, 3), "hundred": runs(100, 1, 5),
 }  # fmt: skip
 """The dirty pages of a file: one bio, several of one extent, several extents in one plug, several plugs."""
-LENGTHS: Final = {"usual": StepLengths(), "short": StepLengths(bios=1)}
 
 
 @pytest.mark.parametrize(
-    ("file", "filesystem", "disk", "lengths"),
-    list(product(FILES, ("loop-xfs", "loop-ext4"), ("loop", "pm9a3"), LENGTHS)),
+    ("file", "filesystem", "disk"), list(product(FILES, ("loop-xfs", "loop-ext4"), ("loop", "pm9a3")))
 )
-def test_the_model_is_the_literal_kernel(file: str, filesystem: str, disk: str, lengths: str) -> None:
+def test_the_model_is_the_literal_kernel(file: str, filesystem: str, disk: str) -> None:
     """Each bio and each request has its time, and all locks have the same counts."""
-    compare(Both(scenario(filesystem, disk, nr_requests=1_000), FILES[file], LENGTHS[lengths]))
+    compare(Both(scenario(filesystem, disk, nr_requests=1_000), FILES[file]))
 
 
 def test_a_wait_for_a_request_ends_with_the_first() -> None:
     """A queue of eight requests has to hold nine; the last one waits for the first."""
-    compare(Both(scenario("loop-xfs", "pm9a3", nr_requests=8), runs(9, 1, 3), LENGTHS["short"]))
+    compare(Both(scenario("loop-xfs", "pm9a3", nr_requests=8), runs(9, 1, 3)))
 
 
 def compare(both: Both) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.harness import group_spaces
 from tests.models.page_cache.lettered import file, letters
 from wbsim.models.filesystems.xfs.free_extents import take_aligned
-from wbsim.models.filesystems.xfs.free_space import FreeSpace
+from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from wbsim.models.filesystems.xfs.layout import (
     GAP_UNITS,
     GROUP,
@@ -195,7 +194,8 @@ def test_alignment_needs_room_in_the_longest_extent(blocks: int, taken: tuple[in
 
 def test_groups_keep_their_longest_extents_apart() -> None:
     """A change of one group leaves the other as it is."""
-    one, two = group_spaces((100, 9), (0, 11))
+    tables = FreeTables(2)
+    one, two = FreeSpace(100, 9, tables, 0), FreeSpace(0, 11, tables, 1)
     assert (one.longest(), two.longest()) == (9, 11)
     one.take_near(100, 4)
     assert (one.longest(), two.longest()) == (5, 11)
