@@ -130,10 +130,10 @@ class Task(Entry):
     """
 
     __slots__ = (
-        "awaits", "callers", "cpu", "hold_ns", "idle_ns", "interrupted_ns", "lag_ns", "name", "on_exit",
-        "on_sleep", "owed_ns", "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated",
-        "since_ns", "slept_ns", "spin_ns", "spins_since_ns", "spun_ns", "steps", "then_ns", "virtual_ns",
-        "waits_for", "wakeup", "waking_ns", "weight",
+        "awaits", "bound", "callers", "cpu", "hold_ns", "idle_ns", "interrupted_ns", "lag_ns", "name",
+        "on_exit", "on_sleep", "owed_ns", "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat",
+        "seated", "since_ns", "slept_ns", "spin_ns", "spins_since_ns", "spun_ns", "steps", "then_ns",
+        "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -165,6 +165,7 @@ class Task(Entry):
         self.seated = False
         self.seat = -1
         self.cpu = -1  # the processor that it has, or had last
+        self.bound = -1  # the only processor that it runs on, if there is one
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"

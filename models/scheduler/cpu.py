@@ -11,8 +11,9 @@ that waits for another one.  Now and then all processors look whether one of the
 processors are free, they cost no event.
 
 A process that sleeps keeps its seat, and with it the interrupts, until another task needs a processor.
-Threads of the kernel have no seat.  Left out: groups, affinity, the topology of caches, and the processor of
-the task that wakes another.
+Threads of the kernel have no seat.  A bound task waits for its processor, even beside an idle one.  Left out:
+groups, affinity to several processors, the topology of caches, and the processor of the task that wakes
+another.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Processors(Scheduler):
         self._runs: list[Task | None] = [None] * count
         self._queues = [RunQueue(rules) for _ in range(count)]
         self._waiting = 0  # how many are in these
+        self._loose = 0  # how many of them are not bound
         self._seats: list[Task | None] = [None] * count
         self._free = list(range(count - 1, -1, -1))  # seats of nobody
         self._seatless = 0  # how many of these are taken by tasks without a seat
@@ -81,10 +83,10 @@ class Processors(Scheduler):
         else:
             task.slept_ns[task.waits_for] = task.slept_ns.get(task.waits_for, 0) + slept_ns
             task.waits_for = IDLE
-        if self.idle:
-            cpu = task.cpu
-            if cpu < 0 or self._runs[cpu] is not None:
-                cpu = self._runs.index(None)
+        cpu = task.bound if task.bound >= 0 else task.cpu
+        if self.idle and task.bound < 0 and (cpu < 0 or self._runs[cpu] is not None):
+            cpu = self._runs.index(None)
+        if self.idle and self._runs[cpu] is None:
             task.virtual_ns = self._queues[cpu].floor_ns
             self._put(task, cpu)
         else:
@@ -188,10 +190,11 @@ class Processors(Scheduler):
             f"processors: who keeps a seat runs or sleeps: {seated}, {list(self._absent)}",
         )
         require(
-            self._waiting == sum(map(len, self._queues)),
+            self._waiting == sum(map(len, self._queues))
+            and self._loose == sum(queue.movable for queue in self._queues),
             f"processors: who waits is in a queue: {self._waiting} do, {[len(of) for of in self._queues]}",
         )
-        require(not (self.idle and self._waiting), "processors: nobody waits beside an idle one")
+        require(not (self.idle and self._loose), "processors: nobody waits beside an idle one, unless bound")
         there_is = self._count * self._env.now
         require(
             self.used_ns + self.idle_ns == there_is,
@@ -258,12 +261,14 @@ class Processors(Scheduler):
 
         It may take the processor from the task that runs there.
         """
-        if task.cpu < 0:
+        if task.bound >= 0:
+            task.cpu = task.bound
+        elif task.cpu < 0:
             task.cpu = _shortest(self._queues)
         queue, running = self._queues[task.cpu], self._runs[task.cpu]
-        assert running is not None, "no processor is idle"
+        assert running is not None, "an idle processor is taken at once"
         queue.wakes(task, running, self._env.now)
-        self._add_waiting(1)
+        self._count_waiting(task, 1)
         if running in self._interruptible and queue.takes_over(running):
             self._requeue(running)
         else:
@@ -274,9 +279,12 @@ class Processors(Scheduler):
         self._take(task)
         if task.seated:
             self._give_up_seat(task)
-        self._queues[task.cpu].keep(task, self._env.now)
-        self._add_waiting(1)
-        self._hand_on(task.cpu)
+        cpu = task.cpu
+        self._queues[cpu].keep(task, self._env.now)
+        self._count_waiting(task, 1)
+        self._hand_on(cpu)
+        if self.idle and self._loose:
+            self._hand_on(self._runs.index(None))
 
     def _hand_on(self, cpu: int) -> None:
         """An idle processor goes to the first task in its queue.
@@ -284,9 +292,11 @@ class Processors(Scheduler):
         If its queue is empty, the longest queue gives it one of the tasks that wait there.
         """
         if not len(self._queues[cpu]):
+            if not self._loose:
+                return
             self._move(_longest(self._queues), cpu)
         task, now = self._queues[cpu].pop(), self._env.now
-        self._add_waiting(-1)
+        self._count_waiting(task, -1)
         waited_ns = now - task.since_ns
         task.ready_ns += waited_ns
         task.waits_for = IDLE
@@ -299,8 +309,11 @@ class Processors(Scheduler):
         if self._waiting:
             self._look_later()
 
-    def _add_waiting(self, tasks: int) -> None:
-        self._waiting += tasks
+    def _count_waiting(self, task: Task, change: int) -> None:
+        """Count that *task* waits from now on (1), or no longer (-1)."""
+        self._waiting += change
+        if task.bound < 0:
+            self._loose += change
         self.contended = self._waiting > 0
         if self.contended and not self._balances and self._rules.balance_ns < FAR_NS:
             self._balances = True
@@ -308,13 +321,13 @@ class Processors(Scheduler):
 
     def _balance(self) -> None:
         """load_balance: the longest queue gives one of those that wait to the shortest, if that has fewer."""
-        self._balances = False
         if not self._waiting:
+            self._balances = False
             return
         longest, shortest = _longest(self._queues), _shortest(self._queues)
-        if len(self._queues[longest]) > len(self._queues[shortest]):
+        if self._queues[longest].movable and len(self._queues[longest]) > len(self._queues[shortest]):
             self._move(longest, shortest)
-        self._add_waiting(0)
+        self._env.call_at(self._env.now + self._rules.balance_ns, self._rank, self._balance)
         self._look_later()
 
     def _move(self, longest: int, shortest: int) -> None:
@@ -352,8 +365,8 @@ class Processors(Scheduler):
 
 
 def _longest(queues: list[RunQueue]) -> int:
-    """The first processor for which most tasks wait."""
-    return max(range(len(queues)), key=lambda cpu: len(queues[cpu]))
+    """The first processor for which most tasks wait that may run on another one."""
+    return max(range(len(queues)), key=lambda cpu: queues[cpu].movable)
 
 
 def _shortest(queues: list[RunQueue]) -> int:

@@ -8,7 +8,7 @@ the earliest virtual deadline; a task's deadline is its virtual time plus a slic
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from wbsim.sim.engine import NICE_0_LOAD, READY, Task
 from wbsim.sim.entry import FAR_NS
@@ -59,13 +59,14 @@ class RunQueue:
     Their virtual times are at about ``floor_ns``, which only grows.
     """
 
-    __slots__ = ("_number", "_rules", "_waiting", "floor_ns")
+    __slots__ = ("_number", "_rules", "_waiting", "floor_ns", "movable")
 
     def __init__(self, rules: SchedulerRules) -> None:
         self._rules = rules
         self._waiting: list[tuple[int, int, int, Task]] = []
         self._number = 0
         self.floor_ns = 0
+        self.movable = 0  # the number of those that may run on another processor
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -107,11 +108,20 @@ class RunQueue:
     def pop(self) -> Task:
         """The first gets the processor."""
         *_, task = heappop(self._waiting)
+        self.movable -= task.bound < 0
         return task
 
     def give(self, other: RunQueue) -> None:
-        """Move the first task to *other*, as far from the others as it was; both are up to date (`go_on`)."""
-        deadline_ns, _, _, task = heappop(self._waiting)
+        """Move the first task that is not bound to *other*; both queues are up to date (`go_on`).
+
+        The task stays as far from the others as it was.
+        """
+        first = min(waiting for waiting in self._waiting if waiting[-1].bound < 0)
+        self._waiting.remove(first)
+        heapify(self._waiting)
+        deadline_ns, _, _, task = first
+        self.movable -= 1
+        other.movable += 1
         moved_ns = other.floor_ns - self.floor_ns
         task.virtual_ns += moved_ns
         other._number += 1
@@ -143,6 +153,7 @@ class RunQueue:
         task.since_ns, task.waits_for = now_ns, READY
         deadline_ns = task.virtual_ns + virtual(self._rules.slice_ns, task.weight)
         self._number += 1
+        self.movable += task.bound < 0
         heappush(self._waiting, (deadline_ns, self._number, beyond_ns, task))
 
 

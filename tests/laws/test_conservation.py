@@ -148,6 +148,7 @@ def works_unseen(machine: Machine) -> None:
 def waits_beside_an_idle_one(machine: Machine) -> None:
     machine.processors._queues[0].keep(machine.env.task("somebody"), 0)
     machine.processors._waiting += 1
+    machine.processors._loose += 1
 
 
 def waits_nowhere(machine: Machine) -> None:

@@ -329,6 +329,65 @@ def test_an_idle_processor_takes_over_who_waits_for_another() -> None:
     assert ended == [(4, 1), (10, 0), (14, 1), (20, 0)]
 
 
+def test_a_bound_task_waits_beside_an_idle_processor() -> None:
+    """Two processors: the first one's code asks at 100 and 200, and its slice is over by then.  A task that
+    is bound to it wakes at 10.  It runs from 100 on, and the code goes on at once on the second processor.
+    """
+    env = Environment()
+    of = processors(env, 2, SchedulerRules(50))
+    log: list[tuple[str, int, int]] = []
+
+    def code(task: Task) -> Steps:
+        for _ in range(3):
+            yield 100
+            log.append(("code", env.now, task.cpu))
+            if (ready := cond_resched(task)) is not None:
+                yield ready
+
+    def worker(task: Task) -> Steps:
+        yield 30
+        log.append(("worker", env.now, task.cpu))
+
+    start(env, of, code)
+    bound = of.adopt(env.task("worker"))
+    bound.bound = 0
+    env.start(bound, worker(bound), 10)
+    env.call_at(50, 9, of.check)
+    env.run()
+    of.check()
+    assert log == [("code", 100, 0), ("worker", 130, 0), ("code", 200, 1), ("code", 300, 1)]
+    assert bound.ready_ns == 90
+
+
+def noted(env: Environment, task: Task, ns: int, ended: list[tuple[str, int, int]]) -> Steps:
+    """Work for *ns*, and note when and where that ended."""
+    yield ns
+    ended.append((task.name, env.now, task.cpu))
+
+
+def test_no_processor_takes_a_bound_task_from_another() -> None:
+    """The first processor has 100 of code, a bound task and a free one, which woke later.
+
+    The second one is idle from 20 on, and takes the free task; with balance, it has that before.
+    """
+    for rules in (SchedulerRules(10**6), SchedulerRules(10**6, balance_ns=15)):
+        env = Environment()
+        of = processors(env, 2, rules)
+        ended: list[tuple[str, int, int]] = []
+        for name, ns, at, bound in (
+            ("code", 100, 0, -1),
+            ("short", 20, 0, -1),
+            ("bound", 5, 1, 0),
+            ("free", 5, 1, -1),
+        ):
+            task = of.adopt(env.task(name))
+            task.bound, task.cpu = bound, 0
+            env.start(task, noted(env, task, ns, ended), at)
+        env.run()
+        of.check()
+        assert ended == [("short", 20, 1), ("free", 25, 1), ("code", 100, 0), ("bound", 105, 0)]
+
+
 def test_queues_are_balanced_now_and_then() -> None:
     """Three busy loops on two processors: all 9 ms one that waits goes to the other queue; were that an even
     number of slices, it would be the same one each time.
@@ -448,6 +507,7 @@ def test_the_lag_of_who_sleeps() -> None:
             st.integers(0, 30),
             st.booleans(),
             st.integers(-5, 5),
+            st.sampled_from([-1, -1, 0, 2]),
             st.lists(st.tuples(st.sampled_from(["run", "kernel", "sleep"]), st.integers(0, 60)), max_size=8),
         ),
         min_size=1,
@@ -455,10 +515,11 @@ def test_the_lag_of_who_sleeps() -> None:
     ),
 )
 def test_work_is_conserved(
-    make: Any, count: int, rules: SchedulerRules, plans: Sequence[tuple[int, bool, int, list[Any]]]
+    make: Any, count: int, rules: SchedulerRules, plans: Sequence[tuple[int, bool, int, int, list[Any]]]
 ) -> None:
     """Whatever tasks do: each works as long as it was to; its life is work, waiting for a processor and
-    sleep; all work and all idling make up the time of all processors; nobody waits beside an idle one.
+    sleep; all work and all idling make up the time of all processors; nobody waits beside an idle one, but
+    bound tasks, which run on their processor.
     """
     env = make()
     of = processors(env, count, rules)
@@ -476,10 +537,12 @@ def test_work_is_conserved(
             else:
                 yield from sleep(task, ns, "a pause")
             of.check()
+            assert task.bound in (-1, task.cpu)
         lives.append((task, began_ns, env.now, steps))
 
-    for at, seated, nice, steps in plans:
+    for at, seated, nice, bound, steps in plans:
         task = of.adopt(env.task("t"), seated)
+        task.bound = min(bound, count - 1)
         task.weight = WEIGHTS[nice]
         env.start(task, body(task, steps), at)
     env.run()
@@ -631,6 +694,29 @@ def test_who_is_moved_stays_as_far_from_the_others() -> None:
     one.keep(task, 0)
     one.give(other)
     assert (len(one), len(other), task.virtual_ns) == (0, 1, 80)
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.booleans()), min_size=1, max_size=12))
+def test_the_first_task_that_is_not_bound_is_moved(tasks: list[tuple[int, bool]]) -> None:
+    """The others stay in their order, and so does what the other queue has by then."""
+    env = Environment()
+    one, other = RunQueue(SchedulerRules(100)), RunQueue(SchedulerRules(100))
+    expected: list[tuple[int, int, Task]] = []
+    for number, (virtual_ns, bound) in enumerate(tasks):
+        task = env.task(f"task {number}")
+        task.virtual_ns, task.bound = virtual_ns, 0 if bound else -1
+        one.keep(task, 0)
+        expected.append((virtual_ns, number, task))
+    expected.sort(key=lambda of: of[:2])
+    free = [task for *_, task in expected if task.bound < 0]
+    assert one.movable == len(free)
+    moved = free[: len(free) // 2]
+    for _ in moved:
+        one.give(other)
+    assert (one.movable, other.movable) == (len(free) - len(moved), len(moved))
+    assert [other.pop() for _ in moved] == moved
+    left = [task for *_, task in expected if task not in moved]
+    assert [one.pop() for _ in left] == left
 
 
 def test_who_wakes_gets_the_processor_that_it_had_if_that_is_idle() -> None:
