@@ -95,6 +95,8 @@ class Queue:
         self.lock = site.spin_lock("queue_lock")
         self.signals = site.signals
         self.stat = DiskStats()
+        self.ends_on = ANY_CPU
+        """The processor that handles the end of a request at the moment."""
         self._on_complete = self._complete  # a bound method that is made once
 
     def uses(self) -> dict[str, float]:
@@ -224,6 +226,7 @@ class Queue:
         stat.sectors += request.end_sector - request.start_sector
         stat.wait_ns += self._env.now - request.started_ns
         self._processors.interrupt(self.complete_ns, request.cpu)
+        self.ends_on = request.cpu
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)
         self._free(request)

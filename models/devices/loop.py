@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from wbsim.models.bio import BlockDevice, Write
+from wbsim.models.bio import BlockDevice, Request, Write
 from wbsim.models.devices.spec import LoopSpec
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Thread
@@ -46,6 +46,8 @@ class LoopDevice(BlockDevice):
                 work_ns = self._command_ns + sectors * self._page_ns // PAGE_SECTORS
                 spent.device += work_ns
                 yield work_ns
+                if isinstance(request, Request):
+                    request.cpu = task.cpu
                 done()
                 if (ready := cond_resched(task)) is not None:
                     yield ready

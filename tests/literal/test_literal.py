@@ -43,6 +43,7 @@ machine.processors.line_own = "0 ns"
 machine.processors.line_time = "0 ns"
 machine.disks.d.like = "{disk}"
 machine.disks.d.queue.wbt = false
+machine.disks.d.queue.interrupts = "any"
 machine.disks.d.queue.nr_requests = {nr_requests}
 kernel.like = "6.18"
 mounts.m = {{ like = "{filesystem}", disk = "d", at = "/m", size = "4 GiB" }}

@@ -47,7 +47,10 @@ def ext4(
         ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs,
     )  # fmt: skip
     names = Ext4Names(site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
-    completions = Completions(site.env, [kworker], rules.unwritten, costs, metadata)
+    completions = Completions(
+        site.env, [kworker], bound=False, queue=sb.bdi.queue, unwritten=rules.unwritten, costs=costs,
+        metadata=metadata,
+    )  # fmt: skip
     placement = Ext4Placement(
         name=sb.name, spec=spec, rules=rules, processors=site.processors, mballoc=mballoc, names=names,
         costs=costs, metadata=metadata,

@@ -65,7 +65,10 @@ def xfs(
     if writer_costs.agi_ns:
         site.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
     site.count_lock("AGF", lambda: lock_stats_of(group.agf.stat for group in groups))
-    completions = Completions(site.env, kworkers, rules.unwritten, costs, metadata)
+    completions = Completions(
+        site.env, kworkers, bound=rules.unwritten, queue=sb.bdi.queue, unwritten=rules.unwritten, costs=costs,
+        metadata=metadata,
+    )  # fmt: skip
     placement = XfsPlacement(spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata)
     of_era = WritepagesRules(rules.wraps, rules.spans_calls, calls_x4=rules.nr_to_write_counts == "calls_x4")
     return DelallocFilesystem(

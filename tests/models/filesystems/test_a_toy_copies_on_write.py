@@ -149,7 +149,10 @@ def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     return DelallocFilesystem(
         sb=sb, names=ToyNames(sb), placement=placement, metadata=metadata, large_folios=False,
         locks=InodeLocks(site, "i_rwsem"),
-        completions=Completions(site.env, [site.thread("kworker")], False, costs, metadata),
+        completions=Completions(
+            site.env, [site.thread("kworker")], bound=False, queue=sb.bdi.queue, unwritten=False,
+            costs=costs, metadata=metadata,
+        ),
         writeback=Writepages(
             sb=sb, mapper=placement, costs=costs,
             rules=WritepagesRules(wraps=False, spans_calls=True),

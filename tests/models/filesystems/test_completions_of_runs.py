@@ -1,4 +1,4 @@
-"""The workqueue that completes files of one run."""
+"""The workqueue that completes what was written: files of one run, and ioends of others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.spent import Spent
+from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import Environment, Steps
 
 
@@ -24,7 +26,43 @@ def metadata(run_ended: Any, gives_way: bool = True) -> Any:
 def completions(env: Environment, worker: Any, unwritten: bool, metadata: Any) -> Completions:
     """The workqueue, with one worker."""
     costs: Any = SimpleNamespace()
-    return Completions(env, [worker], unwritten, costs, metadata)
+    queue = SimpleNamespace(ends_on=5)
+    return Completions(
+        env, [worker], bound=False, queue=queue, unwritten=unwritten, costs=costs, metadata=metadata
+    )
+
+
+def test_a_bound_worker_completes_what_ended_on_its_processor() -> None:
+    """Requests end on 1, 0, 0, any and 1, at 1, 11, 21 and so on; processor 2 has any's work.
+
+    Each file takes 100, and a processor does its second one after its first.
+    """
+    env = Environment()
+    of = Processors(env, 3, SchedulerRules(50), lambda: 0.0)
+    workers: list[Any] = [
+        SimpleNamespace(task=of.adopt(env.task(f"kworker/{number}")), spent=Spent()) for number in range(3)
+    ]
+    done: list[tuple[int, str, int]] = []
+    costs: Any = SimpleNamespace()
+    queue = SimpleNamespace(ends_on=-1)
+
+    def ended(inode: Any) -> None:
+        (cpu,) = (worker.task.cpu for worker in workers if worker.task.since_ns == env.now - 100 * inode.nth)
+        done.append((env.now, inode.name, cpu))
+
+    ioends = Completions(
+        env, workers, bound=True, queue=queue, unwritten=True, costs=costs, metadata=metadata(ended)
+    )
+    flight: Any = SimpleNamespace(end=lambda wb, pages: None)
+
+    def end(name: str, cpu: int, nth: int) -> None:
+        queue.ends_on = cpu
+        ioends.end_io((SimpleNamespace(name=name, wb="wb", folio_pages=4, nth=nth), flight, 4, 0))
+
+    for at, (name, cpu, nth) in enumerate((("a", 1, 1), ("b", 0, 1), ("c", 0, 2), ("d", -1, 1), ("e", 1, 2))):
+        env.call_at(10 * at + 1, 9, lambda name=name, cpu=cpu, nth=nth: end(name, cpu, nth))  # type: ignore[misc]
+    env.run()
+    assert done == [(101, "a", 1), (111, "b", 0), (131, "d", 2), (201, "e", 1), (211, "c", 0)]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +104,30 @@ def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
         env.call_at(when_ns, 9, lambda: end_io((inode, flight, 20, 0)))
     env.run()
     assert (ended, done) == ([(70, 20)], [170])
+
+
+def test_the_folios_of_an_ioend_end_after_its_conversion() -> None:
+    """The conversion takes 100, and each begun folio of four pages 7: five pages are clean at 114."""
+    env = Environment()
+    clean: list[tuple[int, int]] = []
+    worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
+    costs: Any = SimpleNamespace(end_folio_ns=7)
+    of: Any = SimpleNamespace(convert=lambda *_: iter([100]), gives_way=True)
+    work = Completions(
+        env, [worker], bound=False, queue=SimpleNamespace(ends_on=0), unwritten=True, costs=costs, metadata=of
+    )
+    inode: Any = SimpleNamespace(wb=SimpleNamespace(), folio_pages=4)
+    inode.wb.account_clean = lambda pages: clean.append((env.now, pages))
+    inode.wb.account_writeback = lambda pages: None
+    ioends, flight = work.ioends_of(inode), Flight(env)
+    assert ioends is not None
+    ioend = IoEnd(0, 0, flight)
+    flight.add(inode.wb, 5)
+    ioend.pages, ioend.bios, ioend.is_open = 5, 1, False
+    env.call_at(0, 9, lambda: ioends.end_io(ioend))
+    env.run()
+    assert clean == [(114, 5)]
+    assert worker.spent.complete == 14
 
 
 @pytest.mark.parametrize(("gives_way", "other_began"), [(True, 100), (False, 600)])

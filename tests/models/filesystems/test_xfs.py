@@ -335,7 +335,7 @@ def test_pages_are_clean_once_their_extents_were_converted() -> None:
         ends[unwritten] = machine.env.now, counts(machine)
     (late, ranges), (early, same) = ends[True], ends[False]
     assert ranges == same
-    assert 10_000_000 * ranges[0] < late < 10_000_000 * ranges[0] + early
+    assert 10_000_000 * ranges[0] < late <= 10_000_000 * ranges[0] + early
 
 
 DD_REAL = [
@@ -472,7 +472,10 @@ def small_files(rmapbt: bool, kernel: str) -> tuple[int, int, int, Machine]:
 
 @pytest.mark.parametrize(("kernel", "converts"), [("6.18", True), ("5.4", False)])
 def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> None:
-    """An allocation and, from 5.10 on, a conversion each take *rmap_ns* more under the AGF."""
+    """An allocation and, from 5.10 on, a conversion each take *rmap_ns* more under the AGF.
+
+    While a worker has a group, files of its directory go to the next one.
+    """
     (plain, plain_ends, locked, _), (mapped, mapped_ends, more, of) = (
         small_files(rmapbt, kernel) for rmapbt in (False, True)
     )
@@ -483,8 +486,9 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
     if converts:  # otherwise the run ends before its last completions
         assert mapped_ends - plain_ends == 400 * rmap_ns
     assert more - locked == 400 * (1 + converts)
-    for group in filesystem.placement.groups:  # each holds the 200 files of one directory
-        assert group.agf.stat.acquisitions >= 200 * (2 + converts)
+    agfs = [group.agf.stat.acquisitions for group in filesystem.placement.groups]
+    assert sum(agfs) >= 400 * (2 + converts)
+    assert min(agfs) >= 200 * (1 + converts)
 
 
 def test_the_agi_is_held_for_a_part_of_creat() -> None:
