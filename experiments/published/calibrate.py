@@ -130,21 +130,18 @@ def _v13() -> Calibration:
 
 
 def _w25() -> Calibration:
-    """Two constants of W25's: the scale of all work to the throughputs of one flusher with both workloads on
-    the PM9A3, so that their errors are opposite; ``line_from_far`` to that of several with the first of them.
+    """Return the fit of W25's one constant: the scale of what flushers and their workers do.
+
+    It is fitted to the throughputs of one flusher with both workloads on the PM9A3, so that their errors are
+    opposite.
     """
     cpu = MACHINES["w25-server"].processors
-    constants = {
-        "scale": Constant(0.2, 0.001, _of_processors("writer_scale", "flusher_scale"), cpu.flusher_scale),
-        "line_from_far": Constant(200, 1, _of_processors("line_from_far", unit=" ns"), cpu.line_from_far),
-    }
+    constants = {"flusher_scale": Constant(0.2, 0.001, _of_processors("flusher_scale"), cpu.flusher_scale)}
 
     def change(errors: Errors) -> dict[str, float]:
-        one = (errors["W25-A-pm-u"] + errors["W25-B-pm-u"]) / 2
-        # About half of an operation's time is on the lines.
-        return {"scale": one, "line_from_far": 2 * errors["W25-A-pm-p"]}
+        return {"flusher_scale": (errors["W25-A-pm-u"] + errors["W25-B-pm-u"]) / 2}
 
-    rows = ("W25-A-pm-u", "W25-B-pm-u", "W25-A-pm-p")
+    rows = ("W25-A-pm-u", "W25-B-pm-u")
     return Calibration(config_path(CONFIGS["W25"]), constants, rows, change, each_by_its_own)
 
 
