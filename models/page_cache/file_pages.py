@@ -71,11 +71,6 @@ class FilePages:
         return first
 
     @property
-    def far_blocks(self) -> int:
-        """How many blocks from its base its block numbers reach."""
-        return (1 << 31) - 1 if self.pages.blocks.dtype == np.int32 else (1 << 63) - 1
-
-    @property
     def size(self) -> int:
         """Where the last page that was written ends; pages behind it may be reserved or mapped."""
         return int(self.pages.size[0])

@@ -148,13 +148,6 @@ def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int,
 
 
 @compiled
-def start_writeback(pages: Pages, page: int, count: int) -> None:
-    """Dirty, mapped pages go under writeback."""
-    for i in range(page, page + count):
-        pages.states[i] = MAPPED
-
-
-@compiled
 def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: int) -> int:
     """Return the first dirty page from *page* on, or -1; as `next_dirty`, but cheap to call.
 

@@ -173,6 +173,13 @@ def test_from_3_16_a_writer_spins_on_a_writer(spins: bool, had: int) -> None:
     )
 
 
+def test_a_writer_whose_processor_is_wanted_does_not_spin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sleeps at once (need_resched), and is woken at the release."""
+    monkeypatch.setattr(Running, "need_resched", lambda self, task: True)
+    play = Play([Use(0, False, 100, 0), Use(10, False, 10, 0)])
+    assert (play.slept, play.had) == ([(10, "1")], [(0, "0"), (150, "1")])
+
+
 @pytest.mark.parametrize(("until", "had", "slept"), [(69, 72, []), (71, 121, [(70, "1")])])
 def test_writer_spins_on_readers_for_the_threshold(
     until: int, had: int, slept: list[tuple[int, str]]

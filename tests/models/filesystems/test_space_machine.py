@@ -24,7 +24,7 @@ from wbsim.models.page_cache.pages import (
     hold_blocks,
     map_blocks,
     run_alike,
-    start_writeback,
+    take_run,
     use_held,
 )
 
@@ -269,7 +269,7 @@ class File(RuleBasedStateMachine):
         runs = self._runs(DIRTY)
         if runs:
             page, count = data.draw(st.sampled_from(runs))
-            start_writeback(self.of.pages, page, count)
+            assert take_run(self.of.pages.states, self.of.pages.blocks, page, count) == count
             self.states[page : page + count] = [MAPPED] * count
 
     @rule()

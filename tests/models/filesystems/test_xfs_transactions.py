@@ -28,9 +28,14 @@ class Costs(NamedTuple):
 
 
 class Mounted:
-    """An XFS of four groups on a machine of eight processors, and a file of *pages* delayed pages."""
+    """An XFS of four groups on a machine of eight processors, and a file of *pages* delayed pages.
 
-    def __init__(self, pages: int = 1, kernel: str = "6.18", rmapbt: bool = True) -> None:
+    The file is in the last of so many *directories*, each of which is in another group.
+    """
+
+    def __init__(
+        self, pages: int = 1, kernel: str = "6.18", rmapbt: bool = True, directories: int = 1
+    ) -> None:  # fmt: skip
         (case,) = parse(
             f"""\
 title = "transactions"
@@ -64,13 +69,15 @@ programs.s = "sync"
         self.seen: list[tuple[int, str]] = []
         self.inode: Any = None
         self._pages = pages
+        self._directories = directories
 
     def run(self, *bodies: Callable[[Thread], Steps]) -> list[tuple[int, str]]:
         """Make the file, then run each of *bodies* as a thread from then on; return what `note` was told."""
         maker = self.machine.thread("maker")
 
         def make() -> Steps:
-            directory = yield from self.filesystem.mkdir(maker)
+            for _ in range(self._directories):
+                directory = yield from self.filesystem.mkdir(maker)
             self.inode = yield from self.filesystem.create(maker, directory, 0, 1.0, 0)
             self.filesystem.write(self.inode, np.arange(self._pages), 1)
             self.began_ns = self.env.now
@@ -107,7 +114,7 @@ programs.s = "sync"
 
     def converter(self, thread: Thread) -> Steps:
         """Convert page 0, which has the first block of the file's group."""
-        ioend = IoEnd(0, 0, Any)
+        ioend = IoEnd(0, 0, only(self.machine.mounts).flight)
         ioend.pages = 1
         yield from self.filesystem.metadata.convert(thread, self.inode, ioend)
         self.note("converted")
@@ -145,10 +152,29 @@ def test_an_extent_that_another_task_has_mapped_stays() -> None:
     assert of.inode.file.lock.free
 
 
-@pytest.mark.parametrize("rmapbt", [True, False])
-def test_only_the_reverse_map_of_a_conversion_waits_for_its_group(rmapbt: bool) -> None:
+def test_a_neighbour_in_a_locked_group_does_not_count() -> None:
+    """Page 0 lies in the file's group, whose AGF is taken then: page 100 gets the next one's first block."""
+    of = Mounted()
+    places: list[int] = []
+
+    def body(thread: Thread) -> Steps:
+        yield from of.mapper(thread)
+        home = of.inode.group.number
+        assert of.groups[home].agf.try_down()
+        places.append(of.groups[(home + 1) % GROUPS].free.extents()[0].first)
+        of.filesystem.write(of.inode, np.array([100]), 1)
+        yield from of.placement.map_extent(thread, of.inode, of.inode.file, 100, 1)
+        block = int(of.inode.file.pages.blocks[100]) + of.inode.file.base
+        places.append(block % of.placement.group_blocks)
+
+    of.run(body)
+    assert places[0] == places[1]
+
+
+@pytest.mark.parametrize(("rmapbt", "directories"), [(True, 1), (True, 2), (False, 1)])
+def test_only_the_reverse_map_of_a_conversion_waits_for_its_group(rmapbt: bool, directories: int) -> None:
     """Another task has the AGF of the file's group until 200 us."""
-    of = Mounted(rmapbt=rmapbt)
+    of = Mounted(rmapbt=rmapbt, directories=directories)
     of.run(of.holder(0, 200_000), of.converter)
     costs = of.costs
     converted_ns = 200_000 + of.wake_ns + costs.rmap_ns if rmapbt else costs.range_ns

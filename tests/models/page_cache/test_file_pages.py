@@ -18,7 +18,7 @@ from wbsim.models.page_cache.pages import (
     map_blocks,
     next_dirty,
     run_alike,
-    start_writeback,
+    take_run,
     unplaced_around,
     use_held,
 )
@@ -112,11 +112,15 @@ def test_what_is_unplaced_around_a_page() -> None:
     assert unplaced_around(file(".d.").pages, 1, 0, 99) == (0, 3)
 
 
-def test_pages_under_writeback_are_mapped() -> None:
-    """As many as are told."""
-    of = file("DDDD")
-    start_writeback(of.pages, 1, 2)
-    assert letters(of) == "DmmD"
+def test_a_run_under_writeback_has_blocks_that_lie_together() -> None:
+    """It ends with the first page that is clean, has another block, or has a block that is only held."""
+    for states, blocks, count in (
+        ("DDD", (5, 6, 7), 2), ("DDD", (5, 6, 8), 2), ("DhD", (5, 6, 7), 1), ("DmD", (5, 6, 7), 1),
+        ("D", (5,), 1), ("d", (5,), 0), ("m", (5,), 0),
+    ):  # fmt: skip
+        of = file(states, dict(enumerate(blocks)))
+        assert take_run(of.pages.states, of.pages.blocks, 0, 2) == count
+        assert letters(of) == "m" * count + states[count:]
 
 
 def test_extents_break_where_blocks_do_and_at_the_end_of_the_file() -> None:
@@ -167,7 +171,6 @@ def test_block_numbers_are_widened_when_they_need_it() -> None:
         of = FilePages(4, 0)
         assert of.reach(first, 10) == first
         assert (of.pages.blocks.dtype == np.int64) == wide
-        assert of.far_blocks == ((1 << 63) - 1 if wide else (1 << 31) - 1)
     for base, wide in (((1 << 31) + 4, False), ((1 << 31) + 5, True)):
         of = FilePages(4, base)
         assert of.reach(5, 1) == 5 - base
