@@ -31,6 +31,7 @@ class MapCosts:
         self.extent_map_ns, self._range_ns = costs.map_ns, costs.ioend_ns
         self._tree_map_ns = costs.map_ns if costs.tree_map_ns is None else costs.tree_map_ns
         self._tree_range_ns = costs.ioend_ns if costs.tree_ioend_ns is None else costs.tree_ioend_ns
+        self._map_locked_ns, self._range_locked_ns = costs.map_locked_ns, costs.ioend_locked_ns
         self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
 
     def map_ns(self, extents: int) -> int:
@@ -46,6 +47,16 @@ class MapCosts:
         """Return the times of an allocation in a file of *extents* extents: its own, and the group's part."""
         factor = self.dice.throw()
         return int(self.map_ns(extents) * factor), int(self.group_ns * factor)
+
+    def map_locked_ns(self, map_ns: int) -> int:
+        """Return the part of an allocation of *map_ns* that passes under the inode's lock."""
+        locked_ns, whole_ns = self._map_locked_ns, self.extent_map_ns
+        return map_ns if locked_ns is None or not whole_ns else map_ns * locked_ns // whole_ns
+
+    def range_locked_ns(self, range_ns: int) -> int:
+        """Return the part of a conversion of *range_ns* that passes under the inode's lock."""
+        locked_ns, whole_ns = self._range_locked_ns, self._range_ns
+        return range_ns if locked_ns is None or not whole_ns else range_ns * locked_ns // whole_ns
 
     def page_ns(self, folio_pages: int) -> int:
         """Of a page, and its part of a folio of so many, that is walked."""

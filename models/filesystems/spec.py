@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
+from pydantic import model_validator
+
 from wbsim.models.variants import of_each, variant_field
-from wbsim.sim.param import Bytes, Named, Ns, Spec
+from wbsim.sim.param import BadValue, Bytes, Named, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES
 
 
@@ -19,7 +21,8 @@ class FlusherCosts(Spec):
 
     Where these were measured apart: ``tree_map_ns`` and ``tree_ioend_ns``: the same in a file of more extents
     than its inode holds; ``folio_ns`` and ``end_folio_ns``: per folio, beside its pages, that
-    is walked and that the worker makes clean.
+    is walked and that the worker makes clean; ``map_locked_ns`` and ``ioend_locked_ns``: the part of
+    ``map_ns`` and of ``ioend_ns`` that passes under the inode's lock (without them, all of it).
     """
 
     map_ns: Ns
@@ -29,6 +32,16 @@ class FlusherCosts(Spec):
     tree_ioend_ns: Ns | None = None
     folio_ns: Ns | None = None
     end_folio_ns: Ns | None = None
+    map_locked_ns: Ns | None = None
+    ioend_locked_ns: Ns | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> FlusherCosts:
+        for part, whole in (("map_locked_ns", "map_ns"), ("ioend_locked_ns", "ioend_ns")):
+            part_ns, whole_ns = getattr(self, part), getattr(self, whole)
+            if part_ns is not None and part_ns > whole_ns:
+                raise BadValue(f"{part_ns} ns are more than {whole}, {whole_ns}; it is a part", part)
+        return self
 
 
 class FilesystemCosts(Spec):

@@ -48,6 +48,7 @@ class Ext4(File):
     def _map(self, page: int) -> Steps:
         """ext4_map_blocks: find blocks, hold them, and give the run of pages its part."""
         pages, file, found = self._pages, self._file, self._new_blocks
+        yield self._times.map_outside_ns
         yield from self._lock.down_write(self._flusher)
         yield self._map_ns
         run = run_alike(pages, page, MAX_REQUEST_PAGES)

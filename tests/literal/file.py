@@ -20,6 +20,7 @@ class Times(NamedTuple):
     ``map_ns``: an allocation, up to its commit.
     ``page_ns``: a page that is walked and added to a bio.
     ``range_ns``: a conversion under the inode's lock alone.
+    ``map_outside_ns`` and ``range_outside_ns``: what comes before that lock is taken.
     ``end_page_ns``: a page that the worker makes clean.
     ``tree_map_ns`` and ``tree_range_ns`` are the same in a file of more than ``inline`` extents.
     ``wake_ns``, ``line_ns`` and ``spin_ns`` are those of `RwSemaphore`.
@@ -35,6 +36,8 @@ class Times(NamedTuple):
     wake_ns: int
     line_ns: int
     spin_ns: int
+    map_outside_ns: int = 0
+    range_outside_ns: int = 0
 
 
 @dataclass
@@ -143,6 +146,7 @@ class File(ABC):
             while self._ended:
                 ended, self._ended = self._ended, []
                 for ioend in sorted(ended, key=lambda ioend: ioend.first):
+                    yield times.range_outside_ns
                     yield from self._lock.down_write(task)
                     yield times.range_ns if self._in_inode else times.tree_range_ns
                     yield from self._convert(ioend)

@@ -150,10 +150,15 @@ class Both:
         cpu, queue = self._scenario.machine.processors, self._sb.bdi.queue
         costs: Any = cpu.paths.filesystems[self._spec.kind].flusher
         segment = queue.segment_pages(1)
+        map_outside_ns = 0 if costs.map_locked_ns is None else costs.map_ns - costs.map_locked_ns
+        range_outside_ns = 0 if costs.ioend_locked_ns is None else costs.ioend_ns - costs.ioend_locked_ns
         times = Times(
-            map_ns=costs.map_ns, tree_map_ns=costs.tree_map_ns or costs.map_ns,
-            page_ns=costs.page_ns + (costs.folio_ns or 0), range_ns=costs.ioend_ns,
-            tree_range_ns=costs.tree_ioend_ns or costs.ioend_ns, end_page_ns=costs.end_folio_ns or 0,
+            map_outside_ns=map_outside_ns, range_outside_ns=range_outside_ns,
+            map_ns=costs.map_ns - map_outside_ns,
+            tree_map_ns=(costs.tree_map_ns or costs.map_ns) - map_outside_ns,
+            page_ns=costs.page_ns + (costs.folio_ns or 0), range_ns=costs.ioend_ns - range_outside_ns,
+            tree_range_ns=(costs.tree_ioend_ns or costs.ioend_ns) - range_outside_ns,
+            end_page_ns=costs.end_folio_ns or 0,
             inline=inline, wake_ns=cpu.wake_time, line_ns=cpu.line_time,
             spin_ns=self._scenario.kernel.rwsem_spin,
         )  # fmt: skip

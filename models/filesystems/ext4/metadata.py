@@ -63,14 +63,16 @@ class Ext4Metadata(Metadata):
         )  # fmt: skip
 
     def convert(self, worker: Thread, inode: Ext4Inode, ioend: IoEnd) -> Steps:
-        """See `Metadata.convert`: ext4_convert_unwritten_extents, under i_data_sem."""
+        """See `Metadata.convert`: ext4_convert_unwritten_extents, in part under i_data_sem."""
         file, task = inode.file, worker.task
         assert isinstance(file, Ext4File), "an ioend is of a file that is kept page by page"
+        range_ns = self._costs.range_ns(file.allocations)
+        locked_ns = self._costs.range_locked_ns(range_ns)
+        worker.spent.complete += range_ns
+        yield range_ns - locked_ns
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task)
-        range_ns = self._costs.range_ns(file.allocations)
-        worker.spent.complete += range_ns
-        yield range_ns
+        yield locked_ns
         file.wrote(ioend.mapped)
         file.lock.up_write()
         self._log_inode(inode)

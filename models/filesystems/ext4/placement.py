@@ -125,16 +125,19 @@ class Ext4Placement(Placement, ExtentMapper):
     ) -> Steps:  # fmt: skip
         """See `ExtentMapper.map_extent`: ext4_map_blocks, in which pages get blocks held for the file.
 
-        If none are held, it holds some first.  Then the file's tree grows, if it has to.
+        The handle is begun before i_data_sem is taken.  If no blocks are held, it holds some first.  Then the
+        file's tree grows, if it has to.
         """
         metadata, task = self._metadata, thread.task
         if metadata.is_full():
             yield from metadata.wait_for_space(thread)
+        map_ns, _ = self._costs.varied_map_ns(file.allocations)
+        locked_ns = self._costs.map_locked_ns(map_ns)
+        thread.spent.allocate += map_ns
+        yield map_ns - locked_ns
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task, thread.before_sleep)
-        map_ns, _ = self._costs.varied_map_ns(file.allocations)
-        thread.spent.allocate += map_ns
-        yield map_ns
+        yield locked_ns
         count = int(run_alike(file.pages, page, min(at_most, MAX_REQUEST_PAGES)))
         if not file.pages.states[page] & HELD:
             self.new_blocks.hold(task, inode, file, page, count)

@@ -34,6 +34,7 @@ _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
 MOST_BYTES: Final = 64 << 40
 """Half a million groups; each is one of the model\'s, too."""
 _EXT4: Final = "docs/measurements.md F"
+_LOCKED: Final = "docs/measurements.md M: i_data_sem"
 _INODES: Final = "docs/measurements.md L: inodes on Linux 6.18"
 
 
@@ -151,6 +152,8 @@ class Ext4Spec(FilesystemSpec):
             "map_ns": measured(4_800, f"{_EXT4}: 5.2 us an extent, less its first page"),
             "page_ns": measured(400, f"{_EXT4}: 0.25 to 0.4 us a page"),
             "ioend_ns": measured(4_200, f"{_EXT4}: the completion worker, 4.2 us [4.0-4.6]"),
+            "map_locked_ns": measured(2_800, f"{_LOCKED}: of 11 us from one extent to the next"),
+            "ioend_locked_ns": measured(1_200, f"{_LOCKED}: of 6 us from one conversion to the next"),
             "journal_ns": measured(2_900, f"{_EXT4}: jbd2, 2.8 to 3 us a block"),
         },
     }

@@ -1,0 +1,49 @@
+"""The part of an allocation and of a conversion that passes under the inode's lock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.harness import BlockLayer
+from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.spec import FlusherCosts
+
+
+def costs(**given: int) -> MapCosts:
+    """Return costs of 4 000 for an allocation and 3 000 for a conversion; twice that with a tree."""
+    flusher: Any = FlusherCosts(
+        map_ns=4_000, page_ns=1, ioend_ns=3_000, tree_map_ns=8_000, tree_ioend_ns=6_000, **given
+    )
+    return MapCosts(flusher, 4, Dice(BlockLayer().site, "map"))
+
+
+def test_all_of_a_transaction_is_locked_where_no_part_is_given() -> None:
+    """As on XFS."""
+    assert (costs().map_locked_ns(4_400), costs().range_locked_ns(6_000)) == (4_400, 6_000)
+
+
+def test_the_locked_part_grows_with_the_transaction() -> None:
+    """A quarter of an allocation, a third of a conversion: in a tree and with a random factor, too."""
+    of = costs(map_locked_ns=1_000, ioend_locked_ns=1_000)
+    assert [of.map_locked_ns(ns) for ns in (4_000, 4_400, 8_000)] == [1_000, 1_100, 2_000]
+    assert [of.range_locked_ns(ns) for ns in (3_000, 6_000)] == [1_000, 2_000]
+
+
+def test_a_part_of_nothing_is_nothing() -> None:
+    """Where an allocation takes no time, none of it is locked."""
+    flusher = FlusherCosts(map_ns=0, page_ns=1, ioend_ns=0, map_locked_ns=0, ioend_locked_ns=0)
+    of = MapCosts(flusher, 4, Dice(BlockLayer().site, "map"))
+    assert (of.map_locked_ns(0), of.range_locked_ns(0)) == (0, 0)
+
+
+@pytest.mark.parametrize(("part", "whole"), [("map_locked_ns", "map_ns"), ("ioend_locked_ns", "ioend_ns")])
+def test_a_part_is_not_more_than_the_whole(part: str, whole: str) -> None:
+    """Just as much is taken."""
+    given = {"map_ns": 4_000, "page_ns": 1, "ioend_ns": 4_000}
+    FlusherCosts.model_validate({**given, part: 4_000})
+    with pytest.raises(ValidationError, match=f"4001 ns are more than {whole}, 4000; it is a part"):
+        FlusherCosts.model_validate({**given, part: 4_001})
