@@ -97,7 +97,8 @@ class Walked:
         self.paged.writeback_index = start
         wbc = WritebackControl("background", budget, visits)
         task = self.env.task("flusher")
-        thread: Any = SimpleNamespace(task=task, spent=Spent(), submit_bio=self._submit)
+        self.spent = Spent()
+        thread: Any = SimpleNamespace(task=task, spent=self.spent, submit_bio=self._submit)
         self.env.start(task, self.walk.write(thread, self.inode, self.paged, wbc))
         self.env.run()
         return wbc
@@ -124,6 +125,7 @@ def test_a_bio_leaves_when_the_next_page_does_not_follow_it() -> None:
     assert letters(of.file) == "mmmmm.mmm"
     assert wbc.nr_to_write == (1 << 40) - 8
     assert of.inode.dirty_pages == 0
+    assert of.spent.pages == 8 * PAGE_NS
 
 
 def test_a_call_that_spans_nothing_submits_its_pages_at_once() -> None:

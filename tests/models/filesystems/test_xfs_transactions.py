@@ -182,6 +182,25 @@ def test_only_the_reverse_map_of_a_conversion_waits_for_its_group(rmapbt: bool, 
     assert of.inode.file.lock.stat.hold_ns == converted_ns
 
 
+def test_an_allocation_and_its_conversion_are_logged() -> None:
+    """Each logs an extent and its cluster; the inode is logged once in a checkpoint."""
+    sizes: list[int] = []
+
+    def logged(of: Mounted) -> Callable[[Thread], Steps]:
+        def body(thread: Thread) -> Steps:
+            log = of.filesystem.metadata.log
+            for step in (of.mapper, of.converter):
+                before = log._bytes
+                yield from step(thread)
+                sizes.append(log._bytes - before)
+
+        return body
+
+    of = Mounted()
+    of.run(logged(of))
+    assert sizes[0] >= sizes[1] > 0
+
+
 def test_flusher_and_worker_take_turns() -> None:
     """Each has the ILOCK for its complete transaction, and the worker spins until the flusher gives it up."""
     of = Mounted()

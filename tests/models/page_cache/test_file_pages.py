@@ -115,11 +115,11 @@ def test_what_is_unplaced_around_a_page() -> None:
 def test_a_run_under_writeback_has_blocks_that_lie_together() -> None:
     """It ends with the first page that is clean, has another block, or has a block that is only held."""
     for states, blocks, count in (
-        ("DDD", (5, 6, 7), 2), ("DDD", (5, 6, 8), 2), ("DhD", (5, 6, 7), 1), ("DmD", (5, 6, 7), 1),
+        ("DDDD", (5, 6, 7, 8), 3), ("DDD", (5, 6, 8), 2), ("DhD", (5, 6, 7), 1), ("DmD", (5, 6, 7), 1),
         ("D", (5,), 1), ("d", (5,), 0), ("m", (5,), 0),
     ):  # fmt: skip
         of = file(states, dict(enumerate(blocks)))
-        assert take_run(of.pages.states, of.pages.blocks, 0, 2) == count
+        assert take_run(of.pages.states, of.pages.blocks, 0, 3) == count
         assert letters(of) == "m" * count + states[count:]
 
 
