@@ -35,7 +35,8 @@ def completions(env: Environment, worker: Any, unwritten: bool, metadata: Any) -
 def test_a_bound_worker_completes_what_ended_on_its_processor() -> None:
     """Requests end on 1, 0, 0, any and 1, at 1, 11, 21 and so on; processor 2 has any's work.
 
-    Each file takes 100, and a processor does its second one after its first.
+    Each file takes 100, and a processor does its second one after its first.  Another task has processor 1
+    until 50; its worker waits, though processors 0 and 2 are idle at first.
     """
     env = Environment()
     of = Processors(env, 3, SchedulerRules(50), lambda: 0.0)
@@ -61,8 +62,11 @@ def test_a_bound_worker_completes_what_ended_on_its_processor() -> None:
 
     for at, (name, cpu, nth) in enumerate((("a", 1, 1), ("b", 0, 1), ("c", 0, 2), ("d", -1, 1), ("e", 1, 2))):
         env.call_at(10 * at + 1, 9, lambda name=name, cpu=cpu, nth=nth: end(name, cpu, nth))  # type: ignore[misc]
+    other = of.adopt(env.task("other"))
+    other.bound = 1
+    env.start(other, (wait for wait in (50,)))
     env.run()
-    assert done == [(101, "a", 1), (111, "b", 0), (131, "d", 2), (201, "e", 1), (211, "c", 0)]
+    assert done == [(111, "b", 0), (131, "d", 2), (150, "a", 1), (211, "c", 0), (250, "e", 1)]
 
 
 @pytest.mark.parametrize(
