@@ -5,8 +5,8 @@ ext4-rsv-conversion (ext4_end_io_rsv_work), which has one work at a time.  Work 
 one run ends as a whole; of another, each ioend that has ended by then is converted in a transaction.  Where
 blocks are unwritten until then, pages are clean only after it.
 
-The workers of xfs-conv are bound: work runs on the processor on which the request ended (seen on 6.18: all
-of 985 works ran in workers of one processor, kworker/0:3 for example).  The workqueue of ext4 is unbound.
+The workers of xfs-conv are bound: work runs on the processor on which the request ended (docs/measurements.md
+M).  The workqueue of ext4 is unbound.
 Left out: that a page written for the second time needs no conversion; that a processor gets a second worker
 while its first one sleeps.
 """

@@ -181,7 +181,7 @@ def contention(primitives: Primitives, ticket: bool) -> tuple[Log, Any, int]:
 @pytest.mark.parametrize("ticket", [False, True])
 @pytest.mark.stock
 def test_light_primitives_equal_stock_simpy(ticket: bool) -> None:
-    """The same model on Resource and events gives the same log, counters and spin times, ties included."""
+    """A model gives one log, and the same counters and spin times, on both; ties are included."""
     light, stock = contention(LIGHT, ticket), contention(STOCK, ticket)
     assert light == stock
     assert light[1][0].contentions > 20

@@ -125,8 +125,8 @@ class Ext4Placement(Placement, ExtentMapper):
     ) -> Steps:  # fmt: skip
         """See `ExtentMapper.map_extent`: ext4_map_blocks, in which pages get blocks held for the file.
 
-        The handle is begun before i_data_sem is taken.  If no blocks are held, it holds some first.  Then the
-        file's tree grows, if it has to.
+        The handle is begun before i_data_sem is taken.  If the page has no block held for it, blocks are held
+        first.  Then the file's tree grows, if it has to.
         """
         metadata, task = self._metadata, thread.task
         if metadata.is_full():

@@ -35,7 +35,7 @@ _INODE_CORE_BYTES: Final = 176
 """struct xfs_dinode with metadata CRCs."""
 _EXTENT_BYTES: Final = 16
 _WRITES: Final = {True: (4, 3, 4, 4), False: (3, 2, 2, 2)}
-"""How often an operation writes l_reserve_head, l_write_head, xc_ctx_lock and the checkpoint's order_id.
+"""The writes of an operation to l_reserve_head, l_write_head, xc_ctx_lock and the checkpoint's order_id.
 
 With reverse mapping it rolls its transaction once (mechanisms.md 7.5 [V 6.12]).
 """

@@ -1,4 +1,4 @@
-"""What ext4 decides about the place of pages, by hand."""
+"""The place that ext4 gives to pages, by hand."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def costs(**given: int) -> MapCosts:
 
 
 def test_all_of_a_transaction_is_locked_where_no_part_is_given() -> None:
-    """As on XFS."""
+    """XFS gives no part."""
     assert (costs().map_locked_ns(4_400), costs().range_locked_ns(6_000)) == (4_400, 6_000)
 
 
@@ -34,7 +34,7 @@ def test_the_locked_part_grows_with_the_transaction() -> None:
 
 
 def test_a_part_of_nothing_is_nothing() -> None:
-    """Where an allocation takes no time, none of it is locked."""
+    """An allocation that takes no time is locked for no time."""
     flusher = FlusherCosts(map_ns=0, page_ns=1, ioend_ns=0, map_locked_ns=0, ioend_locked_ns=0)
     of = MapCosts(flusher, 4, Dice(BlockLayer().site, "map"))
     assert (of.map_locked_ns(0), of.range_locked_ns(0)) == (0, 0)
