@@ -1,0 +1,87 @@
+"""Allocations and conversions of ext4: how long they take, how long i_data_sem is held, what is logged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.harness import only, run_for
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES
+from wbsim.models.filesystems.ioends import IoEnd
+from wbsim.models.machine import build
+from wbsim.models.page_cache.pages import MAPPED
+from wbsim.sim.engine import Steps
+
+TEXT = """\
+title = "allocations"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 8
+machine.processors.cv = 0
+machine.processors.paths.filesystems.ext4.flusher.map_ns = "4 us"
+machine.processors.paths.filesystems.ext4.flusher.tree_map_ns = "8 us"
+machine.processors.paths.filesystems.ext4.flusher.map_locked_ns = "1 us"
+machine.processors.paths.filesystems.ext4.flusher.ioend_ns = "3 us"
+machine.processors.paths.filesystems.ext4.flusher.ioend_locked_ns = "1 us"
+machine.disks.d.like = "loop"
+kernel.like = "6.18"
+mounts.m = { like = "loop-ext4", disk = "d", at = "/m", size = "4 GiB" }
+programs.s = "sync"
+"""
+
+
+def test_an_allocation_has_no_more_pages_than_a_request() -> None:
+    """A run of 2 500 pages, of which the walk may write 2 400, gets 2 048 blocks at first, then the rest."""
+    machine = build(parse(TEXT, "x.toml").cases[0].scenario, 1)
+    filesystem = only(machine.mounts).filesystem
+    thread = machine.thread("flusher")
+    mapped: list[int] = []
+
+    def body() -> Steps:
+        directory = yield from filesystem.mkdir(thread)
+        inode: Any = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        filesystem.write(inode, np.arange(2_500), 1)
+        for page, at_most in ((0, 2_400), (2_048, 352)):
+            yield from filesystem.placement.map_extent(thread, inode, inode.file, page, at_most)
+            mapped.append(int(np.count_nonzero(inode.file.pages.states & MAPPED)))
+
+    machine.env.start(thread.task, body())
+    run_for(machine.env, 5_000_000)
+    assert mapped == [MAX_REQUEST_PAGES, 2_400] == [2_048, 2_400]
+
+
+def test_allocations_and_conversions_by_hand() -> None:
+    """The inode holds four extents; in a file of more, which has a tree, an allocation takes twice as long.
+
+    Six pages lie apart.  A quarter of an allocation and a third of a conversion pass under i_data_sem.
+    """
+    machine = build(parse(TEXT, "x.toml").cases[0].scenario, 1)
+    env, filesystem = machine.env, only(machine.mounts).filesystem
+    thread, pages = machine.thread("flusher"), [1_000 * page for page in range(6)]
+    took: list[int] = []
+    held: list[int] = []
+    logged: list[int] = []
+
+    def body() -> Steps:
+        directory = yield from filesystem.mkdir(thread)
+        inode: Any = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        filesystem.write(inode, np.array(pages), 1)
+        file, journal = inode.file, filesystem.metadata.journal
+        ioend = IoEnd(0, 0, only(machine.mounts).flight)
+        ioend.mapped = 1
+        steps = [filesystem.placement.map_extent(thread, inode, file, page, 1) for page in pages]
+        for transaction in (*steps, filesystem.metadata.convert(thread, inode, ioend)):
+            began_ns, held_ns = env.now, file.lock.stat.hold_ns
+            before = len(journal._running)
+            yield from transaction
+            logged.append(len(journal._running) - before)
+            took.append(env.now - began_ns)
+            held.append(file.lock.stat.hold_ns - held_ns)
+
+    env.start(thread.task, body())
+    run_for(env, 5_000_000)
+    assert took == [4_000] * 5 + [8_000, 3_000]
+    assert held == [1_000] * 5 + [2_000, 1_000]
+    assert logged == [1, 0, 0, 0, 1, 0, 0], "a bitmap of blocks, and the leaf; creation logged the inode"
