@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.harness import only, run_for
 from wbsim.experiments.config.experiment import parse
@@ -85,3 +86,22 @@ def test_allocations_and_conversions_by_hand() -> None:
     assert took == [4_000] * 5 + [8_000, 3_000]
     assert held == [1_000] * 5 + [2_000, 1_000]
     assert logged == [1, 0, 0, 0, 1, 0, 0], "a bitmap of blocks, and the leaf; creation logged the inode"
+
+
+@pytest.mark.parametrize(("kernel", "unwritten"), [("2.6.34", 0), ("6.18", 1)])
+def test_extents_are_unwritten_where_the_era_converts_them(kernel: str, unwritten: int) -> None:
+    """One page is mapped, and nothing is converted yet."""
+    machine = build(parse(TEXT.replace("6.18", kernel), "x.toml").cases[0].scenario, 1)
+    filesystem, left = only(machine.mounts).filesystem, list[int]()
+    thread = machine.thread("flusher")
+
+    def body() -> Steps:
+        directory = yield from filesystem.mkdir(thread)
+        inode: Any = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        filesystem.write(inode, np.arange(1), 1)
+        yield from filesystem.placement.map_extent(thread, inode, inode.file, 0, 1)
+        left.append(len(inode.file.unwritten))
+
+    machine.env.start(thread.task, body())
+    run_for(machine.env, 5_000_000)
+    assert left == [unwritten]
