@@ -55,5 +55,6 @@ class LockMakers:
             "rw_semaphore": lambda name: RwSemaphore(env, name, self._rwsem, cpu.wake_time, cpu.line_time),
             "count_lock": lambda name, stats: known(LockClass(name, stats)),
             "wake_ns": cpu.wake_time,
+            "hand_off": hand_off,
             "line_ns": (cpu.line_own, cpu.line_from_far if cpu.nodes > 1 else cpu.line_time),
         }

@@ -40,7 +40,7 @@ from wbsim.sim.build import engine
 from wbsim.sim.engine import URGENT, Environment
 from wbsim.sim.interrupts import between_events
 from wbsim.sim.laws import require
-from wbsim.sim.param import Spec
+from wbsim.sim.param import Spec, unit_of
 from wbsim.sim.stock import StockEnvironment, StockSpinLock
 from wbsim.sim.streams import Streams
 from wbsim.sim.sync import LockClass, Mutex, SpinLock
@@ -381,12 +381,14 @@ class _Builder:
 
 
 def scaled(costs: SpecT, factor: float) -> SpecT:
-    """*costs* with every time multiplied by *factor*, rounded to whole ns."""
+    """Return *costs* with every time multiplied by *factor*, rounded to whole ns."""
     values = {}
-    for name in type(costs).model_fields:
+    for name, of in type(costs).model_fields.items():
         value = getattr(costs, name)
-        if value is not None:
-            values[name] = scaled(value, factor) if isinstance(value, Spec) else round(value * factor)
+        if isinstance(value, Spec):
+            values[name] = scaled(value, factor)
+        elif value is not None:
+            values[name] = round(value * factor) if unit_of(of) == "ns" else value
     return type(costs).model_validate(values)
 
 

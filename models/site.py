@@ -15,7 +15,7 @@ from wbsim.models.signals import Signals
 from wbsim.models.step_lengths import StepLengths
 from wbsim.sim.engine import Environment
 from wbsim.sim.streams import Draws
-from wbsim.sim.sync import Line, LockStats, Mutex, RwSemaphore, SpinLock
+from wbsim.sim.sync import HandOff, Line, LockStats, Mutex, RwSemaphore, SpinLock
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Site:
 
     ``line`` is one that all processors write, ``lines`` are those under a lock.  ``inode_lock``: the lock of
     all lists of inodes, in eras that have it.  ``wake_ns``: how long a task that waits is in waking up.
-    ``line_ns``: to write a line of one's own, and one that others write, too.  ``count_lock`` has the machine
-    count a class of locks of that name, whose counters it asks for.  ``lengths``: those of the steps.
+    ``line_ns``: to write a line of one's own, and one that others write, too; ``hand_off``: what a line takes
+    to another processor.  ``count_lock`` has the machine count a class of locks of that name, whose counters
+    it asks for.  ``lengths``: those of the steps.
     """
 
     env: Environment
@@ -43,6 +44,7 @@ class Site:
     count_lock: Callable[[str, Callable[[], LockStats]], None]
     wake_ns: int
     line_ns: tuple[int, int]
+    hand_off: HandOff
     inode_lock: SpinLock | None
     variation: Callable[[str], Draws]
     variations: Callable[[str], Callable[[int], NDArray[np.float64]]]

@@ -242,6 +242,7 @@ class BlockLayer:
             count_lock=lambda name, stat: None,
             wake_ns=wake_ns,
             line_ns=(20, 100),
+            hand_off=HandOff(100, 0),
             inode_lock=None,
             variation=lambda name: Draws(np.ones),
             variations=lambda name: np.ones,

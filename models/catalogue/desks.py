@@ -91,6 +91,8 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
 """The machine of the measurements: a small guest, with a loop device on tmpfs."""
 
 _DESK: Final = "docs/measurements.md H"
+_TREE: Final = "docs/measurements.md R"
+_LINES: Final = "docs/measurements.md R, another processor"
 _FOLIOS: Final = "docs/measurements.md N"
 _SUBMISSION: Final = (
     "a loop device's submission was not measured apart: docs/measurements.md B, loop and virtio"
@@ -101,6 +103,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
         "name": "desk-vm",
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
+            "line_time": measured(170, "docs/measurements.md L: a line between the two processors"),
             "paths": {
                 **REFERENCE_PATHS,
                 "write": {
@@ -135,12 +138,13 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                             "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
                             "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
                             "ioend_ns": measured(3_600, f"{_DESK}: conversion of a small file"),
-                            "tree_map_ns": measured(29_000, f"{_DESK}: a page of a random file"),
-                            "tree_ioend_ns": measured(12_000, f"{_DESK}: a page of a random file"),
+                            "tree_map_ns": measured(26_000, f"{_TREE}: on one processor"),
+                            "tree_ioend_ns": measured(5_700, f"{_TREE}: on one processor"),
                             "end_folio_ns": measured(350, f"{_DESK}: conversion of a sequential file"),
-                            "rmap_ns": measured(
-                                28_000, "docs/measurements.md J: what rmapbt=1 adds to a transaction"
-                            ),
+                            "map_lines": measured(30, f"{_LINES}: 5.1 us"),
+                            "ioend_lines": measured(20, f"{_LINES}: 3.4 us"),
+                            "rmap_ns": measured(22_000, f"{_TREE}: what rmapbt=1 adds to an allocation"),
+                            "rmap_ioend_ns": measured(15_000, f"{_TREE}: what it adds to a conversion"),
                             "log": {
                                 **_REFERENCE["xfs"]["flusher"]["log"],
                                 "record_ns": measured(
@@ -165,7 +169,11 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                             "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
                             "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
                             "ioend_ns": measured(3_300, f"{_DESK}: conversion of a small file"),
+                            "tree_map_ns": measured(7_000, f"{_TREE}: on one processor"),
+                            "tree_ioend_ns": measured(2_700, f"{_TREE}: on one processor"),
                             "end_folio_ns": measured(500, f"{_DESK}: conversion of a sequential file"),
+                            "map_lines": measured(14, f"{_LINES}: 2.4 us"),
+                            "ioend_lines": measured(8, f"{_LINES}: 1.4 us"),
                         },
                     },
                 },

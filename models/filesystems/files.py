@@ -35,10 +35,11 @@ class PagedFile(FilePages):
     ``writeback_index`` is the page where the next call of writeback starts.  ``allocations`` is the number of
     extents that were given blocks.  `FileTable.page` sets ``inode``, its ``lock`` (ILOCK, i_data_sem), and
     the list ``ioends`` that ioends end on, unless their pages are clean after the I/O.  ``looked`` is when a
-    burst of writes last looked at the lock, and for how long it had been held by then.
+    burst of writes last looked at the lock, and for how long it had been held by then.  ``cpu`` is the
+    processor of its last allocation or conversion, -1 at first.
     """
 
-    __slots__ = ("allocations", "inode", "ioends", "lock", "looked", "open", "writeback_index")
+    __slots__ = ("allocations", "cpu", "inode", "ioends", "lock", "looked", "open", "writeback_index")
 
     inode: FileInode
     ioends: IoEnds | None
@@ -47,6 +48,7 @@ class PagedFile(FilePages):
     def __init__(self, base: int, is_open: bool) -> None:
         super().__init__(0, base)
         self.allocations = 0
+        self.cpu = -1
         self.looked = 0, 0, 0
         self.open = is_open
         self.writeback_index = 0

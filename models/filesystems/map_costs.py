@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.shared_lines import SharedLines
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.sim.engine import Task
+from wbsim.sim.sync import HandOff
 
 
 class MapCosts:
-    """What an allocation and the conversion of a range take in a file whose inode holds up to *extents*;
-    each takes ``group_ns`` more under the lock of its group, of which a conversion tells.  ``dice`` vary the
-    time of allocations, which is ``extent_map_ns`` while the inode holds all extents.  On the *lines*,
-    each is an operation more.
+    """The times of an allocation and of the conversion of a range in a file whose inode holds *extents*.
+
+    An allocation takes ``group_ns`` more under the lock of its group.  ``dice`` vary the time of allocations,
+    which is ``extent_map_ns`` while the inode holds all extents.  Each is one operation on the *lines*.  The
+    lines of a file come from another processor as *hand_off* says.
     """
 
     def __init__(
@@ -20,11 +23,14 @@ class MapCosts:
         costs: FlusherCosts,
         extents: int,
         dice: Dice,
+        hand_off: HandOff,
         group_ns: int = 0,
         lines: SharedLines | None = None,
     ) -> None:
         self.group_ns = group_ns
         self.dice = dice
+        self._hand_off = hand_off
+        self._map_lines, self._range_lines = costs.map_lines or 0, costs.ioend_lines or 0
         self._lines = lines
         self._page_ns, self._folio_ns = costs.page_ns, costs.folio_ns or 0
         self._extents = extents
@@ -65,6 +71,21 @@ class MapCosts:
     def range_ns(self, extents: int) -> int:
         """Return the time of a conversion in a file of *extents* extents, without its group's part."""
         return self._range_ns if extents <= self._extents else self._tree_range_ns
+
+    def moved_map_ns(self, file: PagedFile, task: Task) -> int:
+        """Return the time to get the lines of *file* for an allocation that *task* begins now."""
+        return self._moved_ns(file, task, self._map_lines)
+
+    def moved_range_ns(self, file: PagedFile, task: Task) -> int:
+        """Return the time to get the lines of *file* for a conversion that *task* begins now."""
+        return self._moved_ns(file, task, self._range_lines)
+
+    def _moved_ns(self, file: PagedFile, task: Task, lines: int) -> int:
+        last, file.cpu = file.cpu, task.cpu
+        if last in (-1, task.cpu):
+            return 0
+        of = self._hand_off
+        return lines * of.line(of.node(last), of.node(task.cpu))
 
     def lines_ns(self, task: Task) -> int:
         """Return what the log's cache lines add to an allocation or a conversion that *task* begins now."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import model_validator
 
 from wbsim.models.variants import of_each, variant_field
-from wbsim.sim.param import BadValue, Bytes, Named, Ns, Spec
+from wbsim.sim.param import BadValue, Bytes, CountOrNone, Named, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES
 
 
@@ -22,7 +22,9 @@ class FlusherCosts(Spec):
     Where these were measured apart: ``tree_map_ns`` and ``tree_ioend_ns``: the same in a file of more extents
     than its inode holds; ``folio_ns`` and ``end_folio_ns``: per folio, beside its pages, that
     is walked and that the worker makes clean; ``map_locked_ns`` and ``ioend_locked_ns``: the part of
-    ``map_ns`` and of ``ioend_ns`` that passes under the inode's lock (without them, all of it).
+    ``map_ns`` and of ``ioend_ns`` that passes under the inode's lock (without them, all of it);
+    ``map_lines`` and ``ioend_lines``: the cache lines of a file that an allocation and a conversion get from
+    another processor, if the one before ran there (without them, none).
     """
 
     map_ns: Ns
@@ -34,6 +36,8 @@ class FlusherCosts(Spec):
     end_folio_ns: Ns | None = None
     map_locked_ns: Ns | None = None
     ioend_locked_ns: Ns | None = None
+    map_lines: CountOrNone | None = None
+    ioend_lines: CountOrNone | None = None
 
     @model_validator(mode="after")
     def _check(self) -> FlusherCosts:

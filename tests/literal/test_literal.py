@@ -178,6 +178,7 @@ class Both:
             base=self._sb.first_block + home * placement.group_blocks, group_blocks=placement.group_blocks,
             spaces=placement.groups[0].free.with_room(8_192), commit_ns=costs.log.commit_ns,
             rmap_ns=costs.rmap_ns if self._spec.rmapbt else 0,
+            rmap_ioend_ns=costs.rmap_ioend_ns if self._spec.rmapbt else 0,
         )  # fmt: skip
         self._counts = {"ILOCK": file.inode_counts, "AGF": file.group_counts}
         return file

@@ -19,17 +19,18 @@ from wbsim.models.page_cache.pages import DELAYED, delayed_extent, next_dirty
 class Xfs(File):
     """A file whose own group is *home*; the free *spaces* are those of all groups, of *group_blocks* blocks.
 
-    A commit takes *commit_ns*, and to add a mapping to the reverse map or to change it there *rmap_ns*.
+    A commit takes *commit_ns*.  To add a mapping to the reverse map takes *rmap_ns*, and to change one
+    takes *rmap_ioend_ns*.
     """
 
     def __init__(
         self, clock: Clock, *parts: Any, times: Times, spaces: Any, home: int, group_blocks: int,
-        commit_ns: int, rmap_ns: int, **given: Any,
+        commit_ns: int, rmap_ns: int, rmap_ioend_ns: int, **given: Any,
     ) -> None:  # fmt: skip
         super().__init__(clock, *parts, times, **given)
         self._spaces = deepcopy(spaces)
         self._home, self._group_blocks = home, group_blocks
-        self._commit_ns, self._rmap_ns = commit_ns, rmap_ns
+        self._commit_ns, self._rmap_ns, self._rmap_ioend_ns = commit_ns, rmap_ns, rmap_ioend_ns
         self.group_counts = LockCounts()
         self._agfs = [Semaphore(clock, self.group_counts, times.wake_ns) for _ in spaces.blocks]
 
@@ -84,8 +85,8 @@ class Xfs(File):
 
     def _convert(self, ioend: IoEnd) -> Steps:
         """The change of the reverse map, under the lock of the group."""
-        if self._rmap_ns:
+        if self._rmap_ioend_ns:
             agf = self._agfs[self._home + int(self._pages.blocks[ioend.first]) // self._group_blocks]
             yield from agf.down(self._worker)
-            yield self._rmap_ns
+            yield self._rmap_ioend_ns
             agf.up()

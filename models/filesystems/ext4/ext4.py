@@ -36,7 +36,7 @@ def ext4(
     """One mounted ext4."""
     sb.block_ns = writer_costs.block_ns
     kworker, geometry = site.thread("kworker/ext4-rsv"), spec.geometry
-    costs = MapCosts(flusher_costs, ROOT_EXTENTS, Dice(site, "map"))
+    costs = MapCosts(flusher_costs, ROOT_EXTENTS, Dice(site, "map"), site.hand_off)
     mballoc = Mballoc(geometry, by_order=rules.by_order)
     journal = Journal(
         site=site, queue=sb.bdi.queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,

@@ -72,7 +72,9 @@ class Ext4Metadata(Metadata):
         yield range_ns - locked_ns
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task)
-        yield locked_ns
+        moved_ns = self._costs.moved_range_ns(file, task)
+        worker.spent.complete += moved_ns
+        yield locked_ns + moved_ns
         file.wrote(ioend.mapped)
         file.lock.up_write()
         self._log_inode(inode)

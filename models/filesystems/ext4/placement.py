@@ -137,7 +137,9 @@ class Ext4Placement(Placement, ExtentMapper):
         yield map_ns - locked_ns
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task, thread.before_sleep)
-        yield locked_ns
+        moved_ns = self._costs.moved_map_ns(file, task)
+        thread.spent.allocate += moved_ns
+        yield locked_ns + moved_ns
         count = int(run_alike(file.pages, page, min(at_most, MAX_REQUEST_PAGES)))
         if not file.pages.states[page] & HELD:
             self.new_blocks.hold(task, inode, file, page, count)

@@ -36,7 +36,7 @@ class XfsMetadata(Metadata):
         self.log = log
         self._groups = groups
         self._group_blocks = spec.size // PAGE_BYTES // spec.agcount
-        self._rmap_ns = costs.group_ns if unwritten else 0
+        self._rmap_ns = flusher_costs.rmap_ioend_ns if spec.rmapbt and unwritten else 0
         self.gives_way = True
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
         self._commit_ns = log.commit_ns(spec.extent_items)
@@ -94,7 +94,7 @@ class XfsMetadata(Metadata):
         assert isinstance(file, PagedFile), "an ioend is of a file that is kept page by page"
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task)
-        range_ns = costs.range_ns(file.allocations) + costs.lines_ns(task)
+        range_ns = costs.range_ns(file.allocations) + costs.lines_ns(task) + costs.moved_range_ns(file, task)
         worker.spent.complete += range_ns
         yield range_ns
         if self._rmap_ns:

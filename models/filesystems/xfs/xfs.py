@@ -58,7 +58,8 @@ def xfs(
     lines = None
     if rules.cil == "per_cpu":
         lines = SharedLines(site.env, _WRITES[spec.rmapbt], *site.line_ns)
-    costs = MapCosts(flusher_costs, inline, Dice(site, "map"), rmap_ns if spec.rmapbt else 0, lines)
+    group_ns = rmap_ns if spec.rmapbt else 0
+    costs = MapCosts(flusher_costs, inline, Dice(site, "map"), site.hand_off, group_ns, lines)
     log = _log(site, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs, groups, rules.unwritten)
     log.start()

@@ -143,7 +143,8 @@ class CopyOnWrite:
 
 def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     """One mounted copy-on-write filesystem."""
-    costs = MapCosts(FlusherCosts(map_ns=1_000, page_ns=1_000, ioend_ns=0), 1, Dice(site, "map"))
+    flusher_costs = FlusherCosts(map_ns=1_000, page_ns=1_000, ioend_ns=0)
+    costs = MapCosts(flusher_costs, 1, Dice(site, "map"), site.hand_off)
     metadata = ToyMetadata()
     placement: Any = CopyOnWrite()
     return DelallocFilesystem(

@@ -472,7 +472,7 @@ def small_files(rmapbt: bool, kernel: str) -> tuple[int, int, int, Machine]:
 
 @pytest.mark.parametrize(("kernel", "converts"), [("6.18", True), ("5.4", False)])
 def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> None:
-    """An allocation and, from 5.10 on, a conversion each take *rmap_ns* more under the AGF.
+    """An allocation takes *rmap_ns* more, and a conversion takes *rmap_ioend_ns* more from 5.10 on.
 
     While a worker has a group, files of its directory go to the next one.
     """
@@ -480,11 +480,11 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
         small_files(rmapbt, kernel) for rmapbt in (False, True)
     )
     filesystem: Any = only(of.mounts).filesystem
-    rmap_ns = filesystem.placement._costs.group_ns
+    rmap_ns, rmap_ioend_ns = filesystem.placement._costs.group_ns, filesystem.metadata._rmap_ns
     assert rmap_ns > 20_000
     assert mapped - plain == pytest.approx(400 * rmap_ns, rel=0.03), "allocations vary"
     if converts:  # otherwise the run ends before its last completions
-        assert mapped_ends - plain_ends == 400 * rmap_ns
+        assert mapped_ends - plain_ends == 400 * rmap_ioend_ns
     assert more - locked == 400 * (1 + converts)
     agfs = [group.agf.stat.acquisitions for group in filesystem.placement.groups]
     assert sum(agfs) >= 400 * (2 + converts)

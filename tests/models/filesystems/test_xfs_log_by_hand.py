@@ -228,7 +228,7 @@ def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
     push, in which it counts again.
     """
     of, spec = Log(), P13_XFS
-    costs: Any = SimpleNamespace(end_folio_ns=0, group_ns=0)
+    costs: Any = SimpleNamespace(end_folio_ns=0)
     metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0), costs, [], False)  # type: ignore[arg-type]
     inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
     logged = []
@@ -249,9 +249,9 @@ def test_end_of_a_run_logs_its_cluster_once_a_checkpoint() -> None:
     """The first run of a checkpoint logs the inode and an extent, the second run an extent alone."""
     of = Log()
     spec: Any = SimpleNamespace(
-        extent_items=3, extent_log_bytes=100, inode_log_bytes=300, size=4_096, agcount=1
+        extent_items=3, extent_log_bytes=100, inode_log_bytes=300, size=4_096, agcount=1, rmapbt=False
     )
-    costs: Any = SimpleNamespace(group_ns=0)
+    costs: Any = SimpleNamespace()
     metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0), costs, [], False)  # type: ignore[arg-type]
     inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
     logged = []
