@@ -44,7 +44,7 @@ fuzz: .venv/development
 	@$(MAKE) --no-print-directory compiled
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
 
-# Plants faults in a part, e.g. `make mutants PART=models/block`, and prints those that no test sees (minutes);
+# Plants faults in a part, e.g. `make mutants PART=wbsim/models/block`, and prints those that no test sees (minutes);
 # without PART in all of them.
 mutants: .venv/mutants
 	$(BIN)/python -m tests.mutants $(PART)

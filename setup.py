@@ -30,9 +30,9 @@ LEFT_AS_THEY_ARE = re.compile(r"^class \w+\(\w*Spec\)|import compiled", re.MULTI
 def timed_modules() -> list[str]:
     """The sources that are compiled, relative to the root: none with a spec, or with functions of Numba's."""
     return [
-        str(Path("wbsim", path.relative_to(ROOT)))
+        str(path.relative_to(ROOT))
         for folder in ("sim", "models")
-        for path in sorted((ROOT / folder).rglob("*.py"))
+        for path in sorted((ROOT / "wbsim" / folder).rglob("*.py"))
         if path.stem not in INTERPRETED
         and path.parent.name not in INTERPRETED_FOLDERS
         and not LEFT_AS_THEY_ARE.search(path.read_text())
@@ -72,7 +72,7 @@ class BuildEngine(build_ext):
         """Build, and say of which sources."""
         super().run()
         package = Path(self.build_lib, PACKAGE)
-        (package / "digest").write_text(digest(ROOT))
+        (package / "digest").write_text(digest(ROOT / "wbsim"))
         (package / "__init__.py").write_text('"""What `make compiled` has made: see `sim.build`."""\n')
 
 

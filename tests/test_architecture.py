@@ -17,9 +17,16 @@ from wbsim.models.variants import variants
 from wbsim.sim.param import Given, Origin, Spec
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "wbsim"
 LAYERS = ["sim", "models", "experiments", "notebooks"]
 VARIANT_FOLDERS = ["devices", "filesystems", "flushers", "throttling", "workloads"]
-SOURCES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+FOLDERS = {layer: ROOT / layer if layer == "notebooks" else PACKAGE / layer for layer in LAYERS}
+SOURCES = sorted(path for folder in FOLDERS.values() for path in folder.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    """Return the layer that the source at *path* belongs to."""
+    return next(layer for layer, folder in FOLDERS.items() if folder in path.parents)
 
 
 def imported(source: str) -> Iterator[str]:
@@ -73,7 +80,7 @@ def _name(function: ast.expr) -> str:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_downwards(path: Path) -> None:
     """sim <- models <- experiments <- notebooks."""
-    layer = path.relative_to(ROOT).parts[0]
+    layer = layer_of(path)
     assert upward_imports(layer, path.read_text()) == []
 
 
@@ -84,23 +91,23 @@ def test_an_upward_import_is_seen() -> None:
 
 def own_kind(folder: str, path: Path) -> str:
     """Of which variant of *folder* a file is a part, by its place."""
-    return path.relative_to(ROOT / "models" / folder).parts[0].removesuffix(".py")
+    return path.relative_to(PACKAGE / "models" / folder).parts[0].removesuffix(".py")
 
 
 @pytest.mark.parametrize("folder", VARIANT_FOLDERS)
 def test_variants_are_strangers(folder: str) -> None:
     """Variants in one folder never import each other, nor does what they share; a kind is its file's name."""
-    for path in (ROOT / "models" / folder).rglob("*.py"):
+    for path in (PACKAGE / "models" / folder).rglob("*.py"):
         assert sibling_imports(folder, own_kind(folder, path), path.read_text()) == [], path.name
-    places = {path.stem for path in (ROOT / "models" / folder).iterdir()}
+    places = {path.stem for path in (PACKAGE / "models" / folder).iterdir()}
     assert variants(folder)
     assert set(variants(folder)) <= places
 
 
 def test_only_the_machine_builds_components() -> None:
     """No module but machine.py and the catalogue imports a variant."""
-    for path in (ROOT / "models").rglob("*.py"):
-        place = path.relative_to(ROOT / "models").parts[0]
+    for path in (PACKAGE / "models").rglob("*.py"):
+        place = path.relative_to(PACKAGE / "models").parts[0]
         for folder in VARIANT_FOLDERS:
             if place not in (folder, "catalogue"):
                 assert not sibling_imports(folder, "", path.read_text()), path.name
@@ -110,7 +117,7 @@ def imports_between(paths: list[Path], layer: str = "models") -> dict[str, set[s
     """Which folder of *layer* (or file, where it lies loose) imports which."""
     found: dict[str, set[str]] = {}
     for path in paths:
-        place = path.relative_to(ROOT / layer).parts[0].removesuffix(".py")
+        place = path.relative_to(FOLDERS[layer]).parts[0].removesuffix(".py")
         names = {n.split(".")[1] for n in imported(path.read_text()) if n.startswith(f"{layer}.")}
         found.setdefault(place, set()).update(names - {place})
     return found
@@ -127,7 +134,7 @@ def cycle_in(graph: dict[str, set[str]]) -> list[str]:
 
 def test_folders_import_each_other_one_way() -> None:
     """No folder of models needs one that needs it, however far around."""
-    graph = imports_between([p for p in SOURCES if p.relative_to(ROOT).parts[0] == "models"])
+    graph = imports_between([p for p in SOURCES if PACKAGE / "models" in p.parents])
     assert {"seams", "block", "filesystems", "machine"} <= graph.keys()
     assert cycle_in(graph) == []
     assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["a", "b", "c"], "the check can fail"
@@ -135,16 +142,14 @@ def test_folders_import_each_other_one_way() -> None:
 
 def test_rooms_of_experiments_import_each_other_one_way() -> None:
     """From what a configuration says to who asks: no room needs one that needs it."""
-    graph = imports_between(
-        [p for p in SOURCES if p.relative_to(ROOT).parts[0] == "experiments"], "experiments"
-    )
+    graph = imports_between([p for p in SOURCES if PACKAGE / "experiments" in p.parents], "experiments")
     assert {"config", "running", "statistics", "sweeps", "why", "commands"} <= graph.keys()
     assert cycle_in({room: needs - {"cli"} for room, needs in graph.items()}) == []
 
 
 def test_what_is_about_the_whole_lies_loose_and_nothing_else() -> None:
     """Thirteen files of models are in no folder."""
-    loose = {path.stem for path in (ROOT / "models").glob("*.py")} - {"__init__"}
+    loose = {path.stem for path in (PACKAGE / "models").glob("*.py")} - {"__init__"}
     assert loose == {
         "seams", "bio", "release", "site", "signals", "congestion", "visits", "scenario", "spent", "machine",
         "lock_makers", "variants", "step_lengths",
@@ -206,7 +211,7 @@ def test_classes_stay_small() -> None:
 
 def test_no_process_is_called_without_being_run() -> None:
     """A generator called as a statement does nothing, silently: none is."""
-    model = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in ("sim", "models")]
+    model = [path for path in SOURCES if layer_of(path) in ("sim", "models")]
     generators = set().union(*(generators_of(path.read_text()) for path in model))
     assert {"submit_bio", "write_pages", "finish_plug", "section", "balance"} <= generators
     for path in model:
@@ -222,7 +227,7 @@ def test_a_dropped_yield_from_is_seen() -> None:
 def test_no_stray_dice_and_no_wall_clock_in_the_model() -> None:
     """Randomness comes from sim.streams, time from the environment."""
     for path in SOURCES:
-        layer = path.relative_to(ROOT).parts[0]
+        layer = layer_of(path)
         modules = set(imported(path.read_text()))
         assert "random" not in modules, path.name
         if layer in ("sim", "models"):

@@ -39,7 +39,7 @@ __all__ = ["PLUG_RULES", "BadInput", "Capture", "Findings", "Study", "experiment
 
 
 def __getattr__(name: str) -> Any:
-    """What is asked for is imported then: the package itself answers at once."""
+    """Import the module of *name* when it is first asked for, so that `import wbsim` is fast."""
     if name == "__version__":
         from importlib.metadata import version
 

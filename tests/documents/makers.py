@@ -24,7 +24,7 @@ from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
 
-CONFIGS = ROOT / "experiments" / "configs"
+CONFIGS = ROOT / "wbsim" / "experiments" / "configs"
 
 
 class Maker(NamedTuple):
@@ -151,7 +151,7 @@ def advised(directory: Path) -> dict[str, str]:
 def two_disks(directory: Path) -> dict[str, str]:
     """A program on each of two disks."""
     text = printed("run", str(CONFIGS / "two_disks.toml"))
-    command = "$ wbsim run experiments/configs/two_disks.toml\n"
+    command = "$ wbsim run two_disks.toml\n"
     return {"two-disks": command + text[text.index("Two kinds") :].rstrip()}
 
 

@@ -25,7 +25,7 @@ from wbsim.experiments.config.schema import json_schema, reference
 from wbsim.experiments.running.version import model_version
 from wbsim.models.variants import variants
 
-CONFIGS = sorted(Path(__file__).parents[2].glob("experiments/configs/*.toml"))
+CONFIGS = sorted(Path(__file__).parents[2].glob("wbsim/experiments/configs/*.toml"))
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from tests.measures.prose import ROOT, bare_string, statements
 from wbsim.experiments.formats.table import table
 
-LAYERS: Final = ("sim", "models", "experiments")
+LAYERS: Final = ("wbsim/sim", "wbsim/models", "wbsim/experiments")
 _NO_CODE: Final = frozenset(
     (
         tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -32,7 +32,7 @@ from tests.measures.english import (
 from tests.measures.markdown import paragraphs, prose_of
 
 ROOT: Final = Path(__file__).parent.parent.parent
-FOLDERS: Final = ("sim", "models", "experiments", "tests")
+FOLDERS: Final = ("wbsim", "tests")
 GENERATED: Final = ("docs/reference.md",)
 """Documents that are made of docstrings; their sentences are counted there."""
 KINDS: Final = ("headless", "vague", "long sentences", "long paragraphs", "long names")

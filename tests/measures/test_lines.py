@@ -49,19 +49,20 @@ def test_code_lines_of_simple_statements_add_up(lines: list[str]) -> None:
 def test_sizes_sum_up_by_folder(tmp_path: Path) -> None:
     """A layer holds the files in all its folders; tests is one figure."""
     files = {
-        "sim/a.py": "x = 1\n", "models/b.py": "x = 1\n", "models/c/d.py": "x = 1\ny = 2\n",
-        "models/c/e/f.py": "x = 1\ny = 2\nz = 3\n", "experiments/__init__.py": "", "tests/g/h.py": "x = 1\n",
+        "wbsim/sim/a.py": "x = 1\n", "wbsim/models/b.py": "x = 1\n", "wbsim/models/c/d.py": "x = 1\ny = 2\n",
+        "wbsim/models/c/e/f.py": "x = 1\ny = 2\nz = 3\n", "wbsim/experiments/__init__.py": "",
+        "tests/g/h.py": "x = 1\n",
     }  # fmt: skip
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     found = sizes(tmp_path)
     assert {name: tuple(of) for name, of in found.items()} == {
-        "sim": (1, 1),
-        "models": (3, 6),
-        "models/c": (2, 5),
-        "experiments": (1, 0),
+        "wbsim/sim": (1, 1),
+        "wbsim/models": (3, 6),
+        "wbsim/models/c": (2, 5),
+        "wbsim/experiments": (1, 0),
         "tests": (1, 1),
     }
-    assert found["models/c"].mean == 2.5
-    assert report(tmp_path).splitlines()[3].split() == ["models", "3", "6", "2"]
+    assert found["wbsim/models/c"].mean == 2.5
+    assert report(tmp_path).splitlines()[3].split() == ["wbsim/models", "3", "6", "2"]

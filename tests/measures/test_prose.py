@@ -66,30 +66,30 @@ def found(of: Prose, kind: str) -> list[int]:
 
 def test_findings_name_the_lines_of_a_source() -> None:
     """Docstrings of classes and of nested functions count; strings and identifiers do not."""
-    of = of_source(_SOURCE, "sim/disk.py")
-    assert dict(of.docstrings) == {"sim": 9}
+    of = of_source(_SOURCE, "wbsim/sim/disk.py")
+    assert dict(of.docstrings) == {"wbsim/sim": 9}
     assert found(of, "headless") == [13, 24, 28, 31, 36]
     assert found(of, "vague") == [4, 7, 9, 10, 15, 21]
     assert found(of, "long names") == []
     assert {str(finding) for finding in of.findings} >= {
-        "sim/disk.py:13: headless: What the disk does.",
-        "sim/disk.py:7: vague: of its own",
+        "wbsim/sim/disk.py:13: headless: What the disk does.",
+        "wbsim/sim/disk.py:7: vague: of its own",
     }
 
 
 def test_docstrings_of_attributes_need_a_subject() -> None:
     """A string below an assignment is a docstring of its attribute."""
     source = 'SHOWN = 20\n"""How many are kept."""\nLEFT: int = 1\n"""Number of the others."""\n'
-    of = of_source(source, "sim/a.py")
+    of = of_source(source, "wbsim/sim/a.py")
     assert found(of, "headless") == [2]
-    assert dict(of.docstrings) == {"sim": 2}
+    assert dict(of.docstrings) == {"wbsim/sim": 2}
 
 
 def test_comments_join_on_successive_lines_of_one_column() -> None:
     """A comment behind code and one below it are two; an empty line separates comments."""
-    assert found(of_source("# of its\n# own\n", "sim/a.py"), "vague") == [1]
-    assert found(of_source("x = 1  # of its\n# own\n", "sim/a.py"), "vague") == []
-    assert found(of_source("# of its\n\n# own\n# own\n", "sim/a.py"), "vague") == []
+    assert found(of_source("# of its\n# own\n", "wbsim/sim/a.py"), "vague") == [1]
+    assert found(of_source("x = 1  # of its\n# own\n", "wbsim/sim/a.py"), "vague") == []
+    assert found(of_source("# of its\n\n# own\n# own\n", "wbsim/sim/a.py"), "vague") == []
 
 
 def test_findings_of_test_names_need_a_test_file() -> None:
@@ -105,13 +105,13 @@ def testing_nobody() -> None: ...
     assert sorted(of.names) == [7, 10, 11]
     assert found(of, "long names") == [3]
     assert found(of, "vague") == [4, 4]
-    assert of_source(source, "sim/clock.py") == Prose([], of.docstrings, [], [], [], [])
+    assert of_source(source, "wbsim/sim/clock.py") == Prose([], of.docstrings, [], [], [], [])
 
 
 @pytest.mark.parametrize(("words", "long"), [(25, 0), (26, 1)])
 def test_sentence_above_25_words_is_long_in_docstrings(words: int, long: int) -> None:
     sentence = "Return " + "page " * (words - 1)
-    of = of_source(f'"""{sentence}.\n\nShort.\n"""', "sim/a.py")
+    of = of_source(f'"""{sentence}.\n\nShort.\n"""', "wbsim/sim/a.py")
     assert found(of, "long sentences") == [1] * long
     assert [length.words for length in of.spoken] == [words, 1]
 
@@ -142,7 +142,8 @@ def test_generated_reference_counts_vague_words_only() -> None:
 def test_measure_reads_sources_and_documents(tmp_path: Path) -> None:
     """Every folder counts for itself, documents for themselves; the changelog does not count."""
     files = {
-        "sim/a.py": '"""Who."""', "models/b/c.py": '"""Of."""\n# told', "experiments/d.py": "",
+        "wbsim/sim/a.py": '"""Who."""', "wbsim/models/b/c.py": '"""Of."""\n# told',
+        "wbsim/experiments/d.py": "",
         "README.md": "Told.", "tests/e/test_f.py": "def test_nobody(): ...", "CONTRIBUTING.md": "",
         "CHANGELOG.md": "Told.",
         "docs/g.md": "It lives.", "notebooks/h.py": '"""Who."""',
@@ -151,8 +152,8 @@ def test_measure_reads_sources_and_documents(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert measure(tmp_path).counts() == {
-        "sim": {"headless": 1},
-        "models/b": {"headless": 1, "vague": 1},
+        "wbsim/sim": {"headless": 1},
+        "wbsim/models/b": {"headless": 1, "vague": 1},
         "tests/e": {"vague": 1},
         "README.md": {"vague": 1},
         "docs/g.md": {"vague": 1},
@@ -173,7 +174,12 @@ def test_prose_stays_within_its_bounds(today: Prose) -> None:
 
 def test_repository_has_docstrings_in_all_layers(today: Prose) -> None:
     """The check above looks at the sources: at more than a thousand docstrings and a hundred sentences."""
-    assert {"sim", "models/block", "experiments/config", "tests/measures"} <= today.docstrings.keys()
+    assert {
+        "wbsim/sim",
+        "wbsim/models/block",
+        "wbsim/experiments/config",
+        "tests/measures",
+    } <= today.docstrings.keys()
     assert today.docstrings.total() > 1_000
     assert len(today.sentences) > 100
     assert len(today.names) > 500
@@ -188,34 +194,34 @@ def test_bounds_name_existing_folders_and_known_kinds() -> None:
 def test_breach_names_the_findings_of_its_folder_only(tmp_path: Path) -> None:
     """Two findings where one is allowed are both named; other kinds and folders are not."""
     findings = [
-        Finding("vague", "sim/a.py", 3, "told"),
-        Finding("vague", "sim/b.py", 4, "lives"),
-        Finding("headless", "sim/a.py", 1, "Who."),
-        Finding("vague", "models/c.py", 5, "nobody"),
+        Finding("vague", "wbsim/sim/a.py", 3, "told"),
+        Finding("vague", "wbsim/sim/b.py", 4, "lives"),
+        Finding("headless", "wbsim/sim/a.py", 1, "Who."),
+        Finding("vague", "wbsim/models/c.py", 5, "nobody"),
     ]
-    (tmp_path / "sim").mkdir()
+    (tmp_path / "wbsim/sim").mkdir(parents=True)
     for name in ("a", "b"):
-        (tmp_path / f"sim/{name}.py").touch()
-    allowed = {"sim": {"vague": 1, "headless": 1}, "models": {"vague": 1}}
+        (tmp_path / f"wbsim/sim/{name}.py").touch()
+    allowed = {"wbsim/sim": {"vague": 1, "headless": 1}, "wbsim/models": {"vague": 1}}
     (message,) = breaches(findings, allowed, tmp_path)
     first, *places = message.splitlines()
-    assert first.startswith("sim: 2 findings of kind 'vague', at most 1 are allowed")
-    assert sorted(places) == ["  sim/a.py:3: vague: told", "  sim/b.py:4: vague: lives"]
-    assert breaches(findings, {"sim": {"vague": 2, "headless": 1}, "models": {"vague": 1}}) == []
+    assert first.startswith("wbsim/sim: 2 findings of kind 'vague', at most 1 are allowed")
+    assert sorted(places) == ["  wbsim/sim/a.py:3: vague: told", "  wbsim/sim/b.py:4: vague: lives"]
+    assert breaches(findings, {"wbsim/sim": {"vague": 2, "headless": 1}, "wbsim/models": {"vague": 1}}) == []
 
 
 def test_breach_lists_the_latest_files_first(tmp_path: Path) -> None:
-    (tmp_path / "sim").mkdir()
+    (tmp_path / "wbsim/sim").mkdir(parents=True)
     for modified, name in enumerate(("old", "middle", "new")):
-        path = tmp_path / f"sim/{name}.py"
+        path = tmp_path / f"wbsim/sim/{name}.py"
         path.touch()
         os.utime(path, (0, modified))
-    findings = [Finding("vague", f"sim/{name}.py", 1, "told") for name in ("old", "new", "middle")]
+    findings = [Finding("vague", f"wbsim/sim/{name}.py", 1, "told") for name in ("old", "new", "middle")]
     (message,) = breaches(findings, {}, tmp_path)
     assert [line.split(":")[0].strip() for line in message.splitlines()[1:]] == [
-        "sim/new.py",
-        "sim/middle.py",
-        "sim/old.py",
+        "wbsim/sim/new.py",
+        "wbsim/sim/middle.py",
+        "wbsim/sim/old.py",
     ]
 
 
@@ -226,14 +232,14 @@ def test_new_folder_starts_at_zero() -> None:
 
 
 def test_breach_shows_at_most_25_findings() -> None:
-    findings = [Finding("vague", "sim/a.py", line, "told") for line in range(30)]
+    findings = [Finding("vague", "wbsim/sim/a.py", line, "told") for line in range(30)]
     (message,) = breaches(findings, {})
     assert len(message.splitlines()) == 1 + bounds.SHOWN + 1
     assert message.endswith("and 5 more")
 
 
 _COUNTS = st.dictionaries(
-    st.sampled_from(["sim", "models/a", "docs/b.md"]),
+    st.sampled_from(["wbsim/sim", "wbsim/models/a", "docs/b.md"]),
     st.dictionaries(st.sampled_from(KINDS), st.integers(0, 5)),
 )
 
@@ -264,16 +270,16 @@ def test_bounds_survive_writing(counts: bounds.Counts) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--write"], {"sim": {"vague": 1}}),
-        (["--write", "--raise"], {"sim": {"vague": 1, "headless": 2}, "models": {"vague": 4}}),
+        (["--write"], {"wbsim/sim": {"vague": 1}}),
+        (["--write", "--raise"], {"wbsim/sim": {"vague": 1, "headless": 2}, "wbsim/models": {"vague": 4}}),
     ],
 )
 def test_write_lowers_and_raises_on_request_only(
     options: list[str], expected: bounds.Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "prose.toml"
-    path.write_text(text_of({"sim": {"vague": 3}, "gone": {"vague": 2}}))
-    numbers = {("sim", "vague"): 1, ("sim", "headless"): 2, ("models", "vague"): 4}
+    path.write_text(text_of({"wbsim/sim": {"vague": 3}, "gone": {"vague": 2}}))
+    numbers = {("wbsim/sim", "vague"): 1, ("wbsim/sim", "headless"): 2, ("wbsim/models", "vague"): 4}
     given = prose.nothing()
     for (folder, kind), count in numbers.items():
         given.findings.extend([Finding(kind, f"{folder}/a.py", 1, "")] * count)

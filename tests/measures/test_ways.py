@@ -13,7 +13,7 @@ from tests.measures.tracing import Place, Way, Window, traced
 from tests.measures.ways import Count, count_of, counts
 
 _FILES = {
-    "models/a.py": """\
+    "wbsim/models/a.py": """\
 def start():
     other()
     return list(steps())
@@ -25,11 +25,11 @@ def steps():
 def other():
     return 1
 """,
-    "sim/b/c.py": "def leaf():\n    return 1\n",
+    "wbsim/sim/b/c.py": "def leaf():\n    return 1\n",
     "tests/d.py": "def outside():\n    return 1\n",
 }
-_START = Place("models/a.py", "start")
-_LEAF = Place("sim/b/c.py", "leaf")
+_START = Place("wbsim/models/a.py", "start")
+_LEAF = Place("wbsim/sim/b/c.py", "leaf")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_calls_and_returns_of_generators_are_steps(
     modules: Callable[[str], ModuleType], tmp_path: Path
 ) -> None:
     """start, other and its return; steps is resumed three times and calls leaf in the first."""
-    a, c = "models/a.py", "sim/b/c.py"
+    a, c = "wbsim/models/a.py", "wbsim/sim/b/c.py"
     module = modules(a)
 
     def run() -> None:
@@ -64,25 +64,25 @@ def test_calls_and_returns_of_generators_are_steps(
 
     way = traced(run, Window(_START, _START), tmp_path)
     assert way.steps == [a, a, a, a, c, c, a, a, a, a, a, a]
-    assert (way.files, way.folders, way.changes) == ({a, c}, {"models", "sim/b"}, 2)
+    assert (way.files, way.folders, way.changes) == ({a, c}, {"wbsim/models", "wbsim/sim/b"}, 2)
     assert count_of("x", way) == Count("x", 2, 2, 2, 0)
 
 
 def test_window_ends_with_the_last_return(modules: Callable[[str], ModuleType], tmp_path: Path) -> None:
     """Between two calls of leaf everything counts; behind the second nothing does."""
-    leaf, other = modules("sim/b/c.py").leaf, modules("models/a.py").other
+    leaf, other = modules("wbsim/sim/b/c.py").leaf, modules("wbsim/models/a.py").other
 
     def run() -> None:
         for call in (other, leaf, other, leaf, other):
             call()
 
     assert traced(run, Window(_LEAF, _LEAF), tmp_path).steps == [
-        *["sim/b/c.py"] * 2,
-        *["models/a.py"] * 2,
-        *["sim/b/c.py"] * 2,
+        *["wbsim/sim/b/c.py"] * 2,
+        *["wbsim/models/a.py"] * 2,
+        *["wbsim/sim/b/c.py"] * 2,
     ]
-    warm = traced(run, Window(_LEAF, Place("models/a.py", "other"), warm=True), tmp_path)
-    assert warm.steps == [*["sim/b/c.py"] * 2, *["models/a.py"] * 2]
+    warm = traced(run, Window(_LEAF, Place("wbsim/models/a.py", "other"), warm=True), tmp_path)
+    assert warm.steps == [*["wbsim/sim/b/c.py"] * 2, *["wbsim/models/a.py"] * 2]
     assert warm.changes == 1
 
 
@@ -90,37 +90,39 @@ def test_calls_within_a_hidden_function_are_left_out(
     modules: Callable[[str], ModuleType], tmp_path: Path
 ) -> None:
     """Each step of the generator is called and returns, but leaf, which the first step calls, is hidden."""
-    window = Window(_START, _START, without=Place("models/a.py", "steps"))
-    assert traced(modules("models/a.py").start, window, tmp_path).steps == ["models/a.py"] * 10
+    window = Window(_START, _START, without=Place("wbsim/models/a.py", "steps"))
+    assert traced(modules("wbsim/models/a.py").start, window, tmp_path).steps == ["wbsim/models/a.py"] * 10
 
 
 @pytest.mark.parametrize(
     "window",
     [
-        Window(Place("models/a.py", "begin"), _START),
-        Window(_START, Place("models/b.py", "leaf")),
-        Window(_START, Place("models/a.py", "finish")),
+        Window(Place("wbsim/models/a.py", "begin"), _START),
+        Window(_START, Place("wbsim/models/b.py", "leaf")),
+        Window(_START, Place("wbsim/models/a.py", "finish")),
     ],
 )
 def test_renamed_function_is_an_error(
     window: Window, modules: Callable[[str], ModuleType], tmp_path: Path
 ) -> None:
     with pytest.raises(
-        LookupError, match=r"models/[ab].py has no call of \w+: give the function that stands"
+        LookupError, match=r"wbsim/models/[ab].py has no call of \w+: give the function that stands"
     ):
-        traced(modules("models/a.py").start, window, tmp_path)
+        traced(modules("wbsim/models/a.py").start, window, tmp_path)
 
 
 def test_import_within_a_window_is_an_error(modules: Callable[[str], ModuleType], tmp_path: Path) -> None:
-    imported = compile("x = 1\n", str(tmp_path / "sim/late.py"), "exec")
-    leaf = modules("sim/b/c.py").leaf
+    imported = compile("x = 1\n", str(tmp_path / "wbsim/sim/late.py"), "exec")
+    leaf = modules("wbsim/sim/b/c.py").leaf
 
     def run() -> None:
         leaf()
         exec(imported, {})
         leaf()
 
-    with pytest.raises(LookupError, match=r"sim/late\.py is imported within the window: import it before"):
+    with pytest.raises(
+        LookupError, match=r"wbsim/sim/late\.py is imported within the window: import it before"
+    ):
         traced(run, Window(_LEAF, _LEAF), tmp_path)
 
 
@@ -132,10 +134,24 @@ def test_profile_function_is_removed_after_an_error(tmp_path: Path) -> None:
 
 
 def test_way_counts_changes_between_neighbours() -> None:
-    way = Way(["sim/a.py", "models/b.py", "models/b.py", "models/c/d.py", "sim/a.py", "models/b.py"])
+    way = Way(
+        [
+            "wbsim/sim/a.py",
+            "wbsim/models/b.py",
+            "wbsim/models/b.py",
+            "wbsim/models/c/d.py",
+            "wbsim/sim/a.py",
+            "wbsim/models/b.py",
+        ]
+    )
     assert way.changes == 4
-    assert way.folders == {"sim", "models", "models/c"}
-    assert way.without("sim").steps == ["models/b.py", "models/b.py", "models/c/d.py", "models/b.py"]
+    assert way.folders == {"wbsim/sim", "wbsim/models", "wbsim/models/c"}
+    assert way.without("wbsim/sim").steps == [
+        "wbsim/models/b.py",
+        "wbsim/models/b.py",
+        "wbsim/models/c/d.py",
+        "wbsim/models/b.py",
+    ]
     assert Way([]).changes == 0
 
 

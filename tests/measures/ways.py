@@ -42,13 +42,13 @@ _OPTIONAL: Final = ("wbsim.experiments.running.cluster",)
 """Modules whose packages need not be installed."""
 ENVIRONMENT: Final = {"WBSIM_ENGINE": "light", "NUMBA_DISABLE_JIT": "1", "PYTHONHASHSEED": "0"}
 
-_CLEAN: Final = Place("models/vfs/superblock.py", "Flight.end")
-_APPEND: Final = Place("models/filesystems/delalloc.py", "DelallocFilesystem.append")
-_WRITE: Final = Place("models/filesystems/delalloc.py", "DelallocFilesystem.write")
-_RUN: Final = Place("experiments/commands/run.py", "execute")
-_RUN_CASE: Final = Place("experiments/running/simulate.py", "run_case")
-_REPLAY: Final = Place("experiments/commands/replay.py", "execute")
-_SYNC: Final = Place("models/vfs/sync.py", "Syncs.sync")
+_CLEAN: Final = Place("wbsim/models/vfs/superblock.py", "Flight.end")
+_APPEND: Final = Place("wbsim/models/filesystems/delalloc.py", "DelallocFilesystem.append")
+_WRITE: Final = Place("wbsim/models/filesystems/delalloc.py", "DelallocFilesystem.write")
+_RUN: Final = Place("wbsim/experiments/commands/run.py", "execute")
+_RUN_CASE: Final = Place("wbsim/experiments/running/simulate.py", "run_case")
+_REPLAY: Final = Place("wbsim/experiments/commands/replay.py", "execute")
+_SYNC: Final = Place("wbsim/models/vfs/sync.py", "Syncs.sync")
 
 _PAGE: Final = """\
 title = "two writes, each of which the periodic flusher writes back two seconds later or more"
@@ -181,7 +181,7 @@ def counts() -> list[Count]:
 
 def count_of(name: str, way: Way) -> Count:
     """Return the counts of *way*."""
-    return Count(name, len(way.files), len(way.folders), way.changes, way.without("sim").changes)
+    return Count(name, len(way.files), len(way.folders), way.changes, way.without("wbsim/sim").changes)
 
 
 def report() -> str:

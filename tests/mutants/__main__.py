@@ -1,4 +1,4 @@
-"""``make mutants PART=models/block``: plant a seeded sample of mutants over a part, and print what survived.
+"""``make mutants PART=wbsim/models/block``: plant seeded mutants over a part, and print what survived.
 Without a part, forty over each of nine, which are all of the sources.
 
 Each worker has a copy of the tree.  The mutant is written there, and a forked process runs the tests that
@@ -27,11 +27,10 @@ from tests.mutants.operators import Mutant, count, mutants
 from tests.mutants.reach import Reach, measured
 
 ROOT: Final = Path(__file__).parent.parent.parent
-SOURCES: Final = ("sim", "models", "experiments")
+SOURCES: Final = ("wbsim",)
 _EQUIVALENT: Final = Path(__file__).parent / "equivalent.toml"
 _COPIED: Final = (
     *SOURCES,
-    "wbsim",
     "tests",
     "notebooks",
     "docs",
@@ -43,14 +42,19 @@ _COPIED: Final = (
 
 
 PARTS: Final = {
-    "processors": ("models/scheduler",),
-    "block layer": ("models/block",),
-    "throttling": ("models/throttling", "models/page_cache"),
-    "locks and walks": ("models/vfs", "models/writeback", "models/flushers", "sim/sync.py"),
-    "filesystems": ("models/filesystems",),
-    "devices": ("models/devices",),
-    "why and runner": ("experiments/why", "experiments/running", "experiments/sweeps"),
-    "captures": ("experiments/captures", "experiments/machines", "experiments/published"),
+    "processors": ("wbsim/models/scheduler",),
+    "block layer": ("wbsim/models/block",),
+    "throttling": ("wbsim/models/throttling", "wbsim/models/page_cache"),
+    "locks and walks": (
+        "wbsim/models/vfs",
+        "wbsim/models/writeback",
+        "wbsim/models/flushers",
+        "wbsim/sim/sync.py",
+    ),
+    "filesystems": ("wbsim/models/filesystems",),
+    "devices": ("wbsim/models/devices",),
+    "why and runner": ("wbsim/experiments/why", "wbsim/experiments/running", "wbsim/experiments/sweeps"),
+    "captures": ("wbsim/experiments/captures", "wbsim/experiments/machines", "wbsim/experiments/published"),
 }
 """What is looked at by itself; all else is the ninth part."""
 _MOST_BYTES: Final = 4 << 30
@@ -142,8 +146,8 @@ def _judge(job: Job) -> Verdict:
 
 def _forget_compiled(copy: Path) -> None:
     """What Numba kept for a mutant, and not for the sources as they are."""
-    mine = {folder.name for folder in (ROOT / "models" / "__pycache__").glob("numba-*")}
-    for folder in (copy / "models" / "__pycache__").glob("numba-*"):
+    mine = {folder.name for folder in (ROOT / "wbsim" / "models" / "__pycache__").glob("numba-*")}
+    for folder in (copy / "wbsim" / "models" / "__pycache__").glob("numba-*"):
         if folder.name not in mine:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -228,7 +232,7 @@ class _Witness:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
-    parser.add_argument("part", nargs="?", help="a file or a folder: sim, models/block ...")
+    parser.add_argument("part", nargs="?", help="a file or a folder: wbsim/sim, wbsim/models/block ...")
     parser.add_argument("--most", type=int, help="how many mutants; 150 of one part, or 40 of each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count())

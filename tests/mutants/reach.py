@@ -67,7 +67,8 @@ class Reach:
 
 def _mirror(path: Path) -> Path:
     """The folder of the tests that has the tests of *path*: a variant's parts are tested in its folder."""
-    return Path(*path.parts[:2]) if path.parts[0] == "models" else path.parent
+    place = path.relative_to("wbsim")
+    return Path(*place.parts[:2]) if place.parts[0] == "models" else place.parent
 
 
 def measured(root: Path, sources: Sequence[str], last: bool) -> Reach:

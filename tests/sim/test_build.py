@@ -12,6 +12,7 @@ import pytest
 from wbsim.sim.build import PACKAGE, digest, engine
 
 ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "wbsim"
 SAY = """
 import wbsim.models.machine
 from wbsim import sim
@@ -77,7 +78,7 @@ def test_a_build_of_other_sources_is_refused(tmp_path: Path, wanted: str) -> Non
     assert refused.returncode == 2
     assert refused.stdout == ""
     assert refused.stderr == (
-        f"wbsim: the compiled engine in {old / PACKAGE} was made of other sources than those in {ROOT};"
+        f"wbsim: the compiled engine in {old / PACKAGE} was made of other sources than those in {SOURCES};"
         " build it anew with make compiled, or do without it: WBSIM_ENGINE=light\n"
     )
     assert told("light", old, command=run).returncode == 0
@@ -86,10 +87,10 @@ def test_a_build_of_other_sources_is_refused(tmp_path: Path, wanted: str) -> Non
 
 def test_a_build_of_these_sources_is_taken(tmp_path: Path) -> None:
     """Unless another engine is asked for; what it does not hold comes from its source."""
-    new = build_of(tmp_path, digest(ROOT))
+    new = build_of(tmp_path, digest(SOURCES))
     for wanted, runs in (("", "compiled"), ("compiled", "compiled"), ("light", "light"), ("simpy", "simpy")):
         said = told(wanted, new)
-        assert said.stdout == f"{runs} {ROOT / 'wbsim' / 'sim' / 'engine.py'}\n", said.stderr
+        assert said.stdout == f"{runs} {SOURCES / 'sim' / 'engine.py'}\n", said.stderr
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_an_engine_is_chosen_before_the_models_are_loaded(monkeypatch: pytest.Mo
 
 def test_without_numba_the_light_engine_runs(tmp_path: Path) -> None:
     """Also where a build of these sources is there; who asks for it is told."""
-    built = build_of(tmp_path, digest(ROOT))
+    built = build_of(tmp_path, digest(SOURCES))
     command = ["-c", "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'; " + SAY]
     assert told("", built, command=command).stdout.startswith("light ")
     refused = told("compiled", built, command=command)

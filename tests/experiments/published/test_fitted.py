@@ -12,7 +12,7 @@ from wbsim.experiments.config.experiment import load, parse
 from wbsim.experiments.published.fitted import fitted_elsewhere, fitted_to
 from wbsim.models.catalogue.machines import MACHINES
 
-CONFIGS = Path(__file__).parents[3] / "experiments/configs"
+CONFIGS = Path(__file__).parents[3] / "wbsim/experiments/configs"
 TEXT = loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2)
 
 

@@ -16,7 +16,7 @@ from wbsim.models.arrays import compiled as module
 from wbsim.models.arrays.compiled import compiled
 from wbsim.sim import COMPILED
 
-MODELS = Path(__file__).parents[3] / "models"
+MODELS = Path(__file__).parents[3] / "wbsim" / "models"
 
 
 @compiled
