@@ -4,8 +4,8 @@ Only where WBSIM_COMPILE is set, as `make compiled` and `make wheel` do: otherwi
 """
 
 import os
-import re
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,26 +17,11 @@ sys.path.insert(0, str(ROOT))
 os.environ["WBSIM_ENGINE"] = "light"  # an older build need not fit
 from wbsim.sim.build import PACKAGE, digest  # noqa: E402
 
-# What a run does once, or never: what pydantic and SimPy look into, and what only reads and writes.
-INTERPRETED = {
-    "__init__", "agenda", "beside", "build", "command_line", "eras", "interrupts", "laws", "machine", "param",
-    "scenario", "spec", "stats", "stock", "units", "variants",
-}  # fmt: skip
-INTERPRETED_FOLDERS = {"arrays", "catalogue"}
-# A spec, which is pydantic's; functions of Numba's.
-LEFT_AS_THEY_ARE = re.compile(r"^class \w+\(\w*Spec\)|import compiled", re.MULTILINE)
-
 
 def timed_modules() -> list[str]:
-    """The sources that are compiled, relative to the root: none with a spec, or with functions of Numba's."""
-    return [
-        str(path.relative_to(ROOT))
-        for folder in ("sim", "models")
-        for path in sorted((ROOT / "wbsim" / folder).rglob("*.py"))
-        if path.stem not in INTERPRETED
-        and path.parent.name not in INTERPRETED_FOLDERS
-        and not LEFT_AS_THEY_ARE.search(path.read_text())
-    ]
+    """Return the sources that are compiled, relative to the root: compiled.toml lists them."""
+    lists = tomllib.loads((ROOT / "compiled.toml").read_text())
+    return [f"wbsim/{module}" for module in lists["compiled"]]
 
 
 # With -flto gcc optimises all modules as one program.  Without it, mypyc's helpers for lists, ints and dicts

@@ -36,6 +36,7 @@ _COPIED: Final = (
     "docs",
     "pyproject.toml",
     "README.md",
+    "compiled.toml",
     "constraints.txt",
     "Makefile",
 )
