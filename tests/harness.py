@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import numpy as np
-
 from wbsim.models.bio import Bio, Write
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
@@ -19,21 +17,20 @@ from wbsim.models.congestion import Congestion
 from wbsim.models.machine import LIGHT, Machine, Primitives, build
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
+from wbsim.models.parts import LockTimes, Parts, Supply
 from wbsim.models.scenario import Scenario
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
-from wbsim.models.site import Site
-from wbsim.models.step_lengths import StepLengths
 from wbsim.models.vfs.inode_locks import InodeLocks
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.vfs.spec import InodeCosts
 from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import URGENT, Environment, Steps
-from wbsim.sim.streams import Draws, Streams
-from wbsim.sim.sync import HandOff, Line, Mutex, RwSemaphore, RwSemaphoreRules, SpinLock
+from wbsim.sim.streams import Streams
+from wbsim.sim.sync import HandOff, Line, Mutex, RwSemaphoreRules, SpinLock
 from wbsim.sim.units import KIB, MIB
 
 ValueT = TypeVar("ValueT")
@@ -224,34 +221,15 @@ class BlockLayer:
             interrupts="any",
         )
         self._rules = KERNELS[era].plug if era in KERNELS else PLUG_RULES[era]
-        self.site = Site(
-            urgent=URGENT,
-            env=self.env,
-            processors=1,
-            signals=self._signals,
-            congestion=Congestion(self.env, URGENT),
-            thread=self._thread,
-            process=self._thread,
-            spin_lock=lambda name: SpinLock(self.env, name, HandOff(100, 0)),
-            line=lambda name: Line(SpinLock(self.env, name, HandOff(0, 0)), HandOff(100, 100), 20),
-            lines=lambda lock: Line(lock, HandOff(100, 100), 20),
-            mutex=lambda name: Mutex(self.env, name, wake_ns),
-            rw_semaphore=lambda name: RwSemaphore(
-                self.env, name, RwSemaphoreRules(True, True, 10_500, 4_000_000), wake_ns, 100
-            ),
-            count_lock=lambda name, stat: None,
-            wake_ns=wake_ns,
-            line_ns=(20, 100),
-            hand_off=HandOff(100, 0),
-            inode_lock=None,
-            variation=lambda name: Draws(np.ones),
-            variations=lambda name: np.ones,
-            uniforms=Streams(1).uniforms,
-            dice=Streams(1).generator,
-            lengths=StepLengths(),
+        times = LockTimes(
+            HandOff(100, 0), RwSemaphoreRules(True, True, 10_500, 4_000_000), wake_ns, 100, 20, 100
         )
+        self.supply = Supply(
+            self.env, 1, times, Streams(1), 0.0, self._thread, Congestion(self.env, URGENT), self._signals
+        )
+        self.parts = Parts(self.supply)
         self.queue = Queue(
-            site=self.site,
+            parts=self.parts,
             name="sda",
             spec=spec,
             rules=self._rules,
@@ -261,7 +239,7 @@ class BlockLayer:
             processors=Processors(self.env, 1, SchedulerRules(10**9), lambda: 0.0),
         )
 
-    def _thread(self, name: str) -> BlockThread:
+    def _thread(self, name: str, seated: bool) -> BlockThread:
         return BlockThread(self.env.task(name), self._rules, self._signals)
 
     def bio(self, start_sector: int, sectors: int = 8) -> Bio:
@@ -271,7 +249,7 @@ class BlockLayer:
     def run(self, *bodies: Callable[[Thread], Steps]) -> None:
         """Run each body as a thread of its own, to the end, when nobody has a request any more."""
         for body in bodies:
-            thread = self.site.thread("writer")
+            thread = self.parts.thread("writer")
             self.env.start(thread.task, body(thread))
         self.env.run()
         assert self.env.live_tasks == 0, "a thread never finished"

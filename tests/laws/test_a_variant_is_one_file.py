@@ -18,7 +18,7 @@ class ToySpec(FilesystemSpec):
 
 class Toy:
     group_label, group_blocks, log_bytes = "group", 1 << 20, 0
-    def __init__(self, *, site, sb, spec, rules, writer_costs, flusher_costs, cache):
+    def __init__(self, *, parts, sb, spec, rules, writer_costs, flusher_costs, cache):
         self.sb, self.queue, self.next_block = sb, sb.bdi.queue, 0
     def mkdir(self, thread):
         yield 1_000
@@ -85,13 +85,13 @@ class Toy:
     system_ns = user_ns = 0
     share_done = 0.0
     reckoned = Reckoned()
-    def __init__(self, *, site, spec, program_scale, start_ns, calls, on_end):
-        self.env, self.spec, self.on_end = site.env, spec, on_end
+    def __init__(self, *, parts, spec, program_scale, start_ns, calls, on_end):
+        self.env, self.spec, self.on_end = parts.env, spec, on_end
         self.mount = calls.mount_of(spec.directories[0])
-        self.thread = site.thread("touchall")
+        self.thread = parts.thread("touchall")
         self.writer = calls.writer(self.thread)
         self.on_iteration = lambda _: None
-        site.env.start(self.thread.task, self.run(), start_ns)
+        parts.env.start(self.thread.task, self.run(), start_ns)
     def run(self):
         fs = self.mount.filesystem
         directory = yield from self.mount.directory(self.thread, self.spec.directories[0])

@@ -15,13 +15,12 @@ from wbsim.models.block.spec import BlockCosts
 from wbsim.models.block.thread import BlockThread
 from wbsim.models.congestion import Congestion
 from wbsim.models.devices.spec import DeviceSpec
-from wbsim.models.lock_makers import LockMakers
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.scenario import ProgramSpec, Scenario
+from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
+from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.seams import Flushers, Thread, Throttle
 from wbsim.models.signals import Signals
-from wbsim.models.site import Site
 from wbsim.models.spent import OTHER, life_of
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.variants import component_of
@@ -43,7 +42,7 @@ from wbsim.sim.laws import require
 from wbsim.sim.param import Spec, unit_of
 from wbsim.sim.stock import StockEnvironment, StockSpinLock
 from wbsim.sim.streams import Streams
-from wbsim.sim.sync import LockClass, Mutex, SpinLock
+from wbsim.sim.sync import HandOff, RwSemaphoreRules, SpinLock
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 SpecT = TypeVar("SpecT", bound=Spec)
@@ -75,7 +74,7 @@ class Machine:
     threads: list[BlockThread]
     thread: Callable[[str], Thread]
     give_up_ns: int
-    locks: list[SpinLock | Mutex | LockClass]
+    locks: list[AnyLock]
     throttle: Throttle
     flushers: Flushers
     syncs: Syncs
@@ -192,9 +191,7 @@ class _Builder:
         self._kernel = scenario.kernel
         self._cpu = scenario.machine.processors
         self._env = primitives.environment()
-        self._congestion = Congestion(self._env, URGENT)
         self._threads: list[BlockThread] = []
-        self._make_site = partial(self._site_of, streams, signals, lengths)
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
         self._processors = Processors(
             self._env,
@@ -202,57 +199,36 @@ class _Builder:
             self._kernel.sched.rules(self._cpu.count),
             streams.uniforms("interrupts").next,
         )
-        self._lock_makers = LockMakers(
-            self._env, self._cpu, self._kernel, self._processors, primitives.spin_lock
-        )
-        self._inode_lock: SpinLock | None = None
+        self._supply = Supply(
+            self._env, self._cpu.count, lock_times(self._cpu, self._kernel), streams, self._cpu.cv,
+            self._make_thread, Congestion(self._env, URGENT), signals, lengths, primitives.spin_lock,
+        )  # fmt: skip
         if self._kernel.inodes.sb_list == "inode_lock":
-            self._inode_lock = self._make_site(URGENT).spin_lock("inode_lock")
-        self._site = self._make_site(URGENT)
-        self._shared_locks = shared_locks(self._site, self._kernel.inodes)
+            self._supply.inode_lock = Parts(self._supply).spin_lock("inode_lock")
+        self._parts = Parts(self._supply)
+        self._shared_locks = shared_locks(self._parts, self._kernel.inodes)
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
         self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
         inodes = [sb.inodes for sb in self._superblocks.values()]
-        Kswapds(self._site, self._cpu.nodes, self._cache, inodes)
+        Kswapds(self._parts, self._cpu.nodes, self._cache, inodes)
         self._throttle = self._make_throttle()
         self._flushers = self._make_flushers()
         self._calls = self._system_calls()
         self._running = sum(not program.workload.endless for program in scenario.programs.values())
         self.machine = Machine(
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
-            threads=self._threads, thread=self._site.thread, give_up_ns=scenario.give_up,
-            locks=self._lock_makers.locks, throttle=self._throttle, flushers=self._flushers,
+            threads=self._threads, thread=self._parts.thread, give_up_ns=scenario.give_up,
+            locks=self._supply.locks, throttle=self._throttle, flushers=self._flushers,
             syncs=self._calls.syncs,
             queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
         )  # fmt: skip
         for name, program in scenario.programs.items():
             self._start(name, program)
 
-    def _site_of(self, streams: Streams, signals: Signals, lengths: StepLengths, urgent: int) -> Site:
-        """Return where parts get their threads, locks and random numbers."""
-        env, cpu, rules, adopt = self._env, self._cpu, self._kernel.plug, self._processors.adopt
-
-        def thread(name: str, seated: bool = False) -> BlockThread:
-            task = env.task(name)
-            self._threads.append(BlockThread(adopt(task, seated), rules, signals))
-            return self._threads[-1]
-
-        return Site(
-            env=env,
-            urgent=urgent,
-            processors=cpu.count,
-            signals=signals,
-            congestion=self._congestion,
-            thread=thread,
-            process=partial(thread, seated=True),
-            inode_lock=self._inode_lock,
-            variation=lambda name: streams.service_times(name, cpu.cv),
-            variations=lambda name: streams.service_time_arrays(name, cpu.cv),
-            uniforms=streams.uniforms,
-            dice=streams.generator,
-            lengths=lengths,
-            **self._lock_makers.of(urgent),
-        )
+    def _make_thread(self, name: str, seated: bool) -> BlockThread:
+        task = self._processors.adopt(self._env.task(name), seated)
+        self._threads.append(BlockThread(task, self._kernel.plug, self._supply.signals))
+        return self._threads[-1]
 
     def _disk(self, number: int, name: str) -> BackingDevice:
         """A disk's device, its queue and its bdi."""
@@ -265,20 +241,19 @@ class _Builder:
                 "complete_ns": costs.complete_ns + cpu.exit_time,
             }
         )
-        urgent = URGENT - 1 - number
-        site = self._make_site(urgent)
+        parts = Parts(self._supply, urgent=URGENT - 1 - number)
         queue = Queue(
-            site=site.of(name),
+            parts=parts.of(name),
             name=name,
             spec=drive.queue,
             rules=self._kernel.plug,
             pool=self._kernel.requests,
             costs=costs,
-            device=_device(site, drive.device, name),
+            device=_device(parts, drive.device, name),
             processors=self._processors,
             wbt=self._kernel.wbt and drive.queue.wbt,
         )
-        return BackingDevice(name, queue, site)
+        return BackingDevice(name, queue, parts)
 
     def _mount(self, name: str, first_block: int) -> MountedSuperblock:
         """A superblock and its filesystem."""
@@ -289,7 +264,7 @@ class _Builder:
         rules = self._kernel.inodes
         inodes = SuperblockInodes(
             bdi=bdi,
-            locks=inode_locks(bdi.site.of(name), rules, self._shared_locks, cpu.nodes, cpu.node_cpus),
+            locks=inode_locks(bdi.parts.of(name), rules, self._shared_locks, cpu.nodes, cpu.node_cpus),
             rules=rules,
             costs=scaled(cpu.paths.inodes, cpu.writer_scale),
             cache=self._cache,
@@ -299,7 +274,7 @@ class _Builder:
         inodes.add_cached(mount.cached_inodes)
         sb = MountedSuperblock(self._env, name, bdi, first_block, inodes, mount.files)
         sb.filesystem = component_of("filesystems", mount.filesystem)(
-            site=bdi.site.of(name),
+            parts=bdi.parts.of(name),
             sb=sb,
             spec=mount.filesystem,
             rules=self._kernel.filesystems[kind],
@@ -312,7 +287,7 @@ class _Builder:
     def _make_throttle(self) -> Throttle:
         throttle: Throttle = component_of("throttling", self._kernel.throttling)(
             env=self._env, spec=self._kernel.throttling, cache=self._cache, processors=self._cpu.count,
-            signals=self._site.signals,
+            signals=self._supply.signals,
         )  # fmt: skip
         return throttle
 
@@ -324,15 +299,15 @@ class _Builder:
             costs=scaled(self._cpu.paths.writeback, self._cpu.flusher_scale),
             cache=self._cache,
             throttle=self._throttle,
-            signals=self._site.signals,
+            signals=self._supply.signals,
         )
         flushers: Flushers = component_of("flushers", self._kernel.flusher)(
-            site=self._site, spec=self._kernel.flusher, cache=self._cache, writeback=writeback,
+            parts=self._parts, spec=self._kernel.flusher, cache=self._cache, writeback=writeback,
             interval_ns=self._kernel.writeback.interval,
         )  # fmt: skip
         for bdi in self._bdis.values():
             flushers.register(bdi)
-        self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes, self._congestion.wait)
+        self._throttle.start(self._cache.wbs, flushers, writeback.write_inodes, self._supply.congestion.wait)
         return flushers
 
     def _system_calls(self) -> SystemCalls:
@@ -352,10 +327,8 @@ class _Builder:
     def _start(self, name: str, program: ProgramSpec) -> None:
         """Build a program, which begins at its ``start``."""
         cpu, env = self._cpu, self._env
-        bdis = {self._mount_of(path).bdi for path in program.workload.directories}
-        site = self._make_site(URGENT) if len(bdis) == 1 else self._site
         self.machine.programs[name] = component_of("workloads", program.workload)(
-            site=site.of(name),
+            parts=self._parts.of(name),
             spec=program.workload,
             program_scale=cpu.writer_scale if cpu.program_scale is None else cpu.program_scale,
             start_ns=program.start,
@@ -363,7 +336,7 @@ class _Builder:
             on_end=partial(self._ended, program.memory),
         )
         if program.memory:
-            env.call_at(program.start, self._site.urgent, partial(self._cache.take, program.memory))
+            env.call_at(program.start, self._parts.urgent, partial(self._cache.take, program.memory))
 
     def _mount_of(self, path: str) -> MountedSuperblock:
         return self._superblocks[self._scenario.mount_of(path)]
@@ -392,15 +365,27 @@ def scaled(costs: SpecT, factor: float) -> SpecT:
     return type(costs).model_validate(values)
 
 
-def _device(site: Site, spec: DeviceSpec, name: str) -> BlockDevice:
-    """The component of *spec*, and of the devices that it is made of."""
-    parts: dict[str, Any] = {"worker": site.thread(f"{name}/worker")} if spec.has_worker else {}
+def lock_times(cpu: ProcessorSpec, kernel: KernelSpec) -> LockTimes:
+    """Return the times of locks on these processors, and the rules of this kernel for them."""
+    return LockTimes(
+        HandOff(cpu.line_time, cpu.line_from_far, kernel.spinlock == "ticket", cpu.node_cpus),
+        RwSemaphoreRules(kernel.rwsem_steals, kernel.rwsem_spins, kernel.rwsem_spin, kernel.rwsem_hand_off),
+        cpu.wake_time,
+        cpu.line_time,
+        cpu.line_own,
+        cpu.line_from_far if cpu.nodes > 1 else cpu.line_time,
+    )
+
+
+def _device(parts: Parts, spec: DeviceSpec, name: str) -> BlockDevice:
+    """Return the component of *spec*, and of the devices that it is made of."""
+    given: dict[str, Any] = {"worker": parts.thread(f"{name}/worker")} if spec.has_worker else {}
     for part, of in spec.parts().items():
         if isinstance(of, tuple):
-            parts[part] = [_device(site, member, f"{name}.{i}") for i, member in enumerate(of)]
+            given[part] = [_device(parts, member, f"{name}.{i}") for i, member in enumerate(of)]
         else:
-            parts[part] = _device(site, of, f"{name}.{part}")
-    site.env.next_rank()
-    device: BlockDevice = component_of("devices", spec)(env=site.env, spec=spec, name=name, **parts)
-    site.env.next_rank()
+            given[part] = _device(parts, of, f"{name}.{part}")
+    parts.env.next_rank()
+    device: BlockDevice = component_of("devices", spec)(env=parts.env, spec=spec, name=name, **given)
+    parts.env.next_rank()
     return device

@@ -25,7 +25,7 @@ class Submitter:
 
     def __init__(self, layer: BlockLayer, number: int) -> None:
         self.layer = layer
-        self.thread: Thread = layer.site.thread(f"submitter {number}")
+        self.thread: Thread = layer.parts.thread(f"submitter {number}")
         self.orders: deque[Any] = deque()
         self.idle = self.plugged = False
         layer.env.start(self.thread.task, self._run())

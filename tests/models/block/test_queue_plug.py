@@ -241,7 +241,7 @@ def test_congestion_wait_wakes_all() -> None:
     congestion = Congestion(env, URGENT)
 
     def sleeper(name: str, *times: int) -> tuple[Any, Steps]:
-        thread = block.site.thread(name)
+        thread = block.parts.thread(name)
 
         def steps() -> Steps:
             for ns in times:

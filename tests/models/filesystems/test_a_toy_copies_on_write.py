@@ -141,17 +141,17 @@ class CopyOnWrite:
         """No law of its own."""
 
 
-def cow(*, site: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
+def cow(*, parts: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     """One mounted copy-on-write filesystem."""
     flusher_costs = FlusherCosts(map_ns=1_000, page_ns=1_000, ioend_ns=0)
-    costs = MapCosts(flusher_costs, 1, Dice(site, "map"), site.hand_off)
+    costs = MapCosts(flusher_costs, 1, Dice(parts, "map"), parts.hand_off)
     metadata = ToyMetadata()
     placement: Any = CopyOnWrite()
     return DelallocFilesystem(
         sb=sb, names=ToyNames(sb), placement=placement, metadata=metadata, large_folios=False,
-        locks=InodeLocks(site, "i_rwsem"),
+        locks=InodeLocks(parts, "i_rwsem"),
         completions=Completions(
-            site.env, [site.thread("kworker")], bound=False, queue=sb.bdi.queue, unwritten=False,
+            parts.env, [parts.thread("kworker")], bound=False, queue=sb.bdi.queue, unwritten=False,
             costs=costs, metadata=metadata,
         ),
         writeback=Writepages(

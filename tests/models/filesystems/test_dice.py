@@ -22,7 +22,7 @@ def test_factors_come_in_the_order_of_their_stream() -> None:
         drawn.append(count)
         return np.arange(sum(drawn) - count, sum(drawn), dtype=np.float64)
 
-    site: Any = SimpleNamespace(variations=lambda name: draw)
-    dice = Dice(site, "map")
+    parts: Any = SimpleNamespace(variations=lambda name: draw)
+    dice = Dice(parts, "map")
     assert [dice.throw() for _ in range(4_097)] == list(range(4_097))
     assert drawn == [4_096, 4_096]

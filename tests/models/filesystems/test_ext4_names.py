@@ -40,7 +40,7 @@ class Names:
         )
         self.journal: Any = SimpleNamespace(start_handle=self._start, stop_handle=self._stop)
         self.cache = page_cache()
-        site: Any = SimpleNamespace(
+        parts: Any = SimpleNamespace(
             dice=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
             uniforms=lambda name: Draws(lambda count: np.full(count, 0.99)),
             mutex=lambda name: Mutex(self.env, name, 0),
@@ -53,7 +53,7 @@ class Names:
         costs: Any = SimpleNamespace(create_ns=1_000, mkdir_ns=60_000)
         self.spent = Spent()
         self.names = Ext4Names(
-            site=site, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal
+            parts=parts, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal
         )  # fmt: skip
 
     def _start(self, thread: Any, credits_asked: int) -> Steps:

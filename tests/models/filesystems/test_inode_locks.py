@@ -17,7 +17,7 @@ def test_a_burst_waits_for_the_holds_that_it_meets() -> None:
     A call that meets a hold waits for (100^2 + 300^2) / 400 / 2 = 125, and 50 for its wake-up.
     """
     layer = BlockLayer(wake_ns=50)
-    env, locks, waited = layer.env, InodeLocks(layer.site, "ILOCK"), list[int | None]()
+    env, locks, waited = layer.env, InodeLocks(layer.parts, "ILOCK"), list[int | None]()
     file = PagedFile(0, True)
     file.lock = locks.new()
     writer: Any = SimpleNamespace(task=env.task("fio"))
@@ -50,7 +50,7 @@ def test_a_burst_waits_for_the_holds_that_it_meets() -> None:
 def test_a_burst_meets_no_more_holds_than_it_has_calls() -> None:
     """The lock was held for all of the time, 200 in one piece: each of three calls waits 100 and 50."""
     layer = BlockLayer(wake_ns=50)
-    env, locks = layer.env, InodeLocks(layer.site, "ILOCK")
+    env, locks = layer.env, InodeLocks(layer.parts, "ILOCK")
     file = PagedFile(0, True)
     file.lock = locks.new()
     writer: Any = SimpleNamespace(task=env.task("fio"))

@@ -32,7 +32,7 @@ class Log:
         self.layer = BlockLayer(era="6.17", pool="tags")
         inputs = {**LOOP_EXT4.journal.inputs(), "size": blocks * 4 * KIB, **changes}
         self.journal = Journal(
-            site=self.layer.site,
+            parts=self.layer.parts,
             queue=self.layer.queue,
             spec=JournalSpec.model_validate(inputs),
             block_ns=5,
@@ -44,7 +44,7 @@ class Log:
     def run(self, *bodies: Any, until_ns: int = 20 * S) -> list[tuple[int, int, str]]:
         """What the device was given: first block, blocks, op."""
         for body in bodies:
-            thread = self.layer.site.thread("task")
+            thread = self.layer.parts.thread("task")
             self.layer.env.start(thread.task, body(thread))
         self.layer.env.call_at(until_ns, 0, self.layer.env.halt)
         self.layer.env.run()

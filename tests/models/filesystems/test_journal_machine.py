@@ -31,7 +31,7 @@ class Worker:
         self.of = of
         self.orders: deque[tuple[Any, ...]] = deque()
         self.idle = False
-        self.thread: Thread = of.log.layer.site.thread(f"worker {number}")
+        self.thread: Thread = of.log.layer.parts.thread(f"worker {number}")
         of.env.start(self.thread.task, self._run())
 
     def tell(self, *order: Any) -> None:

@@ -78,7 +78,7 @@ def test_who_forces_sleeps_until_its_checkpoint_is_on_disk() -> None:
         over.append((name, of.log.written_bytes))
 
     for name, start_ns in (("idle", 10), ("first", 1_000), ("second", 2_000)):
-        thread = of.layer.site.thread(name)
+        thread = of.layer.parts.thread(name)
         of.env.start(thread.task, force(name, thread, start_ns))
     of.at(500, of.commit, 100, MetaBuffer(0, 8))
     of.at(1_500, of.commit, 7_000, MetaBuffer(8, 8))
@@ -133,7 +133,7 @@ def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
     of.commit(1 * KIB, MetaBuffer(0, 8))
     of.at(1, of.log.want_push)
     of.at(10_000_000, of.commit, 1_023 * KIB, MetaBuffer(80, 8))
-    threads = {name: of.layer.site.thread(name) for name in "abc"}
+    threads = {name: of.layer.parts.thread(name) for name in "abc"}
     for number, name in enumerate("cab"):
         of.env.start(threads[name].task, wait(name, threads[name]), 10_000_100 + number)
     requests = of.run()

@@ -62,7 +62,7 @@ class XfsLogs(RuleBasedStateMachine):
         """Whoever forces the log returns no sooner than all that was committed by then is on disk."""
         log, env = self.of.log, self.of.env
         wanted = max((number for number, size in self.size.items() if size), default=0)
-        thread = self.of.layer.site.thread("sync")
+        thread = self.of.layer.parts.thread("sync")
         self.waiting += 1
 
         def body() -> Steps:
@@ -75,7 +75,7 @@ class XfsLogs(RuleBasedStateMachine):
     @rule()
     def wait_for_space(self) -> None:
         """Whoever waits for space goes on when there is some."""
-        thread = self.of.layer.site.thread("writer")
+        thread = self.of.layer.parts.thread("writer")
         log = self.of.log
         self.waiting += 1
 

@@ -25,7 +25,8 @@ class Log:
             "checkpoint_bytes": 16 * KIB, "sync_interval": 30 * S, "ail_pause": 1_000_000,
         }  # fmt: skip
         self.log = XfsLog(
-            site=self.layer.site, queue=self.layer.queue, spec=LogSpec.model_validate({**fields, **changes}),
+            parts=self.layer.parts, queue=self.layer.queue,
+            spec=LogSpec.model_validate({**fields, **changes}),
             costs=LogCosts(commit_ns=0, item_ns=0, record_ns=1_000, buffer_ns=10), cil="spinlock",
             start_sector=5_000, first_sector=100, cache=self.cache,
         )  # fmt: skip

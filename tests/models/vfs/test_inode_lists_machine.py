@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.harness import BlockLayer, page_cache
+from wbsim.models.parts import Parts
 from wbsim.models.spent import Spent
 from wbsim.models.vfs.inode_locks import inode_locks, shared_locks
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.vfs.spec import InodeCosts, InodeRules
 from wbsim.sim.engine import Environment, Steps, Task, Wait
-from wbsim.sim.sync import HandOff, Line, SpinLock
+from wbsim.sim.sync import HandOff, SpinLock
 
 OWN, NEAR, FAR, NODE_CPUS, BUCKETS = 3, 19, 83, 2, 4
 COSTS: Final = InodeCosts(
@@ -66,19 +67,20 @@ class Lists(RuleBasedStateMachine):
         self.real: dict[str, SpinLock] = {}
         hand_off = HandOff(NEAR, FAR, node_cpus=NODE_CPUS)
 
-        def spin_lock(name: str) -> SpinLock:
-            return self.real.setdefault(name, SpinLock(self.env, name, hand_off))
+        def spin_lock(env: Environment, name: str, hand_off: HandOff, _: int) -> SpinLock:
+            return self.real.setdefault(name, SpinLock(env, name, hand_off))
 
-        site = replace(
-            BlockLayer().site, env=self.env, spin_lock=spin_lock,
-            lines=lambda lock: Line(lock, hand_off, OWN),
-            inode_lock=spin_lock("inode_lock") if self.sb_list == "inode_lock" else None,
-        )  # fmt: skip
-        shared, self.cache = shared_locks(site, era), page_cache()
+        supply = BlockLayer().supply
+        times = replace(supply.times, hand_off=hand_off, line_own_ns=OWN)
+        supply = replace(supply, env=self.env, times=times, spin_lock=spin_lock)
+        if self.sb_list == "inode_lock":
+            supply.inode_lock = Parts(supply).spin_lock("inode_lock")
+        parts = Parts(supply)
+        shared, self.cache = shared_locks(parts, era), page_cache()
         self.inodes: list[SuperblockInodes] = []
         for name, on_a_chain in zip("ab", hashed, strict=True):
             bdi: Any = SimpleNamespace(name=name)
-            locks = inode_locks(site.of(name), era, shared, 2, NODE_CPUS)
+            locks = inode_locks(parts.of(name), era, shared, 2, NODE_CPUS)
             self.inodes.append(
                 SuperblockInodes(
                     bdi=bdi, locks=locks, rules=era, costs=COSTS, cache=self.cache, hashed=on_a_chain,

@@ -45,12 +45,12 @@ class Stage:
     @property
     def parts(self) -> dict[str, Any]:
         """What a workload is made with."""
-        site = SimpleNamespace(
+        parts = SimpleNamespace(
             env=self.env, thread=self._thread, process=self._process, dice=self._dice, lengths=StepLengths(),
             variation=lambda name: Draws(lambda count: np.full(count, self.factors.get(name, 1.0))),
         )  # fmt: skip
         return {
-            "site": site,
+            "parts": parts,
             "calls": SystemCalls(self._mount_of, self._writer, self),  # type: ignore[arg-type]
             "on_end": lambda: self.ended.append(self.env.now),
         }  # fmt: skip

@@ -39,7 +39,7 @@ class Stage:
         def thread(name: str) -> Any:
             return SimpleNamespace(task=self.env.task(name), spent=Spent())
 
-        site: Any = SimpleNamespace(env=self.env, thread=thread, process=thread)
+        parts: Any = SimpleNamespace(env=self.env, thread=thread, process=thread)
         calls: Any = SystemCalls(self.mounts.__getitem__, None, self)  # type: ignore[arg-type]
         ends: list[int] = []
 
@@ -48,7 +48,7 @@ class Stage:
 
         spec = SyncSpec(fork_time=10, **fields)
         program = SyncProcesses(
-            site=site, spec=spec, program_scale=1.0, start_ns=100, calls=calls, on_end=self.env.halt
+            parts=parts, spec=spec, program_scale=1.0, start_ns=100, calls=calls, on_end=self.env.halt
         )
         program.on_iteration = told
         self.env.call_at(until_ns, 1 << 50, self.env.halt)

@@ -26,8 +26,8 @@ def test_explicit_work_comes_first_and_in_order() -> None:
     thread: Any = SimpleNamespace(task=env.task("flusher"), spent=Spent())
     wb = context(env)
     wb.b_dirty.append(Inode(None, wb))  # type: ignore[arg-type]
-    site: Any = SimpleNamespace(env=env, urgent=0)
-    flusher = ContextThread(site, thread, wb, writeback, 5 * S)
+    parts: Any = SimpleNamespace(env=env, urgent=0)
+    flusher = ContextThread(parts, thread, wb, writeback, 5 * S)
 
     def ask() -> None:
         flusher.queue(Work("start", 1))
@@ -51,8 +51,8 @@ def test_a_thread_exits_at_the_first_look_after_more_than_its_time() -> None:
 
     writeback: Any = SimpleNamespace(perform=perform, over_background=lambda wb: False)
     thread: Any = SimpleNamespace(task=env.task("flusher"), spent=Spent())
-    site: Any = SimpleNamespace(env=env, urgent=0)
-    flusher = ContextThread(site, thread, context(env), writeback, 5 * S, 10 * S)
+    parts: Any = SimpleNamespace(env=env, urgent=0)
+    flusher = ContextThread(parts, thread, context(env), writeback, 5 * S, 10 * S)
     env.call_at(5 * S, 1, lambda: flusher.queue(Work("start", 1)))
     for at in (4, 6, 16, 21):
         env.call_at(at * S, 1, lambda: alive.append(flusher.alive))

@@ -17,8 +17,8 @@ from wbsim.models.block.pool import POOLS, Pool
 from wbsim.models.block.queue_plug import QueuePlug, plug_of
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.block.wbt import WritebackThrottling
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import ANY_CPU, Processors
-from wbsim.models.site import Site
 from wbsim.sim.engine import Task
 from wbsim.sim.laws import require
 from wbsim.sim.units import PAGE_BYTES
@@ -57,7 +57,7 @@ class Queue:
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         name: str,
         spec: QueueSpec,
         rules: PlugRules,
@@ -67,16 +67,16 @@ class Queue:
         processors: Processors,
         wbt: bool = False,
     ) -> None:
-        self._env = env = site.env
+        self._env = env = parts.env
         self._device = device
         self._processors = processors
         self._depth = spec.driver_depth
         self._to_submitter = spec.interrupts == "submitter"
         # Schedulers that limit asynchronous requests leave the rest to synchronous reads: there are none.
         self._async, self._sync = POOLS[pool](
-            env, spec.elevator.async_depth or spec.nr_requests, site.congestion.ended
+            env, spec.elevator.async_depth or spec.nr_requests, parts.congestion.ended
         )
-        self._plug = plug_of(rules, env, site.urgent, self._feed_driver)
+        self._plug = plug_of(rules, env, parts.urgent, self._feed_driver)
         self._busy_since: int | None = None
         self.wbt: WritebackThrottling | None = None
         if wbt:
@@ -92,8 +92,8 @@ class Queue:
         self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES
         self._most_segments = spec.limits.max_segments
         self._segment_pages = spec.limits.max_segment_bytes // PAGE_BYTES
-        self.lock = site.spin_lock("queue_lock")
-        self.signals = site.signals
+        self.lock = parts.spin_lock("queue_lock")
+        self.signals = parts.signals
         self.stat = DiskStats()
         self.ends_on = ANY_CPU
         """The processor that handles the end of a request at the moment."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from wbsim.models.site import Site
+from wbsim.models.parts import Parts
 from wbsim.sim.streams import Draws
 
 _BLOCK: Final = 4_096
@@ -16,8 +16,8 @@ class Dice:
 
     __slots__ = ("_draws",)
 
-    def __init__(self, site: Site, name: str) -> None:
-        self._draws = Draws(site.variations(name), _BLOCK)
+    def __init__(self, parts: Parts, name: str) -> None:
+        self._draws = Draws(parts.variations(name), _BLOCK)
 
     def throw(self) -> float:
         """Return the next factor."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread
-from wbsim.models.site import Site
 from wbsim.sim.engine import Steps
 from wbsim.sim.sync import RwSemaphore, lock_stats_of
 
@@ -16,15 +16,15 @@ class InodeLocks:
     Only a file that is kept page by page has one: no task waits for the lock of another file.
     """
 
-    def __init__(self, site: Site, name: str) -> None:
-        self._site = site
+    def __init__(self, parts: Parts, name: str) -> None:
+        self._parts = parts
         self._name = name
         self._locks: list[RwSemaphore] = []
-        site.count_lock(name, lambda: lock_stats_of(lock.stat for lock in self._locks))
+        parts.count_lock(name, lambda: lock_stats_of(lock.stat for lock in self._locks))
 
     def new(self) -> RwSemaphore:
         """Return the lock of one inode more."""
-        lock = self._site.rw_semaphore(self._name)
+        lock = self._parts.rw_semaphore(self._name)
         self._locks.append(lock)
         return lock
 
@@ -35,7 +35,7 @@ class InodeLocks:
         time since the last look, the lock was held.  A call that comes into a hold waits for the rest of it
         (half of the mean hold, weighted with its length) and for its own wake-up.
         """
-        lock, now = file.lock, self._site.env.now
+        lock, now = file.lock, self._parts.env.now
         last_ns, last_held_ns, last_squares = file.looked
         held_ns, squares = lock.stat.hold_ns, lock.hold_squares
         file.looked = now, held_ns, squares
@@ -43,7 +43,7 @@ class InodeLocks:
             return None
         meets = calls * min((held_ns - last_held_ns) / (now - last_ns), 1.0)
         rest_ns = (squares - last_squares) / (held_ns - last_held_ns) / 2
-        wait_ns = int(meets * (rest_ns + self._site.wake_ns))
+        wait_ns = int(meets * (rest_ns + self._parts.wake_ns))
         lock.stat.acquisitions += calls
         lock.stat.contentions += int(meets)
         lock.stat.wait_ns += wait_ns

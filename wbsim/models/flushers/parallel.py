@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from wbsim.models.flushers.spec import FlusherSpec
-from wbsim.models.site import Site
+from wbsim.models.parts import Parts
 from wbsim.models.writeback.context_thread import ContextFlushers
 from wbsim.models.writeback.wb import BackingDevice, Places
 from wbsim.sim.param import Threads
@@ -52,15 +52,15 @@ class ParallelSpec(FlusherSpec):
     contexts: Threads | None = None
 
 
-def parallel(*, site: Site, spec: ParallelSpec, **parts: Any) -> ContextFlushers:
+def parallel(*, parts: Parts, spec: ParallelSpec, **given: Any) -> ContextFlushers:
     """Several contexts, and as many threads, for each device."""
 
     def contexts(bdi: BackingDevice) -> int:
         if spec.contexts is not None:
             return spec.contexts
-        return bdi.groups if spec.by == "allocation_group" else site.processors
+        return bdi.groups if spec.by == "allocation_group" else parts.processors
 
-    return ContextFlushers(site=site, contexts=contexts, places=_PLACES[spec.by], **parts)
+    return ContextFlushers(parts=parts, contexts=contexts, places=_PLACES[spec.by], **given)
 
 
 SPEC, COMPONENT = ParallelSpec, parallel

@@ -26,9 +26,9 @@ class PdflushSpec(FlusherSpec):
         return self
 
 
-def pdflush(*, spec: PdflushSpec, **parts: Any) -> Pdflush:
+def pdflush(*, spec: PdflushSpec, **given: Any) -> Pdflush:
     """The pool."""
-    return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **parts)
+    return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **given)
 
 
 SPEC, COMPONENT = PdflushSpec, pdflush

@@ -19,10 +19,10 @@ class PerBdiSpec(FlusherSpec):
     exits_after: Ns | None = None
 
 
-def per_bdi(*, spec: PerBdiSpec, **parts: Any) -> ContextFlushers:
+def per_bdi(*, spec: PerBdiSpec, **given: Any) -> ContextFlushers:
     """One context, and one thread, for each device."""
     return ContextFlushers(
-        contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **parts
+        contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **given
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from wbsim.models.site import Site
+from wbsim.models.parts import Parts
 from wbsim.models.vfs.spec import InodeRules
 from wbsim.sim.sync import Line, Mutex
 from wbsim.sim.units import KIB
@@ -34,24 +34,26 @@ class InodeLocks(NamedTuple):
     node_cpus: int
 
 
-def shared_locks(site: Site, rules: InodeRules) -> SharedLocks:
+def shared_locks(parts: Parts, rules: InodeRules) -> SharedLocks:
     """Those of a machine."""
-    lines = site.lines
-    sb_list = None if site.inode_lock is None else lines(site.inode_lock)
+    lines = parts.lines
+    sb_list = None if parts.inode_lock is None else lines(parts.inode_lock)
     if rules.sb_list == "inode_sb_list_lock":
-        sb_list = lines(site.spin_lock("inode_sb_list_lock"))
-    lru = lines(site.spin_lock("lru_lock")) if rules.lru == "global" else None
-    return SharedLocks(lines(site.inode_lock or site.spin_lock("inode_hash_lock")), sb_list, lru)
+        sb_list = lines(parts.spin_lock("inode_sb_list_lock"))
+    lru = lines(parts.spin_lock("lru_lock")) if rules.lru == "global" else None
+    return SharedLocks(lines(parts.inode_lock or parts.spin_lock("inode_hash_lock")), sb_list, lru)
 
 
-def inode_locks(site: Site, rules: InodeRules, shared: SharedLocks, nodes: int, node_cpus: int) -> InodeLocks:
-    """Those of the superblock that *site* is of."""
+def inode_locks(
+    parts: Parts, rules: InodeRules, shared: SharedLocks, nodes: int, node_cpus: int
+) -> InodeLocks:
+    """Return the locks of the superblock that *parts* belongs to."""
 
     def locks(name: str, of_each_node: bool) -> list[Line]:
         names = [f"{name}/{node}" for node in range(nodes)] if of_each_node else [f"{name}_lock"]
-        return [site.lines(site.spin_lock(each)) for each in names]
+        return [parts.lines(parts.spin_lock(each)) for each in names]
 
     sb_lists = [shared.sb_list] if shared.sb_list else locks("s_inode_list", rules.sb_list == "per_node")
     lrus = [shared.lru] if shared.lru else locks("s_inode_lru", rules.lru == "per_node")
-    sync = site.mutex("s_sync_lock") if rules.sync_mutex else None
+    sync = parts.mutex("s_sync_lock") if rules.sync_mutex else None
     return InodeLocks(sb_lists, lrus, [shared.hash], sync, node_cpus)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.inodes import BATCH, SuperblockInodes
 from wbsim.sim.engine import PARK, Steps
 
@@ -18,11 +18,11 @@ from wbsim.sim.engine import PARK, Steps
 class Kswapds:
     """So many threads as *nodes*; they sleep until *cache* is full, and evict until there is room."""
 
-    def __init__(self, site: Site, nodes: int, cache: PageCache, of: Sequence[SuperblockInodes]) -> None:
-        self._env = site.env
+    def __init__(self, parts: Parts, nodes: int, cache: PageCache, of: Sequence[SuperblockInodes]) -> None:
+        self._env = parts.env
         self._cache = cache
         self._of = of
-        self._new = [site.thread(f"kswapd{node}") for node in range(nodes)]
+        self._new = [parts.thread(f"kswapd{node}") for node in range(nodes)]
         self._idle: list[Thread] = []
         cache.on_full = self.wake
 

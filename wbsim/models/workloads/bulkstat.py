@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Filesystem, Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK
@@ -52,7 +52,7 @@ def parse_command(line: str) -> dict[str, Any]:
 
 def bulkstat(
     *,
-    site: Site,
+    parts: Parts,
     spec: BulkstatSpec,
     program_scale: float,
     start_ns: int,
@@ -61,7 +61,7 @@ def bulkstat(
 ) -> TreeProcesses:
     """A running xfs_io, or several."""
     return TreeProcesses(
-        site=site, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
+        parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
         operation=_operation,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from wbsim.models.site import Site
+from wbsim.models.parts import Parts
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
@@ -128,7 +128,7 @@ def _number(text: str) -> int:
 
 def dd(
     *,
-    site: Site,
+    parts: Parts,
     spec: DdSpec,
     program_scale: float,
     start_ns: int,
@@ -138,7 +138,7 @@ def dd(
     """The running dds; they end with the last write."""
     pages, calls_a_page = max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)
     return FileWriters(
-        site=site,
+        parts=parts,
         calls=calls,
         jobs=[
             Job(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Thread
-from wbsim.models.site import Site
 from wbsim.models.spent import CHILDREN, PARENT, PROCESS, system_ns
 from wbsim.sim.engine import PARK, Steps
 
@@ -11,10 +11,10 @@ from wbsim.sim.engine import PARK, Steps
 class Family:
     """A ``parent``, and so many ``children``; ``running``: how many of these have begun and are not over."""
 
-    def __init__(self, site: Site, children: int) -> None:
-        self._env = site.env
-        self.parent = site.thread(PARENT)
-        self.children: list[Thread] = [site.process(f"{PROCESS} {i}") for i in range(children)]
+    def __init__(self, parts: Parts, children: int) -> None:
+        self._env = parts.env
+        self.parent = parts.thread(PARENT)
+        self.children: list[Thread] = [parts.process(f"{PROCESS} {i}") for i in range(children)]
         self.running = 0
         self._waits = False
 

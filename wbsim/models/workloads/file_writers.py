@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched, sleep, work
 from wbsim.models.seams import LONG_MAX, Thread
-from wbsim.models.site import Site
 from wbsim.models.spent import PAUSE
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.vfs.write import BufferedWriter
@@ -99,7 +99,7 @@ class FileWriters:
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         calls: SystemCalls,
         jobs: Sequence[Job],
         fork_ns: int,
@@ -108,20 +108,20 @@ class FileWriters:
         lead_ns: int = 0,
         idle_ns: int = 0,
     ) -> None:
-        self._env = site.env
+        self._env = parts.env
         self._mount_of = calls.mount_of
         self._syncs = calls.syncs
         self._writer = calls.writer
         self.jobs = jobs
         self.fork_ns = fork_ns
-        self._variations = [site.variation(f"process {i}") for i in range(len(jobs))]
+        self._variations = [parts.variation(f"process {i}") for i in range(len(jobs))]
         self.on_end = on_end
         self.reckoned = Reckoned()
-        self.family = Family(site, len(jobs))
+        self.family = Family(parts, len(jobs))
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self._written = 0
-        self._most_calls = site.lengths.calls
-        site.env.start(self.family.parent.task, self._run(lead_ns, idle_ns), start_ns)
+        self._most_calls = parts.lengths.calls
+        parts.env.start(self.family.parent.task, self._run(lead_ns, idle_ns), start_ns)
 
     @property
     def system_ns(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Filesystem, Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK
@@ -53,7 +53,7 @@ def parse_command(line: str) -> dict[str, Any]:
 
 def find(
     *,
-    site: Site,
+    parts: Parts,
     spec: FindSpec,
     program_scale: float,
     start_ns: int,
@@ -62,7 +62,7 @@ def find(
 ) -> TreeProcesses:
     """A running find, or several."""
     return TreeProcesses(
-        site=site, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
+        parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
         operation=_operation,
     )  # fmt: skip
 

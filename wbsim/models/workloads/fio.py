@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import model_validator
 
-from wbsim.models.site import Site
+from wbsim.models.parts import Parts
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import one_line
 from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
@@ -155,7 +155,7 @@ def _one_or_each(values: Sequence[ValueT]) -> ValueT | list[ValueT]:
 
 def fio(
     *,
-    site: Site,
+    parts: Parts,
     spec: FioSpec,
     program_scale: float,
     start_ns: int,
@@ -164,10 +164,10 @@ def fio(
 ) -> FileWriters:
     """A running fio; it ends with its last write, or what follows that."""
     return FileWriters(
-        site=site,
+        parts=parts,
         calls=calls,
         jobs=[
-            _job(site, spec, number, round(spec.app_time * program_scale)) for number in range(spec.numjobs)
+            _job(parts, spec, number, round(spec.app_time * program_scale)) for number in range(spec.numjobs)
         ],
         fork_ns=round(spec.fork_time * program_scale),
         lead_ns=round(spec.start_time * program_scale),
@@ -177,10 +177,10 @@ def fio(
     )
 
 
-def _job(site: Site, spec: FioSpec, number: int, app_ns: int) -> Job:
+def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
     """The process of the job of this *number*."""
     bs, filesize, rate = (spec.of_job(option, number) for option in ("bs", "filesize", "rate"))
-    dice, blocks = site.dice(f"job {number}"), filesize // bs
+    dice, blocks = parts.dice(f"job {number}"), filesize // bs
     random, call_pages = spec.of_job("rw", number) == "randwrite", max(1, bs // PAGE_BYTES)
     orders = [
         in_pages(RandomMap(dice, blocks).take if random else sequential(), call_pages)

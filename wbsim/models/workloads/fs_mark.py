@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
 
-from wbsim.models.site import Site
+from wbsim.models.parts import Parts
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
@@ -180,7 +180,7 @@ def _number(flag: str) -> Callable[[str], int]:
 
 def fs_mark(
     *,
-    site: Site,
+    parts: Parts,
     spec: FsMarkSpec,
     program_scale: float,
     start_ns: int,
@@ -196,7 +196,7 @@ def fs_mark(
         spec.app_user_time, spec.app_system_time, spec.fork_time, spec.start_time, spec.report_time,
     )  # fmt: skip
     return FsMark(
-        site=site,
+        parts=parts,
         plan=plan,
         times=Times(*(round(time * program_scale) for time in times)),
         start_ns=start_ns,

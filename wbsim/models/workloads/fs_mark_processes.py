@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
 
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Inode, Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.workloads.family import Family
@@ -56,23 +56,23 @@ class FsMark:
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         plan: Plan,
         times: Times,
         start_ns: int,
         calls: SystemCalls,
         on_end: Callable[[], None],
     ) -> None:
-        self._env = env = site.env
+        self._env = env = parts.env
         self.plan = plan
         self._times = times
         self._mount_of = calls.mount_of
         self._writer = calls.writer
-        self._variations = [site.variation(f"process {i}") for i in range(plan.processes)]
+        self._variations = [parts.variation(f"process {i}") for i in range(plan.processes)]
         self.on_end = on_end
         self._rates: list[float] = []
         self._app_ns = 0
-        self.family = Family(site, plan.processes)
+        self.family = Family(parts, plan.processes)
         self.pace: Pace | None = None
         if plan.until_steady:
             mounts = dict.fromkeys(calls.mount_of(path) for path in plan.directories)

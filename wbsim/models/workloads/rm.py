@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Filesystem, Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK
@@ -61,7 +61,7 @@ def _apart(words: Sequence[str]) -> list[str]:
 
 def rm(
     *,
-    site: Site,
+    parts: Parts,
     spec: RmSpec,
     program_scale: float,
     start_ns: int,
@@ -70,7 +70,7 @@ def rm(
 ) -> TreeProcesses:
     """A running rm, or several."""
     return TreeProcesses(
-        site=site, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
+        parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
         operation=_operation,
     )  # fmt: skip
 

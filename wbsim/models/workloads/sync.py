@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread
-from wbsim.models.site import Site
 from wbsim.models.spent import PAUSE
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
@@ -91,24 +91,24 @@ class SyncProcesses:
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         spec: SyncSpec,
         program_scale: float,
         start_ns: int,
         calls: SystemCalls,
         on_end: Callable[[], None],
     ) -> None:
-        self._env = site.env
+        self._env = parts.env
         self._spec = spec
         self._syncs = calls.syncs
         self._mounts = list(dict.fromkeys(calls.mount_of(path) for path in spec.directories))
         self.fork_ns = round(spec.fork_time * program_scale)
-        self.family = Family(site, spec.times)
+        self.family = Family(parts, spec.times)
         self.rounds = 0
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.on_end = on_end
         self.reckoned = Reckoned()
-        site.env.start(self.family.parent.task, self._run(), start_ns)
+        parts.env.start(self.family.parent.task, self._run(), start_ns)
 
     @property
     def system_ns(self) -> int:

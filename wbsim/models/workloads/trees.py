@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Filesystem, Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.workloads.family import Family
@@ -62,7 +62,7 @@ class TreeProcesses:
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         spec: TreeSpec,
         program_scale: float,
         start_ns: int,
@@ -70,15 +70,15 @@ class TreeProcesses:
         on_end: Callable[[], None],
         operation: Callable[[Filesystem, Thread, int, float], Steps],
     ) -> None:
-        self._env = site.env
+        self._env = parts.env
         self._times = spec.times
         self._operation = operation
         self._mounts = list(dict.fromkeys(calls.mount_of(path) for path in spec.directories))
         self._user_ns = round(spec.app_user_time * program_scale)
         self._program_ns = round(spec.app_system_time * program_scale)
         self._fork_ns = round(spec.fork_time * program_scale)
-        self._variations = [site.variation(f"process {i}") for i in range(spec.times)]
-        self.family = Family(site, spec.times)
+        self._variations = [parts.variation(f"process {i}") for i in range(spec.times)]
+        self.family = Family(parts, spec.times)
         self.files = sum(mount.files for mount in self._mounts)
         self.pace: Pace | None = None
         if spec.until_steady:
@@ -87,7 +87,7 @@ class TreeProcesses:
         self.done = 0
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.on_end = on_end
-        site.env.start(self.family.parent.task, self._run(), start_ns)
+        parts.env.start(self.family.parent.task, self._run(), start_ns)
 
     @property
     def system_ns(self) -> int:

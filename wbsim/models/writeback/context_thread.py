@@ -13,8 +13,8 @@ from collections.abc import Callable
 from mypy_extensions import mypyc_attr
 
 from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Flushers, Thread, Wb, Work
-from wbsim.models.site import Site
 from wbsim.models.spent import FLUSHER
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice, Places, WritebackContext
@@ -31,7 +31,7 @@ class ContextThread:
 
     def __init__(
         self,
-        site: Site,
+        parts: Parts,
         thread: Thread,
         wb: Wb,
         writeback: Writeback,
@@ -41,8 +41,8 @@ class ContextThread:
         self._exits_after_ns = exits_after_ns
         self._made = False
         self._active_ns = 0
-        self._env = env = site.env
-        self._urgent = site.urgent
+        self._env = env = parts.env
+        self._urgent = parts.urgent
         self._wb = wb
         self._writeback = writeback
         self._interval_ns = interval_ns
@@ -110,7 +110,7 @@ class ContextFlushers(Flushers):
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         cache: PageCache,
         writeback: Writeback,
         interval_ns: int,
@@ -119,7 +119,7 @@ class ContextFlushers(Flushers):
         exits_after_ns: int | None = None,
     ) -> None:
         self._exits_after_ns = None if exits_after_ns is None else max(exits_after_ns, interval_ns)
-        self._site = site
+        self._parts = parts
         self._cache = cache
         self._writeback = writeback
         self._interval_ns = interval_ns
@@ -143,13 +143,13 @@ class ContextFlushers(Flushers):
         contexts = self._contexts(bdi)
         for number in range(contexts):
             name = bdi.name if contexts == 1 else f"{bdi.name}:{number}"
-            site = bdi.site.of(name)
-            wb = WritebackContext(name, site.inode_lock or site.spin_lock("list_lock"), self._cache)
+            parts = bdi.parts.of(name)
+            wb = WritebackContext(name, parts.inode_lock or parts.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)
             self._siblings[wb] = bdi.wbs
-            thread = site.thread(FLUSHER)
+            thread = parts.thread(FLUSHER)
             self._threads[wb] = ContextThread(
-                site, thread, wb, self._writeback, self._interval_ns, self._exits_after_ns
+                parts, thread, wb, self._writeback, self._interval_ns, self._exits_after_ns
             )
         bdi.places = self._places
 
@@ -167,6 +167,6 @@ class ContextFlushers(Flushers):
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
         """See `Flushers.queue`."""
-        done = Completion(self._site.env, "writeback")
+        done = Completion(self._parts.env, "writeback")
         self._threads[wb].queue(work._replace(done=done))
         return done

@@ -12,8 +12,8 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Flushers, Thread, Wb, Work
-from wbsim.models.site import Site
 from wbsim.models.spent import FLUSHER
 from wbsim.models.visits import Visits
 from wbsim.models.writeback.loop import Writeback
@@ -84,15 +84,15 @@ class Pdflush(Flushers):
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         cache: PageCache,
         writeback: Writeback,
         interval_ns: int,
         min_threads: int,
         max_threads: int,
     ) -> None:
-        self._site = site
-        self._env = site.env
+        self._parts = parts
+        self._env = parts.env
         self._min_threads, self._max_threads = min_threads, max_threads
         self._cache = cache
         self._writeback = writeback
@@ -106,7 +106,7 @@ class Pdflush(Flushers):
         self._alive = 0
         for _ in range(min_threads):
             self._start_thread()
-        self._env.call_at(interval_ns, site.urgent, self._timer)
+        self._env.call_at(interval_ns, parts.urgent, self._timer)
 
     @property
     def threads(self) -> list[Thread]:
@@ -120,9 +120,9 @@ class Pdflush(Flushers):
 
     def register(self, bdi: BackingDevice) -> None:
         """See `Flushers.register`."""
-        site = bdi.site.of(bdi.name)
+        parts = bdi.parts.of(bdi.name)
         wb = WritebackContext(
-            bdi.name, site.inode_lock or site.spin_lock("list_lock"), self._cache, per_superblock=True
+            bdi.name, parts.inode_lock or parts.spin_lock("list_lock"), self._cache, per_superblock=True
         )
         bdi.wbs.append(wb)
         bdi.places = first_context
@@ -160,10 +160,10 @@ class Pdflush(Flushers):
             self._arm(S)
 
     def _arm(self, in_ns: int) -> None:
-        self._env.call_at(self._env.now + in_ns, self._site.urgent, self._timer)
+        self._env.call_at(self._env.now + in_ns, self._parts.urgent, self._timer)
 
     def _start_thread(self) -> None:
-        worker = Worker(self._site.of(f"pdflush{len(self._made)}").thread(FLUSHER))
+        worker = Worker(self._parts.of(f"pdflush{len(self._made)}").thread(FLUSHER))
         self._made.append(worker.thread)
         self._alive += 1
         self._env.start(worker.thread.task, self._run(worker))
@@ -215,7 +215,7 @@ class Pdflush(Flushers):
             if of.wrote < PASS_PAGES:
                 if not (of.encountered_congestion or of.more_io):
                     break
-                yield from self._site.congestion.wait(thread, CONGESTION_WAIT_NS)
+                yield from self._parts.congestion.wait(thread, CONGESTION_WAIT_NS)
 
     def _pass(self, thread: Thread, reason: Any, of: Pass) -> Generator[Wait, None, None]:
         """writeback_inodes: over all that is dirty, the newest superblock first."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from wbsim.models.block.queue import Queue
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.bandwidth import WriteBandwidth
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Bandwidth, Inode, InodeSync, Superblock, Wb, Work
-from wbsim.models.site import Site
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.laws import require
 from wbsim.sim.sync import SpinLock
@@ -212,14 +212,14 @@ def first_context(group: int, number: int, cpu: int) -> int:
 class BackingDevice:
     """backing_dev_info: a queue and its writeback contexts.
 
-    All that belongs to it is made with *site*.  ``groups``: the largest number of allocation groups of a
+    All that belongs to it is made with *parts*.  ``groups``: the largest number of allocation groups of a
     filesystem on it; ``places``: chooses the context of a new inode.
     """
 
-    def __init__(self, name: str, queue: Queue, site: Site) -> None:
+    def __init__(self, name: str, queue: Queue, parts: Parts) -> None:
         self.name = name
         self.queue = queue
-        self.site = site
+        self.parts = parts
         self.groups = 1
         self.wbs: list[Wb] = []
         self.places: Places = first_context

@@ -19,13 +19,13 @@ from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.site import Site
+from wbsim.models.parts import Parts
 from wbsim.models.vfs.superblock import MountedSuperblock
 
 
 def ext4(
     *,
-    site: Site,
+    parts: Parts,
     sb: MountedSuperblock,
     spec: Ext4Spec,
     rules: Ext4Rules,
@@ -35,24 +35,24 @@ def ext4(
 ) -> DelallocFilesystem:
     """One mounted ext4."""
     sb.block_ns = writer_costs.block_ns
-    kworker, geometry = site.thread("kworker/ext4-rsv"), spec.geometry
-    costs = MapCosts(flusher_costs, ROOT_EXTENTS, Dice(site, "map"), site.hand_off)
+    kworker, geometry = parts.thread("kworker/ext4-rsv"), spec.geometry
+    costs = MapCosts(flusher_costs, ROOT_EXTENTS, Dice(parts, "map"), parts.hand_off)
     mballoc = Mballoc(geometry, by_order=rules.by_order)
     journal = Journal(
-        site=site, queue=sb.bdi.queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
+        parts=parts, queue=sb.bdi.queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
         runs=geometry.journal_runs, first_block=sb.first_block,
     )  # fmt: skip
     metadata = Ext4Metadata(
         journal=journal, geometry=geometry, map_credits=spec.journal.map_credits,
         ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs,
     )  # fmt: skip
-    names = Ext4Names(site=site, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
+    names = Ext4Names(parts=parts, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
     completions = Completions(
-        site.env, [kworker], bound=False, queue=sb.bdi.queue, unwritten=rules.unwritten, costs=costs,
+        parts.env, [kworker], bound=False, queue=sb.bdi.queue, unwritten=rules.unwritten, costs=costs,
         metadata=metadata,
     )  # fmt: skip
     placement = Ext4Placement(
-        name=sb.name, spec=spec, rules=rules, processors=site.processors, mballoc=mballoc, names=names,
+        name=sb.name, spec=spec, rules=rules, processors=parts.processors, mballoc=mballoc, names=names,
         costs=costs, metadata=metadata,
     )  # fmt: skip
     of_era = WritepagesRules(
@@ -60,7 +60,7 @@ def ext4(
     )
     filesystem = DelallocFilesystem(
         sb=sb, names=names, metadata=metadata, placement=placement, completions=completions,
-        large_folios=rules.large_folios, locks=InodeLocks(site, "i_data_sem"),
+        large_folios=rules.large_folios, locks=InodeLocks(parts, "i_data_sem"),
         writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
     )  # fmt: skip
     journal.start()

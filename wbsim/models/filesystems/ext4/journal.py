@@ -16,8 +16,8 @@ from typing import Final
 from wbsim.models.bio import Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.ext4.spec import OVERHEAD, JournalSpec
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Thread
-from wbsim.models.site import Site
 from wbsim.models.spent import DEVICE, LOG_SPACE
 from wbsim.sim.engine import PARK, Steps, Task
 from wbsim.sim.laws import require
@@ -39,22 +39,22 @@ class Journal:
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         queue: Queue,
         spec: JournalSpec,
         block_ns: int,
         runs: Sequence[tuple[int, int]],
         first_block: int,
     ) -> None:
-        self._env = site.env
-        self._urgent = site.urgent
+        self._env = parts.env
+        self._urgent = parts.urgent
         self._queue = queue
         self._spec = spec
         self._block_ns = block_ns
         self._runs = runs
         self._at_run = 0
         self._first_block = first_block
-        self._kthread = site.thread("jbd2")
+        self._kthread = parts.thread("jbd2")
         self._head = self.used = 0
         self._wanted = self._asleep = False
         self._waiters: deque[Task] = deque()
@@ -62,9 +62,9 @@ class Journal:
         self._since_ns = -1
         self._in_commit: dict[int, None] = {}  # the blocks of the transaction that is being committed
         self._committed: deque[tuple[int, dict[int, None], int]] = deque()  # when, what, blocks of the log
-        self._commit = Completion(site.env, _COMMIT)
+        self._commit = Completion(parts.env, _COMMIT)
         self._committing = Completion(
-            site.env, _COMMIT
+            parts.env, _COMMIT
         )  # of the transaction that is being committed, or was last
         self._committing.complete()
         self._placing: dict[Completion, None] = {}  # of transactions that somebody writes in place

@@ -15,8 +15,8 @@ from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
 from wbsim.models.filesystems.policies import Names
+from wbsim.models.parts import Parts
 from wbsim.models.seams import NoSpace, Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Task, Wait
@@ -36,7 +36,7 @@ class Ext4Names(Names):
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         sb: MountedSuperblock,
         spec: Ext4Spec,
         costs: Ext4WriterCosts,
@@ -50,7 +50,7 @@ class Ext4Names(Names):
         self._reads = 0
         self._read_ahead: dict[Task, int] = {}
         self._mkdir_ns, self._create_ns = costs.mkdir_ns, costs.create_ns
-        self._orphans = site.mutex("s_orphan_lock")
+        self._orphans = parts.mutex("s_orphan_lock")
         self._credits = spec.journal.create_credits
         self._names_per_leaf = spec.journal.names_per_leaf
         self._geometry = geometry = spec.geometry
@@ -58,8 +58,8 @@ class Ext4Names(Names):
         self._flexes = [
             Flex(i, i * inodes, min((i + 1) * inodes, geometry.inodes)) for i in range(geometry.flexes)
         ]
-        self._orlov = site.dice("orlov")
-        self._leaf = site.uniforms("leaf")
+        self._orlov = parts.dice("orlov")
+        self._leaf = parts.uniforms("leaf")
         self.leaf_blocks = 0
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:

@@ -16,9 +16,9 @@ from wbsim.models.bio import Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
 from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread
-from wbsim.models.site import Site
 from wbsim.models.spent import DEVICE, LOG_SPACE, LOG_WRITE, PAUSE
 from wbsim.sim.engine import PARK, Steps, Task, Wait
 from wbsim.sim.laws import require
@@ -46,7 +46,7 @@ class XfsLog:
     def __init__(
         self,
         *,
-        site: Site,
+        parts: Parts,
         queue: Queue,
         spec: LogSpec,
         costs: LogCosts,
@@ -55,8 +55,8 @@ class XfsLog:
         first_sector: int,
         cache: PageCache,
     ) -> None:
-        self._env = site.env
-        self._urgent = site.urgent
+        self._env = parts.env
+        self._urgent = parts.urgent
         self._queue = queue
         self._spec = spec
         self._costs = costs
@@ -64,8 +64,8 @@ class XfsLog:
         self._first_sector = first_sector
         self._write_sector = 0
         self._cache = cache
-        self._cil_worker = site.thread("kworker/xfs-cil")
-        self._aild = site.thread("xfsaild")
+        self._cil_worker = parts.thread("kworker/xfs-cil")
+        self._aild = parts.thread("xfsaild")
         self.items: list[MetaBuffer] = []
         self._bytes = 0
         self._push_wanted = False
@@ -80,7 +80,7 @@ class XfsLog:
         self._waiters: deque[Task] = deque()
         self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
         self.full = False  # whether a new transaction has to wait for log space
-        self._lock = site.spin_lock("xc_cil_lock") if cil == "spinlock" else None
+        self._lock = parts.spin_lock("xc_cil_lock") if cil == "spinlock" else None
         self.commits_alone = self._lock is None  # whether a commit never waits for another one
         self.checkpoint = 1  # the one that grows
 

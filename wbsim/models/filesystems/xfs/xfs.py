@@ -23,8 +23,8 @@ from wbsim.models.filesystems.xfs.names import XfsNames
 from wbsim.models.filesystems.xfs.placement import XfsPlacement
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
 from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.parts import Parts
 from wbsim.models.seams import Thread
-from wbsim.models.site import Site
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.sync import Semaphore, lock_stats_of
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
@@ -43,7 +43,7 @@ With reverse mapping it rolls its transaction once (mechanisms.md 7.5 [V 6.12]).
 
 def xfs(
     *,
-    site: Site,
+    parts: Parts,
     sb: MountedSuperblock,
     spec: XfsSpec,
     rules: XfsRules,
@@ -52,62 +52,62 @@ def xfs(
     cache: PageCache,
 ) -> DelallocFilesystem:
     """One mounted XFS."""
-    groups = _groups(site, spec)
-    kworkers = _kworkers(site, rules)
+    groups = _groups(parts, spec)
+    kworkers = _kworkers(parts, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
     lines = None
     if rules.cil == "per_cpu":
-        lines = SharedLines(site.env, _WRITES[spec.rmapbt], *site.line_ns)
+        lines = SharedLines(parts.env, _WRITES[spec.rmapbt], *parts.line_ns)
     group_ns = rmap_ns if spec.rmapbt else 0
-    costs = MapCosts(flusher_costs, inline, Dice(site, "map"), site.hand_off, group_ns, lines)
-    log = _log(site, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
+    costs = MapCosts(flusher_costs, inline, Dice(parts, "map"), parts.hand_off, group_ns, lines)
+    log = _log(parts, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs, groups, rules.unwritten)
     log.start()
     if writer_costs.agi_ns:
-        site.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
-    site.count_lock("AGF", lambda: lock_stats_of(group.agf.stat for group in groups))
+        parts.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
+    parts.count_lock("AGF", lambda: lock_stats_of(group.agf.stat for group in groups))
     completions = Completions(
-        site.env, kworkers, bound=rules.unwritten, queue=sb.bdi.queue, unwritten=rules.unwritten, costs=costs,
-        metadata=metadata,
+        parts.env, kworkers, bound=rules.unwritten, queue=sb.bdi.queue, unwritten=rules.unwritten,
+        costs=costs, metadata=metadata,
     )  # fmt: skip
     placement = XfsPlacement(spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata)
     of_era = WritepagesRules(rules.wraps, rules.spans_calls, calls_x4=rules.nr_to_write_counts == "calls_x4")
     return DelallocFilesystem(
         sb=sb, metadata=metadata, large_folios=rules.large_folios, completions=completions,
-        locks=InodeLocks(site, "ILOCK"),
+        locks=InodeLocks(parts, "ILOCK"),
         placement=placement, writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
         names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
     )  # fmt: skip
 
 
-def _kworkers(site: Site, rules: XfsRules) -> list[Thread]:
+def _kworkers(parts: Parts, rules: XfsRules) -> list[Thread]:
     """Of xfs-conv, a worker for each processor; of xfs-data, that of the one which completions interrupt."""
     if rules.unwritten:
-        return [site.thread(f"kworker/xfs-conv-{number}") for number in range(site.processors)]
-    return [site.thread("kworker/xfs-data")]
+        return [parts.thread(f"kworker/xfs-conv-{number}") for number in range(parts.processors)]
+    return [parts.thread("kworker/xfs-data")]
 
 
-def _groups(site: Site, spec: XfsSpec) -> list[Group]:
+def _groups(parts: Parts, spec: XfsSpec) -> list[Group]:
     free, blocks = FreeTables(spec.agcount), spec.size // PAGE_BYTES // spec.agcount
     head = spec.group_head // PAGE_BYTES
     return [
         Group(
             number, number * blocks, FreeSpace(head, blocks - head, free, number),
-            Semaphore(site.env, "AGF", site.wake_ns), Semaphore(site.env, AGI, site.wake_ns),
+            Semaphore(parts.env, "AGF", parts.wake_ns), Semaphore(parts.env, AGI, parts.wake_ns),
         )
         for number in range(spec.agcount)
     ]  # fmt: skip
 
 
 def _log(
-    site: Site, sb: MountedSuperblock, spec: XfsSpec, rules: XfsRules, costs: XfsFlusherCosts,
+    parts: Parts, sb: MountedSuperblock, spec: XfsSpec, rules: XfsRules, costs: XfsFlusherCosts,
     cache: PageCache, middle: Group,
 ) -> XfsLog:  # fmt: skip
     """The log, in the *middle* group, where mkfs puts it."""
     start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
     queue: Queue = sb.bdi.queue
     return XfsLog(
-        site=site, queue=queue, spec=spec.log, costs=costs.log, cil=rules.cil,
+        parts=parts, queue=queue, spec=spec.log, costs=costs.log, cil=rules.cil,
         start_sector=(sb.first_block + start_block) * PAGE_SECTORS,
         first_sector=sb.first_block * PAGE_SECTORS, cache=cache,
     )  # fmt: skip

@@ -1,0 +1,158 @@
+"""The parts that components are made of: threads, locks and random numbers, under their owner's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wbsim.models.congestion import Congestion
+from wbsim.models.seams import Thread
+from wbsim.models.signals import Signals
+from wbsim.models.step_lengths import StepLengths
+from wbsim.sim.engine import URGENT, Environment
+from wbsim.sim.streams import Draws, Streams
+from wbsim.sim.sync import (
+    HandOff,
+    Line,
+    LockClass,
+    LockStats,
+    Mutex,
+    RwSemaphore,
+    RwSemaphoreRules,
+    SpinLock,
+)
+
+AnyLock = SpinLock | Mutex | LockClass
+LockT = TypeVar("LockT", SpinLock, Mutex, LockClass)
+
+
+@dataclass(frozen=True)
+class LockTimes:
+    """The times of locks (ns), and the rules of the kernel for them.
+
+    ``hand_off``: of a spinlock; ``wake_ns``: how long a task that waits is in waking up; ``line_ns``: to get
+    the line of a mutex or a semaphore; ``line_own_ns`` and ``line_far_ns``: to write a line of the processor
+    itself, and one that another processor has.
+    """
+
+    hand_off: HandOff
+    rw_semaphore: RwSemaphoreRules
+    wake_ns: int
+    line_ns: int
+    line_own_ns: int
+    line_far_ns: int
+
+
+@dataclass
+class Supply:
+    """What all components of one machine share.
+
+    ``cv``: the coefficient of variation of processor times; ``make_thread`` takes a name, and whether the
+    thread is that of a process, which keeps its processor while it sleeps; ``inode_lock``: the lock of all
+    lists of inodes, in eras that have it; ``locks``: all locks that were made.
+    """
+
+    env: Environment
+    processors: int
+    times: LockTimes
+    streams: Streams
+    cv: float
+    make_thread: Callable[[str, bool], Thread]
+    congestion: Congestion
+    signals: Signals = field(default_factory=Signals)
+    lengths: StepLengths = field(default_factory=StepLengths)
+    spin_lock: Callable[[Environment, str, HandOff, int], SpinLock] = SpinLock
+    inode_lock: SpinLock | None = None
+    locks: list[AnyLock] = field(default_factory=list)
+
+
+class Parts:
+    """Makes the parts of the components of *owner* from the machine's *supply*.
+
+    *urgent* is the rank of their timers, and of what ends at an instant.
+    """
+
+    def __init__(self, supply: Supply, owner: str = "", urgent: int = URGENT) -> None:
+        self._supply = supply
+        self._owner = owner
+        self.urgent = urgent
+        self.env = supply.env
+        self.processors = supply.processors
+        self.signals = supply.signals
+        self.congestion = supply.congestion
+        self.lengths = supply.lengths
+        self.inode_lock = supply.inode_lock
+        times = supply.times
+        self.wake_ns = times.wake_ns
+        self.line_ns = times.line_own_ns, times.line_far_ns
+        self.hand_off = times.hand_off
+
+    def of(self, owner: str) -> Parts:
+        """Return the maker of parts for *owner*, which belongs to this one."""
+        return Parts(self._supply, self._named(owner), self.urgent) if owner else self
+
+    def _named(self, name: str) -> str:
+        return f"{self._owner}/{name}" if self._owner else name
+
+    def thread(self, name: str) -> Thread:
+        """Return a thread of the kernel."""
+        return self._supply.make_thread(self._named(name), False)
+
+    def process(self, name: str) -> Thread:
+        """Return the thread of a process."""
+        return self._supply.make_thread(self._named(name), True)
+
+    def spin_lock(self, name: str) -> SpinLock:
+        """Return a spinlock."""
+        supply = self._supply
+        return self._counted(
+            supply.spin_lock(supply.env, self._named(name), supply.times.hand_off, self.urgent)
+        )
+
+    def line(self, name: str) -> Line:
+        """Return a cache line that all processors write."""
+        supply = self._supply
+        lock = supply.spin_lock(supply.env, self._named(name), HandOff(0, 0), self.urgent)
+        return self.lines(self._counted(lock))
+
+    def lines(self, lock: SpinLock) -> Line:
+        """Return the cache lines that are written under *lock*."""
+        return Line(lock, self._supply.times.hand_off, self._supply.times.line_own_ns)
+
+    def mutex(self, name: str) -> Mutex:
+        """Return a mutex."""
+        times = self._supply.times
+        return self._counted(Mutex(self.env, self._named(name), times.wake_ns, times.line_ns))
+
+    def rw_semaphore(self, name: str) -> RwSemaphore:
+        """Return a semaphore of readers and writers, which the machine counts by its class."""
+        times = self._supply.times
+        return RwSemaphore(self.env, name, times.rw_semaphore, times.wake_ns, times.line_ns)
+
+    def count_lock(self, name: str, stats: Callable[[], LockStats]) -> None:
+        """Let the machine count a class of locks, whose counters are what *stats* returns."""
+        self._counted(LockClass(self._named(name), stats))
+
+    def _counted(self, lock: LockT) -> LockT:
+        self._supply.locks.append(lock)
+        return lock
+
+    def variation(self, name: str) -> Draws:
+        """Return factors of processor times, of mean 1, one at a time."""
+        return self._supply.streams.service_times(self._named(name), self._supply.cv)
+
+    def variations(self, name: str) -> Callable[[int], NDArray[np.float64]]:
+        """Return a function that draws an array of such factors, of a given length."""
+        return self._supply.streams.service_time_arrays(self._named(name), self._supply.cv)
+
+    def uniforms(self, name: str) -> Draws:
+        """Return numbers uniform in [0, 1), one at a time."""
+        return self._supply.streams.uniforms(self._named(name))
+
+    def dice(self, name: str) -> np.random.Generator:
+        """Return a generator of random numbers."""
+        return self._supply.streams.generator(self._named(name))
