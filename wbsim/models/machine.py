@@ -15,6 +15,12 @@ from wbsim.models.block.spec import BlockCosts
 from wbsim.models.block.thread import BlockThread
 from wbsim.models.congestion import Congestion
 from wbsim.models.devices.spec import DeviceSpec
+from wbsim.models.factories import (
+    DeviceFactory,
+    FilesystemFactory,
+    FlushersFactory,
+    ThrottleFactory,
+)
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
 from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario
@@ -31,7 +37,7 @@ from wbsim.models.vfs.reclaim import Kswapds
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.vfs.sync import Syncs
 from wbsim.models.vfs.write import BufferedWriter
-from wbsim.models.workloads.spec import Workload
+from wbsim.models.workloads.spec import Workload, WorkloadFactory
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice
 from wbsim.sim import COMPILED
@@ -273,7 +279,8 @@ class _Builder:
         )
         inodes.add_cached(mount.cached_inodes)
         sb = MountedSuperblock(self._env, name, bdi, first_block, inodes, mount.files)
-        sb.filesystem = component_of("filesystems", mount.filesystem)(
+        make: FilesystemFactory = component_of("filesystems", mount.filesystem)
+        sb.filesystem = make(
             parts=bdi.parts.of(name),
             sb=sb,
             spec=mount.filesystem,
@@ -285,11 +292,11 @@ class _Builder:
         return sb
 
     def _make_throttle(self) -> Throttle:
-        throttle: Throttle = component_of("throttling", self._kernel.throttling)(
+        make: ThrottleFactory = component_of("throttling", self._kernel.throttling)
+        return make(
             env=self._env, spec=self._kernel.throttling, cache=self._cache, processors=self._cpu.count,
             signals=self._supply.signals,
         )  # fmt: skip
-        return throttle
 
     def _make_flushers(self) -> Flushers:
         """The flushers, the loop that they and throttled writers share, and the contexts of all disks."""
@@ -301,7 +308,8 @@ class _Builder:
             throttle=self._throttle,
             signals=self._supply.signals,
         )
-        flushers: Flushers = component_of("flushers", self._kernel.flusher)(
+        make: FlushersFactory = component_of("flushers", self._kernel.flusher)
+        flushers = make(
             parts=self._parts, spec=self._kernel.flusher, cache=self._cache, writeback=writeback,
             interval_ns=self._kernel.writeback.interval,
         )  # fmt: skip
@@ -327,7 +335,8 @@ class _Builder:
     def _start(self, name: str, program: ProgramSpec) -> None:
         """Build a program, which begins at its ``start``."""
         cpu, env = self._cpu, self._env
-        self.machine.programs[name] = component_of("workloads", program.workload)(
+        make: WorkloadFactory = component_of("workloads", program.workload)
+        self.machine.programs[name] = make(
             parts=self._parts.of(name),
             spec=program.workload,
             program_scale=cpu.writer_scale if cpu.program_scale is None else cpu.program_scale,
@@ -386,6 +395,7 @@ def _device(parts: Parts, spec: DeviceSpec, name: str) -> BlockDevice:
         else:
             given[part] = _device(parts, of, f"{name}.{part}")
     parts.env.next_rank()
-    device: BlockDevice = component_of("devices", spec)(env=parts.env, spec=spec, name=name, **given)
+    make: DeviceFactory = component_of("devices", spec)
+    device = make(env=parts.env, spec=spec, name=name, **given)
     parts.env.next_rank()
     return device

@@ -16,6 +16,7 @@ from typing import Final
 from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.intake import Intake
 from wbsim.models.devices.spec import DiskSpec
+from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import MIB, SECTOR_BYTES, S
 
@@ -75,4 +76,5 @@ class Disk(BlockDevice):
         return ns + (end - start) * SECTOR_BYTES * S // rate
 
 
-SPEC, COMPONENT = DiskSpec, Disk
+SPEC = DiskSpec
+COMPONENT: DeviceFactory = Disk

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from wbsim.models.bio import BlockDevice, Request, Write
 from wbsim.models.devices.spec import LoopSpec
+from wbsim.models.factories import DeviceFactory
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import PARK, Environment, Steps
@@ -55,4 +56,5 @@ class LoopDevice(BlockDevice):
             yield PARK
 
 
-SPEC, COMPONENT = LoopSpec, LoopDevice
+SPEC = LoopSpec
+COMPONENT: DeviceFactory = LoopDevice

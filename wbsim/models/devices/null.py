@@ -7,6 +7,7 @@ from collections.abc import Callable
 from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.in_order import InOrder
 from wbsim.models.devices.spec import NullSpec
+from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
 
 
@@ -22,4 +23,5 @@ class NullDevice(BlockDevice):
         self._ends.add(self._env.now, done)
 
 
-SPEC, COMPONENT = NullSpec, NullDevice
+SPEC = NullSpec
+COMPONENT: DeviceFactory = NullDevice

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.piece import Piece, behind
 from wbsim.models.devices.spec import Raid0Spec
+from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import SECTOR_BYTES
 
@@ -55,4 +56,5 @@ class Raid0(BlockDevice):
             members[member].submit(Piece(start, start + sectors, request.op), piece_done)
 
 
-SPEC, COMPONENT = Raid0Spec, Raid0
+SPEC = Raid0Spec
+COMPONENT: DeviceFactory = Raid0

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from wbsim.models.bio import READ, BlockDevice, Write
 from wbsim.models.devices.in_order import InOrder
 from wbsim.models.devices.spec import SsdSpec
+from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import SECTOR_BYTES, S
 
@@ -118,4 +119,5 @@ class Ssd(BlockDevice):
         return now
 
 
-SPEC, COMPONENT = SsdSpec, Ssd
+SPEC = SsdSpec
+COMPONENT: DeviceFactory = Ssd

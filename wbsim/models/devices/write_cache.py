@@ -13,6 +13,7 @@ from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.intake import Intake
 from wbsim.models.devices.piece import Piece, behind
 from wbsim.models.devices.spec import WriteCacheSpec
+from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import SECTOR_BYTES
 
@@ -63,4 +64,5 @@ class WriteCache(BlockDevice):
         self._behind.submit(Piece(start, end, "W"), drained)
 
 
-SPEC, COMPONENT = WriteCacheSpec, WriteCache
+SPEC = WriteCacheSpec
+COMPONENT: DeviceFactory = WriteCache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
+from wbsim.models.factories import FlushersFactory
 from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.parts import Parts
 from wbsim.models.writeback.context_thread import ContextFlushers
@@ -63,4 +64,5 @@ def parallel(*, parts: Parts, spec: ParallelSpec, **given: Any) -> ContextFlushe
     return ContextFlushers(parts=parts, contexts=contexts, places=_PLACES[spec.by], **given)
 
 
-SPEC, COMPONENT = ParallelSpec, parallel
+SPEC = ParallelSpec
+COMPONENT: FlushersFactory = parallel

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from wbsim.models.factories import FlushersFactory
 from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.writeback.pdflush import Pdflush
 from wbsim.sim.param import BadValue, Threads
@@ -31,4 +32,5 @@ def pdflush(*, spec: PdflushSpec, **given: Any) -> Pdflush:
     return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **given)
 
 
-SPEC, COMPONENT = PdflushSpec, pdflush
+SPEC = PdflushSpec
+COMPONENT: FlushersFactory = pdflush

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from wbsim.models.factories import FlushersFactory
 from wbsim.models.flushers.spec import FlusherSpec
 from wbsim.models.writeback.context_thread import ContextFlushers
 from wbsim.models.writeback.wb import first_context
@@ -26,4 +27,5 @@ def per_bdi(*, spec: PerBdiSpec, **given: Any) -> ContextFlushers:
     )
 
 
-SPEC, COMPONENT = PerBdiSpec, per_bdi
+SPEC = PerBdiSpec
+COMPONENT: FlushersFactory = per_bdi

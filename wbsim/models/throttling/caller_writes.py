@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from wbsim.models.factories import ThrottleFactory
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.shares import EventShares, Member, Proportions
 from wbsim.models.scheduler.cpu import sleep
@@ -151,4 +152,5 @@ class CallerWrites(Throttle):
         yield from sleep(thread.task, until_ns - self._env.now, THROTTLED)
 
 
-SPEC, COMPONENT = CallerWritesSpec, CallerWrites
+SPEC = CallerWritesSpec
+COMPONENT: ThrottleFactory = CallerWrites

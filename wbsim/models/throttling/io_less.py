@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from wbsim.models.factories import ThrottleFactory
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
 from wbsim.models.page_cache.bandwidth import roundup_pow2
 from wbsim.models.page_cache.shares import FlexShares
@@ -306,4 +307,5 @@ def _ilog2(value: int) -> int:
     return value.bit_length() - 1
 
 
-SPEC, COMPONENT = IoLessSpec, IoLessThrottle
+SPEC = IoLessSpec
+COMPONENT: ThrottleFactory = IoLessThrottle

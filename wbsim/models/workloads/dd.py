@@ -15,7 +15,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
-from wbsim.models.workloads.spec import SHELL_FORK, WorkloadSpec
+from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory, WorkloadSpec
 from wbsim.sim.param import BadValue, Bytes, Count, Flag, Ns, Threads, assumed, measured
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
@@ -161,4 +161,5 @@ def dd(
     )
 
 
-SPEC, COMPONENT = DdSpec, dd
+SPEC = DdSpec
+COMPONENT: WorkloadFactory = dd

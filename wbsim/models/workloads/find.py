@@ -9,7 +9,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.seams import Filesystem, Thread
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, one_line, words_of
-from wbsim.models.workloads.spec import SHELL_FORK
+from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import measured
@@ -71,4 +71,5 @@ def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: flo
     return filesystem.look_up(thread, lead_ns, factor)
 
 
-SPEC, COMPONENT = FindSpec, find
+SPEC = FindSpec
+COMPONENT: WorkloadFactory = find

@@ -23,7 +23,7 @@ from wbsim.models.workloads.command_line import one_line
 from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
 from wbsim.models.workloads.fio_options import jobs_of
 from wbsim.models.workloads.random_map import RandomMap
-from wbsim.models.workloads.spec import WorkloadSpec
+from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
 from wbsim.sim.param import BadValue, BytesOrNone, BytesPerS, Count, Flag, Ns, Threads, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
@@ -204,4 +204,5 @@ def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
     )
 
 
-SPEC, COMPONENT = FioSpec, fio
+SPEC = FioSpec
+COMPONENT: WorkloadFactory = fio

@@ -19,7 +19,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
-from wbsim.models.workloads.spec import WorkloadSpec
+from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
 from wbsim.sim.param import (
     BadValue,
     Bytes,
@@ -213,4 +213,5 @@ def _write_pages(spec: FsMarkSpec) -> list[int]:
     return [end - start for start, end in zip([0, *pages], pages, strict=False)]
 
 
-SPEC, COMPONENT = FsMarkSpec, fs_mark
+SPEC = FsMarkSpec
+COMPONENT: WorkloadFactory = fs_mark

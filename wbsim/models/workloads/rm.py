@@ -9,7 +9,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.seams import Filesystem, Thread
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from wbsim.models.workloads.spec import SHELL_FORK
+from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import assumed, measured
@@ -79,4 +79,5 @@ def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: flo
     return filesystem.unlink(thread, lead_ns, factor)
 
 
-SPEC, COMPONENT = RmSpec, rm
+SPEC = RmSpec
+COMPONENT: WorkloadFactory = rm

@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Field
 
+from wbsim.models.parts import Parts
 from wbsim.models.variants import variant_field
+from wbsim.models.vfs.calls import SystemCalls
 from wbsim.sim.param import Spec, measured
 from wbsim.sim.units import US
 
@@ -65,7 +67,10 @@ class Workload(Protocol):
 
     on_iteration: Callable[[Iteration], None]
     on_end: Callable[[], None]
-    reckoned: Reckoned
+
+    @property
+    def reckoned(self) -> Reckoned:
+        """See `Reckoned`."""
 
     @property
     def system_ns(self) -> int:
@@ -78,6 +83,22 @@ class Workload(Protocol):
     @property
     def share_done(self) -> float:
         """How much of it is over."""
+
+
+class WorkloadFactory(Protocol):
+    """Makes the program of a spec of this folder."""
+
+    def __call__(
+        self,
+        *,
+        parts: Parts,
+        spec: Any,
+        program_scale: float,
+        start_ns: int,
+        calls: SystemCalls,
+        on_end: Callable[[], None],
+    ) -> Workload:
+        """Return a program that begins at *start_ns*."""
 
 
 class WorkloadSpec(Spec):

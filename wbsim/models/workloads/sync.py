@@ -17,7 +17,14 @@ from wbsim.models.spent import PAUSE
 from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.family import Family
-from wbsim.models.workloads.spec import SHELL_FORK, AnyDirectories, Iteration, Reckoned, WorkloadSpec
+from wbsim.models.workloads.spec import (
+    SHELL_FORK,
+    AnyDirectories,
+    Iteration,
+    Reckoned,
+    WorkloadFactory,
+    WorkloadSpec,
+)
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import Ns, Threads
 
@@ -148,4 +155,5 @@ class SyncProcesses:
             yield from self._syncs.sync(thread)
 
 
-SPEC, COMPONENT = SyncSpec, SyncProcesses
+SPEC = SyncSpec
+COMPONENT: WorkloadFactory = SyncProcesses

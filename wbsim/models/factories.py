@@ -1,0 +1,57 @@
+"""What the machine gives the ``COMPONENT`` of a variant, and what it gets back.
+
+The factory of programs stands in `models.workloads.spec`.  A variant may be a class or a function.  Its spec,
+rules and costs are classes of its own, so they are `Any` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from wbsim.models.bio import BlockDevice
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.parts import Parts
+from wbsim.models.seams import Filesystem, Flushers, Throttle
+from wbsim.models.signals import Signals
+from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.models.writeback.loop import Writeback
+from wbsim.sim.engine import Environment
+
+DeviceFactory = Callable[..., BlockDevice]
+"""Takes ``env``, ``spec``, ``name``, the devices that the spec has as ``parts``, and perhaps ``worker``."""
+
+
+class FilesystemFactory(Protocol):
+    """Makes a mounted filesystem."""
+
+    def __call__(
+        self,
+        *,
+        parts: Parts,
+        sb: MountedSuperblock,
+        spec: Any,
+        rules: Any,
+        writer_costs: Any,
+        flusher_costs: Any,
+        cache: PageCache,
+    ) -> Filesystem:
+        """Return the filesystem of *sb*, which has none yet."""
+
+
+class ThrottleFactory(Protocol):
+    """Makes the throttle of a machine."""
+
+    def __call__(
+        self, *, env: Environment, spec: Any, cache: PageCache, processors: int, signals: Signals
+    ) -> Throttle:
+        """Return a throttle that has not started."""
+
+
+class FlushersFactory(Protocol):
+    """Makes the flushers of a machine."""
+
+    def __call__(
+        self, *, parts: Parts, spec: Any, cache: PageCache, writeback: Writeback, interval_ns: int
+    ) -> Flushers:
+        """Return flushers that no device is registered with."""
