@@ -23,8 +23,7 @@ from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.seams import Thread
 from wbsim.models.signals import Signals
-from wbsim.models.vfs.inode_locks import InodeLocks
-from wbsim.models.vfs.inodes import SuperblockInodes
+from wbsim.models.vfs.inodes import InodeLocks, SuperblockInodes
 from wbsim.models.vfs.spec import InodeCosts
 from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command
 from wbsim.models.writeback.wb import WritebackContext

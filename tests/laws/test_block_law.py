@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wbsim.models.filesystems.block_law import check_blocks
+from wbsim.models.filesystems.blocks import check_blocks
 from wbsim.sim.laws import LawBroken
 
 FREE = [(0, 10), (60, 40)]

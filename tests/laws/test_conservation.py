@@ -13,7 +13,7 @@ from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.bio import Bio, Request
-from wbsim.models.filesystems.free_run import Free
+from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY, MAPPED

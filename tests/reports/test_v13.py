@@ -39,7 +39,7 @@ def error_of(variant: str, row: str) -> tuple[float, Outcome]:
     ],
 )
 def test_rows_are_within_their_bounds(variant: str, row: str, within: float) -> None:
-    """The first three are calibrated; the pace is reckoned on (`models.workloads.pace`)."""
+    """The first three are calibrated; the pace is reckoned on (`models.workloads.processes`)."""
     error, _ = error_of(variant, row)
     assert abs(error) <= within
 

@@ -30,12 +30,9 @@ from wbsim.models.signals import Signals
 from wbsim.models.spent import OTHER, life_of
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.variants import component_of
-from wbsim.models.vfs.calls import SystemCalls
-from wbsim.models.vfs.inode_locks import BUCKET_BYTES, inode_locks, shared_locks
-from wbsim.models.vfs.inodes import SuperblockInodes
-from wbsim.models.vfs.reclaim import Kswapds
+from wbsim.models.vfs.inodes import BUCKET_BYTES, Kswapds, SuperblockInodes, inode_locks, shared_locks
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.models.vfs.sync import Syncs
+from wbsim.models.vfs.sync import Syncs, SystemCalls
 from wbsim.models.vfs.write import BufferedWriter
 from wbsim.models.workloads.spec import Workload, WorkloadFactory
 from wbsim.models.writeback.loop import Writeback

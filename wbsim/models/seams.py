@@ -17,9 +17,26 @@ from numpy.typing import NDArray
 
 from wbsim.models.bio import Bio
 from wbsim.models.spent import I_SYNC, Spent
-from wbsim.models.visits import Visits
 from wbsim.sim.engine import PARK, Environment, Steps, Task, Wait
 from wbsim.sim.sync import Completion, SpinLock
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Visits(Protocol):
+    """The visits of one thread to inodes, which may neither block nor meet another thread (pdflush).
+
+    They belong to one pass over the lists of dirty inodes.
+    """
+
+    def enter(self, wb: Any) -> bool:
+        """Whether it may visit an inode of *wb* now."""
+
+    def leave(self, wb: Any) -> None:
+        """The visit is over."""
+
+    def gives_up(self) -> bool:
+        """Whether it leaves the file that it is in as it is."""
+
 
 LONG_MAX: Final = (1 << 62) - 1
 """The nr_to_write of what goes over whole files: a machine word with a bit for a tag."""

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.harness import SlowDevice
 from wbsim.models.bio import Bio, Request
 from wbsim.models.catalogue.machines import N10_MACHINE
-from wbsim.models.devices.cached_runs import CachedRuns
 from wbsim.models.devices.disk import Disk
+from wbsim.models.devices.intake import CachedRuns
 from wbsim.models.devices.raid0 import Raid0
 from wbsim.models.devices.spec import Raid0Spec, WriteCacheSpec
 from wbsim.models.devices.write_cache import WriteCache

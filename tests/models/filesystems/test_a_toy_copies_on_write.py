@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from tests.harness import FIO, loop_config, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.costs import Dice, MapCosts
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
-from wbsim.models.filesystems.dice import Dice
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Runs
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules

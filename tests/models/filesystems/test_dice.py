@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.costs import Dice
 
 pytestmark = pytest.mark.source
 

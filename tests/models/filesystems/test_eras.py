@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.filesystems.ext4.eras import ext4_rules
-from wbsim.models.filesystems.xfs.eras import xfs_rules
+from wbsim.models.filesystems.ext4.spec import ext4_rules
+from wbsim.models.filesystems.xfs.spec import xfs_rules
 
 BOUNDS: dict[Any, dict[str, list[tuple[str, Any]]]] = {
     ext4_rules: {

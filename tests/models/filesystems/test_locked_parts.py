@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.harness import BlockLayer
-from wbsim.models.filesystems.dice import Dice
-from wbsim.models.filesystems.map_costs import MapCosts
+from wbsim.models.filesystems.costs import Dice, MapCosts
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.sim.sync import HandOff
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.mballoc import BlockGroup, Mballoc, _pieces
-from wbsim.models.filesystems.free_run import Free
 
 
 def group(*runs: tuple[int, int]) -> BlockGroup:

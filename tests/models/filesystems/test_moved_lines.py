@@ -9,10 +9,9 @@ import pytest
 
 from tests.harness import BlockLayer, only, run_for
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.filesystems.dice import Dice
+from wbsim.models.filesystems.costs import Dice, MapCosts
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.models.machine import build, scaled
 from wbsim.models.seams import Thread

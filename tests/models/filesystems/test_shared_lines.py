@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wbsim.models.filesystems.shared_lines import SharedLines
+from wbsim.models.filesystems.costs import SharedLines
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.streams import Streams
 from wbsim.sim.sync import HandOff, SpinLock

@@ -9,9 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
-from wbsim.models.filesystems.free_run import Free
 from wbsim.models.filesystems.xfs.free_extents import take_aligned, take_exactly
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.page_cache.file_pages import FilePages

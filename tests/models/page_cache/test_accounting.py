@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
-from wbsim.models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
+from wbsim.models.page_cache.estimates import WriteBandwidth, roundup_pow2
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.units import GIB, MIB, PAGE_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wbsim.models.page_cache.bandwidth import WriteBandwidth, roundup_pow2
+from wbsim.models.page_cache.estimates import WriteBandwidth, roundup_pow2
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from wbsim.models.page_cache.shares import EventShares, FlexShares, Member, Proportions
+from wbsim.models.page_cache.estimates import EventShares, FlexShares, Member, Proportions
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import S
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.models.throttling.page_writeback import Bdi, Context, Kernel
 from wbsim.models.congestion import Congestion
 from wbsim.models.page_cache.accounting import Thresholds
-from wbsim.models.page_cache.bandwidth import WriteBandwidth
-from wbsim.models.page_cache.shares import Proportions
+from wbsim.models.page_cache.estimates import Proportions, WriteBandwidth
 from wbsim.models.signals import Signals
 from wbsim.models.spent import Spent
 from wbsim.models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered

@@ -13,7 +13,7 @@ from tests.harness import only, run_small
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import P13_MACHINE
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
-from wbsim.models.page_cache.bandwidth import WriteBandwidth
+from wbsim.models.page_cache.estimates import WriteBandwidth
 from wbsim.models.signals import Signals
 from wbsim.models.spent import Spent
 from wbsim.models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval

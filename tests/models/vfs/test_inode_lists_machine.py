@@ -19,8 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.harness import BlockLayer, page_cache
 from wbsim.models.parts import Parts
 from wbsim.models.spent import Spent
-from wbsim.models.vfs.inode_locks import inode_locks, shared_locks
-from wbsim.models.vfs.inodes import SuperblockInodes
+from wbsim.models.vfs.inodes import SuperblockInodes, inode_locks, shared_locks
 from wbsim.models.vfs.spec import InodeCosts, InodeRules
 from wbsim.sim.engine import Environment, Steps, Task, Wait
 from wbsim.sim.sync import HandOff, SpinLock

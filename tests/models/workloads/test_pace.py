@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.workloads.pace import FEWEST, WINDOW, Pace
+from wbsim.models.workloads.processes import FEWEST, WINDOW, Pace
 
 # Their clock is the test's own.
 pytestmark = pytest.mark.source

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.models.workloads.random_map import RandomMap
+from wbsim.models.workloads.fio import RandomMap
 
 
 @given(seed=st.integers(0, 99), blocks=st.integers(1, 200))

@@ -2,16 +2,20 @@
 
 Stands for struct blk_plug, attempt_plug_merge / blk_attempt_plug_merge and blk_flush_plug_list
 (block/blk-core.c, later blk-merge.c and blk-mq.c).  Pure.
+
+`QueuePlug` is the plug that a request queue itself had to 2.6.38.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.merge import NEW, Bounds, Merge, bounds_of, try_merge
 from wbsim.models.block.spec import PlugRules, QueueLimits
+from wbsim.sim.engine import Environment
 from wbsim.sim.units import SECTOR_BYTES
 
 _UNBOUNDED: Final = 1 << 40
@@ -145,3 +149,47 @@ def plug_decisions(
     if plug.requests:
         batches.append(plug.take())
     return decisions, batches
+
+
+class QueuePlug:
+    """The plug of a request queue (to 2.6.38): requests to an idle queue wait for company while it is
+    ``closed``.
+
+    Stands for blk_plug_device, blk_remove_plug, blk_unplug_timeout and what elv_insert does with them
+    (block/blk-core.c, block/elevator.c; mechanisms.md 1.1).  A request that comes to an empty elevator closes
+    the plug; so many requests, a time, a synchronous one, a task that waits for a request, or the end of one
+    open it.  Left out: hints of a task that waits for a page that is not under a sync's writeback, and that
+    kblockd runs the queue for the timer.
+    """
+
+    def __init__(
+        self, env: Environment, rank: int, requests: int, delay_ns: int, feed: Callable[[], None]
+    ) -> None:
+        self._env = env
+        self._rank = rank
+        self._delay_ns = delay_ns
+        self._feed = feed
+        self._closings = 0
+        self.requests = requests
+        self.closed = False
+
+    def close(self) -> None:
+        """blk_plug_device."""
+        if not self.closed:
+            self.closed = True
+            self._closings += 1
+            self._env.call_at(
+                self._env.now + self._delay_ns, self._rank, partial(self._timeout, self._closings)
+            )
+
+    def _timeout(self, closing: int) -> None:
+        if self.closed and closing == self._closings:
+            self.closed = False
+            self._feed()
+
+
+def plug_of(rules: PlugRules, env: Environment, rank: int, feed: Callable[[], None]) -> QueuePlug | None:
+    """The plug of a queue, where queues have one."""
+    if rules.unplug_requests is None or rules.unplug_time is None:
+        return None
+    return QueuePlug(env, rank, rules.unplug_requests, rules.unplug_time, feed)

@@ -13,8 +13,8 @@ from typing import Literal
 from wbsim.models.bio import READ, Bio, BlockDevice, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
+from wbsim.models.block.plug import QueuePlug, plug_of
 from wbsim.models.block.pool import POOLS, Pool
-from wbsim.models.block.queue_plug import QueuePlug, plug_of
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.block.wbt import WritebackThrottling
 from wbsim.models.parts import Parts

@@ -1,15 +1,66 @@
-"""The way into a write cache: a link with one write at a time, and a wait for room."""
+"""The way into a write cache: a link with one write at a time, a wait for room, and the sectors that it
+holds.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 
+from sortedcontainers import SortedDict
+
 from wbsim.models.bio import Write
-from wbsim.models.devices.cached_runs import CachedRuns
 from wbsim.models.devices.in_order import InOrder
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import SECTOR_BYTES, S
+
+
+class CachedRuns:
+    """The sectors that a write cache holds, as runs that touch no other one and leave in sweeps.  Pure.
+
+    ``sectors`` is how many they are together.
+    """
+
+    def __init__(self) -> None:
+        self._runs: SortedDict[int, int] = SortedDict()  # first sector -> the sector behind the last
+        self.sectors = 0
+
+    def add(self, start: int, end: int) -> None:
+        """Sectors *start* to *end* are written; what they overwrite is replaced."""
+        runs = self._runs
+        at = max(runs.bisect_right(start) - 1, 0)
+        while at < len(runs):
+            first, behind = runs.peekitem(at)
+            if first > end:
+                break
+            if behind < start:
+                at += 1
+                continue
+            start, end = min(start, first), max(end, behind)
+            del runs[first]
+            self.sectors -= behind - first
+        runs[start] = end
+        self.sectors += end - start
+
+    def take(self, position: int, at_most: int) -> tuple[int, int]:
+        """Up to *at_most* sectors of the next run from *position* on, or of the first (C-LOOK): start and
+        end.
+
+        Raises:
+            IndexError: nothing is cached.
+        """
+        runs = self._runs
+        at = runs.bisect_left(position)
+        start, end = runs.peekitem(at if at < len(runs) else 0)
+        del runs[start]
+        taken = min(end, start + at_most)
+        if taken < end:
+            runs[taken] = end
+        self.sectors -= taken - start
+        return start, taken
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
 
 
 class Intake:

@@ -17,9 +17,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.files import FileInode
 from wbsim.models.filesystems.ioends import IoEnds
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Metadata
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Thread

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.filesystems.block_law import check_blocks
+from wbsim.models.filesystems.blocks import check_blocks
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks

@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol
 from mypy_extensions import mypyc_attr
 
 from wbsim.models.bio import Bio
+from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import FileWriteback
 from wbsim.models.page_cache.pages import MAPPED, dirty_page_from, is_delayed, run_from, take_run
 from wbsim.models.scheduler.cpu import cond_resched

@@ -14,7 +14,7 @@ from typing import Final
 
 from wbsim.models.factories import ThrottleFactory
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.page_cache.shares import EventShares, Member, Proportions
+from wbsim.models.page_cache.estimates import EventShares, Member, Proportions
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import CongestionWait, Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from wbsim.models.signals import Signals

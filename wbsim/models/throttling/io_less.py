@@ -13,8 +13,7 @@ from typing import Final
 
 from wbsim.models.factories import ThrottleFactory
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
-from wbsim.models.page_cache.bandwidth import roundup_pow2
-from wbsim.models.page_cache.shares import FlexShares
+from wbsim.models.page_cache.estimates import FlexShares, roundup_pow2
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import CongestionWait, Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from wbsim.models.signals import Signals

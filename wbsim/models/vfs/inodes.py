@@ -4,21 +4,75 @@ Stands for fs/inode.c (new_inode, inode_sb_list_add, iget_locked, evict), for wa
 and for prune_dcache_sb and prune_icache_sb (mechanisms.md 5.1, 5.2).  Clean inodes are counts: which one is
 evicted makes no difference.  What a filesystem knows of an inode, it keeps itself.  Left out: the LRU's lock
 in creat(2), the inodes of block devices.
+
+`InodeLocks` are the locks of an era around them, and `Kswapds` evict inodes when memory is full.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Thread, Wb
-from wbsim.models.vfs.inode_locks import InodeLocks
 from wbsim.models.vfs.spec import InodeCosts, InodeRules
 from wbsim.models.writeback.wb import BackingDevice
-from wbsim.sim.engine import Steps, Task, Wait
+from wbsim.sim.engine import PARK, Steps, Task, Wait
 from wbsim.sim.laws import require
-from wbsim.sim.sync import Line
+from wbsim.sim.sync import Line, Mutex
+from wbsim.sim.units import KIB
+
+BUCKET_BYTES: Final = 16 * KIB
+"""The inode hash has a chain for each so many bytes of memory (inode_init)."""
+
+
+class SharedLocks(NamedTuple):
+    """What all superblocks share: ``hash`` is inode_hash_lock; the others are there in some eras."""
+
+    hash: Line
+    sb_list: Line | None
+    lru: Line | None
+
+
+class InodeLocks(NamedTuple):
+    """Where the inodes of one superblock are kept: under one of ``sb_lists`` for each node, or the only one;
+    in the only one of ``hashes``, of all superblocks; on one of the ``lrus``, like the lists; ``sync`` is
+    s_sync_lock, if there is one.  A node has *node_cpus* processors.
+    """
+
+    sb_lists: list[Line]
+    lrus: list[Line]
+    hashes: list[Line]
+    sync: Mutex | None
+    node_cpus: int
+
+
+def shared_locks(parts: Parts, rules: InodeRules) -> SharedLocks:
+    """Those of a machine."""
+    lines = parts.lines
+    sb_list = None if parts.inode_lock is None else lines(parts.inode_lock)
+    if rules.sb_list == "inode_sb_list_lock":
+        sb_list = lines(parts.spin_lock("inode_sb_list_lock"))
+    lru = lines(parts.spin_lock("lru_lock")) if rules.lru == "global" else None
+    return SharedLocks(lines(parts.inode_lock or parts.spin_lock("inode_hash_lock")), sb_list, lru)
+
+
+def inode_locks(
+    parts: Parts, rules: InodeRules, shared: SharedLocks, nodes: int, node_cpus: int
+) -> InodeLocks:
+    """Return the locks of the superblock that *parts* belongs to."""
+
+    def locks(name: str, of_each_node: bool) -> list[Line]:
+        names = [f"{name}/{node}" for node in range(nodes)] if of_each_node else [f"{name}_lock"]
+        return [parts.lines(parts.spin_lock(each)) for each in names]
+
+    sb_lists = [shared.sb_list] if shared.sb_list else locks("s_inode_list", rules.sb_list == "per_node")
+    lrus = [shared.lru] if shared.lru else locks("s_inode_lru", rules.lru == "per_node")
+    sync = parts.mutex("s_sync_lock") if rules.sync_mutex else None
+    return InodeLocks(sb_lists, lrus, [shared.hash], sync, node_cpus)
+
 
 BATCH: Final = 128  # SHRINK_BATCH
 _LUMP: Final = 32
@@ -251,3 +305,36 @@ class SuperblockInodes:
 def _share(count: int, number: int, shares: int) -> int:
     """Which part of *count* things is that of this *number*."""
     return count * (number + 1) // shares - count * number // shares
+
+
+class Kswapds:
+    """kswapd: *nodes* threads, which sleep until *cache* is full and then evict inodes and their pages.
+
+    Stands for balance_pgdat and shrink_slab, one thread for each NUMA node.  Left out: zones, the LRU lists
+    of pages, swap; what is dirty is left to the flushers.
+    """
+
+    def __init__(self, parts: Parts, nodes: int, cache: PageCache, of: Sequence[SuperblockInodes]) -> None:
+        self._env = parts.env
+        self._cache = cache
+        self._of = of
+        self._new = [parts.thread(f"kswapd{node}") for node in range(nodes)]
+        self._idle: list[Thread] = []
+        cache.on_full = self.wake
+
+    def wake(self) -> None:
+        """wakeup_kswapd; the first time, they begin."""
+        new, idle, self._new, self._idle = self._new, self._idle, [], []
+        for thread in new:
+            self._env.start(thread.task, self._run(thread))
+        for thread in idle:
+            self._env.wake(thread.task)
+
+    def _run(self, thread: Thread) -> Steps:
+        while True:
+            while self._cache.is_low and any(inodes.cached for inodes in self._of):
+                for inodes in self._of:
+                    if inodes.cached:
+                        yield from inodes.evict(thread, BATCH)
+            self._idle.append(thread)
+            yield PARK

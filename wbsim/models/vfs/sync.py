@@ -6,15 +6,19 @@ Stands for sys_sync, sync_filesystem, wakeup_flusher_threads, sync_inodes_sb, wa
 after another, as the series of report W25 does.  Left out: the walk over all cached inodes and its locks, the
 mappings of block devices; fsync(2) waits for whatever its filesystem has under writeback, not for its file's
 pages alone.
+
+`SystemCalls` is what a program asks of the kernel, other than of a filesystem alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.seams import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
 from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.models.vfs.write import BufferedWriter
 from wbsim.sim.engine import Environment, Steps
 
 Perform = Callable[[Thread, Wb, Work], Steps]
@@ -99,3 +103,12 @@ class Syncs:
         wb.i_syncs.remove(i_sync)
         if inode.dirty_pages:
             wb.give_back(inode)
+
+
+@dataclass(frozen=True)
+class SystemCalls:
+    """``mount_of`` a path, ``writer`` for a thread that is to write, and ``syncs``."""
+
+    mount_of: Callable[[str], MountedSuperblock]
+    writer: Callable[[Thread], BufferedWriter]
+    syncs: Syncs

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import model_validator
 
 from wbsim.models.parts import Parts
-from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory, WorkloadSpec

@@ -16,9 +16,9 @@ from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched, sleep, work
 from wbsim.models.seams import LONG_MAX, Thread
 from wbsim.models.spent import PAUSE
-from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.vfs.write import BufferedWriter
-from wbsim.models.workloads.family import Family
+from wbsim.models.workloads.processes import Family
 from wbsim.models.workloads.spec import Iteration, Reckoned
 from wbsim.sim.engine import Steps
 from wbsim.sim.streams import Draws

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from wbsim.models.parts import Parts
 from wbsim.models.seams import Filesystem, Thread
-from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec

@@ -13,19 +13,69 @@ Left out: reads, direct I/O, fsync between writes, verify, a run that is bound b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import model_validator
 
+from wbsim.models.arrays.compiled import compiled
 from wbsim.models.parts import Parts
-from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import one_line
 from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
 from wbsim.models.workloads.fio_options import jobs_of
-from wbsim.models.workloads.random_map import RandomMap
 from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
 from wbsim.sim.param import BadValue, BytesOrNone, BytesPerS, Count, Flag, Ns, Threads, assumed, measured
 from wbsim.sim.units import MS, PAGE_BYTES, US, S
+
+_BITS: Final = 64
+_DRAWS: Final = 4_096
+"""How many are drawn at a time."""
+
+
+class RandomMap:
+    """fio's random map: the order in which the *blocks* of a file are written at random, each once; a bit
+    each.
+
+    A random block each time or, if it was written before, the next that was not (get_next_rand_offset in
+    fio's io_u.c, axmap_next_free): so blocks cluster as a file fills up, as in a hash table with linear
+    probing.
+    """
+
+    def __init__(self, dice: np.random.Generator, blocks: int) -> None:
+        self._dice = dice
+        self._blocks = blocks
+        self._draws = dice.integers(0, blocks, 0)
+        self._written = np.zeros(
+            -(-blocks // _BITS), np.int64
+        )  # what lies behind the last block counts as written
+        if blocks % _BITS:
+            self._written[-1] = np.int64(-1) << np.int64(blocks % _BITS)
+
+    def take(self, count: int) -> NDArray[np.int64]:
+        """The next *count* blocks; no more than are left."""
+        while len(self._draws) < count:
+            more = self._dice.integers(0, self._blocks, _DRAWS)
+            self._draws = np.concatenate([self._draws, more])
+        taken, self._draws = self._draws[:count], self._draws[count:]
+        next_free(self._written, taken)
+        return taken
+
+
+@compiled
+def next_free(written: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
+    """Replace each of *draws* by the block that is written, in turn."""
+    for i in range(len(draws)):
+        word, bit = divmod(draws[i], _BITS)
+        while written[word] == -1 or (written[word] >> bit) & 1:
+            if written[word] >> bit == -1 or bit == _BITS - 1:  # all from here on are written
+                word, bit = word + 1 if word + 1 < len(written) else 0, 0
+            else:
+                bit += 1
+        written[word] |= np.int64(1) << np.int64(bit)
+        draws[i] = word * _BITS + bit
+
 
 Rw = Literal["write", "randwrite"]
 ValueT = TypeVar("ValueT")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import model_validator
 
 from wbsim.models.parts import Parts
-from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
 from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
@@ -46,7 +46,7 @@ class FsMarkSpec(WorkloadSpec):
     ``app_system_time``: the program's own work per file (its name, the clock, a mkdir that finds the
     directory there); ``fork_time``: per process started; ``start_time``: from a process's first
     instruction to its loop; ``report_time``: between the last exit and the next fork; ``until_steady``: see
-    `models.workloads.pace`.
+    `models.workloads.processes`.
     """
 
     programs: ClassVar = ("fs_mark", "fsmark")

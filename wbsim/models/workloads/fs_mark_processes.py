@@ -9,10 +9,9 @@ from typing import Any, Final, NamedTuple
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Inode, Thread
-from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.models.workloads.family import Family
-from wbsim.models.workloads.pace import Pace
+from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.workloads.processes import Family, Pace
 from wbsim.models.workloads.spec import Iteration, Reckoned
 from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.units import S
@@ -23,7 +22,7 @@ ROTATE_NS: Final = 180 * S  # secs_per_directory
 class Plan(NamedTuple):
     """What is made: *loops* times, each of so many *processes* makes so many *files*, whose calls of write(2)
     dirty *write_pages*; *subdirs* and *per_subdir* are fs_mark's -D and -N; *until_steady*: see
-    `models.workloads.pace`.
+    `models.workloads.processes`.
     """
 
     processes: int

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from wbsim.models.parts import Parts
 from wbsim.models.variants import variant_field
-from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.sync import SystemCalls
 from wbsim.sim.param import Spec, measured
 from wbsim.sim.units import US
 

@@ -14,9 +14,9 @@ from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.seams import Thread
 from wbsim.models.spent import PAUSE
-from wbsim.models.vfs.calls import SystemCalls
+from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from wbsim.models.workloads.family import Family
+from wbsim.models.workloads.processes import Family
 from wbsim.models.workloads.spec import (
     SHELL_FORK,
     AnyDirectories,

@@ -12,10 +12,9 @@ from typing import ClassVar
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.seams import Filesystem, Thread
-from wbsim.models.vfs.calls import SystemCalls
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.models.workloads.family import Family
-from wbsim.models.workloads.pace import Pace
+from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.workloads.processes import Family, Pace
 from wbsim.models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import Flag, Ns, Threads
@@ -28,7 +27,7 @@ class TreeSpec(WorkloadSpec):
 
     For each of them the program takes ``app_user_time`` itself and ``app_system_time`` in system calls other
     than the one that it is there for; ``fork_time``: what the shell takes to start a process.  With
-    ``until_steady`` it ends once its pace is steady, and the rest is reckoned (`models.workloads.pace`).
+    ``until_steady`` it ends once its pace is steady, and the rest is reckoned (`models.workloads.processes`).
     """
 
     keeps_files: ClassVar[bool] = False

@@ -13,9 +13,8 @@ from mypy_extensions import mypyc_attr
 
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Flushers, Thread, Wb, Work
+from wbsim.models.seams import Flushers, Thread, Visits, Wb, Work
 from wbsim.models.spent import FLUSHER
-from wbsim.models.visits import Visits
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice, WritebackContext, first_context
 from wbsim.sim.engine import IDLE, PARK, Steps, Wait

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from wbsim.models.block.queue import Queue
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.page_cache.bandwidth import WriteBandwidth
+from wbsim.models.page_cache.estimates import WriteBandwidth
 from wbsim.models.parts import Parts
 from wbsim.models.seams import Bandwidth, Inode, InodeSync, Superblock, Wb, Work
 from wbsim.sim.entry import FAR_NS

@@ -6,8 +6,8 @@ Stands for ext4_fill_super.
 from __future__ import annotations
 
 from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.costs import Dice, MapCosts
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
-from wbsim.models.filesystems.dice import Dice
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES, ROOT_EXTENTS
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
@@ -16,7 +16,6 @@ from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.filesystems.ext4.placement import Ext4Placement
 from wbsim.models.filesystems.ext4.spec import Ext4FlusherCosts, Ext4Rules, Ext4Spec, Ext4WriterCosts
 from wbsim.models.filesystems.inode_locks import InodeLocks
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts

@@ -14,8 +14,8 @@ from typing import Final
 
 from sortedcontainers import SortedDict, SortedList
 
+from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
-from wbsim.models.filesystems.free_run import Free
 from wbsim.sim.laws import require
 
 _ORDERS: Final = 14  # MB_NUM_ORDERS with blocks of 4 KiB

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.layout import (
@@ -27,7 +28,6 @@ from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
 from wbsim.models.filesystems.files import PagedFile
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Placement, Runs
 from wbsim.models.filesystems.writepages import ExtentMapper
 from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike, use_held

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.arrays.sorted_table import entries, new_tables, with_room
-from wbsim.models.filesystems.free_run import Free
+from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, arrays_of, give_back, take_near
 from wbsim.sim.laws import require
 

@@ -6,13 +6,13 @@ xfs_iomap_write_unwritten.
 
 from __future__ import annotations
 
+from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
-from wbsim.models.filesystems.map_costs import MapCosts
 from wbsim.models.filesystems.policies import Metadata
 from wbsim.models.filesystems.xfs.groups import Group
-from wbsim.models.filesystems.xfs.inodes import XfsInode
 from wbsim.models.filesystems.xfs.log import XfsLog
+from wbsim.models.filesystems.xfs.names import XfsInode
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
 from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps, Wait

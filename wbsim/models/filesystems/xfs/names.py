@@ -1,25 +1,60 @@
-"""Names in an XFS: making files and directories, looking them up, removing them.
+"""Directories and inodes of an XFS: making files and directories, looking them up, removing them.
 
 Stands for xfs_create, xfs_dialloc, xfs_ialloc_ag_alloc and xfs_dir_createname; xfs_iget, xfs_bulkstat;
-xfs_remove and xfs_inactive.  New directories take the
-groups in rotation, files the group of their directory.  Left out: alignment of inode chunks, directories that
-spill into another group.
+xfs_remove and xfs_inactive.  New directories take the groups in rotation, files the group of their directory.
+Left out: alignment of inode chunks, directories that spill into another group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 
+from wbsim.models.filesystems.files import OPEN, FileInode
 from wbsim.models.filesystems.policies import Names
 from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
-from wbsim.models.filesystems.xfs.inodes import Directory, XfsInode
-from wbsim.models.filesystems.xfs.log import MetaBuffer, XfsLog
+from wbsim.models.filesystems.xfs.log import NO_BUFFER, MetaBuffer, XfsLog
 from wbsim.models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
-from wbsim.models.seams import Thread
+from wbsim.models.seams import Superblock, Thread, Wb
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Task, Wait
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
+
+
+class Directory:
+    """A directory: its group, the block that its next names go into, and how many that has room for."""
+
+    __slots__ = ("block", "group", "names_left")
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.names_left = 0
+        self.block = NO_BUFFER
+
+
+class XfsInode(FileInode):
+    """An inode: the buffer that holds it, the checkpoint that last logged it; its group is its
+    directory's.
+    """
+
+    __slots__ = ("checkpoint", "cluster")
+
+    def __init__(self, sb: Superblock, wb: Wb, cluster: InodeCluster, checkpoint: int) -> None:
+        # As the bases do; a call less for each of millions.
+        self.sb = sb
+        self.wb = wb
+        self.dirtied_when = 0
+        self.dirty_pages = 0
+        self.i_sync = None
+        self.file = OPEN
+        self.folio_pages = 1
+        self.cluster = cluster
+        self.checkpoint = checkpoint
+
+    @property
+    def group(self) -> Group:
+        """The group that it lies in; by its buffer, as half a million of them are dirty at once."""
+        return self.cluster.group
 
 
 class XfsNames(Names):

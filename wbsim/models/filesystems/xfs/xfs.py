@@ -9,11 +9,9 @@ from typing import Final
 
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.costs import Dice, MapCosts, SharedLines
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
-from wbsim.models.filesystems.dice import Dice
 from wbsim.models.filesystems.inode_locks import InodeLocks
-from wbsim.models.filesystems.map_costs import MapCosts
-from wbsim.models.filesystems.shared_lines import SharedLines
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.filesystems.xfs.free_space import FreeSpace, FreeTables
 from wbsim.models.filesystems.xfs.groups import Group

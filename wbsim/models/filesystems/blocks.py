@@ -1,14 +1,22 @@
-"""The law of blocks: each is in one extent at most, of a file or of what is free.  Pure."""
+"""Blocks of a filesystem: runs of free ones, and the law that each block is in one extent at most.  Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.sim.laws import require
+
+
+class Free(NamedTuple):
+    """A run of free blocks."""
+
+    first: int
+    size: int
+
 
 Extents = Callable[[], Iterable[NDArray[np.int64]]]
 """All of them, in arrays (n x 2) of first blocks and sizes, as often as it is called."""

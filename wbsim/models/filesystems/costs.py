@@ -1,13 +1,78 @@
-"""What it takes to give pages their blocks, and to convert what was written."""
+"""The times of allocations and conversions: of the paths, their random factors, and cache lines that move.
+
+A line that all files share is one of the log (`SharedLines`); those of one file move with its transactions.
+"""
 
 from __future__ import annotations
 
-from wbsim.models.filesystems.dice import Dice
+from typing import Final
+
 from wbsim.models.filesystems.files import PagedFile
-from wbsim.models.filesystems.shared_lines import SharedLines
 from wbsim.models.filesystems.spec import FlusherCosts
-from wbsim.sim.engine import Task
+from wbsim.models.parts import Parts
+from wbsim.sim.engine import Environment, Task
+from wbsim.sim.streams import Draws
 from wbsim.sim.sync import HandOff
+
+
+class SharedLines:
+    """Cache lines that all threads which allocate and convert write: heads and counters of a log.
+
+    A line is a resource with one owner and a queue, like a lock.  All operations write the lines in the same
+    order, so a task that comes first to the first line comes first to all of them.  The time at the lines is
+    therefore known when an operation begins, and no event is needed for it.
+
+    An operation writes the lines *writes* times each, in this order.  A write takes *own_ns* on the processor
+    that wrote the line last, and *far_ns* if the line comes from another processor.  A line that is busy when
+    a task asks for it is gone after each write; else the line comes once.
+
+    NOTE: an operation of the kernel writes the lines when it reserves log space, when its transaction rolls
+    and when it commits.  Here it writes all of them at its beginning.
+    """
+
+    def __init__(self, env: Environment, writes: tuple[int, ...], own_ns: int, far_ns: int) -> None:
+        self._env = env
+        self._writes = list(writes)
+        self._own_ns, self._far_ns = own_ns, far_ns
+        self._alone_ns = sum(writes) * own_ns
+        self._free_ns = [0] * len(writes)
+        self._last_cpu = [-1] * len(writes)
+
+    def operation_ns(self, task: Task) -> int:
+        """Return what the lines add to the operation that *task* begins now.
+
+        A task that always has the lines on its own processor adds nothing.
+        """
+        own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
+        at_ns = now
+        for line in range(len(self._writes)):
+            writes, free_ns = self._writes[line], self._free_ns[line]
+            if free_ns > at_ns:
+                at_ns = free_ns + writes * far_ns
+            elif self._last_cpu[line] == cpu:
+                at_ns += writes * own_ns
+            else:
+                at_ns += far_ns + (writes - 1) * own_ns
+            self._free_ns[line] = at_ns
+            self._last_cpu[line] = cpu
+        return at_ns - now - self._alone_ns
+
+
+_BLOCK: Final = 4_096
+"""The number of factors that are drawn at once, because a draw of one takes a microsecond."""
+
+
+class Dice:
+    """Factors that vary the time of allocations, from the stream *name*."""
+
+    __slots__ = ("_draws",)
+
+    def __init__(self, parts: Parts, name: str) -> None:
+        self._draws = Draws(parts.variations(name), _BLOCK)
+
+    def throw(self) -> float:
+        """Return the next factor."""
+        return self._draws.next()
 
 
 class MapCosts:

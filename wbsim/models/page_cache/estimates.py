@@ -1,8 +1,9 @@
-"""Each context's share of the thresholds: its part of what was completed lately.
+"""The estimates of a context: how fast its pages reach the device, and its share of the thresholds.
 
-Stands for __bdi_writeout_inc, bdi_writeout_fraction, bdi_dirty_limit (mm/page-writeback.c), with
-lib/flex_proportions.c (3.6 and later) and lib/proportions.c (before).  Left out: min_ratio, max_ratio, the
-batches of per-processor counters. Each context starts with one page written (its mount); a context that is
+Stands for bdi_update_write_bandwidth, __bdi_writeout_inc, bdi_writeout_fraction and bdi_dirty_limit
+(mm/page-writeback.c), with lib/flex_proportions.c (3.6 and later) and lib/proportions.c (before), in the
+kernel's integer arithmetic: times are jiffies, rates pages per second.  Left out: min_ratio, max_ratio, the
+batches of per-processor counters.  Each context starts with one page written (its mount); a context that is
 alone has all.
 """
 
@@ -11,9 +12,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from wbsim.models.seams import Wb
+from wbsim.models.seams import Bandwidth, Wb
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import S
+
+
+class WriteBandwidth(Bandwidth):
+    """The estimates in struct bdi_writeback; whoever throttles says from where they start, and moves them."""
+
+    __slots__ = (
+        "avg_write",
+        "balanced_ratelimit",
+        "dirtied_stamp",
+        "dirty_ratelimit",
+        "stamp",
+        "write",
+        "written_stamp",
+    )
+
+    def __init__(self) -> None:
+        self.start(0)
+
+    def start(self, pages_per_s: int) -> None:
+        """See `Bandwidth.start`: INIT_BW."""
+        self.write = self.avg_write = self.dirty_ratelimit = self.balanced_ratelimit = pages_per_s
+        self.stamp = self.dirtied_stamp = self.written_stamp = 0
+
+    def update_write(self, elapsed: int, written: int, hz: int) -> None:
+        """See `Bandwidth.update_write`."""
+        period = roundup_pow2(3 * hz)
+        bandwidth = written * hz
+        if elapsed > period:
+            self.write = self.avg_write = bandwidth // elapsed
+            return
+        bandwidth = (bandwidth + self.write * (period - elapsed)) // period
+        average, previous = self.avg_write, self.write
+        if average > previous >= bandwidth:
+            average -= (average - previous) >> 3
+        if average < previous <= bandwidth:
+            average += (previous - average) >> 3
+        self.write, self.avg_write = bandwidth, average
+
+
+def roundup_pow2(value: int) -> int:
+    """roundup_pow_of_two."""
+    return 1 << (value - 1).bit_length()
+
 
 PERIOD_NS: Final = 3 * S  # VM_COMPLETIONS_PERIOD_LEN
 

@@ -1,10 +1,7 @@
-"""When a program that does the same to each of many files goes at a steady pace, so that the rest is known.
+"""The processes of a program: a parent starts children and waits for them, and their pace may become steady.
 
-Its work is cut into windows, which become longer as it goes on. The pace is steady when the two halves of
-them took the same within `WITHIN`, and the standard error of the later half's mean is not larger. Then the
-program ends, and what it has not done is reckoned to go on at the later half's pace. Before memory is full
-of inodes nobody has to evict any: that is a pace of its own, which is reckoned to go on until memory is
-full.
+`Family` are the processes.  `Pace` finds out when a program that does the same to each of many files goes at
+a steady pace, so that the rest is known.
 """
 
 from __future__ import annotations
@@ -15,9 +12,55 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import Final
 
+from wbsim.models.parts import Parts
+from wbsim.models.seams import Thread
+from wbsim.models.spent import CHILDREN, PARENT, PROCESS, system_ns
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.workloads.spec import Reckoned
-from wbsim.sim.engine import Environment
+from wbsim.sim.engine import PARK, Environment, Steps
+
+
+class Family:
+    """A ``parent``, and so many ``children``; ``running``: how many of these have begun and are not over."""
+
+    def __init__(self, parts: Parts, children: int) -> None:
+        self._env = parts.env
+        self.parent = parts.thread(PARENT)
+        self.children: list[Thread] = [parts.process(f"{PROCESS} {i}") for i in range(children)]
+        self.running = 0
+        self._waits = False
+
+    @property
+    def system_ns(self) -> int:
+        """System time of all children: work and spinning, as time(1) sees it."""
+        return sum(system_ns(child.task, child.spent) for child in self.children)
+
+    @property
+    def user_ns(self) -> int:
+        """User time of all children."""
+        return sum(child.spent.user for child in self.children)
+
+    def fork(self, child: Thread, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
+        """The parent takes *fork_ns* to start *child*, which begins *start_ns* later."""
+        self.parent.spent.fork += fork_ns
+        yield fork_ns
+        child.task.on_exit = self._exited
+        self.running += 1
+        self._env.start(child.task, steps, start_ns)
+
+    def wait(self) -> Steps:
+        """wait(2), until no child is running."""
+        while self.running:
+            self._waits = True
+            self.parent.task.waits_for = CHILDREN
+            yield PARK
+            self._waits = False
+
+    def _exited(self) -> None:
+        self.running -= 1
+        if not self.running and self._waits:
+            self._env.wake(self.parent.task)
+
 
 WINDOW: Final = 8_192
 FEWEST: Final = 16
@@ -26,9 +69,14 @@ WITHIN: Final = 0.005
 
 
 class Pace:
-    """That of a program with *total* files on the superblocks of *inodes*; *system_ns* is its system time.
+    """The pace of a program with *total* files on the superblocks of *inodes*; *system_ns* is its system
+    time.
 
-    ``reckoned``: what was left out.
+    Its work is cut into windows, which become longer as it goes on.  The pace is steady when the two halves
+    of the windows took the same within `WITHIN`, and the standard error of the later half's mean is not
+    larger.  Then the program ends, and what it has not done is reckoned to go on at the later half's pace
+    (``reckoned``).  Before memory is full of inodes no task has to evict any: that is a pace of its own,
+    which is reckoned to go on until memory is full.
     """
 
     def __init__(
