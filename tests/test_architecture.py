@@ -151,7 +151,7 @@ def test_what_is_about_the_whole_lies_loose_and_nothing_else() -> None:
     """Thirteen files of models are in no folder."""
     loose = {path.stem for path in (PACKAGE / "models").glob("*.py")} - {"__init__"}
     assert loose == {
-        "seams", "bio", "release", "parts", "signals", "congestion", "visits", "scenario", "spent", "machine",
+        "seams", "bio", "release", "parts", "signals", "congestion", "scenario", "spent", "machine",
         "variants", "step_lengths", "factories",
     }  # fmt: skip
 

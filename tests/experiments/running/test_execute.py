@@ -22,12 +22,11 @@ from wbsim.experiments.running import jobs as jobs_module
 from wbsim.experiments.running import workers as workers_module
 from wbsim.experiments.running.execute import How, Runs, run_jobs
 from wbsim.experiments.running.jobs import ATTEMPTS, Failure, Job, attempt
-from wbsim.experiments.running.memory import Budget
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.simulate import run_case
-from wbsim.experiments.running.workers import Workers
+from wbsim.experiments.running.workers import Budget, Workers
 from wbsim.sim.laws import LawBroken
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wbsim.experiments.running import memory
-from wbsim.experiments.running.memory import Budget, available_mib
+from wbsim.experiments.running.workers import Budget, available_mib
 
 
 def test_a_run_waits_where_it_would_not_fit_beside_the_others() -> None:

@@ -21,10 +21,9 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.config.resolved import resolved
 from wbsim.experiments.running import names as names_module
 from wbsim.experiments.running.jobs import Failure, Job
-from wbsim.experiments.running.names import Names
 from wbsim.experiments.running.plan import read_plan
 from wbsim.experiments.running.results import read_results, setting_of
-from wbsim.experiments.running.store import Store, read_configuration, replace_whole
+from wbsim.experiments.running.store import Names, Store, read_configuration, replace_whole
 from wbsim.experiments.statistics.dataset import number_of, tidy
 from wbsim.experiments.sweeps.status import status_of
 

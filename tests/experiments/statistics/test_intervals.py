@@ -14,7 +14,7 @@ from wbsim.experiments.published.figures import METRICS
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.experiments.statistics.intervals import interval_of, paired, series_of, steady_from, steady_of
-from wbsim.experiments.sweeps.precision import FEWEST, MOST, Precision
+from wbsim.experiments.sweeps.run import FEWEST, MOST, Precision
 from wbsim.sim.stats import confidence_95
 
 RUNS = 2_000

@@ -13,8 +13,7 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.sweeps.precision import FEWEST, MOST, Precision
-from wbsim.experiments.sweeps.run import run_experiment
+from wbsim.experiments.sweeps.run import FEWEST, MOST, Precision, run_experiment
 
 SWEEP = """
 [sweep]

@@ -1,4 +1,4 @@
-"""Under which rules and limits a capture is replayed: its header's, else the options'."""
+"""The device, rules and limits for which a capture is replayed: those of its header, else of the options."""
 
 from __future__ import annotations
 
@@ -149,3 +149,17 @@ def _device(capture: Capture, options: Options) -> str:
     device = next(iter(bios))
     assert device is not None
     return device
+
+
+def device_of(text: str | None) -> str | None:
+    """MAJ:MIN as the tracepoints write it.
+
+    Raises:
+        BadInput: it is no device.
+    """
+    if text is None:
+        return None
+    major, separator, minor = text.replace(",", ":").partition(":")
+    if not (separator and major.isdigit() and minor.isdigit()):
+        raise bad("--device", f"{text} is no device; write it as 7:0")
+    return f"{major},{minor}"

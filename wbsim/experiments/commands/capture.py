@@ -33,7 +33,7 @@ def execute(arguments: Namespace) -> int:
     """Record; the exit status is the command's."""
     import sys
 
-    from wbsim.experiments.captures.device import device_of
+    from wbsim.experiments.captures.conditions import device_of
     from wbsim.experiments.captures.record import record
 
     device = device_of(arguments.device)

@@ -31,8 +31,7 @@ def execute(arguments: Namespace) -> int:
     """Judge and print; the exit status says whether the model decides as the kernel did."""
     import sys
 
-    from wbsim.experiments.captures.conditions import Options, conditions_of
-    from wbsim.experiments.captures.device import device_of
+    from wbsim.experiments.captures.conditions import Options, conditions_of, device_of
     from wbsim.experiments.captures.reader import open_capture
     from wbsim.experiments.captures.replay import replay
     from wbsim.experiments.captures.report import draw_eras, replay_document, replay_text

@@ -44,8 +44,7 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.commands.told import tell
     from wbsim.experiments.config.axes import Asked
     from wbsim.experiments.config.experiment import load
-    from wbsim.experiments.sweeps.precision import precision_of
-    from wbsim.experiments.sweeps.run import run_experiment
+    from wbsim.experiments.sweeps.run import precision_of, run_experiment
 
     precision = precision_of(arguments.until_ci) if arguments.until_ci is not None else None
     experiment = load(arguments.config, asked=Asked(tuple(arguments.set), arguments.zip, arguments.lhs))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.collected import Collected
 from wbsim.experiments.config.document import MOST_LEVELS
 from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.problems import Collected
 from wbsim.experiments.config.sweeps import (
     Axis,
     by_hand,

@@ -1,9 +1,9 @@
-"""What is wrong with an input: every problem at once, each with its place and its remedy."""
+"""The problems of an input: all at once, each with its place and its remedy, in words that can be printed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
@@ -12,8 +12,12 @@ from pydantic import ValidationError
 
 from wbsim.experiments.config.linux_names import key_of
 from wbsim.experiments.config.places import Path, Places
-from wbsim.experiments.config.printable import printable
 from wbsim.sim.param import BadValue, Spec, bare
+
+
+def printable(text: str) -> str:
+    """*text* with its control characters escaped, so that it is one line and does nothing to a terminal."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 class Problem(NamedTuple):
@@ -239,3 +243,59 @@ def _specs_in(annotation: Any) -> list[type[Spec]]:
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         return [annotation]
     return [spec for part in get_args(annotation) for spec in _specs_in(part)]
+
+
+class Collected:
+    """The problems so far, with their *places*; those below ``scenario`` may stand in the *variant* that is
+    being read.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.variant = ""
+        self.problems: list[Problem] = []
+
+    def tell(self) -> None:
+        """What was found, if anything was.
+
+        Raises:
+            BadInput: all of it, each once.
+        """
+        if self.problems:
+            raise BadInput(list(dict.fromkeys(self.problems)))
+
+    @property
+    def enough(self) -> bool:
+        """Whether nobody reads what else is wrong."""
+        return len(self.problems) > MOST_TOLD
+
+    def asked(self, place: str, message: str) -> None:
+        """What the command line asks for at *place* has this wrong."""
+        self.problems.append(Problem(place, "", message))
+
+    def wrong(self, path: Path, message: str, places: Places | None = None) -> None:
+        """What stands at *path* has this wrong; a case has *places* of its own."""
+        of_variant = [("variants", self.variant, *path[1:])] if path[0] == "scenario" else []
+        place = (places or self.places).of(*of_variant, path)
+        key = path[1:] if path[0] == "scenario" else path
+        self.problems.append(Problem(place, ".".join(key), message))
+
+    def refuse_unknown(self, table: Mapping[str, Any], known: Sequence[str], path: Path) -> None:
+        """Keys of *table*, at *path*, that are none of those that are *known*."""
+        for key in table:
+            if key not in known and not self.enough:
+                self.wrong((*path, key), unknown_setting(key, known))
+
+    def table(self, path: Path, value: Any) -> Mapping[str, Any]:
+        """*value*, which has to be a table; an empty one where it is none."""
+        if isinstance(value, Mapping):
+            return value
+        self.wrong(path, f"is {value!r}; a table was expected")
+        return {}
+
+    def texts(self, path: Path, value: Any) -> tuple[str, ...]:
+        """*value*, which has to be a list of texts; none where it is not."""
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+            return tuple(value)
+        self.wrong(path, f"is {value!r}; a list of texts was expected")
+        return ()

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import figure_text, table
-from wbsim.experiments.running.levels import disks_with_requests
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.outcome import Outcome, disks_with_requests
 from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
 
 MOST_LINES: Final = 10_000

@@ -40,7 +40,7 @@ from wbsim.experiments.running.results import Results, read_results, setting_of
 from wbsim.experiments.running.store import replace_whole
 from wbsim.experiments.statistics.dataset import of_one_kind, tidy
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
-from wbsim.experiments.statistics.knee import knee_of
+from wbsim.experiments.statistics.intervals import knee_of
 from wbsim.sim.stats import confidence_95
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.experiments.pictures.axes import COLOURS, LINES, legend_below, panels
-from wbsim.experiments.running.levels import disks_with_requests
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.running.outcome import Outcome, disks_with_requests
 from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
 
 if TYPE_CHECKING:

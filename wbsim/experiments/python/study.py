@@ -22,8 +22,7 @@ from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.plan import PLAN
 from wbsim.experiments.running.results import read_results
-from wbsim.experiments.sweeps.precision import precision_of
-from wbsim.experiments.sweeps.run import run_experiment
+from wbsim.experiments.sweeps.run import precision_of, run_experiment
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
 

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from wbsim.experiments.config.problems import BadInput, Problem
 from wbsim.experiments.running.jobs import Executor, Failure, Job, Told
-from wbsim.experiments.running.names import Names
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Meter, Telling
-from wbsim.experiments.running.store import Store
+from wbsim.experiments.running.store import Names, Store
 from wbsim.experiments.running.workers import Workers
 from wbsim.sim.laws import LawBroken
 

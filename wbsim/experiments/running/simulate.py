@@ -13,8 +13,7 @@ from typing import Final
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.running.levels import Sampler
-from wbsim.experiments.running.outcome import DiskResult, Outcome, Sample, disk_result, outcome_of
+from wbsim.experiments.running.outcome import DiskResult, Outcome, Sample, Sampler, disk_result, outcome_of
 from wbsim.experiments.running.progress import Progress
 from wbsim.models.machine import Machine, Primitives, build
 from wbsim.models.seams import NoSpace

@@ -4,7 +4,7 @@ DIR/plan.json                   what was asked for last: title, axes, and each r
 DIR/runs/NAME/config.json       the resolved configuration, seed and replication, and the model's version
 DIR/runs/NAME/summary.json      what the run measured: the same bytes wherever it ran
 DIR/runs/NAME/iterations.parquet  its counters at the end of each iteration
-DIR/runs/NAME/levels.parquet    its levels over time (`experiments.running.levels`)
+DIR/runs/NAME/levels.parquet    its levels over time (`experiments.running.outcome`)
 DIR/runs/NAME/run.json          how it was made: versions, command, time and memory that it took
 DIR/failed/NAME/                the same of a run that came to nothing, with traceback.txt
 DIR/dataset.parquet             a row for each run of the plan (`experiments.statistics.dataset`)
@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields, replace
 from functools import cache
+from hashlib import blake2b
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
@@ -34,16 +35,36 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.resolved import canonical, resolved
 from wbsim.experiments.running.jobs import Failure, Job
-from wbsim.experiments.running.levels import level_names
-from wbsim.experiments.running.names import Names
-from wbsim.experiments.running.outcome import Outcome, Sample
+from wbsim.experiments.running.outcome import Outcome, Sample, level_names
 from wbsim.experiments.running.plan import FAILED, PLAN, RUNS
 from wbsim.experiments.running.version import model_version
+from wbsim.models.scenario import Scenario
 from wbsim.sim import COMPILED
 from wbsim.sim.build import engine
 from wbsim.sim.texts import text_of
 from wbsim.sim.units import GIB
+
+
+class Names:
+    """Names of jobs; the text of a scenario is made once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, tuple[Scenario, str]] = {}
+
+    def identity(self, job: Job) -> str:
+        """One line of JSON: the model's version, the dice, and every number of the scenario."""
+        scenario = job.case.scenario
+        if id(scenario) not in self._texts:
+            self._texts[id(scenario)] = scenario, canonical(resolved(scenario))
+        dice = f'"replication":{job.replication},"seed":{job.seed}'
+        return f'{{"model":"{model_version()}",{dice},"scenario":{self._texts[id(scenario)][1]}}}'
+
+    def name(self, job: Job) -> str:
+        """20 hexadecimal digits."""
+        return blake2b(self.identity(job).encode(), digest_size=10).hexdigest()
+
 
 _ASIDE: Final = ".aside-"
 _NAMED_ELSEWHERE: Final = (

@@ -10,7 +10,7 @@ from typing import Final
 from wbsim.sim.build import digest
 
 _EXPERIMENTS: Final = Path(__file__).resolve().parents[1]
-_MEASURES: Final = ("running/simulate.py", "running/outcome.py", "running/lives.py", "running/levels.py")
+_MEASURES: Final = ("running/simulate.py", "running/outcome.py")
 
 
 @cache

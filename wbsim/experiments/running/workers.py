@@ -1,4 +1,4 @@
-"""Runs in processes of this machine, one job each at a time.
+"""Runs in processes of this machine, one job each at a time, as far as memory allows (`Budget`).
 
 Workers are forked once the jobs are known and have them in memory, so that only places are sent.  One that is
 killed, or stopped, costs one attempt of its job and is replaced.  However this process ends, its workers end:
@@ -24,10 +24,51 @@ from pathlib import Path
 from typing import Any, Final
 
 from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, Told, attempt
-from wbsim.experiments.running.memory import Budget, available_mib
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.sim.interrupts import hear_signals, signals_held
+
+_SHARE: Final = 0.9
+_CGROUP: Final = Path("/sys/fs/cgroup")
+
+
+def available_mib() -> float:
+    """What this machine, or the control group that we are in, has left."""
+    meminfo = Path("/proc/meminfo").read_text()
+    kib = int(meminfo.partition("MemAvailable:")[2].split()[0])
+    left = kib / 1024
+    with suppress(OSError, ValueError):  # no limit, or no such control group
+        limit, used = (int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        left = min(left, (limit - used) / (1 << 20))
+    return left
+
+
+class Budget:
+    """Memory for runs by their kind; what a kind needs is the most that one of it has had."""
+
+    def __init__(self, mib: float, peaks_mib: dict[str, float]) -> None:
+        self._mib = _SHARE * mib
+        self._peaks_mib = dict(peaks_mib)
+        self._running: dict[int, str] = {}
+
+    def fits(self, kind: str) -> bool:
+        """Whether one more of *kind* fits; alone, anything does."""
+        needed = sum(self._needed(other) for other in (*self._running.values(), kind))
+        return not self._running or needed <= self._mib
+
+    def begins(self, place: int, kind: str) -> None:
+        """The run at *place* has begun."""
+        self._running[place] = kind
+
+    def ends(self, place: int, peak_mib: float) -> None:
+        """It has ended, and had so much; 0 if that is not known."""
+        kind = self._running.pop(place)
+        self._peaks_mib[kind] = max(self._peaks_mib.get(kind, 0.0), peak_mib)
+
+    def _needed(self, kind: str) -> float:
+        """Of a kind that is not known, what the largest one has had."""
+        return self._peaks_mib.get(kind, max(self._peaks_mib.values(), default=0.0))
+
 
 _PR_SET_PDEATHSIG: Final = 1
 _FORK: Final = multiprocessing.get_context("fork")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from wbsim.experiments.running.lives import Lives
+from wbsim.experiments.running.outcome import Lives
 
 AWAY: Final = ("waiting a pause", "waiting children", "waiting idle", "waiting absent")
 """What nobody would call work, or waiting."""

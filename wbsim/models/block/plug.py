@@ -157,9 +157,9 @@ class QueuePlug:
 
     Stands for blk_plug_device, blk_remove_plug, blk_unplug_timeout and what elv_insert does with them
     (block/blk-core.c, block/elevator.c; mechanisms.md 1.1).  A request that comes to an empty elevator closes
-    the plug; so many requests, a time, a synchronous one, a task that waits for a request, or the end of one
-    open it.  Left out: hints of a task that waits for a page that is not under a sync's writeback, and that
-    kblockd runs the queue for the timer.
+    the plug.  It opens after so many requests, after a time, for a synchronous request, for a task that waits
+    for a request, and at the end of one.  Left out: hints of a task that waits for a page without sync(2);
+    kblockd, which runs the queue for the timer.
     """
 
     def __init__(

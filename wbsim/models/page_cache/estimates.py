@@ -1,10 +1,10 @@
 """The estimates of a context: how fast its pages reach the device, and its share of the thresholds.
 
 Stands for bdi_update_write_bandwidth, __bdi_writeout_inc, bdi_writeout_fraction and bdi_dirty_limit
-(mm/page-writeback.c), with lib/flex_proportions.c (3.6 and later) and lib/proportions.c (before), in the
-kernel's integer arithmetic: times are jiffies, rates pages per second.  Left out: min_ratio, max_ratio, the
-batches of per-processor counters.  Each context starts with one page written (its mount); a context that is
-alone has all.
+(mm/page-writeback.c), with lib/flex_proportions.c (3.6 and later) and lib/proportions.c (before).  The
+arithmetic is the kernel's: integers, times in jiffies, rates in pages per second.  Left out: min_ratio,
+max_ratio, the batches of per-processor counters.  Each context starts with one page written (its mount); a
+context that is alone has all.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ class RandomMap:
     """fio's random map: the order in which the *blocks* of a file are written at random, each once; a bit
     each.
 
-    A random block each time or, if it was written before, the next that was not (get_next_rand_offset in
-    fio's io_u.c, axmap_next_free): so blocks cluster as a file fills up, as in a hash table with linear
-    probing.
+    Each time it is a random block or, if that was written before, the next one that was not
+    (get_next_rand_offset in fio's io_u.c, axmap_next_free).  So blocks cluster as a file fills up, as in a
+    hash table with linear probing.
     """
 
     def __init__(self, dice: np.random.Generator, blocks: int) -> None:

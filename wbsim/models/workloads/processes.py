@@ -1,7 +1,7 @@
 """The processes of a program: a parent starts children and waits for them, and their pace may become steady.
 
-`Family` are the processes.  `Pace` finds out when a program that does the same to each of many files goes at
-a steady pace, so that the rest is known.
+`Family` are the processes.  `Pace` is for a program that does the same to each of many files: once it is
+steady, the rest is known.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class Pace:
     time.
 
     Its work is cut into windows, which become longer as it goes on.  The pace is steady when the two halves
-    of the windows took the same within `WITHIN`, and the standard error of the later half's mean is not
+    of the windows took the same within `WITHIN`.  The standard error of the later half's mean may not be
     larger.  Then the program ends, and what it has not done is reckoned to go on at the later half's pace
-    (``reckoned``).  Before memory is full of inodes no task has to evict any: that is a pace of its own,
-    which is reckoned to go on until memory is full.
+    (``reckoned``).  Until memory is full of inodes, no task has to evict any.  That is another pace, which is
+    reckoned to go on until then.
     """
 
     def __init__(
