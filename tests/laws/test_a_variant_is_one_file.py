@@ -19,7 +19,7 @@ class ToySpec(FilesystemSpec):
 class Toy:
     group_label, group_blocks, log_bytes = "group", 1 << 20, 0
     def __init__(self, *, parts, sb, spec, rules, writer_costs, flusher_costs, cache):
-        self.sb, self.queue, self.next_block = sb, sb.bdi.queue, 0
+        self.names, self.sb, self.queue, self.next_block = self, sb, sb.bdi.queue, 0
     def mkdir(self, thread):
         yield 1_000
     def create(self, thread, directory, lead_ns, factor, then_ns):
@@ -96,7 +96,7 @@ class Toy:
         fs = self.mount.filesystem
         directory = yield from self.mount.directory(self.thread, self.spec.directories[0])
         for _ in range(self.spec.files):
-            inode = yield from fs.create(self.thread, directory, self.spec.think_ns, 1.0, 0)
+            inode = yield from fs.names.create(self.thread, directory, self.spec.think_ns, 1.0, 0)
             yield self.writer.dirty(inode, fs.append(inode, 1), 0)
             fs.close(inode)
         self.on_iteration(Iteration(self.spec.files, 1.0, 0, self.env.now))

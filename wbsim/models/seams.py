@@ -317,14 +317,8 @@ class NoSpace(Exception):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Filesystem(Protocol):
-    """Gives file pages their place on disk.
-
-    ``group_blocks``: how many blocks each of its groups has; ``group_label``: what its tools call one.
-    """
-
-    group_blocks: int
-    group_label: str
+class Names(Protocol):
+    """The directories and inodes of a filesystem."""
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """A new directory; returns what `create` takes for it."""
@@ -346,6 +340,19 @@ class Filesystem(Protocol):
 
     def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
         """The same for unlink(2) of an empty file whose inode is not cached."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Filesystem(Protocol):
+    """Gives file pages their place on disk.
+
+    ``names``: its directories and inodes; ``group_blocks``: how many blocks each of its groups has;
+    ``group_label``: what its tools call one.
+    """
+
+    names: Names
+    group_blocks: int
+    group_label: str
 
     def append(self, inode: Any, pages: int) -> int:
         """Write the next *pages* behind the end of the file, whole; returns how many of them were clean."""

@@ -41,8 +41,8 @@ def test_an_allocation_has_no_more_pages_than_a_request() -> None:
     mapped: list[int] = []
 
     def body() -> Steps:
-        directory = yield from filesystem.mkdir(thread)
-        inode: Any = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        directory = yield from filesystem.names.mkdir(thread)
+        inode: Any = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
         filesystem.write(inode, np.arange(2_500), 1)
         for page, at_most in ((0, 2_400), (2_048, 352)):
             yield from filesystem.placement.map_extent(thread, inode, inode.file, page, at_most)
@@ -66,8 +66,8 @@ def test_allocations_and_conversions_by_hand() -> None:
     logged: list[int] = []
 
     def body() -> Steps:
-        directory = yield from filesystem.mkdir(thread)
-        inode: Any = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        directory = yield from filesystem.names.mkdir(thread)
+        inode: Any = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
         filesystem.write(inode, np.array(pages), 1)
         file, journal = inode.file, filesystem.metadata.journal
         ioend = IoEnd(0, 0, only(machine.mounts).flight)
@@ -96,8 +96,8 @@ def test_extents_are_unwritten_where_the_era_converts_them(kernel: str, unwritte
     thread = machine.thread("flusher")
 
     def body() -> Steps:
-        directory = yield from filesystem.mkdir(thread)
-        inode: Any = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        directory = yield from filesystem.names.mkdir(thread)
+        inode: Any = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
         filesystem.write(inode, np.arange(1), 1)
         yield from filesystem.placement.map_extent(thread, inode, inode.file, 0, 1)
         left.append(len(inode.file.unwritten))

@@ -62,8 +62,8 @@ class OneRun:
 
     def _body(self, thread: Thread, pages: int, closed: bool) -> Steps:
         filesystem = self.filesystem
-        directory = yield from filesystem.mkdir(thread)
-        self.inode = inode = yield from filesystem.create(thread, directory, 0, 1.0, 0)
+        directory = yield from filesystem.names.mkdir(thread)
+        self.inode = inode = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
         assert filesystem.append(inode, pages) == pages
         inode.dirty_pages += pages
         self.wb.dirty += pages

@@ -195,20 +195,20 @@ def test_whatever_happens_each_inode_is_cached_once_or_gone(
     fs, inodes = sb.filesystem, sb.inodes
 
     def body(thread: Thread, mine: list[tuple[str, int]]) -> Steps:
-        directory = yield from fs.mkdir(thread)
+        directory = yield from fs.names.mkdir(thread)
         for what, times in mine:
             if what == "e":
                 yield from inodes.evict(thread, times)
                 continue
             for _ in range(times):
                 if what == "c":
-                    yield from fs.create(thread, directory, 0, 1.0, 0)
+                    yield from fs.names.create(thread, directory, 0, 1.0, 0)
                 elif what == "a":
                     inodes.has_pages()
                 elif what == "l":
-                    yield from fs.look_up(thread, 0, 1.0)
+                    yield from fs.names.look_up(thread, 0, 1.0)
                 elif what == "u":
-                    yield from fs.unlink(thread, 0, 1.0)
+                    yield from fs.names.unlink(thread, 0, 1.0)
 
     for number in range(2):
         thread = machine.thread(f"t{number}")

@@ -28,7 +28,7 @@ def mounted(env: Environment) -> MountedSuperblock:
     unplugs: list[int] = []
     bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: unplugs.append(env.now), unplugs=unplugs))
     sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()))
-    sb.filesystem = SimpleNamespace(mkdir=mkdir, made=made)  # type: ignore[assignment]
+    sb.filesystem = SimpleNamespace(names=SimpleNamespace(mkdir=mkdir), made=made)  # type: ignore[assignment]
     return sb
 
 

@@ -38,7 +38,8 @@ class Stage:
         self.log: list[tuple[Any, ...]] = []
         self.room, self.stops_at, self.lock_ns = room, stops_at, 0
         self.processors = Processors(self.env, count, ENDLESS, lambda: 0.0)
-        self.names: list[str] = []
+        self.streams: list[str] = []
+        self.names = self
         self.factors: dict[str, float] = {}
         self.ended: list[int] = []
 
@@ -62,8 +63,8 @@ class Stage:
         return SimpleNamespace(task=self.processors.adopt(self.env.task(name), seated=True), spent=Spent())
 
     def _dice(self, name: str) -> Any:
-        self.names.append(name)
-        return np.random.default_rng(len(self.names))
+        self.streams.append(name)
+        return np.random.default_rng(len(self.streams))
 
     def fsync(self, thread: Any, inode: Any, mount: Any) -> Steps:
         """fsync(2)."""
@@ -354,7 +355,7 @@ def test_what_fio_and_dd_start() -> None:
         filesize=8 * PAGE, app_time=10, fork_time=100, start_time=0, idle_time=0, spin_time=0,
     )  # fmt: skip
     writers = fio(spec=spec, program_scale=1.5, start_ns=3, **stage.parts)
-    assert stage.names == ["job 0", "job 1", "job 2"]
+    assert stage.streams == ["job 0", "job 1", "job 2"]
     assert [(job.directory, len(job.orders), job.length) for job in writers.jobs] == [
         ("/a", 2, 8), ("/b", 2, 8), ("/c", 2, 8),
     ]  # fmt: skip

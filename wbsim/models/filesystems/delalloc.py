@@ -1,33 +1,42 @@
-"""A filesystem with delayed allocation, put together from its parts."""
+"""A filesystem with delayed allocation: the files in memory, and their writeback.
+
+A file is one run of pages until it needs more, because millions of small files would pay for the arrays of a
+walk: it takes one transaction, and a bio or a few.  Then its pages are kept one by one, and `Writepages`
+walks over them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 from numpy.typing import NDArray
 
+from wbsim.models.bio import Bio
+from wbsim.models.filesystems.blocks import check_blocks
 from wbsim.models.filesystems.completions import Completions
-from wbsim.models.filesystems.file_table import FileTable
-from wbsim.models.filesystems.files import FileInode, OneRun, PagedFile
+from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
-from wbsim.models.filesystems.one_run import OneRuns
-from wbsim.models.filesystems.policies import FileWriteback, Metadata, Names, Placement
-from wbsim.models.seams import Filesystem, Thread, WritebackControl
+from wbsim.models.filesystems.policies import FileWriteback, Metadata, Placement, Runs
+from wbsim.models.page_cache.pages import DELAYED, RESERVED, map_blocks
+from wbsim.models.seams import LONG_MAX, Filesystem, Names, Thread, WritebackControl
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.sim.engine import Steps, Wait
+from wbsim.sim.engine import Steps
+from wbsim.sim.laws import require
+from wbsim.sim.units import PAGE_SECTORS
 
 _LARGEST_FOLIO: Final = 512
 """The pages of 2 MiB, which a processor maps at once."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class DelallocFilesystem(Filesystem):
+class DelallocFilesystem(Filesystem, Runs):
     """One mounted filesystem, with its own ``names``, ``placement`` and ``metadata``.
 
-    *completions* do what follows the end of I/O.
+    ``files`` are those whose pages are kept one by one, as created.  *completions* do what follows the end of
+    I/O.
     """
 
     def __init__(
@@ -46,61 +55,121 @@ class DelallocFilesystem(Filesystem):
         self.placement = placement
         self.metadata = metadata
         self.group_blocks, self.group_label = placement.group_blocks, placement.group_label
+        self.files = placement.files
         sb.largest_folio = _LARGEST_FOLIO if large_folios else 1
-        self.files = FileTable(sb.name, placement, locks, completions)
+        self._sb = sb
+        self._name = sb.name
+        self._queue = sb.bdi.queue
+        self._first_block = sb.first_block
+        self._locks = locks
         self._writeback = writeback
-        self._runs = OneRuns(sb, self.files, writeback, completions)
+        self._completions = completions
+        self._end_io = completions.end_io  # a bound method that is made once
 
-    def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
-        """See `Filesystem.mkdir`."""
-        return self.names.mkdir(thread)
-
-    def create(
-        self, thread: Thread, directory: Any, lead_ns: int, factor: float, then_ns: int
-    ) -> Generator[Wait, None, Any]:
-        """See `Filesystem.create`."""
-        return self.names.create(thread, directory, lead_ns, factor, then_ns)
-
-    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.look_up`."""
-        return self.names.look_up(thread, lead_ns, factor)
-
-    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.bulkstat`."""
-        return self.names.bulkstat(thread, lead_ns, factor)
-
-    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.unlink`."""
-        return self.names.unlink(thread, lead_ns, factor)
+    # -- files, in memory
 
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`."""
-        return self.files.append(inode, pages)
+        file = inode.file
+        if pages > 1:
+            inode.folio_pages = inode.sb.folio_pages(pages)
+        if file is OPEN:
+            if inode.dirty_pages + pages <= self.placement.one_run_pages:
+                return pages
+            file = self.page(inode)
+        assert isinstance(file, PagedFile), "a file that is written to is open"
+        _, were_clean = self.write(inode, np.arange(file.size, file.size + pages), pages)
+        return were_clean
 
     def write(self, inode: FileInode, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Filesystem.write`."""
-        return self.files.write(inode, indices, call_pages)
+        file, placement = inode.file, self.placement
+        if isinstance(file, OneRun):
+            file = self.page(inode)
+        if call_pages > 1:
+            inode.folio_pages = inode.sb.folio_pages(call_pages)
+        done, were_clean = placement.write(file, indices, call_pages)
+        while done < len(indices) and indices[done] >= file.end:
+            end = int(indices[done:].max()) + 1
+            file.make_room(placement.room_for(end, call_pages), end)
+            more, clean = placement.write(file, indices[done:], call_pages)
+            done, were_clean = done + more, were_clean + clean
+        return done, were_clean
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
         """See `Filesystem.zero_end`."""
         return self._writeback.zero_end(thread, inode)
 
     def write_lock(self, thread: Thread, inode: FileInode, calls: int) -> Steps | None:
-        """See `Filesystem.write_lock`."""
-        return self.files.write_lock(thread, inode, calls)
+        """See `Filesystem.write_lock`; only a file whose pages are kept one by one has a lock."""
+        file = inode.file
+        return self._locks.write(thread, file, calls) if isinstance(file, PagedFile) else None
 
     def close(self, inode: FileInode) -> None:
         """See `Filesystem.close`."""
-        self.files.close(inode)
+        file = inode.file
+        if file is OPEN:
+            inode.file = CLOSED
+        elif isinstance(file, PagedFile):
+            file.open = False
+            self.placement.released(inode)
+
+    def page(self, inode: FileInode) -> PagedFile:
+        """Keep the pages of a file of one run one by one from now on."""
+        assert isinstance(inode.file, OneRun), "it is kept page by page already"
+        is_open, pages = inode.file.open, inode.dirty_pages
+        file = inode.file = self.placement.new_file(inode, is_open)
+        file.inode, file.lock, file.ioends = inode, self._locks.new(), self._completions.ioends_of(inode)
+        file.make_room(self.placement.room_for(pages, 1), pages)
+        file.pages.states[:pages] = DELAYED
+        file.pages.size[0] = pages
+        self.files.append(file)
+        return file
+
+    # -- writeback
 
     def write_pages(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
         """See `Filesystem.write_pages`."""
         file = inode.file
         if isinstance(file, OneRun):
             if inode.dirty_pages <= wbc.nr_to_write:
-                return self.placement.write_run(thread, inode, wbc, self._runs)
-            file = self.files.page(inode)
+                return self.placement.write_run(thread, inode, wbc, self)
+            file = self.page(inode)
         return self._writeback.write(thread, inode, file, wbc)
+
+    def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
+        """See `Runs.bios`."""
+        queue, flight = self._queue, self._sb.flight
+        segment = queue.segment_pages(inode.folio_pages)
+        at_most, ioend = queue.bio_pages(segment), (inode, flight, pages, block)
+        end_io = self._end_io if pages <= at_most else self._completions.end_io_of(-(-pages // at_most))
+        if inode.file is not CLOSED:
+            file = inode.file  # a program may have written on, while the run was given its blocks
+            _lay_out(file if isinstance(file, PagedFile) else self.page(inode), block, pages)
+        inode.dirty_pages -= pages
+        flight.add(inode.wb, pages)
+        # Machine integers: mypyc multiplies two of Python's slowly when the product exceeds 2^30.
+        first_block: i64 = self._first_block
+        at: i64 = block
+        start: i64 = (first_block + at) * PAGE_SECTORS
+        bios = []
+        while pages > 0:
+            size = pages if pages < at_most else at_most
+            bios.append(
+                Bio(
+                    start, size * PAGE_SECTORS, segments=-(-size // segment), queue=queue, end_io=end_io,
+                    context=ioend,
+                )
+            )  # fmt: skip
+            start += size * PAGE_SECTORS
+            pages -= size
+        return bios
+
+    def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
+        """See `Runs.in_pieces`."""
+        whole = WritebackControl("sync")
+        yield from self._writeback.write(thread, inode, self.page(inode), whole)
+        wbc.nr_to_write -= LONG_MAX - whole.nr_to_write
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
@@ -109,6 +178,8 @@ class DelallocFilesystem(Filesystem):
     def commit_log(self, thread: Thread) -> Steps:
         """See `Filesystem.commit_log`."""
         return self.metadata.commit_log(thread)
+
+    # -- what is on disk
 
     def group_of(self, inode: Any) -> int:
         """See `Filesystem.group_of`."""
@@ -120,15 +191,34 @@ class DelallocFilesystem(Filesystem):
         return self.metadata.log_bytes
 
     def check(self) -> None:
-        """See `Filesystem.check`."""
-        self.files.check()
-        self.placement.check(self.files.paged)
+        """See `Filesystem.check`: dirty pages are counted; each block is in one file, or free."""
+        for file in self.files:
+            counted, dirty = file.inode.dirty_pages, file.dirty
+            require(
+                counted == dirty, f"{self._name}: the dirty pages of a file are counted: {counted}, {dirty}"
+            )
+        bases = sorted(file.base for file in self.files)
+        middle = bases[len(bases) // 2] if bases else 0
+        check_blocks(self._name, self.placement.blocks, self._extent_tables, middle)
+        self.placement.check(self.files)
         self.metadata.check()
+
+    def _extent_tables(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the extents that are free or in files, as `check_blocks` takes them."""
+        yield from self.placement.free_tables()
+        for file in self.files:  # one after the other: mypyc makes a list of a generator expression
+            yield file.extent_table()[:, 1:]
 
     def layouts(self) -> Sequence[PagedFile]:
         """See `Filesystem.layouts`."""
-        return self.files.paged
+        return self.files
 
     def extents_per_file(self) -> tuple[int, ...]:
         """See `Filesystem.extents_per_file`."""
-        return tuple(file.extent_count() for file in self.files.paged)
+        return tuple(file.extent_count() for file in self.files)
+
+
+def _lay_out(file: PagedFile, block: int, pages: int) -> None:
+    """Lay out the first *pages* of *file*, of which none has a block, from *block* on; they are clean."""
+    file.pages.states[:pages] = RESERVED
+    map_blocks(file.pages, 0, file.reach(block, pages), pages)

@@ -33,10 +33,10 @@ class PagedFile(FilePages):
     """A file whose pages are kept one by one.
 
     ``writeback_index`` is the page where the next call of writeback starts.  ``allocations`` is the number of
-    extents that were given blocks.  `FileTable.page` sets ``inode``, its ``lock`` (ILOCK, i_data_sem), and
-    the list ``ioends`` that ioends end on, unless their pages are clean after the I/O.  ``looked`` is when a
-    burst of writes last looked at the lock, and for how long it had been held by then.  ``cpu`` is the
-    processor of its last allocation or conversion, -1 at first.
+    extents that were given blocks.  `DelallocFilesystem.page` sets ``inode``, its ``lock`` (ILOCK,
+    i_data_sem), and the list ``ioends`` that ioends end on, unless their pages are clean after the I/O.
+    ``looked`` is when a burst of writes last looked at the lock, and for how long it had been held by then.
+    ``cpu`` is the processor of its last allocation or conversion, -1 at first.
     """
 
     __slots__ = ("allocations", "cpu", "inode", "ioends", "lock", "looked", "open", "writeback_index")

@@ -6,7 +6,7 @@ of files, the walk over dirty pages, conversion after I/O.  READ `Placement` FIR
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,28 +18,6 @@ from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.seams import Thread, WritebackControl
 from wbsim.sim.engine import Steps, Wait
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Names(Protocol):
-    """Directories and inodes."""
-
-    def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
-        """See `Filesystem.mkdir`."""
-
-    def create(
-        self, thread: Thread, directory: Any, lead_ns: int, factor: float, then_ns: int
-    ) -> Generator[Wait, None, Any]:
-        """See `Filesystem.create`."""
-
-    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.look_up`."""
-
-    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.bulkstat`."""
-
-    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.unlink`."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -91,6 +69,7 @@ class FileWriteback(Protocol):
         """See `Filesystem.zero_end`."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Runs(Protocol):
     """What a placement uses to write a file of one run."""
 

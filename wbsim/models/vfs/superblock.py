@@ -87,7 +87,7 @@ class MountedSuperblock(Superblock):
             yield from self._in_making[path].wait(thread.task)
         elif path not in self._directories:
             made = self._in_making[path] = Completion(self._env, "lock i_rwsem")
-            self._directories[path] = yield from self.filesystem.mkdir(thread)
+            self._directories[path] = yield from self.filesystem.names.mkdir(thread)
             del self._in_making[path]
             made.complete()
         return self._directories[path]

@@ -67,7 +67,7 @@ def bulkstat(
 
 
 def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
-    return filesystem.bulkstat(thread, lead_ns, factor)
+    return filesystem.names.bulkstat(thread, lead_ns, factor)
 
 
 SPEC = BulkstatSpec

@@ -68,7 +68,7 @@ def find(
 
 
 def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
-    return filesystem.look_up(thread, lead_ns, factor)
+    return filesystem.names.look_up(thread, lead_ns, factor)
 
 
 SPEC = FindSpec

@@ -135,7 +135,7 @@ class FsMark:
         task, spent = thread.task, thread.spent
         top = plan.directories[index % len(plan.directories)]
         mount = self._mount_of(top)
-        fs = mount.filesystem
+        fs, names = mount.filesystem, mount.filesystem.names
         factors, writer = self._variations[index], self._writer(thread)
         first, *others = plan.write_pages
         lead_ns = times.app_user_ns + times.app_system_ns
@@ -156,7 +156,7 @@ class FsMark:
             owed_ns, task.owed_ns = task.owed_ns, 0
             spent.user += times.app_user_ns
             spent.program += times.app_system_ns
-            inode: Inode = yield from fs.create(
+            inode: Inode = yield from names.create(
                 thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor)
             )
             yield writer.dirty(inode, fs.append(inode, first), int(close_ns * factor))

@@ -76,7 +76,7 @@ def rm(
 
 
 def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
-    return filesystem.unlink(thread, lead_ns, factor)
+    return filesystem.names.unlink(thread, lead_ns, factor)
 
 
 SPEC = RmSpec

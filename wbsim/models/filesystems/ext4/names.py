@@ -14,9 +14,8 @@ from wbsim.models.filesystems.ext4.inodes import Directory, Ext4Inode, Flex
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
-from wbsim.models.filesystems.policies import Names
 from wbsim.models.parts import Parts
-from wbsim.models.seams import NoSpace, Thread
+from wbsim.models.seams import Names, NoSpace, Thread
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Task, Wait
@@ -63,7 +62,7 @@ class Ext4Names(Names):
         self.leaf_blocks = 0
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
-        """See `Filesystem.mkdir`."""
+        """See `Names.mkdir`."""
         directory = Directory(self._orlov_flex())
         thread.spent.create += self._mkdir_ns
         yield self._mkdir_ns
@@ -72,7 +71,7 @@ class Ext4Names(Names):
     def create(
         self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, Ext4Inode]:
-        """See `Filesystem.create`."""
+        """See `Names.create`."""
         journal, geometry, inodes = self._journal, self._geometry, self._sb.inodes
         create_ns = int(self._create_ns * factor)
         yield from journal.start_handle(thread, self._credits)
@@ -102,7 +101,7 @@ class Ext4Names(Names):
         return inode
 
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.look_up`."""
+        """See `Names.look_up`."""
         inodes = self._sb.inodes
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
@@ -130,11 +129,11 @@ class Ext4Names(Names):
         yield inodes.sb_list_add(thread, iget_ns)
 
     def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.bulkstat`; it has none (`FilesystemSpec.has_bulkstat`)."""
+        """See `Names.bulkstat`; it has none (`FilesystemSpec.has_bulkstat`)."""
         raise NotImplementedError
 
     def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.unlink`: the inode is read, put on the list of orphans, and taken off when it is
+        """See `Names.unlink`: the inode is read, put on the list of orphans, and taken off when it is
         evicted.
 
         Left out: what the journal logs of it.

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from wbsim.models.filesystems.files import OPEN, FileInode
-from wbsim.models.filesystems.policies import Names
 from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
 from wbsim.models.filesystems.xfs.log import NO_BUFFER, MetaBuffer, XfsLog
 from wbsim.models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
-from wbsim.models.seams import Superblock, Thread, Wb
+from wbsim.models.seams import Names, Superblock, Thread, Wb
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Task, Wait
@@ -90,7 +89,7 @@ class XfsNames(Names):
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
-        """See `Filesystem.mkdir`; in the next group in rotation."""
+        """See `Names.mkdir`; in the next group in rotation."""
         directory = Directory(self._groups[self._rotor])
         self._rotor = (self._rotor + 1) % len(self._groups)
         thread.spent.create += self._costs.mkdir_ns
@@ -100,7 +99,7 @@ class XfsNames(Names):
     def create(
         self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, XfsInode]:
-        """See `Filesystem.create`."""
+        """See `Names.create`."""
         create_ns = int(self._create_ns * factor)
         if self._agi_ns:
             agi_ns = int(self._agi_ns * factor)
@@ -163,7 +162,7 @@ class XfsNames(Names):
         return XfsInode(self._sb, wb, cluster, log.checkpoint)
 
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.look_up`: xfs_lookup, and xfs_iget of an inode that is not cached.
+        """See `Names.look_up`: xfs_lookup, and xfs_iget of an inode that is not cached.
 
         NOTE: each thread goes through inodes in the order in which they lie, so it reads a cluster of them
         now and then, wherever that is.  Left out: directory blocks, which are read ahead.
@@ -180,7 +179,7 @@ class XfsNames(Names):
         inodes.add_cached()
 
     def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.bulkstat`: xfs_iget with XFS_IGET_DONTCACHE, so that iput evicts the inode."""
+        """See `Names.bulkstat`: xfs_iget with XFS_IGET_DONTCACHE, so that iput evicts the inode."""
         inodes, iget_ns = self._sb.inodes, int(self._costs.bulkstat_ns * factor)
         thread.spent.lookup += iget_ns
         yield lead_ns + iget_ns
@@ -189,7 +188,7 @@ class XfsNames(Names):
         yield from self._evict(thread)
 
     def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Filesystem.unlink`: xfs_remove and xfs_inactive, each a transaction; the inode is read first.
+        """See `Names.unlink`: xfs_remove and xfs_inactive, each a transaction; the inode is read first.
 
         Left out: the worker that inactivates from 5.14 on; chunks and directory blocks that become free.
         """
