@@ -28,7 +28,7 @@ from wbsim.models.catalogue.devices import PM9A3
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.models.devices.spec import SsdSpec
 from wbsim.models.devices.ssd import Ssd
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 

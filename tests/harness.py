@@ -14,6 +14,7 @@ from wbsim.models.catalogue.filesystems import P13_XFS
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import P13_MACHINE
 from wbsim.models.congestion import Congestion
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import LIGHT, Machine, Primitives, build
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
@@ -21,8 +22,7 @@ from wbsim.models.parts import LockTimes, Parts, Supply
 from wbsim.models.scenario import Scenario
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
-from wbsim.models.seams import Thread
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 from wbsim.models.vfs.inodes import InodeLocks, SuperblockInodes
 from wbsim.models.vfs.spec import InodeCosts
 from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command

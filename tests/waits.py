@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wbsim.models.block.queue import Queue
-from wbsim.models.signals import Signals
-from wbsim.sim.probe import Clock, Gauge
+from wbsim.models.tracepoints import Signals
+from wbsim.sim.tracing import Clock, Gauge
 
 
 class Waits:

@@ -20,7 +20,7 @@ import pytest
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import COMMANDS, main
 from wbsim.experiments.config.experiment import load
-from wbsim.experiments.config.resolved import resolved
+from wbsim.experiments.config.resolved_scenario import resolved
 from wbsim.experiments.config.schema import json_schema, reference
 from wbsim.experiments.running.version import model_version
 from wbsim.models.variants import variants

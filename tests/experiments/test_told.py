@@ -22,7 +22,7 @@ from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.outcome import lives_of
 from wbsim.experiments.running.simulate import simulate
-from wbsim.experiments.why.lives import AWAY
+from wbsim.experiments.why.bottlenecks import AWAY
 from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity
 
 COMMITTED: Final = Path(__file__).parent / "told.tsv"

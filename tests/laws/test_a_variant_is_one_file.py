@@ -11,7 +11,7 @@ TOY_FILESYSTEM = '''
 from typing import Literal
 from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.bio import Bio
-from wbsim.models.seams import Inode
+from wbsim.models.interfaces import Inode
 
 class ToySpec(FilesystemSpec):
     kind: Literal["toyfs"] = "toyfs"

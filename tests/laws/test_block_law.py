@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wbsim.models.filesystems.blocks import check_blocks
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 
 FREE = [(0, 10), (60, 40)]
 FILE = [(10, 5), (50, 10), (20, 30)]

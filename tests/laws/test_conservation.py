@@ -15,10 +15,10 @@ from wbsim.experiments.running.simulate import run_case
 from wbsim.models.bio import Bio, Request
 from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.xfs.log import MetaBuffer
+from wbsim.models.interfaces import InodeSync
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY, MAPPED
-from wbsim.models.seams import InodeSync
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 
 PAGED = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=8m --name=a"
 SMALL = "fs_mark -S0 -n 400 -s 8192 -L 2 -D 9 -d a -d b"

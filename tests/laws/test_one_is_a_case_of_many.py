@@ -8,10 +8,10 @@ import pytest
 
 from tests.harness import FIO, attributes_of, loop_config, only
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import Machine, build
 from wbsim.models.scenario import Scenario
-from wbsim.models.seams import Thread
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import MS, S
 

@@ -19,8 +19,8 @@ from tests.laws.test_any_scenario import came_to
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.machine import WATCHING, Machine, build
 from wbsim.models.scenario import Scenario
-from wbsim.models.signals import Signals
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.tracepoints import Signals
 
 ONE: Final = ""
 HASH: Final = 'kernel.flusher = { kind = "parallel", by = "hash", contexts = 3 }'

@@ -13,9 +13,9 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.interfaces import Wb
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY
-from wbsim.models.seams import Wb
 from wbsim.models.variants import variants
 from wbsim.models.writeback.context_thread import ContextFlushers
 from wbsim.models.writeback.wb import first_context

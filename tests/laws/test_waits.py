@@ -10,8 +10,8 @@ from tests.strategies import scenarios, step_lengths
 from tests.waits import Waits
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.machine import build
-from wbsim.models.signals import Signals
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.tracepoints import Signals
 
 
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))

@@ -20,7 +20,7 @@ from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.machine import build
 from wbsim.models.scenario import Scenario
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.units import MS, PAGE_SECTORS
 
 SYNC_NS: Final = 40 * MS

@@ -109,7 +109,7 @@ def _told(arguments: Namespace) -> int:
         return 2
     from wbsim.experiments.config.problems import BadInput
     from wbsim.sim.interrupts import Ended, ended_by_signals
-    from wbsim.sim.laws import LawBroken
+    from wbsim.sim.invariants import LawBroken
 
     try:
         with ended_by_signals() as came:

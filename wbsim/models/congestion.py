@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from wbsim.models.seams import Thread
-from wbsim.models.spent import CONGESTION
+from wbsim.models.interfaces import Thread
+from wbsim.models.time_accounting import CONGESTION
 from wbsim.sim.engine import PARK, Environment, Steps, Task
 
 

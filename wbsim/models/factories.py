@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from wbsim.models.bio import BlockDevice
+from wbsim.models.interfaces import Filesystem, Flushers, Throttle
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Filesystem, Flushers, Throttle
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.writeback.loop import Writeback
 from wbsim.sim.engine import Environment

@@ -21,14 +21,14 @@ from wbsim.models.factories import (
     FlushersFactory,
     ThrottleFactory,
 )
+from wbsim.models.interfaces import Flushers, Thread, Throttle
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
 from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario
 from wbsim.models.scheduler.cpu import Processors
-from wbsim.models.seams import Flushers, Thread, Throttle
-from wbsim.models.signals import Signals
-from wbsim.models.spent import OTHER, life_of
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.time_accounting import OTHER, life_of
+from wbsim.models.tracepoints import Signals
 from wbsim.models.variants import component_of
 from wbsim.models.vfs.inodes import BUCKET_BYTES, Kswapds, SuperblockInodes, inode_locks, shared_locks
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -41,9 +41,9 @@ from wbsim.sim import COMPILED
 from wbsim.sim.build import engine
 from wbsim.sim.engine import URGENT, Environment
 from wbsim.sim.interrupts import between_events
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.param import Spec, unit_of
-from wbsim.sim.stock import StockEnvironment, StockSpinLock
+from wbsim.sim.stock_simpy import StockEnvironment, StockSpinLock
 from wbsim.sim.streams import Streams
 from wbsim.sim.sync import HandOff, RwSemaphoreRules, SpinLock
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS

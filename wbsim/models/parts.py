@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.congestion import Congestion
-from wbsim.models.seams import Thread
-from wbsim.models.signals import Signals
+from wbsim.models.interfaces import Thread
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import URGENT, Environment
 from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.sync import (

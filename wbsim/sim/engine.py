@@ -12,7 +12,7 @@ A *task* is a generator that the environment resumes.  It may yield
 
 Ties are broken by rank and never by the history of scheduling: the agenda's key is ``(time, rank,
 number)``, every task has a rank of its own, and what ends at an instant (a lock's release, rank
-``URGENT`` or below) comes before what starts at it.  `sim.stock` offers the same interface on stock
+``URGENT`` or below) comes before what starts at it.  `sim.stock_simpy` offers the same interface on stock
 SimPy events, and gives bit-identical results.
 """
 
@@ -27,8 +27,8 @@ from mypy_extensions import i64, mypyc_attr
 from simpy.events import Event
 
 from wbsim.sim import COMPILED
-from wbsim.sim.beside import Beside
 from wbsim.sim.entry import FAR_NS, Entry
+from wbsim.sim.simpy_bridge import Beside
 
 if COMPILED:
     from wbsim.sim.heap import Agenda
@@ -126,7 +126,7 @@ class Task(Entry):
     ``since_ns``.  Before that, it ran for ``ran_ns`` in all.  It was ready but had no processor for
     ``ready_ns``, and had nothing to do for ``idle_ns``.  ``slept_ns`` is all other sleep, by what the task
     ``waits_for``.  Two parts of ``ran_ns`` are kept here: it spun for ``spun_ns``, by lock, and woke up for
-    ``waking_ns``; `models.spent` has the rest.
+    ``waking_ns``; `models.time_accounting` has the rest.
     """
 
     __slots__ = (

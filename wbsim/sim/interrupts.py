@@ -11,7 +11,7 @@ from functools import partial
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from wbsim.sim.beside import Clock
+from wbsim.sim.simpy_bridge import Clock
 
 _BEFORE_ALL: Final = -(1 << 40)
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)

@@ -13,9 +13,9 @@ from tests.experiments.captures.test_replay import HEAD, bio, line, named
 from tests.experiments.captures.test_replay import judged as judged_file
 from wbsim.experiments.captures.conditions import Conditions, Options, conditions_of
 from wbsim.experiments.captures.events import LOST, Event
+from wbsim.experiments.captures.merge_decisions import story_of
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
-from wbsim.experiments.captures.story import story_of
 from wbsim.experiments.captures.verdict import Verdict
 from wbsim.experiments.cli import main
 from wbsim.models.catalogue.kernels import PLUG_RULES

@@ -9,8 +9,8 @@ import pytest
 from tests.experiments.captures.test_readers import Parse, events
 from wbsim.experiments.captures import blkparse, ftrace
 from wbsim.experiments.captures.events import Event
+from wbsim.experiments.captures.line_messages import quoted
 from wbsim.experiments.captures.reader import open_capture
-from wbsim.experiments.captures.remarks import quoted
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 

@@ -25,10 +25,10 @@ import pytest
 from tests.experiments.sweeps.test_disturbed import hear_all
 from wbsim.experiments.captures import record as recorder
 from wbsim.experiments.captures.conditions import Options, conditions_of
+from wbsim.experiments.captures.merge_decisions import story_of
 from wbsim.experiments.captures.processor import flusher_time
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
-from wbsim.experiments.captures.story import story_of
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.catalogue.kernels import PLUG_RULES

@@ -17,11 +17,11 @@ import pytest
 from wbsim.experiments.captures import report as report_module
 from wbsim.experiments.captures.conditions import Options, conditions_of
 from wbsim.experiments.captures.events import Header, header_of, rwbs_of
+from wbsim.experiments.captures.merge_decisions import Emptied, Piece, Placed, story_of
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
-from wbsim.experiments.captures.story import Emptied, Piece, Placed, story_of
 from wbsim.experiments.captures.verdict import Verdict
-from wbsim.experiments.captures.whatif import Issued, what_if
+from wbsim.experiments.captures.what_if import Issued, what_if
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.block.spec import PlugRules

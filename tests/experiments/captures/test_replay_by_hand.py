@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from wbsim.experiments.captures.merge_decisions import Emptied, Left, Lost, Moved, Piece, Placed, Step
 from wbsim.experiments.captures.replay import bio_of, replay
-from wbsim.experiments.captures.story import Emptied, Left, Lost, Moved, Piece, Placed, Step
 from wbsim.experiments.captures.verdict import SHOWN, Mismatch, Verdict
-from wbsim.experiments.captures.whatif import what_if
+from wbsim.experiments.captures.what_if import what_if
 from wbsim.models.block.merge import BACK, FRONT, NEW, Merge
 from wbsim.models.block.spec import QueueLimits
 from wbsim.models.catalogue.kernels import PLUG_RULES

@@ -12,7 +12,7 @@ import pytest
 from wbsim.experiments.captures.conditions import Conditions
 from wbsim.experiments.captures.report import figure, replay_document, replay_text
 from wbsim.experiments.captures.verdict import Mismatch, Verdict
-from wbsim.experiments.captures.whatif import Issued
+from wbsim.experiments.captures.what_if import Issued
 from wbsim.experiments.pictures.plots import COLOURS
 from wbsim.models.block.spec import QueueLimits
 from wbsim.sim.units import KIB

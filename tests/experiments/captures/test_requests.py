@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wbsim.experiments.captures.episodes import Episode
+from wbsim.experiments.captures.merge_decisions import Moved, Piece
 from wbsim.experiments.captures.requests import Requests, Seen
-from wbsim.experiments.captures.story import Moved, Piece
 from wbsim.experiments.captures.verdict import Mismatch, Verdict
 from wbsim.models.block.merge import BACK, FRONT, NEW, Merge
 

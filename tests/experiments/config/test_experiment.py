@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from wbsim.experiments.cli import main
-from wbsim.experiments.config.document import NotToml, document_of
 from wbsim.experiments.config.experiment import from_command, load, parse, smaller
 from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.config.toml_document import NotToml, document_of
 from wbsim.experiments.published.reproduce import config_path
 
 GOOD = """\

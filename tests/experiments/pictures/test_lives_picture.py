@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.experiments.why.test_explain import FAST, SLOW, SWEPT
-from wbsim.experiments.pictures.lives import SHORT, lives_picture
+from wbsim.experiments.pictures.thread_times import SHORT, lives_picture
+from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns
 from wbsim.experiments.why.explain import Result
-from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns
 
 
 def test_a_run_has_a_bar_for_each_kind() -> None:

@@ -20,7 +20,7 @@ from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import ATTEMPTS, Failure
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.sweeps.status import status_of
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 
 SCRIPTS = st.lists(
     st.lists(st.sampled_from(["error", "lost", "law", "ends"]), max_size=5), min_size=1, max_size=5

@@ -27,7 +27,7 @@ from wbsim.experiments.running.progress import Progress
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.simulate import run_case
 from wbsim.experiments.running.workers import Budget, Workers
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wbsim.experiments.running import memory
+from wbsim.experiments.running import workers
 from wbsim.experiments.running.workers import Budget, available_mib
 
 
@@ -56,6 +56,6 @@ def test_what_is_left_is_the_machine_s_or_the_group_s(
     (tmp_path / "meminfo").write_text("MemTotal: 9999999 kB\nMemAvailable:    7168000 kB\nBuffers: 5 kB\n")
     (tmp_path / "memory.max").write_text(f"{limit}\n")
     (tmp_path / "memory.current").write_text(f"{used}\n")
-    monkeypatch.setattr(memory, "Path", lambda _: tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
-    assert memory.available_mib() == mib
+    monkeypatch.setattr(workers, "Path", lambda _: tmp_path / "meminfo")
+    monkeypatch.setattr(workers, "_CGROUP", tmp_path)
+    assert workers.available_mib() == mib

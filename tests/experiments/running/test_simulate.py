@@ -12,12 +12,12 @@ import pytest
 from tests.harness import FIO, loop_config
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.running import levels
+from wbsim.experiments.running import outcome as outcome_module
 from wbsim.experiments.running.outcome import DiskResult, Outcome
 from wbsim.experiments.running.simulate import run_case, simulate
 from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.models.machine import Machine, build
-from wbsim.models.spent import THROTTLED
+from wbsim.models.time_accounting import THROTTLED
 from wbsim.sim.units import S
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=4m --name=a", dirty_mib=2)
@@ -172,9 +172,9 @@ def test_levels_are_evenly_spaced_and_bounded(monkeypatch: pytest.MonkeyPatch) -
     """
     whole = run_case(case(), 1).levels
     (ns,) = {b - a for a, b in pairwise(whole["time_ns"])}
-    assert ns == levels.FIRST_STEP_NS == whole["time_ns"][0]
+    assert ns == outcome_module.FIRST_STEP_NS == whole["time_ns"][0]
     assert max(whole["dirty_pages"]) > 0
-    monkeypatch.setattr(levels, "MOST", 8)
+    monkeypatch.setattr(outcome_module, "MOST", 8)
     few = run_case(case(), 1).levels
     assert 4 <= len(few["time_ns"]) < 8
     (step_ns,) = {b - a for a, b in pairwise(few["time_ns"])}
@@ -191,7 +191,7 @@ def test_sampling_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand times as often, or not once: all else is the same."""
 
     def measured(step_ns: int) -> Outcome:
-        monkeypatch.setattr(levels, "FIRST_STEP_NS", step_ns)
+        monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", step_ns)
         return replace(run_case(case(), 1), levels={}, cpu_s=0.0, peak_rss_mib=0.0)
 
     assert measured(10_007) == measured(1 << 60) == measured(10_000_000)
@@ -217,8 +217,8 @@ sync_after = true
 def test_levels_are_what_the_machine_was_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every column of each row, of all that there are two of, beside a look at the same instants."""
     machine = build(case(TWO).scenario, 1)
-    monkeypatch.setattr(levels, "FIRST_STEP_NS", 700_000)
-    sampler, looked = levels.Sampler(machine), []
+    monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", 700_000)
+    sampler, looked = outcome_module.Sampler(machine), []
 
     def look() -> None:
         cache, thresholds = machine.cache, machine.cache.thresholds()
@@ -244,7 +244,7 @@ def test_levels_are_what_the_machine_was_at(monkeypatch: pytest.MonkeyPatch) -> 
     found = sampler.levels()
     assert found.keys() == looked[0].keys()
     count = len(found["time_ns"])
-    assert 20 < count < levels.MOST
+    assert 20 < count < outcome_module.MOST
     assert found == {name: tuple(row[name] for row in looked[:count]) for name in found}
     moving = [name for name in found if not name.startswith("loop0 ") and "read" not in name]
     still = [name for name in moving if not max(found[name])]
@@ -263,7 +263,7 @@ programs.find = { command = "find /mnt -ctime 1", times = 2 }
 
 def test_reads_are_counted_in_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples, levels and disks of a run that only reads have the counters of its queue."""
-    monkeypatch.setattr(levels, "FIRST_STEP_NS", 1_000_000)
+    monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", 1_000_000)
     of = case(READS)
     (queue,) = simulate(of, 1).queues.values()
     outcome = run_case(of, 1)

@@ -18,8 +18,8 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.resolved import resolved
-from wbsim.experiments.running import names as names_module
+from wbsim.experiments.config.resolved_scenario import resolved
+from wbsim.experiments.running import store as store_module
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.plan import read_plan
 from wbsim.experiments.running.results import read_results, setting_of
@@ -51,7 +51,7 @@ def test_a_run_s_name_is_all_that_decides_what_it_measures(monkeypatch: pytest.M
     ]  # fmt: skip
     found = {base, *(name(other) for other in others)}
     assert len(found) == 7
-    monkeypatch.setattr(names_module, "model_version", lambda: "another")
+    monkeypatch.setattr(store_module, "model_version", lambda: "another")
     assert name(job()) not in found
 
 

@@ -17,6 +17,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.outcome import lives_of, uses_of
 from wbsim.experiments.running.results import Results, read_results
 from wbsim.experiments.running.simulate import simulate
+from wbsim.experiments.why.bottlenecks import Kind, kinds_of, most_used
 from wbsim.experiments.why.explain import (
     Result,
     Run,
@@ -33,8 +34,7 @@ from wbsim.experiments.why.explain import (
     sweep_table,
     verdict,
 )
-from wbsim.experiments.why.lives import Kind, kinds_of, most_used
-from wbsim.models.spent import Spent, system_ns
+from wbsim.models.time_accounting import Spent, system_ns
 from wbsim.sim.sync import LockClass, LockStat
 from wbsim.sim.units import MIB
 

@@ -13,7 +13,7 @@ from tests.harness import BlockLayer, run_for
 from tests.waits import Waits
 from wbsim.models.bio import Bio
 from wbsim.models.catalogue.kernels import PLUG_RULES
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import PARK, Steps
 
 LATENCY_NS = 50_000

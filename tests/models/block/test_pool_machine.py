@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from wbsim.models.block.pool import POOLS, Pool
+from wbsim.models.block.request_pool import POOLS, Pool
 from wbsim.models.block.wbt import WritebackThrottling
 from wbsim.sim.engine import Environment, Task
 from wbsim.sim.units import MS, S

@@ -13,9 +13,9 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.queue import RequestStats
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import ANY_CPU
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps, Task
 from wbsim.sim.units import KIB
 

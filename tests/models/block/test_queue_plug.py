@@ -13,11 +13,11 @@ from tests.harness import LIMITS, BlockLayer
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
-from wbsim.models.block.pool import Pool, RequestList, request_lists
+from wbsim.models.block.request_pool import Pool, RequestList, request_lists
 from wbsim.models.block.spec import ElevatorRules
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.congestion import Congestion
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import URGENT, Environment, Steps
 from wbsim.sim.units import MS, US
 

@@ -10,8 +10,8 @@ import pytest
 from tests.harness import FIO, BlockLayer, loop_config, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.block.wbt import WritebackThrottling
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import Machine, build
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import PARK, Environment, Steps
 from wbsim.sim.units import MS, S
 

@@ -18,7 +18,7 @@ from wbsim.models.devices.ssd import Ssd
 from wbsim.models.devices.write_cache import WriteCache
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.units import KIB, MIB, MS, US
 

@@ -14,14 +14,14 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.costs import Dice, MapCosts
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
+from wbsim.models.filesystems.delalloc_parts import Runs
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
-from wbsim.models.filesystems.policies import Runs
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
+from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.models.machine import build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY
-from wbsim.models.seams import Thread, WritebackControl
 from wbsim.models.variants import variants
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Wait

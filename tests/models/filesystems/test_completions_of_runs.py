@@ -11,7 +11,7 @@ from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import Environment, Steps
 

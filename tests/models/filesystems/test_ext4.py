@@ -17,11 +17,11 @@ from wbsim.models.catalogue.machines import LOOP_MACHINE
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.layout import placed_in, window, write_all
 from wbsim.models.filesystems.ext4.mballoc import BlockGroup, Mballoc
+from wbsim.models.interfaces import NoSpace
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.file_pages import FilePages
 from wbsim.models.page_cache.pages import hold_blocks, use_held
 from wbsim.models.scenario import Scenario
-from wbsim.models.seams import NoSpace
 from wbsim.sim.units import KIB, MIB
 
 SMALL = Geometry(groups=8, flex_groups=4, descriptor_blocks=2, journal_blocks=64)

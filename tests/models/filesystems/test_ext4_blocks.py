@@ -15,10 +15,10 @@ from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import FAR_PAGE, Ext4File, Leaf
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
+from wbsim.models.interfaces import NoSpace
 from wbsim.models.machine import build
 from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED
-from wbsim.models.seams import NoSpace
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 
 
 def ext4(kernel: str = "6.18", processors: int = 2) -> NewBlocks:

@@ -13,8 +13,8 @@ from tests.harness import inodes_of, page_cache
 from wbsim.models.filesystems.ext4.geometry import Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4Inode
 from wbsim.models.filesystems.ext4.names import Ext4Names
-from wbsim.models.seams import NoSpace
-from wbsim.models.spent import Spent
+from wbsim.models.interfaces import NoSpace
+from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.streams import Draws
 from wbsim.sim.sync import Mutex

@@ -9,8 +9,8 @@ import pytest
 
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.groups import Group, lock_group
-from wbsim.models.seams import NoSpace
-from wbsim.models.spent import Spent
+from wbsim.models.interfaces import NoSpace
+from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.sync import Semaphore
 

@@ -15,7 +15,7 @@ from wbsim.experiments.running.simulate import run_case
 from wbsim.models.catalogue.filesystems import LOOP_EXT4
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.spec import JournalSpec
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, MS, S
 

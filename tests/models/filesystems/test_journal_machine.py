@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.harness import run_for
 from tests.models.filesystems.test_journal import Log
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import PARK, Steps
 from wbsim.sim.units import MS, S
 

@@ -13,8 +13,8 @@ from wbsim.models.filesystems.costs import Dice, MapCosts
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.filesystems.spec import FlusherCosts
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build, scaled
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import HandOff
 

@@ -11,9 +11,9 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.files import OPEN
+from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.models.machine import build, scaled
-from wbsim.models.seams import Thread, WritebackControl
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.units import S
 

@@ -8,7 +8,7 @@ import pytest
 
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.machine import build
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 
 TEXT = """\
 title = "two filesystems on one disk"

@@ -15,9 +15,9 @@ from wbsim.models.bio import Bio
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
+from wbsim.models.interfaces import WritebackControl
 from wbsim.models.page_cache.pages import DIRTY, MAPPED, is_delayed
-from wbsim.models.seams import WritebackControl
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.units import PAGE_SECTORS

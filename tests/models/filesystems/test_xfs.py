@@ -488,7 +488,7 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
     assert more - locked == 400 * (1 + converts)
     agfs = [group.agf.stat.acquisitions for group in filesystem.placement.groups]
     assert sum(agfs) >= 400 * (2 + converts)
-    assert min(agfs) >= 200 * (1 + converts)
+    assert min(agfs) > sum(agfs) / 4, "each of the two groups has a part"
 
 
 def test_the_agi_is_held_for_a_part_of_creat() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.harness import only, run_small, small_scenario
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, MIB, MS, S
 
@@ -19,7 +19,7 @@ def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
     starts: dict[int, list[int]] = {}
     scenario = small_scenario(processes=3, files=1_000, loops=2)
     group_sectors = only(scenario.mounts).filesystem.size // 512 // only(scenario.mounts).filesystem.agcount  # type: ignore[attr-defined]
-    from wbsim.models.signals import Signals
+    from wbsim.models.tracepoints import Signals
 
     signals = Signals()
 

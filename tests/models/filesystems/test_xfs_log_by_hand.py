@@ -11,7 +11,7 @@ from tests.models.filesystems.watched_log import Log
 from wbsim.models.catalogue.filesystems import P13_XFS
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, S
 

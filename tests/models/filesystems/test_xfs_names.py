@@ -9,7 +9,7 @@ from tests.harness import inodes_of, page_cache
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.groups import Group
 from wbsim.models.filesystems.xfs.names import Directory, XfsInode, XfsNames
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.sync import HandOff, Semaphore, SpinLock
 from wbsim.sim.units import KIB

@@ -11,8 +11,8 @@ import pytest
 from tests.harness import only, run_for
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.ioends import IoEnd
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
 
 GROUPS = 4

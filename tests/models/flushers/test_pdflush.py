@@ -12,9 +12,9 @@ import pytest
 from tests.harness import FIO, BlockLayer, loop_config, run_for
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.flushers.pdflush import PdflushSpec, pdflush
+from wbsim.models.interfaces import Work
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.accounting import Thresholds
-from wbsim.models.seams import Work
 from wbsim.models.writeback.pdflush import PASS_PAGES, Pass
 from wbsim.sim.engine import Wait
 from wbsim.sim.units import MS, S
@@ -23,9 +23,9 @@ from wbsim.sim.units import MS, S
 class Bdi:
     """A device with one context, whose queue is congested or not."""
 
-    def __init__(self, site: Any, name: str) -> None:
+    def __init__(self, parts: Any, name: str) -> None:
         self.name = name
-        self.site = site
+        self.parts = parts
         self.queue = SimpleNamespace(congested=False)
         self.wbs: list[Any] = []
 
@@ -44,10 +44,10 @@ class Pool:
             dirty=10, wbs=[], thresholds=lambda: Thresholds(background=5, limit=20)
         )
         self.of = pdflush(
-            site=block.site, spec=PdflushSpec(**spec), cache=self.cache, writeback=self,  # type: ignore[arg-type]
+            parts=block.parts, spec=PdflushSpec(**spec), cache=self.cache, writeback=self,  # type: ignore[arg-type]
             interval_ns=interval_ns,
         )  # fmt: skip
-        self.bdi = Bdi(block.site, "sda")
+        self.bdi = Bdi(block.parts, "sda")
         self.of.register(self.bdi)  # type: ignore[arg-type]
         self.wb = self.bdi.wbs[0]
         self.wb.b_dirty.append(object())
@@ -215,7 +215,7 @@ def test_background_work_is_over_below_the_threshold_alone(dirty: int, passes: i
 def test_what_one_of_two_devices_left_is_met_again_though_the_other_left_nothing() -> None:
     """The newest is first, and has two that wait for their next turn: one is left after the first pass."""
     pool = Pool()
-    other = Bdi(pool.block.site, "sdb")
+    other = Bdi(pool.block.parts, "sdb")
     pool.of.register(other)  # type: ignore[arg-type]
     other.wbs[0].b_dirty.append(object())
     other.wbs[0].b_more_io.extend([object(), object()])
@@ -236,7 +236,7 @@ def test_a_pass_shares_1024_pages_among_all_devices(writes: list[int], asked: li
     leaves nothing.
     """
     pool = Pool()
-    other = Bdi(pool.block.site, "sdb")
+    other = Bdi(pool.block.parts, "sdb")
     pool.of.register(other)  # type: ignore[arg-type]
     other.wbs[0].b_dirty.append(object())
     pool.writes = writes
@@ -250,7 +250,7 @@ def test_what_waits_for_its_next_turn_is_met_again_100_ms_later() -> None:
     pool = Pool()
     pool.wb.b_more_io.extend([object(), object(), object()])
     pool.ask()
-    pool.env.call_at(30 * MS, 0, pool.block.site.congestion.ended)
+    pool.env.call_at(30 * MS, 0, pool.block.parts.congestion.ended)
     run_for(pool.env, S)
     assert [at for at, _, _ in pool.began] == [0, 30 * MS, 130 * MS + 1]
 
@@ -297,7 +297,7 @@ def test_sync_loses_no_page_though_requests_are_dropped(kernel: str, dirty: int)
 def test_a_device_has_one_pdflush_at_a_time() -> None:
     """Each inode is claimed with its device; of two devices another thread may have the other one."""
     pool = Pool()
-    other = Bdi(pool.block.site, "sdb")
+    other = Bdi(pool.block.parts, "sdb")
     pool.of.register(other)  # type: ignore[arg-type]
     one, second = Pass(pool.of), Pass(pool.of)
     assert one.enter(pool.wb)

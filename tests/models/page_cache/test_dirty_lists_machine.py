@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.harness import inodes_of, run_for
+from wbsim.models.interfaces import Inode, InodeSync
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
-from wbsim.models.seams import Inode, InodeSync
-from wbsim.models.spent import Spent
 from wbsim.models.throttling.io_less import PausedDirtier
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.vfs.superblock import Flight, MountedSuperblock
 from wbsim.models.vfs.write import BufferedWriter

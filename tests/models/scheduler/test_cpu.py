@@ -14,7 +14,7 @@ from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.scheduler.cpu import Processors, cond_resched, sleep
 from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules
 from wbsim.sim.engine import PARK, URGENT, Environment, Steps, Task
-from wbsim.sim.stock import StockEnvironment
+from wbsim.sim.stock_simpy import StockEnvironment
 from wbsim.sim.sync import HandOff, SpinLock
 from wbsim.sim.units import MS, US, S
 

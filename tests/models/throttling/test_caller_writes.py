@@ -14,10 +14,10 @@ from tests.models.throttling.page_writeback import Bdi, Context, Kernel
 from wbsim.models.congestion import Congestion
 from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.page_cache.estimates import Proportions, WriteBandwidth
-from wbsim.models.signals import Signals
-from wbsim.models.spent import Spent
 from wbsim.models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
 from wbsim.models.throttling.spec import CallerWritesSpec
+from wbsim.models.time_accounting import Spent
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import URGENT, Environment, Steps, Wait
 from wbsim.sim.units import MIB, MS, S
 

@@ -14,10 +14,10 @@ from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import P13_MACHINE
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
 from wbsim.models.page_cache.estimates import WriteBandwidth
-from wbsim.models.signals import Signals
-from wbsim.models.spent import Spent
 from wbsim.models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
 from wbsim.models.throttling.spec import IoLessSpec
+from wbsim.models.time_accounting import Spent
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import MIB, PAGE_BYTES, S
 

@@ -15,10 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.models.throttling.page_writeback import SHIFT, Bdi, Context, Kernel, ilog2
 from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.page_cache.estimates import WriteBandwidth
-from wbsim.models.signals import Signals
-from wbsim.models.spent import Spent
 from wbsim.models.throttling.io_less import Control, IoLessThrottle, Limit
 from wbsim.models.throttling.spec import IoLessSpec
+from wbsim.models.time_accounting import Spent
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import PAGE_BYTES, S
 

@@ -13,8 +13,8 @@ from tests.strategies import kernels
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import V13_MACHINE
+from wbsim.models.interfaces import Thread
 from wbsim.models.machine import Machine, build, scaled
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import MIB
 

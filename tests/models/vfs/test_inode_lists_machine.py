@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.harness import BlockLayer, page_cache
 from wbsim.models.parts import Parts
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.inodes import SuperblockInodes, inode_locks, shared_locks
 from wbsim.models.vfs.spec import InodeCosts, InodeRules
 from wbsim.sim.engine import Environment, Steps, Task, Wait

@@ -10,7 +10,7 @@ import pytest
 from tests.harness import inodes_of, page_cache
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.machine import Machine, build
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps
 
 TWO = """

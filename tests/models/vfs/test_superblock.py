@@ -10,8 +10,8 @@ import pytest
 
 from tests.harness import BlockLayer, context, inodes_of, page_cache
 from wbsim.models.bio import READ
-from wbsim.models.seams import Thread
-from wbsim.models.spent import Spent
+from wbsim.models.interfaces import Thread
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Environment, Steps, Task, Wait
 

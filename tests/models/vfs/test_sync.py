@@ -11,8 +11,8 @@ import pytest
 from tests.harness import context, loop_config, only, page_cache
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import simulate
-from wbsim.models.seams import LONG_MAX, InodeSync, WritebackControl
-from wbsim.models.spent import Spent
+from wbsim.models.interfaces import LONG_MAX, InodeSync, WritebackControl
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.sync import Syncs
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import Completion

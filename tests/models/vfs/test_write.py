@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.harness import context
-from wbsim.models.spent import Spent
 from wbsim.models.throttling.io_less import PausedDirtier
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.vfs.write import BufferedWriter
 from wbsim.sim.engine import SPIN, Environment

@@ -11,8 +11,8 @@ import pytest
 
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
-from wbsim.models.spent import Spent
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.dd import DdSpec, dd
 from wbsim.models.workloads.file_writers import FileWriters, Job, _share, in_pages, sequential

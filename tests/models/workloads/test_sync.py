@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.spent import Spent
+from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.spec import Iteration
 from wbsim.models.workloads.sync import SyncProcesses, SyncSpec, parse_command

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.harness import context
-from wbsim.models.seams import Inode, Work
-from wbsim.models.spent import Spent
+from wbsim.models.interfaces import Inode, Work
+from wbsim.models.time_accounting import Spent
 from wbsim.models.writeback.context_thread import ContextThread
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.units import S

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.seams import LONG_MAX, InodeSync, Work, WritebackControl
-from wbsim.models.signals import Signals
-from wbsim.models.spent import Spent
+from wbsim.models.interfaces import LONG_MAX, InodeSync, Work, WritebackControl
+from wbsim.models.time_accounting import Spent
+from wbsim.models.tracepoints import Signals
 from wbsim.models.writeback.loop import Slice, Writeback
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import Environment, Steps

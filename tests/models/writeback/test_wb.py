@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.seams import InodeSync
+from wbsim.models.interfaces import InodeSync
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import Environment
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 
 
 def context(*inodes: tuple[str, int], per_superblock: bool = False) -> Any:

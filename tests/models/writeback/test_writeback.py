@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.harness import FIO, attributes_of, loop_config, only, run_small, small_scenario
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.interfaces import Work
 from wbsim.models.machine import LIGHT, STOCK, Machine, build
-from wbsim.models.seams import Work
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.units import MIB, S
 
 

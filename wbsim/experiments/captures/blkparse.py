@@ -26,7 +26,7 @@ from wbsim.experiments.captures.events import (
     Event,
     without_sectors,
 )
-from wbsim.experiments.captures.remarks import refusal
+from wbsim.experiments.captures.line_messages import refusal
 from wbsim.experiments.config.problems import BadInput
 
 _LINE: Final = re.compile(

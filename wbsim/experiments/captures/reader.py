@@ -13,9 +13,9 @@ from typing import IO, Any, Final
 
 from wbsim.experiments.captures import blkparse, ftrace
 from wbsim.experiments.captures.events import Capture, Event, Parser, header_of
-from wbsim.experiments.captures.remarks import quoted
+from wbsim.experiments.captures.line_messages import quoted
 from wbsim.experiments.config.problems import BadInput, bad
-from wbsim.sim.texts import refuse_irregular
+from wbsim.sim.text_files import refuse_irregular
 
 _PACKED: Final[dict[bytes, Callable[..., IO[Any]]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
 _FOREIGN: Final = {

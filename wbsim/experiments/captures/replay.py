@@ -25,8 +25,7 @@ from typing import NamedTuple
 
 from wbsim.experiments.captures.episodes import Episode
 from wbsim.experiments.captures.events import rwbs_of
-from wbsim.experiments.captures.requests import Requests, Seen
-from wbsim.experiments.captures.story import (
+from wbsim.experiments.captures.merge_decisions import (
     Emptied,
     Left,
     Lost,
@@ -37,6 +36,7 @@ from wbsim.experiments.captures.story import (
     Step,
     Unseen,
 )
+from wbsim.experiments.captures.requests import Requests, Seen
 from wbsim.experiments.captures.verdict import SHOWN, Mismatch, Verdict
 from wbsim.experiments.captures.waiting import Waiting
 from wbsim.models.bio import Bio, Request

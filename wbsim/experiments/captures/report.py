@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wbsim.experiments.captures.conditions import Conditions
 from wbsim.experiments.captures.verdict import Verdict
-from wbsim.experiments.captures.whatif import Issued
+from wbsim.experiments.captures.what_if import Issued
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.pictures.axes import COLOURS, save_png
 from wbsim.experiments.running.store import replace_whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from wbsim.experiments.captures.story import Moved, Piece
+from wbsim.experiments.captures.merge_decisions import Moved, Piece
 from wbsim.models.block.merge import BACK
 
 

@@ -77,7 +77,7 @@ def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
     from wbsim.experiments.config.problems import BadInput, bad
     from wbsim.experiments.machines.describe import describe
     from wbsim.experiments.machines.dump import is_wanted
-    from wbsim.sim.texts import MOST_BYTES
+    from wbsim.sim.text_files import MOST_BYTES
 
     with TemporaryDirectory() as folder:
         try:
@@ -133,7 +133,7 @@ def _refuse_foreign(out: Path) -> None:
     """
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.machines.describe import BEGINS
-    from wbsim.sim.texts import text_of
+    from wbsim.sim.text_files import text_of
 
     try:
         ours = not os.path.lexists(out) or text_of(out).startswith(BEGINS)

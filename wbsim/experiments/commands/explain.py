@@ -22,7 +22,7 @@ def execute(arguments: Namespace) -> int:
     from functools import partial
 
     from wbsim.experiments.pictures.axes import save_png
-    from wbsim.experiments.pictures.lives import lives_picture
+    from wbsim.experiments.pictures.thread_times import lives_picture
     from wbsim.experiments.running.results import read_results
     from wbsim.experiments.running.store import replace_whole
     from wbsim.experiments.why.explain import document, explanation, result_of

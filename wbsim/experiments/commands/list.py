@@ -38,7 +38,7 @@ class _Rows(NamedTuple):
 
 def _fitted(of: Spec) -> str:
     """Return the reports to which constants of *of* were fitted, or from which they were set."""
-    from wbsim.experiments.published.fitted import fitted_to
+    from wbsim.experiments.published.fitted_constants import fitted_to
 
     return ", ".join(sorted(fitted_to(of))) or "nothing"
 
@@ -97,7 +97,7 @@ def _kernels() -> _Rows:
 
 
 def _filesystems() -> _Rows:
-    from wbsim.experiments.config.made import MADE
+    from wbsim.experiments.config.filesystems import MADE
     from wbsim.experiments.formats.table import figure_text
     from wbsim.models.catalogue.filesystems import FILESYSTEMS, PURPOSES
 

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from wbsim.experiments.config.problems import printable
+from wbsim.experiments.config.printable import printable
 
 if TYPE_CHECKING:
     from wbsim.experiments.running.execute import How

@@ -32,11 +32,11 @@ def execute(arguments: Namespace) -> int:
     import sys
 
     from wbsim.experiments.captures.conditions import Options, conditions_of, device_of
+    from wbsim.experiments.captures.merge_decisions import story_of
     from wbsim.experiments.captures.reader import open_capture
     from wbsim.experiments.captures.replay import replay
     from wbsim.experiments.captures.report import draw_eras, replay_document, replay_text
-    from wbsim.experiments.captures.story import story_of
-    from wbsim.experiments.captures.whatif import what_if
+    from wbsim.experiments.captures.what_if import what_if
     from wbsim.experiments.config.problems import bad
     from wbsim.models.catalogue.kernels import PLUG_RULES
 

@@ -21,7 +21,7 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print it; returns the exit status."""
     from wbsim.experiments.config.experiment import load
-    from wbsim.experiments.config.resolved import resolved
+    from wbsim.experiments.config.resolved_scenario import resolved
     from wbsim.experiments.formats.numbers import numbers_table
 
     case = load(arguments.config, arguments.set).only_case(arguments.variant)

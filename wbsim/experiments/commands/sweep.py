@@ -41,7 +41,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Run it; returns the exit status."""
-    from wbsim.experiments.commands.told import tell
+    from wbsim.experiments.commands.run_output import tell
     from wbsim.experiments.config.axes import Asked
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.sweeps.run import precision_of, run_experiment

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.document import MOST_LEVELS
-from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.key_places import Path
 from wbsim.experiments.config.problems import Collected
 from wbsim.experiments.config.sweeps import (
     Axis,
@@ -17,6 +16,7 @@ from wbsim.experiments.config.sweeps import (
     values_of,
     zipped,
 )
+from wbsim.experiments.config.toml_document import MOST_LEVELS
 
 _SWEEP: Final = ("name", "points", "grid", "zip", "lhs")
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from wbsim.experiments.config.inputs import Inputs
+from wbsim.experiments.config.key_places import Path
 from wbsim.experiments.config.likes import based_on
 from wbsim.experiments.config.merge import merged, plain
-from wbsim.experiments.config.places import Path
 from wbsim.experiments.config.problems import shown
 from wbsim.experiments.config.sweeps import Factor, scaled
 from wbsim.models.scenario import DriveSpec

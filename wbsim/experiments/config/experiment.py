@@ -37,11 +37,11 @@ from typing import Final
 
 from wbsim.experiments.config.axes import NOTHING, Asked
 from wbsim.experiments.config.case import Case, Experiment
-from wbsim.experiments.config.document import NotToml, document_of
-from wbsim.experiments.config.places import Places
+from wbsim.experiments.config.key_places import Places
 from wbsim.experiments.config.problems import BadInput, bad
 from wbsim.experiments.config.reader import Reader
-from wbsim.sim.texts import text_of
+from wbsim.experiments.config.toml_document import NotToml, document_of
+from wbsim.sim.text_files import text_of
 from wbsim.sim.units import MIB
 
 MOST_BYTES: Final = 4 * MIB

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
+from wbsim.experiments.config.key_places import Path, Places
 from wbsim.experiments.config.merge import plain
-from wbsim.experiments.config.places import Path, Places
 
 
 class Inputs:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from wbsim.experiments.config.catalogued import inputs_of
+from wbsim.experiments.config.catalogue_inputs import inputs_of
 from wbsim.experiments.config.inputs import Inputs
+from wbsim.experiments.config.key_places import Path
 from wbsim.experiments.config.merge import merged, plain
-from wbsim.experiments.config.own import NotThere, own_part
-from wbsim.experiments.config.places import Path
 from wbsim.experiments.config.problems import instead, shown
+from wbsim.experiments.config.user_parts import NotThere, own_part
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.param import Spec
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.key_places import Path
 from wbsim.experiments.config.sweeps import Factor, scaled
 from wbsim.sim.param import Given, specified
 

@@ -10,14 +10,10 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
+from wbsim.experiments.config.key_places import Path, Places
 from wbsim.experiments.config.linux_names import key_of
-from wbsim.experiments.config.places import Path, Places
+from wbsim.experiments.config.printable import printable
 from wbsim.sim.param import BadValue, Spec, bare
-
-
-def printable(text: str) -> str:
-    """*text* with its control characters escaped, so that it is one line and does nothing to a terminal."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 class Problem(NamedTuple):

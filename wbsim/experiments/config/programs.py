@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from wbsim.experiments.config.inputs import Inputs
+from wbsim.experiments.config.key_places import Path
 from wbsim.experiments.config.merge import merged, plain
-from wbsim.experiments.config.places import Path
 from wbsim.experiments.config.problems import unknown_key
 from wbsim.models.variants import variants
 from wbsim.models.workloads.command_line import CommandError, words_of

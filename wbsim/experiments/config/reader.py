@@ -11,12 +11,10 @@ from pydantic import ValidationError
 
 from wbsim.experiments.config.axes import Asked, axes_asked, axes_of
 from wbsim.experiments.config.case import Case, Experiment
-from wbsim.experiments.config.catalogued import unchanged
-from wbsim.experiments.config.document import MOST_LEVELS
+from wbsim.experiments.config.catalogue_inputs import unchanged
 from wbsim.experiments.config.inputs import Inputs
+from wbsim.experiments.config.key_places import Path, Places
 from wbsim.experiments.config.merge import merged, plain, put, written_as
-from wbsim.experiments.config.own import by_hand
-from wbsim.experiments.config.places import Path, Places
 from wbsim.experiments.config.problems import Collected, from_validation, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, scenario_inputs
 from wbsim.experiments.config.sweeps import (
@@ -28,6 +26,8 @@ from wbsim.experiments.config.sweeps import (
     points,
     value_of,
 )
+from wbsim.experiments.config.toml_document import MOST_LEVELS
+from wbsim.experiments.config.user_parts import by_hand
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import specified
 

@@ -11,13 +11,13 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, with_like
+from wbsim.experiments.config.filesystems import Host, filesystem_inputs
 from wbsim.experiments.config.inputs import Inputs
 from wbsim.experiments.config.likes import based_on, expanded
-from wbsim.experiments.config.made import Host, filesystem_inputs
 from wbsim.experiments.config.merge import merged, plain
-from wbsim.experiments.config.own import by_hand
 from wbsim.experiments.config.problems import instead
 from wbsim.experiments.config.programs import programs_of
+from wbsim.experiments.config.user_parts import by_hand
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.neutral import machines_of

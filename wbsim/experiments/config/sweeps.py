@@ -22,9 +22,9 @@ from itertools import pairwise, product
 from math import isfinite, prod
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.document import NotToml, document_of
-from wbsim.experiments.config.places import Path
+from wbsim.experiments.config.key_places import Path
 from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.toml_document import NotToml, document_of
 from wbsim.sim.units import SCALES
 
 Point = dict[str, Any]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from wbsim.experiments.config.problems import bad, listed
-from wbsim.sim.texts import text_of
+from wbsim.sim.text_files import text_of
 
 _LEVELS: Final = 5
 """A dump may lie so many levels below the given folder."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.layout import filefrag, xfs_bmap
+from wbsim.models.interfaces import Filesystem
 from wbsim.models.page_cache.file_pages import FileExtent
-from wbsim.models.seams import Filesystem
 from wbsim.sim.units import MIB, PAGE_BYTES
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wbsim.experiments.captures.conditions import Options, conditions_of
+from wbsim.experiments.captures.merge_decisions import story_of
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
 from wbsim.experiments.captures.report import figure
-from wbsim.experiments.captures.story import story_of
 from wbsim.experiments.captures.verdict import Verdict
-from wbsim.experiments.captures.whatif import what_if
+from wbsim.experiments.captures.what_if import what_if
 from wbsim.experiments.python.arguments import checked
 from wbsim.models.block.spec import PlugRules
 from wbsim.models.catalogue.kernels import PLUG_RULES

@@ -11,9 +11,9 @@ import numpy as np
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.report import outcome_table
 from wbsim.experiments.pictures.facets import chosen, narrowed, settings_of, usual_lines
-from wbsim.experiments.pictures.lives import lives_picture
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.plots import against
+from wbsim.experiments.pictures.thread_times import lives_picture
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.python.arguments import known
 from wbsim.experiments.running.outcome import Outcome

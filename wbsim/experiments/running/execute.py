@@ -14,7 +14,7 @@ from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Meter, Telling
 from wbsim.experiments.running.store import Names, Store
 from wbsim.experiments.running.workers import Workers
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 
 
 class How(NamedTuple):

@@ -12,7 +12,7 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.experiments.running.simulate import Tell, run_case
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 
 MOST_RUNS: Final = 100_000
 """Of one command; each takes a millisecond at least, and a place in the plan."""

@@ -15,9 +15,9 @@ from typing import Final
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.sweeps import Point
 from wbsim.models.block.queue import Queue, RequestStats
+from wbsim.models.interfaces import Filesystem
 from wbsim.models.machine import Machine
-from wbsim.models.seams import Filesystem
-from wbsim.models.spent import CONGESTION, THROTTLED, life_of
+from wbsim.models.time_accounting import CONGESTION, THROTTLED, life_of
 from wbsim.sim.sync import LockClass
 from wbsim.sim.units import MS, PAGE_BYTES, SECTOR_BYTES, S
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from wbsim.experiments.config.problems import bad
-from wbsim.sim.texts import text_of
+from wbsim.sim.text_files import text_of
 
 RUNS: Final = "runs"
 FAILED: Final = "failed"

@@ -15,11 +15,11 @@ from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.outcome import DiskResult, Outcome, Sample, Sampler, disk_result, outcome_of
 from wbsim.experiments.running.progress import Progress
+from wbsim.models.interfaces import NoSpace
 from wbsim.models.machine import Machine, Primitives, build
-from wbsim.models.seams import NoSpace
 from wbsim.models.workloads.spec import Iteration
 from wbsim.sim.engine import GiveUp, Standstill
-from wbsim.sim.laws import LawBroken
+from wbsim.sim.invariants import LawBroken
 from wbsim.sim.units import S
 
 Tell = Callable[[Progress], None]

@@ -35,7 +35,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.resolved import canonical, resolved
+from wbsim.experiments.config.resolved_scenario import canonical, resolved
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome, Sample, level_names
 from wbsim.experiments.running.plan import FAILED, PLAN, RUNS
@@ -43,7 +43,7 @@ from wbsim.experiments.running.version import model_version
 from wbsim.models.scenario import Scenario
 from wbsim.sim import COMPILED
 from wbsim.sim.build import engine
-from wbsim.sim.texts import text_of
+from wbsim.sim.text_files import text_of
 from wbsim.sim.units import GIB
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.plan import FAILED, known_names, read_plan
 from wbsim.experiments.running.version import model_version
-from wbsim.sim.texts import text_of
+from wbsim.sim.text_files import text_of
 
 _MOST_SHOWN = 10
 

@@ -1,7 +1,7 @@
 """`wbsim explain`: why a run took as long as it did, from what it wrote.
 
-For each run it names the resource that held it back (`experiments.why.lives.most_used` has the rule), says
-where the lives of its threads went, and, for two variants, what their flushers spend on a file; along a
+For each run it names the resource that held it back (`experiments.why.bottlenecks.most_used` has the rule),
+says where the lives of its threads went, and, for two variants, what their flushers spend on a file; along a
 sweep, what each run achieved and how the lives of each kind of thread changed.
 """
 
@@ -18,8 +18,8 @@ from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.results import Results
 from wbsim.experiments.statistics.figures import share
-from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
-from wbsim.models.spent import FLUSHER, PATHS
+from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
+from wbsim.models.time_accounting import FLUSHER, PATHS
 from wbsim.sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")

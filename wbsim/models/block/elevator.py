@@ -18,7 +18,7 @@ from typing import Final
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.merge import BACK, FRONT, NEW, Bounds, Merge, try_join, try_merge
 from wbsim.models.block.spec import ElevatorRules
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 
 SOFTWARE_QUEUE_TRIED: Final = 8
 """How many requests of a software queue a bio is tried against (mechanisms.md 1.3 [V 6.1, 6.12])."""

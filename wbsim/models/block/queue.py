@@ -14,13 +14,13 @@ from wbsim.models.bio import READ, Bio, BlockDevice, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import QueuePlug, plug_of
-from wbsim.models.block.pool import POOLS, Pool
+from wbsim.models.block.request_pool import POOLS, Pool
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.block.wbt import WritebackThrottling
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import ANY_CPU, Processors
 from wbsim.sim.engine import Task
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_BYTES
 
 

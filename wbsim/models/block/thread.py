@@ -14,20 +14,20 @@ from operator import attrgetter
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.merge import BACK, NEW, Merge
 from wbsim.models.block.plug import Plug
-from wbsim.models.block.pool import Pool
 from wbsim.models.block.queue import Queue
+from wbsim.models.block.request_pool import Pool
 from wbsim.models.block.spec import PlugRules
 from wbsim.models.block.wbt import WritebackThrottling
-from wbsim.models.seams import Thread
-from wbsim.models.signals import Signals
-from wbsim.models.spent import REQUEST, WBT, Spent
+from wbsim.models.interfaces import Thread
+from wbsim.models.time_accounting import REQUEST, WBT, Spent
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import PARK, Steps, Task, Wait
 
 _queue_of = attrgetter("queue")
 
 
 class BlockThread(Thread):
-    """See `models.seams.Thread`."""
+    """See `models.interfaces.Thread`."""
 
     __slots__ = (
         "_on_plug",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from wbsim.models.seams import Wb
+from wbsim.models.interfaces import Wb
 from wbsim.sim.engine import Environment, Task
 from wbsim.sim.units import S
 

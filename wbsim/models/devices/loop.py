@@ -14,8 +14,8 @@ from collections.abc import Callable
 from wbsim.models.bio import BlockDevice, Request, Write
 from wbsim.models.devices.spec import LoopSpec
 from wbsim.models.factories import DeviceFactory
+from wbsim.models.interfaces import Thread
 from wbsim.models.scheduler.cpu import cond_resched
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import PARK, Environment, Steps
 from wbsim.sim.units import PAGE_SECTORS
 

@@ -9,7 +9,7 @@ from wbsim.models.bio import BlockDevice, Write
 
 @mypyc_attr(free_list_len=1)
 class Piece(Write):
-    """A part of a request, for one of the devices that another is made of (`models.seams.Write`)."""
+    """A part of a request, for one of the devices that another is made of (`models.interfaces.Write`)."""
 
     __slots__ = ("end_sector", "op", "start_sector")
 

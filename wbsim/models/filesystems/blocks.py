@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 
 
 class Free(NamedTuple):

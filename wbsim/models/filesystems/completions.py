@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wbsim.models.filesystems.costs import MapCosts
+from wbsim.models.filesystems.delalloc_parts import Metadata
 from wbsim.models.filesystems.files import FileInode
 from wbsim.models.filesystems.ioends import IoEnds
-from wbsim.models.filesystems.policies import Metadata
+from wbsim.models.interfaces import Thread
 from wbsim.models.scheduler.cpu import cond_resched
-from wbsim.models.seams import Thread
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import PARK, Environment, Steps, Task
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.blocks import check_blocks
 from wbsim.models.filesystems.completions import Completions
+from wbsim.models.filesystems.delalloc_parts import FileWriteback, Metadata, Placement, Runs
 from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
-from wbsim.models.filesystems.policies import FileWriteback, Metadata, Placement, Runs
+from wbsim.models.interfaces import LONG_MAX, Filesystem, Names, Thread, WritebackControl
 from wbsim.models.page_cache.pages import DELAYED, RESERVED, map_blocks
-from wbsim.models.seams import LONG_MAX, Filesystem, Names, Thread, WritebackControl
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_SECTORS
 
 _LARGEST_FOLIO: Final = 512

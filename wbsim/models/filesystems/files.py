@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from wbsim.models.filesystems.ioends import IoEnds
+from wbsim.models.interfaces import Inode, Superblock, Wb
 from wbsim.models.page_cache.file_pages import FilePages
-from wbsim.models.seams import Inode, Superblock, Wb
 from wbsim.sim.sync import RwSemaphore
 
 

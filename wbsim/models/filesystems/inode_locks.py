@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
-from wbsim.models.seams import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.sync import RwSemaphore, lock_stats_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import Steps
 

@@ -13,12 +13,12 @@ from mypy_extensions import mypyc_attr
 
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.costs import MapCosts
+from wbsim.models.filesystems.delalloc_parts import FileWriteback
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
-from wbsim.models.filesystems.policies import FileWriteback
+from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.models.page_cache.pages import MAPPED, dirty_page_from, is_delayed, run_from, take_run
 from wbsim.models.scheduler.cpu import cond_resched
-from wbsim.models.seams import Thread, WritebackControl
 from wbsim.models.vfs.superblock import Flight, MountedSuperblock
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_SECTORS

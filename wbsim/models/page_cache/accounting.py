@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from wbsim.models.interfaces import Wb
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
-from wbsim.models.seams import Wb
 from wbsim.sim.units import PAGE_BYTES
 
 
@@ -65,7 +65,7 @@ def _nobody() -> None:
 
 class PageCache:
     """Memory, the thresholds, and the global counters (pages), which are the sums over all contexts ``wbs``
-    (`models.seams.Wb`).
+    (`models.interfaces.Wb`).
     """
 
     __slots__ = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from wbsim.models.seams import Bandwidth, Wb
+from wbsim.models.interfaces import Bandwidth, Wb
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import S
 

@@ -24,7 +24,7 @@ from typing import Final
 from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
 from wbsim.sim.engine import IDLE, NICE_0_LOAD, PARK, URGENT, Environment, Park, Scheduler, Steps, Task
 from wbsim.sim.entry import FAR_NS
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 
 ANY_CPU: Final = -1
 

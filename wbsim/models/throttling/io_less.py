@@ -12,13 +12,13 @@ from functools import partial
 from typing import Final
 
 from wbsim.models.factories import ThrottleFactory
+from wbsim.models.interfaces import CongestionWait, Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
 from wbsim.models.page_cache.estimates import FlexShares, roundup_pow2
 from wbsim.models.scheduler.cpu import sleep
-from wbsim.models.seams import CongestionWait, Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
-from wbsim.models.signals import Signals
-from wbsim.models.spent import THROTTLED
 from wbsim.models.throttling.spec import IoLessSpec
+from wbsim.models.time_accounting import THROTTLED
+from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.units import PAGE_BYTES, S
 

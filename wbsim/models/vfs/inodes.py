@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from wbsim.models.interfaces import Thread, Wb
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
-from wbsim.models.seams import Thread, Wb
 from wbsim.models.vfs.spec import InodeCosts, InodeRules
 from wbsim.models.writeback.wb import BackingDevice
 from wbsim.sim.engine import PARK, Steps, Task, Wait
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.sync import Line, Mutex
 from wbsim.sim.units import KIB
 

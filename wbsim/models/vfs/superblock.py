@@ -8,8 +8,8 @@ from collections.abc import Generator
 from typing import Any
 
 from wbsim.models.bio import READ, Bio
-from wbsim.models.seams import Filesystem, Superblock, Thread, Wb
-from wbsim.models.spent import DEVICE
+from wbsim.models.interfaces import Filesystem, Superblock, Thread, Wb
+from wbsim.models.time_accounting import DEVICE
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.writeback.wb import BackingDevice
 from wbsim.sim.engine import Environment, Steps, Wait
@@ -47,7 +47,7 @@ class Flight:
 
 
 class MountedSuperblock(Superblock):
-    """See `models.seams.Superblock`; *first_block* is where its part of the disk begins, *inodes* are
+    """See `models.interfaces.Superblock`; *first_block* is where its part of the disk begins, *inodes* are
     its; it has so many empty *files* from the beginning.
     """
 

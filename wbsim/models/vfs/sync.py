@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from wbsim.models.interfaces import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.seams import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.vfs.write import BufferedWriter
 from wbsim.sim.engine import Environment, Steps

@@ -7,7 +7,7 @@ pages that are there already pays for folios and blocks, as a write into new pag
 
 from __future__ import annotations
 
-from wbsim.models.seams import Inode, Superblock, Thread, Throttle, Wb
+from wbsim.models.interfaces import Inode, Superblock, Thread, Throttle, Wb
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.sim.engine import Environment, Steps, Wait
 

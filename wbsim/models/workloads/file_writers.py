@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.interfaces import LONG_MAX, Thread
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched, sleep, work
-from wbsim.models.seams import LONG_MAX, Thread
-from wbsim.models.spent import PAUSE
+from wbsim.models.time_accounting import PAUSE
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.vfs.write import BufferedWriter
 from wbsim.models.workloads.processes import Family

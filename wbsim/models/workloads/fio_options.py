@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, words_of
-from wbsim.sim.texts import text_of
+from wbsim.sim.text_files import text_of
 from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
 
 Words = list[str]

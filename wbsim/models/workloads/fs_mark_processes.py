@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
 
+from wbsim.models.interfaces import Inode, Thread
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
-from wbsim.models.seams import Inode, Thread
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.processes import Family, Pace

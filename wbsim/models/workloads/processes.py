@@ -12,9 +12,9 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import Final
 
+from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Thread
-from wbsim.models.spent import CHILDREN, PARENT, PROCESS, system_ns
+from wbsim.models.time_accounting import CHILDREN, PARENT, PROCESS, system_ns
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.workloads.spec import Reckoned
 from wbsim.sim.engine import PARK, Environment, Steps

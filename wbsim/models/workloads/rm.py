@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
+from wbsim.models.interfaces import Filesystem, Thread
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Filesystem, Thread
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory

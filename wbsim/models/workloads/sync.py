@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
-from wbsim.models.seams import Thread
-from wbsim.models.spent import PAUSE
+from wbsim.models.time_accounting import PAUSE
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.processes import Family

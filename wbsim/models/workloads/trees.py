@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+from wbsim.models.interfaces import Filesystem, Thread
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
-from wbsim.models.seams import Filesystem, Thread
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.processes import Family, Pace

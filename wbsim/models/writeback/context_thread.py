@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 from mypy_extensions import mypyc_attr
 
+from wbsim.models.interfaces import Flushers, Thread, Wb, Work
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Flushers, Thread, Wb, Work
-from wbsim.models.spent import FLUSHER
+from wbsim.models.time_accounting import FLUSHER
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice, Places, WritebackContext
 from wbsim.sim.engine import PARK, Steps
@@ -103,7 +103,7 @@ class ContextThread:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ContextFlushers(Flushers):
-    """See `models.seams.Flushers`: contexts of each device, each with a thread of its own; so many as
+    """See `models.interfaces.Flushers`: contexts of each device, each with a thread of its own; so many as
     *contexts* says, and *places* tells which of them a new inode belongs to.
     """
 

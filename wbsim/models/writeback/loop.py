@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
+from wbsim.models.interfaces import LONG_MAX, Inode, InodeSync, Thread, Throttle, Wb, Work, WritebackControl
 from wbsim.models.page_cache.accounting import PageCache
-from wbsim.models.seams import LONG_MAX, Inode, InodeSync, Thread, Throttle, Wb, Work, WritebackControl
-from wbsim.models.signals import Signals
+from wbsim.models.tracepoints import Signals
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
 from wbsim.sim.engine import Environment, Scheduler, Steps, Wait
 from wbsim.sim.entry import FAR_NS

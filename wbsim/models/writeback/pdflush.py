@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from wbsim.models.interfaces import Flushers, Thread, Visits, Wb, Work
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Flushers, Thread, Visits, Wb, Work
-from wbsim.models.spent import FLUSHER
+from wbsim.models.time_accounting import FLUSHER
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice, WritebackContext, first_context
 from wbsim.sim.engine import IDLE, PARK, Steps, Wait
@@ -78,7 +78,7 @@ class Worker:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Pdflush(Flushers):
-    """See `models.seams.Flushers`; ``claimed``: the devices that a thread is writing an inode of."""
+    """See `models.interfaces.Flushers`; ``claimed``: the devices that a thread is writing an inode of."""
 
     def __init__(
         self,

@@ -8,18 +8,18 @@ from collections import deque
 from collections.abc import Callable
 
 from wbsim.models.block.queue import Queue
+from wbsim.models.interfaces import Bandwidth, Inode, InodeSync, Superblock, Wb, Work
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.estimates import WriteBandwidth
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Bandwidth, Inode, InodeSync, Superblock, Wb, Work
 from wbsim.sim.entry import FAR_NS
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.sync import SpinLock
 
 
 class WritebackContext(Wb):
-    """See `models.seams.Wb`: b_dirty, b_io and b_more_io, oldest first, under one list_lock; and its page
-    counts.
+    """See `models.interfaces.Wb`: b_dirty, b_io and b_more_io, oldest first, under one list_lock; and its
+    page counts.
 
     *per_superblock*: each superblock has separate lists (s_dirty, s_io, s_more_io, to 2.6.31).  Their inodes
     stand together here, and work on one superblock leaves the inodes of the others where they are.

@@ -12,8 +12,8 @@ from typing import Final
 from wbsim.models.filesystems.ext4.geometry import FIRST_INODE
 from wbsim.models.filesystems.ext4.layout import LEAF_EXTENTS, ROOT_EXTENTS
 from wbsim.models.filesystems.files import FileInode, PagedFile
+from wbsim.models.interfaces import Wb
 from wbsim.models.page_cache.pages import count_extents, last_used
-from wbsim.models.seams import Wb
 from wbsim.models.vfs.superblock import MountedSuperblock
 
 FAR_PAGE: Final = 1 << 62

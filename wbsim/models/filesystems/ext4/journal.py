@@ -16,11 +16,11 @@ from typing import Final
 from wbsim.models.bio import Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.ext4.spec import OVERHEAD, JournalSpec
+from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Thread
-from wbsim.models.spent import DEVICE, LOG_SPACE
+from wbsim.models.time_accounting import DEVICE, LOG_SPACE
 from wbsim.sim.engine import PARK, Steps, Task
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.sync import Completion
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, S
 

@@ -16,7 +16,7 @@ from sortedcontainers import SortedDict, SortedList
 
 from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 
 _ORDERS: Final = 14  # MB_NUM_ORDERS with blocks of 4 KiB
 _MIN_TO_SCAN: Final = 10  # MB_DEFAULT_MIN_TO_SCAN

@@ -6,12 +6,12 @@ Stands for the credits of ext4_map_blocks, ext4_end_io_rsv_work and ext4_convert
 from __future__ import annotations
 
 from wbsim.models.filesystems.costs import MapCosts
+from wbsim.models.filesystems.delalloc_parts import Metadata
 from wbsim.models.filesystems.ext4.geometry import Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ioends import IoEnd
-from wbsim.models.filesystems.policies import Metadata
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps, Wait
 
 

@@ -14,8 +14,8 @@ from wbsim.models.filesystems.ext4.inodes import Directory, Ext4Inode, Flex
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
+from wbsim.models.interfaces import Names, NoSpace, Thread
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Names, NoSpace, Thread
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Task, Wait

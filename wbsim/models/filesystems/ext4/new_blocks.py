@@ -14,8 +14,8 @@ from wbsim.models.filesystems.ext4.layout import GROUP_PREALLOC_PAGES, STREAM_RE
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Rules
 from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.interfaces import NoSpace
 from wbsim.models.page_cache.pages import MAPPED, hold_blocks
-from wbsim.models.seams import NoSpace
 from wbsim.sim.engine import Task
 
 

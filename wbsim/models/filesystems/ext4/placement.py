@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.filesystems.costs import MapCosts
+from wbsim.models.filesystems.delalloc_parts import Placement, Runs
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.layout import (
@@ -28,12 +29,11 @@ from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
 from wbsim.models.filesystems.files import PagedFile
-from wbsim.models.filesystems.policies import Placement, Runs
 from wbsim.models.filesystems.writepages import ExtentMapper
+from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike, use_held
-from wbsim.models.seams import Thread, WritebackControl
 from wbsim.sim.engine import Steps
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_BYTES
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wbsim.models.arrays.sorted_table import entries, new_tables, with_room
 from wbsim.models.filesystems.blocks import Free
 from wbsim.models.filesystems.xfs.free_extents import SIZE_SHIFT, Spaces, arrays_of, give_back, take_near
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 
 RESERVED: Final = 64
 """Room is made for at least this number of changes.

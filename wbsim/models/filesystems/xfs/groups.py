@@ -10,7 +10,7 @@ from itertools import chain
 
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.log import MetaBuffer
-from wbsim.models.seams import NoSpace, Thread
+from wbsim.models.interfaces import NoSpace, Thread
 from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.sync import Semaphore
 

@@ -15,13 +15,13 @@ from typing import Final
 from wbsim.models.bio import Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
+from wbsim.models.interfaces import Thread
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
-from wbsim.models.seams import Thread
-from wbsim.models.spent import DEVICE, LOG_SPACE, LOG_WRITE, PAUSE
+from wbsim.models.time_accounting import DEVICE, LOG_SPACE, LOG_WRITE, PAUSE
 from wbsim.sim.engine import PARK, Steps, Task, Wait
-from wbsim.sim.laws import require
+from wbsim.sim.invariants import require
 from wbsim.sim.units import SECTOR_BYTES
 
 

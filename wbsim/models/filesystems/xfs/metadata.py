@@ -7,14 +7,14 @@ xfs_iomap_write_unwritten.
 from __future__ import annotations
 
 from wbsim.models.filesystems.costs import MapCosts
+from wbsim.models.filesystems.delalloc_parts import Metadata
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
-from wbsim.models.filesystems.policies import Metadata
 from wbsim.models.filesystems.xfs.groups import Group
 from wbsim.models.filesystems.xfs.log import XfsLog
 from wbsim.models.filesystems.xfs.names import XfsInode
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
-from wbsim.models.seams import Thread
+from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.units import PAGE_BYTES
 

@@ -13,7 +13,7 @@ from wbsim.models.filesystems.files import OPEN, FileInode
 from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
 from wbsim.models.filesystems.xfs.log import NO_BUFFER, MetaBuffer, XfsLog
 from wbsim.models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
-from wbsim.models.seams import Names, Superblock, Thread, Wb
+from wbsim.models.interfaces import Names, Superblock, Thread, Wb
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Task, Wait

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.filesystems.costs import MapCosts
+from wbsim.models.filesystems.delalloc_parts import Placement, Runs
 from wbsim.models.filesystems.files import PagedFile
-from wbsim.models.filesystems.policies import Placement, Runs
 from wbsim.models.filesystems.writepages import ExtentMapper
 from wbsim.models.filesystems.xfs.groups import Group, lock_group
 from wbsim.models.filesystems.xfs.layout import (
@@ -33,7 +33,7 @@ from wbsim.models.filesystems.xfs.layout import (
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.filesystems.xfs.names import XfsInode
 from wbsim.models.filesystems.xfs.spec import XfsRules, XfsSpec
-from wbsim.models.seams import Thread, WritebackControl
+from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_BYTES
 

@@ -20,9 +20,9 @@ from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.filesystems.xfs.names import XfsNames
 from wbsim.models.filesystems.xfs.placement import XfsPlacement
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsRules, XfsSpec, XfsWriterCosts
+from wbsim.models.interfaces import Thread
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
-from wbsim.models.seams import Thread
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.sync import Semaphore, lock_stats_of
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS

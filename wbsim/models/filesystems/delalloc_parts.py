@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
-from wbsim.models.seams import Thread, WritebackControl
+from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.sim.engine import Steps, Wait
 
 

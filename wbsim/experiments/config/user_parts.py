@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.document import NotToml, document_of
-from wbsim.experiments.config.places import Places
+from wbsim.experiments.config.key_places import Places
+from wbsim.experiments.config.toml_document import NotToml, document_of
 from wbsim.sim.param import ByHand, Given, Origin, Stated, specified
-from wbsim.sim.texts import text_of
+from wbsim.sim.text_files import text_of
 
 HOME: Final = Path("~/.config/wbsim").expanduser()
 _ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.experiments.config.document import MOST_LEVELS, document_of, levels_of
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.config.places import lines_of_keys
+from wbsim.experiments.config.key_places import lines_of_keys
 from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.config.toml_document import MOST_LEVELS, document_of, levels_of
 
 TEXT = """\
 title = "x"

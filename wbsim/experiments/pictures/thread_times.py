@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns
 from wbsim.experiments.why.explain import (
     Result,
     Run,
@@ -22,7 +23,6 @@ from wbsim.experiments.why.explain import (
     titled,
     verdict,
 )
-from wbsim.experiments.why.lives import AWAY, SEEN, Kind, busy_ns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

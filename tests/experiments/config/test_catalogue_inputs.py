@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.harness import loop_config
-from wbsim.experiments.config.catalogued import inputs_of, unchanged
+from wbsim.experiments.config.catalogue_inputs import inputs_of, unchanged
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue.devices import SATA_DISK_2010, SATA_SSD_2013
 from wbsim.models.catalogue.drives import DRIVES

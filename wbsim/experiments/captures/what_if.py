@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from wbsim.experiments.captures.merge_decisions import Emptied, Piece, Placed, Step
 from wbsim.experiments.captures.replay import bio_of
-from wbsim.experiments.captures.story import Emptied, Piece, Placed, Step
 from wbsim.models.bio import Request
 from wbsim.models.block.merge import NEW, bounds_of
 from wbsim.models.block.plug import Plug

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wbsim.models.block.pool import BATCH_NS, BATCH_REQUESTS, POOLS, RequestList, tag_classes
+from wbsim.models.block.request_pool import BATCH_NS, BATCH_REQUESTS, POOLS, RequestList, tag_classes
 from wbsim.sim.engine import PARK, Environment, Steps
 from wbsim.sim.units import MS
 

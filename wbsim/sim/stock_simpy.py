@@ -13,9 +13,9 @@ from typing import Any
 
 import simpy
 
-from wbsim.sim.beside import Beside
 from wbsim.sim.engine import ABSENT, MOST_AT_ONCE, PARK, SPIN, URGENT, GiveUp, Park, Standstill, Steps, Task
 from wbsim.sim.entry import FAR_NS
+from wbsim.sim.simpy_bridge import Beside
 from wbsim.sim.sync import HandOff, LockStat, spins
 
 

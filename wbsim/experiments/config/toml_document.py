@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from wbsim.experiments.config.places import Path, lines_of_keys
+from wbsim.experiments.config.key_places import Path, lines_of_keys
 
 MOST_LEVELS: Final = 32
 """How deep a key may lie."""

@@ -9,7 +9,7 @@ import pytest
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import load, parse
-from wbsim.experiments.published.fitted import fitted_elsewhere, fitted_to
+from wbsim.experiments.published.fitted_constants import fitted_elsewhere, fitted_to
 from wbsim.models.catalogue.machines import MACHINES
 
 CONFIGS = Path(__file__).parents[3] / "wbsim/experiments/configs"

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from wbsim.experiments.config.catalogued import unchanged
+from wbsim.experiments.config.catalogue_inputs import unchanged
 from wbsim.experiments.config.inputs import Inputs
+from wbsim.experiments.config.key_places import Path
 from wbsim.experiments.config.likes import based_on, expanded
 from wbsim.experiments.config.merge import plain
-from wbsim.experiments.config.places import Path
 from wbsim.experiments.config.sweeps import Factor
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs

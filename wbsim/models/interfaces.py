@@ -16,7 +16,7 @@ from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from wbsim.models.bio import Bio
-from wbsim.models.spent import I_SYNC, Spent
+from wbsim.models.time_accounting import I_SYNC, Spent
 from wbsim.sim.engine import PARK, Environment, Steps, Task, Wait
 from wbsim.sim.sync import Completion, SpinLock
 

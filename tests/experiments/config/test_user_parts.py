@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.experiments.config import own
+from wbsim.experiments.config import user_parts
 from wbsim.experiments.config.experiment import load, parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.scenario import Scenario
@@ -31,7 +31,7 @@ disks.own = { like = "quick" }
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A configuration with a machine, a disk and a filesystem beside it, and a kernel at home."""
     home = tmp_path / "home"
-    monkeypatch.setattr(own, "HOME", home)
+    monkeypatch.setattr(user_parts, "HOME", home)
     files = {
         "x.toml": TEXT, "machines/box.toml": BOX, "fs.toml": 'like = "loop-xfs"\nagcount = 2\n',
         "disks/quick.toml": 'like = "sata-ssd"\ndevice.command_time = "1 us"\n',

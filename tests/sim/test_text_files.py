@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wbsim.sim.texts import PIECE_BYTES, refuse_irregular, text_of
+from wbsim.sim.text_files import PIECE_BYTES, refuse_irregular, text_of
 
 
 def test_a_text_is_read_whole(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wbsim.sim.probe import Signal
+from wbsim.sim.tracing import Signal
 
 
 class Signals:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wbsim.experiments.captures.events import Event
-from wbsim.experiments.captures.story import (
+from wbsim.experiments.captures.merge_decisions import (
     Emptied,
     Left,
     Lost,

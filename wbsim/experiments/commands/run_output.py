@@ -70,7 +70,7 @@ def _texts(
         steady_table,
         unfinished,
     )
-    from wbsim.experiments.published.fitted import fitted_elsewhere
+    from wbsim.experiments.published.fitted_constants import fitted_elsewhere
 
     axes = experiment.axes
     first = outcome_table(outcomes, axes)
