@@ -33,7 +33,7 @@ _NOT_TAKEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def parser_of_wbsim() -> Parser:
-    """What the command line takes; ``command`` is the name of the one that was given."""
+    """Return what the command line takes; ``command`` is the name that was given, ``parser`` this one."""
     parser = Parser(
         prog="wbsim",
         description="A discrete-event laboratory of the Linux writeback path.",
@@ -45,7 +45,7 @@ def parser_of_wbsim() -> Parser:
     for name in COMMANDS:
         module = _module(name)
         command = commands.add_parser(name, help=module.HELP)
-        command.set_defaults(command=name)
+        command.set_defaults(command=name, parser=parser)
         module.add_options(command)
     return parser
 

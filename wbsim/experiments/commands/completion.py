@@ -15,9 +15,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Print the script; returns the exit status."""
-    from wbsim.experiments.cli import parser_of_wbsim
-
-    actions: Any = parser_of_wbsim()._actions
+    actions: Any = arguments.parser._actions
     (commands,) = (action.choices for action in actions if isinstance(action.choices, dict))
     cases = [f'        {name}) words="{" ".join(_words(parser))}" ;;' for name, parser in commands.items()]
     print(

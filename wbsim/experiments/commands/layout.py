@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_set, add_variant, directory, natural, refuse_file
+from wbsim.experiments.commands.options import add_set, add_variant, directory, natural
 
 HELP = "where the files of a run lie, as xfs_bmap or filefrag print it"
 
@@ -31,7 +31,7 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.pictures.axes import save_png
     from wbsim.experiments.pictures.disk import disk_picture, layout_texts
     from wbsim.experiments.running.simulate import simulate
-    from wbsim.experiments.running.store import replace_whole
+    from wbsim.experiments.running.store import refuse_file, replace_whole
 
     refuse_file(arguments.out)
     experiment = load(arguments.config, arguments.set)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 _WIDE: Final = 1_000
-_SHORT: Final = 60
 _DIGITS: Final = 18
 
 
@@ -113,27 +112,13 @@ def how_of(arguments: Namespace) -> How:
     """How cases are to be run."""
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.running.execute import How
+    from wbsim.experiments.running.store import refuse_file
 
     if arguments.cluster is not None and arguments.jobs is not None:
         raise bad("--jobs", "is for this machine; leave it out with --cluster")
     refuse_file(arguments.out)
     telling: Telling = "always" if sys.stderr.isatty() else "long"
     return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, telling)
-
-
-def refuse_file(out: Path | None) -> None:
-    """Before anything is simulated: --out has to be, or to become, a directory."""
-    from wbsim.experiments.config.problems import bad
-
-    if out is None:
-        return
-    try:
-        nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
-    except (OSError, ValueError) as error:  # a name that no directory can have
-        why = getattr(error, "strerror", None) or str(error)
-        raise bad(f"--out {str(out)[:_SHORT]!r}", f"{why}; give a directory") from None
-    if not nearest.is_dir():
-        raise bad(f"--out {out}", f"{nearest} is a file; give a directory")
 
 
 def print_json(document: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import directory, natural, positive, print_json, refuse_file
+from wbsim.experiments.commands.options import directory, natural, positive, print_json
 
 HELP = "judge a capture of a real kernel, decision by decision"
 
@@ -38,6 +38,7 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.captures.report import draw_eras, replay_document, replay_text
     from wbsim.experiments.captures.what_if import what_if
     from wbsim.experiments.config.problems import bad
+    from wbsim.experiments.running.store import refuse_file
     from wbsim.models.catalogue.kernels import PLUG_RULES
 
     if arguments.out is not None and arguments.kernel is None:

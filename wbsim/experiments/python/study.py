@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from wbsim.experiments.commands.options import refuse_file
 from wbsim.experiments.config.axes import Asked
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import load as load_experiment
@@ -22,6 +21,7 @@ from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.plan import PLAN
 from wbsim.experiments.running.results import read_results
+from wbsim.experiments.running.store import refuse_file
 from wbsim.experiments.sweeps.run import precision_of, run_experiment
 
 Count = Annotated[int, Field(ge=1, le=100_000)]

@@ -46,6 +46,9 @@ from wbsim.sim.build import engine
 from wbsim.sim.text_files import text_of
 from wbsim.sim.units import GIB
 
+_MOST_SHOWN: Final = 60
+"""The letters of a path that is refused."""
+
 
 class Names:
     """Names of jobs; the text of a scenario is made once."""
@@ -85,6 +88,19 @@ _MOST_DIGITS: Final = 20
 _SHORT: Final = 200
 _SAMPLE: Final = tuple(field.name for field in fields(Sample))
 _LIBRARIES: Final = ("wbsim", "simpy", "numpy", "numba", "pydantic")
+
+
+def refuse_file(out: Path | None) -> None:
+    """Refuse *out* before anything is simulated unless it is, or can become, a directory."""
+    if out is None:
+        return
+    try:
+        nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    except (OSError, ValueError) as error:  # a name that no directory can have
+        why = getattr(error, "strerror", None) or str(error)
+        raise bad(f"--out {str(out)[:_MOST_SHOWN]!r}", f"{why}; give a directory") from None
+    if not nearest.is_dir():
+        raise bad(f"--out {out}", f"{nearest} is a file; give a directory")
 
 
 class Store:
