@@ -20,7 +20,7 @@
 # %%
 # %matplotlib inline
 from wbsim.experiments.config.experiment import load
-from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.config.experiment import config_path
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.simulate import run_case

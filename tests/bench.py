@@ -18,8 +18,7 @@ from tempfile import TemporaryDirectory
 
 from tests.bench_engines import compare
 from wbsim.experiments.captures.reader import open_capture
-from wbsim.experiments.config.experiment import load
-from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.outcome import Outcome

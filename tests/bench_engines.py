@@ -19,8 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tests.harness import LIMITS, BlockLayer
-from wbsim.experiments.config.experiment import load
-from wbsim.experiments.published.reproduce import config_path
+from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.bio import Bio
 from wbsim.models.block.plug import plug_decisions

@@ -156,8 +156,8 @@ def counted_runs() -> Iterator[tuple[str, dict[str, int]]]:
     """Yield each variant of P13 at quick size and its counts; `CountingFinder` must not be in use yet."""
     starts = [0]
     sys.meta_path.insert(0, CountingFinder(starts))
-    from wbsim.experiments.config.experiment import load, smaller
-    from wbsim.experiments.published.reproduce import CONFIGS, config_path
+    from wbsim.experiments.config.experiment import config_path, load, smaller
+    from wbsim.experiments.published.reproduce import CONFIGS
     from wbsim.experiments.running.simulate import run_case
     from wbsim.sim.agenda import Agenda
     from wbsim.sim.sync import SpinLock

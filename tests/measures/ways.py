@@ -157,8 +157,8 @@ def two_writes(command: str) -> Callable[[], object]:
 def import_all() -> None:
     """Import every module of the layers, so that no way holds an import."""
     for layer in LAYERS:
-        package = import_module(f"wbsim.{layer}")
-        for module in walk_packages(package.__path__, f"wbsim.{layer}."):
+        package = import_module(layer.replace("/", "."))
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
             if module.name not in _OPTIONAL:
                 import_module(module.name)
 

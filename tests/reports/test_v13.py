@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.published.figures import METRICS, published_rows
-from wbsim.experiments.published.reproduce import config_path
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.simulate import run_case
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from wbsim.experiments.cli import main
-from wbsim.experiments.config.experiment import from_command, load, parse, smaller
+from wbsim.experiments.config.experiment import config_path, from_command, load, parse, smaller
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.config.toml_document import NotToml, document_of
-from wbsim.experiments.published.reproduce import config_path
 
 GOOD = """\
 title = "a small run"
@@ -396,3 +395,18 @@ def test_fs_mark_s_own_table(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "FSUse%        Count         Size    Files/sec     App Overhead"
     assert lines[1].split()[:3] == ["0", "50", "4096"]
+
+
+def test_configurations_of_the_package_are_found_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of that name in the folder comes first; a path is only a path."""
+    monkeypatch.chdir(tmp_path)
+    named = load(Path("question.toml"))
+    assert named == load(config_path("question.toml"))
+    with pytest.raises(BadInput, match="No such file"):
+        load(Path("no_such.toml"))
+    with pytest.raises(BadInput, match="No such file"):
+        load(Path("below/question.toml"))
+    (tmp_path / "question.toml").write_text(GOOD)
+    assert load(Path("question.toml")).title != named.title

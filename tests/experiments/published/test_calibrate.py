@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.experiments.outcomes import RUN, sample, simulate_by
-from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.calibrate import CALIBRATIONS, flusher_ns, p13_improved
 from wbsim.experiments.published.fit import MAX_ROUNDS, Calibration, Fit, fit, log_errors
-from wbsim.experiments.published.reproduce import CONFIGS, config_path
+from wbsim.experiments.published.reproduce import CONFIGS
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.outcome import MountResult, Outcome

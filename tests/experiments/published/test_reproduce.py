@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.experiments.outcomes import RUN, simulate_by
-from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.figures import Published, published_rows
-from wbsim.experiments.published.reproduce import CONFIGS, config_path, constants_of, reproduce, row_of
+from wbsim.experiments.published.reproduce import CONFIGS, constants_of, reproduce, row_of
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.outcome import Outcome

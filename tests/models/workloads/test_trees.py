@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.models.vfs.test_inode_life import FIND, TEXT
-from wbsim.experiments.config.experiment import load, parse
+from wbsim.experiments.config.experiment import config_path, load, parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.published.reproduce import config_path
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.workloads.bulkstat import parse_command as bulkstat
 from wbsim.models.workloads.command_line import CommandError

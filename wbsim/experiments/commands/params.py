@@ -18,9 +18,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Print them; returns the exit status."""
-    from wbsim.experiments.config.experiment import load
+    from wbsim.experiments.config.experiment import config_path, load
     from wbsim.experiments.formats.numbers import numbers_document, numbers_table
-    from wbsim.experiments.published.reproduce import config_path
 
     scenario = load(arguments.config or config_path("plug.toml")).cases[0].scenario
     if arguments.json:

@@ -32,6 +32,8 @@ programs.sync = { command = "sync", start = "4 s", times = 3, every = "10 s" }  
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -52,11 +54,13 @@ def load(
     file: Path, overrides: Sequence[str] = (), only: str | None = None, asked: Asked = NOTHING
 ) -> Experiment:
     """The experiment in *file*, with *overrides* of the form ``key.path=value``, and what else is *asked* to
-    be swept; of its variants, *only* that one, if it is given.
+    be swept; of its variants, *only* that one, if it is given.  A name without a folder is also that of a
+    configuration of the package.
 
     Raises:
         BadInput: all that is wrong with it.
     """
+    file = _by_name(file)
     try:
         text = text_of(file, MOST_BYTES)
     except OSError as error:
@@ -68,6 +72,19 @@ def load(
     except ValueError:  # a path with a NUL
         raise bad(str(file), "is no path; give that of an experiment's .toml file") from None
     return parse(text, str(file), overrides, only, asked)
+
+
+def config_path(name: str) -> Path:
+    """Return the path of a configuration that comes with the package."""
+    return Path(str(files("wbsim.experiments").joinpath("configs", name)))
+
+
+def _by_name(file: Path) -> Path:
+    """Return *file*, or the configuration of the package that has this name where there is no such file."""
+    with suppress(OSError, ValueError):  # no file can have such a name
+        if file.parent == Path() and not file.exists() and config_path(file.name).is_file():
+            return config_path(file.name)
+    return file
 
 
 def parse(

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from math import exp
 from typing import Any, Final
 
+from wbsim.experiments.config.experiment import config_path
 from wbsim.experiments.published.fit import Calibration, Constant, Errors, each_by_its_own
-from wbsim.experiments.published.reproduce import CONFIGS, config_path
+from wbsim.experiments.published.reproduce import CONFIGS
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.models.catalogue.machines import MACHINES

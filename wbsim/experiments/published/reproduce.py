@@ -7,12 +7,10 @@ import os
 import resource
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.resources import files
-from pathlib import Path
 from typing import Any, Final
 
 from wbsim.experiments.config.case import Experiment
-from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.published.figures import METRICS, Published, published_rows
 from wbsim.experiments.running.execute import How, run_jobs
@@ -72,11 +70,6 @@ class Reproduction:
             "interval": self.interval,
             "quick": self.quick,
         }
-
-
-def config_path(name: str) -> Path:
-    """The path of a configuration that comes with the package."""
-    return Path(str(files("wbsim.experiments").joinpath("configs", name)))
 
 
 def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, how: How) -> Reproduction:

@@ -12,10 +12,9 @@ from pydantic import Field
 
 from wbsim.experiments.config.axes import Asked
 from wbsim.experiments.config.case import Experiment
+from wbsim.experiments.config.experiment import config_path, parse
 from wbsim.experiments.config.experiment import load as load_experiment
-from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.published.reproduce import config_path
 from wbsim.experiments.python.arguments import checked, is_there, listed
 from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
