@@ -1,4 +1,4 @@
-"""What the machine gives the ``COMPONENT`` of a variant, and what it gets back.
+"""The types of the ``COMPONENT`` of variants: the arguments that the machine passes, and the results.
 
 The factory of programs stands in `models.workloads.spec`.  A variant may be a class or a function.  Its spec,
 rules and costs are classes of its own, so they are `Any` here.

@@ -252,45 +252,45 @@ class Collected:
         self.problems: list[Problem] = []
 
     def tell(self) -> None:
-        """What was found, if anything was.
+        """Raise the problems that were found; do nothing without any.
 
         Raises:
-            BadInput: all of it, each once.
+            BadInput: all problems, each once.
         """
         if self.problems:
             raise BadInput(list(dict.fromkeys(self.problems)))
 
     @property
     def enough(self) -> bool:
-        """Whether nobody reads what else is wrong."""
+        """Return whether there are more problems than are printed."""
         return len(self.problems) > MOST_TOLD
 
     def asked(self, place: str, message: str) -> None:
-        """What the command line asks for at *place* has this wrong."""
+        """Note a problem of the command line: *message* says what is wrong at *place*."""
         self.problems.append(Problem(place, "", message))
 
     def wrong(self, path: Path, message: str, places: Places | None = None) -> None:
-        """What stands at *path* has this wrong; a case has *places* of its own."""
+        """Note a problem: *message* says what is wrong at *path*, which a case may have in other *places*."""
         of_variant = [("variants", self.variant, *path[1:])] if path[0] == "scenario" else []
         place = (places or self.places).of(*of_variant, path)
         key = path[1:] if path[0] == "scenario" else path
         self.problems.append(Problem(place, ".".join(key), message))
 
     def refuse_unknown(self, table: Mapping[str, Any], known: Sequence[str], path: Path) -> None:
-        """Keys of *table*, at *path*, that are none of those that are *known*."""
+        """Note each key of *table*, at *path*, that is not *known*."""
         for key in table:
             if key not in known and not self.enough:
                 self.wrong((*path, key), unknown_setting(key, known))
 
     def table(self, path: Path, value: Any) -> Mapping[str, Any]:
-        """*value*, which has to be a table; an empty one where it is none."""
+        """Return *value* if it is a table; else note the problem, and return an empty table."""
         if isinstance(value, Mapping):
             return value
         self.wrong(path, f"is {value!r}; a table was expected")
         return {}
 
     def texts(self, path: Path, value: Any) -> tuple[str, ...]:
-        """*value*, which has to be a list of texts; none where it is not."""
+        """Return *value* if it is a list of texts; else note the problem, and return an empty list."""
         if isinstance(value, list) and all(isinstance(text, str) for text in value):
             return tuple(value)
         self.wrong(path, f"is {value!r}; a list of texts was expected")

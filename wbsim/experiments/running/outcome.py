@@ -76,7 +76,7 @@ class Sampler:
         return (machine.env.now, *of_all, *disks)
 
     def levels(self) -> Levels:
-        """What was seen, by name."""
+        """Return the levels of all samples, by name."""
         names = level_names(self._machine.queues)
         columns = zip(*self._rows, strict=True) if self._rows else [() for _ in names]
         return dict(zip(names, columns, strict=True))

@@ -33,7 +33,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 def available_mib() -> float:
-    """What this machine, or the control group that we are in, has left."""
+    """Return the free memory (MiB) of this machine or, if that is less, of our control group."""
     meminfo = Path("/proc/meminfo").read_text()
     kib = int(meminfo.partition("MemAvailable:")[2].split()[0])
     left = kib / 1024
@@ -52,7 +52,7 @@ class Budget:
         self._running: dict[int, str] = {}
 
     def fits(self, kind: str) -> bool:
-        """Whether one more of *kind* fits; alone, anything does."""
+        """Return whether one more run of *kind* fits; a run that is alone always does."""
         needed = sum(self._needed(other) for other in (*self._running.values(), kind))
         return not self._running or needed <= self._mib
 
@@ -61,12 +61,12 @@ class Budget:
         self._running[place] = kind
 
     def ends(self, place: int, peak_mib: float) -> None:
-        """It has ended, and had so much; 0 if that is not known."""
+        """The run at *place* has ended, with a peak of *peak_mib*; 0 if that is not known."""
         kind = self._running.pop(place)
         self._peaks_mib[kind] = max(self._peaks_mib.get(kind, 0.0), peak_mib)
 
     def _needed(self, kind: str) -> float:
-        """Of a kind that is not known, what the largest one has had."""
+        """Return what a run of *kind* needs (MiB): the largest peak of all kinds if this one is unknown."""
         return self._peaks_mib.get(kind, max(self._peaks_mib.values(), default=0.0))
 
 

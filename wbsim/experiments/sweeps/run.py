@@ -22,7 +22,7 @@ from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.statistics.intervals import interval_of
 
 FEWEST: Final = 5
-"""So many at first: the interval of fewer is too often narrow by chance."""
+"""The number of replications at first: the interval of fewer is too often narrow by chance."""
 MOST: Final = 200
 
 
@@ -41,7 +41,7 @@ class Precision(NamedTuple):
 
 
 def precision_of(text: str) -> Precision:
-    """What ``FIGURE=2%`` says.
+    """Read a precision such as ``write_iops=2%``.
 
     Raises:
         BadInput: there is no such figure, or no such share.

@@ -157,9 +157,11 @@ class QueuePlug:
 
     Stands for blk_plug_device, blk_remove_plug, blk_unplug_timeout and what elv_insert does with them
     (block/blk-core.c, block/elevator.c; mechanisms.md 1.1).  A request that comes to an empty elevator closes
-    the plug.  It opens after so many requests, after a time, for a synchronous request, for a task that waits
-    for a request, and at the end of one.  Left out: hints of a task that waits for a page without sync(2);
-    kblockd, which runs the queue for the timer.
+    the plug.  It opens after *requests* requests, after a time, for a synchronous request, for a task that
+    waits for a request, and at the end of one.  Left out: hints of a task that waits for a page without
+    sync(2); kblockd, which runs the queue for the timer.
+
+    The time is *delay_ns*, after which *feed* is called with *rank*.
     """
 
     def __init__(
@@ -189,7 +191,7 @@ class QueuePlug:
 
 
 def plug_of(rules: PlugRules, env: Environment, rank: int, feed: Callable[[], None]) -> QueuePlug | None:
-    """The plug of a queue, where queues have one."""
+    """Return the plug of a queue; None in eras whose queues have none."""
     if rules.unplug_requests is None or rules.unplug_time is None:
         return None
     return QueuePlug(env, rank, rules.unplug_requests, rules.unplug_time, feed)

@@ -130,7 +130,7 @@ class MapCosts:
         return range_ns if locked_ns is None or not whole_ns else range_ns * locked_ns // whole_ns
 
     def page_ns(self, folio_pages: int) -> int:
-        """Of a page, and its part of a folio of so many, that is walked."""
+        """Return the time to walk over a page, with its part of a folio of *folio_pages* pages."""
         return self._page_ns + self._folio_ns // folio_pages
 
     def range_ns(self, extents: int) -> int:
