@@ -404,7 +404,7 @@ def test_configurations_of_the_package_are_found_by_name(
     monkeypatch.chdir(tmp_path)
     named = load(Path("question.toml"))
     assert named == load(config_path("question.toml"))
-    with pytest.raises(BadInput, match="^no_such.toml: No such file"):
+    with pytest.raises(BadInput, match=r"^no_such\.toml: No such file"):
         load(Path("no_such.toml"))
     with pytest.raises(BadInput, match="No such file"):
         load(Path("below/question.toml"))
