@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any, Final
 
 from wbsim.models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_2013
 from wbsim.models.catalogue.kernels import LAST
 from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.catalogue.queues import nvme_queue, sata_queue, virtio_queue
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import DriveSpec
@@ -28,20 +29,23 @@ def drives_of(release: Release) -> Mapping[str, DriveSpec]:
 
     The same release gives the same objects, so that configurations can share their inputs.
     """
-    nvme = nvme_queue(release, _NVME_MOST)
-    drives: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-        "sata-ssd": (sata_queue(release), _SATA_SSD),
-        "sata-disk": (sata_queue(release), SATA_DISK_2010),
-        "virtio-ssd": (virtio_queue(release), _SATA_SSD),
-        "virtio-disk": (virtio_queue(release), SATA_DISK_2010),
+    nvme = partial(nvme_queue, release, _NVME_MOST)
+    sata, virtio = partial(sata_queue, release), partial(virtio_queue, release)
+    drives: dict[str, tuple[Callable[[], dict[str, Any]], dict[str, Any]]] = {
+        "sata-ssd": (sata, _SATA_SSD),
+        "sata-disk": (sata, SATA_DISK_2010),
+        "virtio-ssd": (virtio, _SATA_SSD),
+        "virtio-disk": (virtio, SATA_DISK_2010),
         "pm9a3": (nvme, PM9A3),
         "bm1743": (nvme, BM1743),
     }
-    made = {
-        name: DriveSpec.model_validate({"queue": queue, "device": device})
-        for name, (queue, device) in drives.items()
-    }
-    return {"loop": MACHINES["loop-vm"].disks["loop0"], **made}
+    makers = {name: partial(_drive, queue, device) for name, (queue, device) in drives.items()}
+    return OnDemand({"loop": lambda: MACHINES["loop-vm"].disks["loop0"], **makers})
+
+
+def _drive(queue: Callable[[], dict[str, Any]], device: dict[str, Any]) -> DriveSpec:
+    """Return the drive of *device* behind the queue that *queue* makes."""
+    return DriveSpec.model_validate({"queue": queue(), "device": device})
 
 
 DRIVES: Final = drives_of(release_of(LAST))

@@ -8,12 +8,13 @@ Processors of other years differ from these by a factor, which is assumed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.machines import MACHINES
+from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN
 from wbsim.models.release import Release
 from wbsim.models.scenario import MachineSpec
@@ -185,8 +186,8 @@ def machines_of(release: Release) -> Mapping[str, MachineSpec]:
 
     The same release gives the same objects, so that configurations can share their inputs.
     """
-    neutral = {name: _machine(name, model, release) for name, model in _MODELS.items()}
-    return {**neutral, **MACHINES}
+    neutral = {name: partial(_machine, name, model, release) for name, model in _MODELS.items()}
+    return OnDemand({**neutral, **{name: partial(MACHINES.__getitem__, name) for name in MACHINES}})
 
 
 def _machine(name: str, model: _Model, release: Release) -> MachineSpec:
