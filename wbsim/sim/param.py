@@ -7,7 +7,7 @@ of where each number comes from, in one class.  It computes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args
 
@@ -264,6 +264,13 @@ class Spec(BaseModel):
         """The provenance of *field*, if it was stated."""
         return self._given.get(field)
 
+    def entries(self) -> dict[str, Any]:
+        """Return the values of the fields, with their provenance; what is a spec stays one."""
+        return {
+            name: value if (given := self._given.get(name)) is None else replace(given, value=value)
+            for name, value in self
+        }
+
     def inputs(self) -> dict[str, Any]:
         """What would build this spec again, provenance included: nested, and open to overrides."""
         return {name: _inputs(getattr(self, name), self._given.get(name)) for name in type(self).model_fields}
@@ -319,3 +326,8 @@ def unit_of(field: FieldInfo) -> str:
     """The unit of a field, which may be optional: ns, B or B/s, or 1 for a plain number or a choice."""
     optional = [mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ())]
     return next((mark.name for mark in (*field.metadata, *optional) if isinstance(mark, Unit)), "1")
+
+
+def units_of(spec: type[Spec]) -> Mapping[str, str]:
+    """Return the unit of each field of *spec*; see `unit_of`."""
+    return {name: unit_of(field) for name, field in spec.model_fields.items()}

@@ -11,7 +11,7 @@ import pytest
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import config_path, from_command, load, parse, smaller
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.toml_document import NotToml, document_of
+from wbsim.experiments.config.toml_tree import NotToml, document_of
 
 GOOD = """\
 title = "a small run"
@@ -141,7 +141,7 @@ def test_variants_and_overrides() -> None:
         (
             'plug_scope = "slice"',
             'plug_scope = "slice"\nkernel.throttling = { kind = "caller_writes", hz = 1000 }',
-            "x.toml:6: kernel.writeback.nr_to_write: writers that write back themselves",
+            "x.toml:11: kernel.writeback.nr_to_write: writers that write back themselves",
         ),
         ("kernel.like", "kernel.writeback.quota_pages = 5\nkernel.like", "is called nr_to_write now"),
         ("kernel.like", "kernel.scheduler.hz = 250\nkernel.like", "kernel.scheduler: is called sched now"),
@@ -230,7 +230,7 @@ def test_what_is_no_configuration(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "fits"), [(2**63 - 1, True), (-(2**63), True), (2**63, False)])
 def test_a_whole_number_has_64_bits(number: int, fits: bool) -> None:
-    """As TOML says; a float is none."""
+    """Limits are TOML's; a float has none."""
     text = f"a = 1e30\nb = {number}\n"
     if fits:
         assert document_of(text)["b"] == number

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.config.inputs import Inputs
-from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.scenarios import scenario_inputs
+from wbsim.experiments.config.likes import Likes
+from wbsim.experiments.config.problems import BadInput, Problems
+from wbsim.experiments.config.scenarios import expand
+from wbsim.experiments.config.tree import place_and_key, placed
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.machine import build
-from wbsim.sim.param import Given, specified
+from wbsim.sim.param import Spec, bare
 from wbsim.sim.units import MIB, MS
 
 FIO = "fio --rw=write --bs=4k --create_on_open=1 --fallocate=none --filesize=1m --name=a"
@@ -30,31 +32,52 @@ def tables(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {**given, **changes}.items() if value is not None}
 
 
-def wrong(**changes: Any) -> list[tuple[str, str]]:
-    """The problems of these tables."""
-    return [(".".join(path), message) for path, message in scenario_inputs(tables(**changes)).problems]
+def expanded(**changes: Any) -> tuple[Any, list[tuple[str, str]]]:
+    """Return what a scenario with these tables is made from, and the key and the message of each problem."""
+    problems = Problems()
+    tree = expand(Likes(problems, Path()), placed(tables(**changes), (), "x.toml"))
+    return tree, [(problem.key, problem.message) for problem in problems.found]
+
+
+def inputs_of(**changes: Any) -> Any:
+    """Return what a scenario with these tables is made from; there is no problem."""
+    tree, problems = expanded(**changes)
+    assert problems == []
+    return plain(tree)
 
 
 def plain(value: Any) -> Any:
-    """Without origins."""
-    if isinstance(value, Given):
-        return value.value
-    return {key: plain(below) for key, below in value.items()} if isinstance(value, dict) else value
+    """Return *value* with all parts of the catalogue as tables, without origins."""
+    return bare(unfolded(value))
+
+
+def unfolded(value: Any) -> Any:
+    """Return *value* with all parts of the catalogue as tables."""
+    if isinstance(value, Spec):
+        return value.inputs()
+    if isinstance(value, Mapping):
+        return {key: unfolded(below) for key, below in value.items()}
+    return [unfolded(below) for below in value] if isinstance(value, list | tuple) else value
+
+
+def key_of(tree: Any, path: str) -> str:
+    """Return how the key *path* of a scenario is written."""
+    return ".".join(place_and_key(tree, tuple(path.split(".")))[1])
 
 
 def test_one_of_each_needs_no_name() -> None:
     """The disk is the machine's; the mount is called mnt, at the root; the program by its kind, from the
     start; and a key of the scenario is written where its part is.
     """
-    of = scenario_inputs(tables())
-    assert of.problems == []
-    inputs = of.inputs
+    tree, problems = expanded()
+    assert problems == []
+    inputs = plain(tree)
     assert (inputs["give_up"], inputs["sync_after"]) == ("100000 s", True)
     assert {name: (mount["disk"], mount["at"]) for name, mount in inputs["mounts"].items()} == {
         "mnt": ("loop0", "/")
     }
-    assert inputs["mounts"]["mnt"]["filesystem"] == FILESYSTEMS["loop-xfs"].inputs()
-    assert inputs["machine"] == MACHINES["loop-vm"].inputs()
+    assert inputs["mounts"]["mnt"]["filesystem"] == bare(FILESYSTEMS["loop-xfs"].inputs())
+    assert inputs["machine"] == bare(MACHINES["loop-vm"].inputs())
     assert list(inputs["programs"]) == ["fio"]
     assert inputs["programs"]["fio"]["start"] == 0
     assert inputs["programs"]["fio"]["workload"]["filesize"] == 1 << 20
@@ -68,18 +91,17 @@ def test_one_of_each_needs_no_name() -> None:
         "programs": "workload",
         "kernel.dirty": "kernel.dirty",
     }.items():
-        assert of.written(tuple(scenario.split("."))) == tuple(written.split(".")), scenario
+        assert key_of(tree, scenario) == written
 
 
 def test_what_is_said_goes_over_what_it_is_like() -> None:
     """The disk's queue and device beside the machine's own; a program's fields over its command's."""
-    inputs = scenario_inputs(
-        tables(
-            machine={"like": "loop-vm", "queue": {"nr_requests": 7}, "processors": {"cv": 0}},
-            workload={"command": FIO, "nrfiles": 5, "start": "3 ms"},
-            give_up="9 s", sync_after=False,
-        )
-    ).inputs  # fmt: skip
+    inputs = inputs_of(
+        machine={"like": "loop-vm", "queue": {"nr_requests": 7}, "processors": {"cv": 0}},
+        workload={"command": FIO, "nrfiles": 5, "start": "3 ms"},
+        give_up="9 s",
+        sync_after=False,
+    )
     assert inputs["machine"]["disks"]["loop0"]["queue"]["nr_requests"] == 7
     assert inputs["machine"]["processors"]["cv"] == 0
     assert inputs["programs"]["fio"]["start"] == "3 ms"
@@ -93,61 +115,58 @@ _PROGRAMS = "dd, find, fio, fs_mark, rm, sync or xfs_io"
 @pytest.mark.parametrize(("command", "syncs"), [(FIO, True), (FS_MARK, False)])
 def test_a_sync_follows_where_files_are_looked_at(command: str, syncs: bool) -> None:
     """Not after fs_mark."""
-    assert scenario_inputs(tables(workload={"command": command})).inputs["sync_after"] == syncs
+    assert inputs_of(workload={"command": command})["sync_after"] == syncs
     both = {"a": {"command": FS_MARK}, "b": {"command": command}}
-    assert scenario_inputs(tables(workload=None, programs=both)).inputs["sync_after"] == syncs
+    assert inputs_of(workload=None, programs=both)["sync_after"] == syncs
 
 
 def test_disks_by_name_alike_and_in_groups() -> None:
     """A named one of the machine is changed, another is added, a count makes as many, numbered."""
-    of = scenario_inputs(
-        tables(
-            machine={
-                "like": "loop-vm",
-                "disks": {
-                    "loop0": {"queue": {"nr_requests": 9}},
-                    "ssd": {"like": "sata-ssd", "queue": {"nr_requests": 8}},
-                    "d": {"like": specified("pm9a3", "x:1"), "count": specified(2, "x:2")},
-                },
+    tree, problems = expanded(
+        machine={
+            "like": "loop-vm",
+            "disks": {
+                "loop0": {"queue": {"nr_requests": 9}},
+                "ssd": {"like": "sata-ssd", "queue": {"nr_requests": 8}},
+                "d": {"like": "pm9a3", "count": 2},
             },
-            filesystem=None,
-            mounts={
-                "a": {"like": "loop-ext4", "disk": "ssd", "at": "/a"},
-                "m": {"like": "loop-xfs", "each": "d", "at": "/m/{n}"},
-            },
-        )
+        },
+        filesystem=None,
+        mounts={
+            "a": {"like": "loop-ext4", "disk": "ssd", "at": "/a"},
+            "m": {"like": "loop-xfs", "each": "d", "at": "/m/{n}"},
+        },
     )
-    assert of.problems == []
-    disks = of.inputs["machine"]["disks"]
+    assert problems == []
+    disks, mounts = (plain(of) for of in (tree["machine"]["disks"], tree["mounts"]))
     assert list(disks) == ["loop0", "ssd", "d0", "d1"]
     assert disks["loop0"]["queue"]["nr_requests"] == 9
-    assert plain(disks["loop0"])["device"] == plain(MACHINES["loop-vm"].inputs())["disks"]["loop0"]["device"]
-    assert plain(disks["ssd"])["queue"]["nr_requests"] == 8
+    assert disks["loop0"]["device"] == bare(MACHINES["loop-vm"].inputs())["disks"]["loop0"]["device"]
+    assert disks["ssd"]["queue"]["nr_requests"] == 8
     assert disks["d0"] == disks["d1"]
-    mounts = of.inputs["mounts"]
     assert {name: (mount["disk"], mount["at"]) for name, mount in mounts.items()} == {
         "a": ("ssd", "/a"), "m0": ("d0", "/m/0"), "m1": ("d1", "/m/1"),
     }  # fmt: skip
-    assert plain(mounts["a"]["filesystem"])["kind"] == "ext4"
-    assert of.written(("mounts", "m1", "filesystem", "size")) == ("mounts", "m", "size")
-    assert of.written(("machine", "disks", "loop0", "queue")) == ("machine", "disks", "loop0", "queue")
+    assert mounts["a"]["filesystem"]["kind"] == "ext4"
+    assert key_of(tree, "mounts.m1.filesystem.size") == "mounts.m.size"
+    assert key_of(tree, "machine.disks.loop0.queue") == "machine.disks.loop0.queue"
 
 
 def test_a_mount_of_the_only_disk_needs_not_name_it() -> None:
     """And is at the root, if nothing is said."""
-    of = scenario_inputs(tables(filesystem=None, mounts={"a": {"like": "loop-xfs"}}))
-    assert of.problems == []
-    assert (of.inputs["mounts"]["a"]["disk"], of.inputs["mounts"]["a"]["at"]) == ("loop0", "/")
+    mount = inputs_of(filesystem=None, mounts={"a": {"like": "loop-xfs"}})["mounts"]["a"]
+    assert (mount["disk"], mount["at"]) == ("loop0", "/")
 
 
 def test_programs_by_name_or_in_a_list() -> None:
     """A list's are called by their kind, and numbered from the second on."""
     named = {"one": {"command": FIO, "start": 5}, "two": {"command": FS_MARK}}
-    inputs = scenario_inputs(tables(workload=None, programs=named)).inputs
-    assert {name: program["start"] for name, program in inputs["programs"].items()} == {"one": 5, "two": 0}
-    of = scenario_inputs(tables(workload=None, programs=[FIO, FS_MARK, [FIO], {"command": FIO}]))
-    assert list(of.inputs["programs"]) == ["fio", "fs_mark", "fio-2", "fio-3"]
-    assert of.written(("programs", "fio-2", "workload", "rw")) == ("programs", "2", "rw")
+    programs = inputs_of(workload=None, programs=named)["programs"]
+    assert {name: program["start"] for name, program in programs.items()} == {"one": 5, "two": 0}
+    tree, problems = expanded(workload=None, programs=[FIO, FS_MARK, [FIO], {"command": FIO}])
+    assert problems == []
+    assert list(tree["programs"]) == ["fio", "fs_mark", "fio-2", "fio-3"]
+    assert key_of(tree, "programs.fio-2.workload.rw") == "programs.2.rw"
 
 
 @pytest.mark.parametrize(
@@ -195,8 +214,8 @@ def test_programs_by_name_or_in_a_list() -> None:
 def test_what_is_wrong_is_said_where_it_is_written(
     changes: dict[str, Any], problems: list[tuple[str, str]]
 ) -> None:
-    """With what would be right."""
-    found = wrong(**changes)
+    """Each message says what would be right."""
+    _, found = expanded(**changes)
     assert [key for key, _ in found] == [key for key, _ in problems]
     for (_, message), (_, expected) in zip(found, problems, strict=True):
         assert message.startswith(expected), message
@@ -204,18 +223,7 @@ def test_what_is_wrong_is_said_where_it_is_written(
 
 def test_a_path_may_lead_to_a_program() -> None:
     """/usr/bin/fio is fio."""
-    inputs = scenario_inputs(tables(workload={"command": f"/usr/bin/{FIO}"})).inputs
-    assert list(inputs["programs"]) == ["fio"]
-
-
-def test_a_key_that_nobody_writes_elsewhere_is_written_where_it_is() -> None:
-    """The first prefix that was noted counts."""
-    of = Inputs(Path())
-    of.writes(("a", "b"), ("x",))
-    of.writes(("a",), ("y",))
-    assert of.written(("a", "b", "c")) == ("x", "c")
-    assert of.written(("a", "c")) == ("y", "c")
-    assert of.written(("b",)) == ("b",)
+    assert list(inputs_of(workload={"command": f"/usr/bin/{FIO}"})["programs"]) == ["fio"]
 
 
 def test_a_program_has_its_memory_until_it_ends() -> None:

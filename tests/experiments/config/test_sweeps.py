@@ -1,4 +1,4 @@
-"""What is swept: lists as they are written, points as they are run."""
+"""Does a sweep set what was written, at each of its points?"""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness import FIO, loop_config
-from wbsim.experiments.config.axes import Asked
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.sweeps import Factor, factor_in, latin_hypercube, scaled, values_of
+from wbsim.experiments.config.quantities import scaled
+from wbsim.experiments.config.sweeps import Asked, latin_hypercube, values_of
+from wbsim.experiments.config.tree import Factor, Items, factor_in
 from wbsim.sim.units import MIB
 
 TEXT = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
@@ -78,8 +79,10 @@ def test_a_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, widt
     """For each key by itself: of so many equal parts of its range, each has one point. Whole numbers lie
     between their ends, quantities keep being quantities, and the same is drawn each time.
     """
-    ends = {f"k{n}": [low / 7, low / 7 + width] for n in range(keys)}
-    axis = latin_hypercube(samples, {**ends, "whole": [low, low + width], "size": ["1 KiB", "3 KiB"]})
+    ends = {f"k{n}": Items([low / 7, low / 7 + width]) for n in range(keys)}
+    axis = latin_hypercube(
+        samples, {**ends, "whole": Items([low, low + width]), "size": Items(["1 KiB", "3 KiB"])}
+    )
     assert len(axis.steps) == samples
     for key, (first, last) in ends.items():
         shares = [(step.shown[key] - first) / (last - first) for step in axis.steps]
@@ -89,7 +92,9 @@ def test_a_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, widt
     assert all(low <= step.shown["whole"] <= low + width for step in axis.steps)
     assert all(isinstance(step.shown["whole"], int) for step in axis.steps)
     assert all(step.shown["size"].endswith("B") for step in axis.steps)
-    assert axis == latin_hypercube(samples, {**ends, "whole": [low, low + width], "size": ["1 KiB", "3 KiB"]})
+    assert axis == latin_hypercube(
+        samples, {**ends, "whole": Items([low, low + width]), "size": Items(["1 KiB", "3 KiB"])}
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,12 +112,12 @@ def test_a_factor_multiplies(value: Any, by: float, result: Any) -> None:
 
 
 def experiment(*lists: str, text: str = TEXT, **options: Any) -> Experiment:
-    """What the command line asks for."""
+    """Return the experiment that the command line asks for."""
     return parse(text, "x.toml", asked=Asked(lists, **options))
 
 
 def read(of: Case) -> tuple[Any, ...]:
-    """What a point sets: files, their size, limit, memory."""
+    """Return what a point sets: files, their size, limit, memory."""
     (program,) = of.scenario.programs.values()
     files = program.workload.total_files
     dirty = of.scenario.kernel.dirty.dirty_bytes
@@ -196,7 +201,7 @@ def test_a_named_program_s_keys(key: str) -> None:
 
 
 def test_a_name_in_braces_can_be_given_to_a_single_run() -> None:
-    """With --set of run, too."""
+    """The --set of `wbsim run` refuses it, too."""
     (case,) = parse(TEXT.replace("--nrfiles=2", "--nrfiles={files}"), "x.toml", ["files=3"]).cases
     assert read(case)[0] == 3
 
@@ -252,7 +257,7 @@ def test_whole_numbers_stay_whole(text: str, kinds: set[type]) -> None:
     "values", ["4,4.0", "64 MiB,65536 KiB", "1 s,1000 ms", "x2,x2", "a,a", "1 min,5 s,60 s"]
 )
 def test_the_same_in_other_words_is_a_value_twice(values: str) -> None:
-    """Which would be the same run."""
+    """Both would be the same run."""
     with pytest.raises(ValueError, match=r"has the value .* twice$"):
         values_of(values)
 
@@ -266,7 +271,7 @@ def test_what_only_looks_the_same_is_swept(values: str) -> None:
 
 
 def test_a_range_that_is_given_twice_is_told() -> None:
-    """As a list is."""
+    """A table is swept as a list is."""
     ends = ("machine.memory.memory=1 GiB..2 GiB", "machine.memory.memory=3 GiB..4 GiB")
     with pytest.raises(BadInput, match=r"machine\.memory\.memory is swept twice"):
         parse(TEXT, "x.toml", asked=Asked(ends, samples=3))
@@ -306,7 +311,7 @@ def test_a_factor_in_a_list_of_programs_multiplies_a_number_too() -> None:
     ],
 )
 def test_what_a_configuration_cannot_sweep(sweep: str, told: str) -> None:
-    """With the line."""
+    """The line of the configuration is told."""
     with pytest.raises(BadInput) as refused:
         parse(f"{TEXT}[sweep]\n{sweep}\n", "x.toml")
     assert told.format(n=len(TEXT.splitlines()) + 2) in str(refused.value)

@@ -11,6 +11,7 @@ import pytest
 from tests.experiments.outcomes import RUN, SYNCED, sample, written
 from wbsim.experiments.formats.report import (
     Column,
+    cells_of,
     difference_table,
     on_disk_table,
     outcome_table,
@@ -84,10 +85,10 @@ def test_unknown_replications_are_left_out_of_means() -> None:
         replace(RUN, replication=n, disks={"vda": written(1_000 * (n < 3), 0, 16_000 * (n + 1), 1.0)})
         for n in range(4)
     ]
-    column = Column("wareq-sz KiB", "request_size", 1)
-    assert column.cell(runs) == "16.0 ±19.9"
-    assert column.cell([runs[0], runs[3]]) == "8.0", "one known value has no interval"
-    assert column.cell([runs[3], runs[3]]) == "-"
+    columns = [Column("wareq-sz KiB", "request_size", 1)]
+    assert cells_of(columns, runs) == ["16.0 ±19.9"]
+    assert cells_of(columns, [runs[0], runs[3]]) == ["8.0"], "one known value has no interval"
+    assert cells_of(columns, [runs[3], runs[3]]) == ["-"]
     quick = [replace(of, variant="quick") for of in runs]
     told = difference_table([*runs, *quick], [])
     assert told is not None

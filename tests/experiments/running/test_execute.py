@@ -14,10 +14,10 @@ import pytest
 
 from tests.experiments.outcomes import RUN, simulate_by
 from tests.harness import FIO, loop_config
-from wbsim.experiments.config.axes import Asked
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.config.sweeps import Asked
 from wbsim.experiments.running import jobs as jobs_module
 from wbsim.experiments.running import workers as workers_module
 from wbsim.experiments.running.execute import How, Runs, run_jobs

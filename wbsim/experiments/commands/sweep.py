@@ -42,8 +42,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run it; returns the exit status."""
     from wbsim.experiments.commands.run_output import tell
-    from wbsim.experiments.config.axes import Asked
     from wbsim.experiments.config.experiment import load
+    from wbsim.experiments.config.sweeps import Asked
     from wbsim.experiments.sweeps.run import precision_of, run_experiment
 
     precision = precision_of(arguments.until_ci) if arguments.until_ci is not None else None

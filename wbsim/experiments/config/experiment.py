@@ -31,23 +31,53 @@ programs.sync = { command = "sync", start = "4 s", times = 3, every = "10 s" }  
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from wbsim.experiments.config.axes import NOTHING, Asked
+from pydantic import ValidationError
+
 from wbsim.experiments.config.case import Case, Experiment
-from wbsim.experiments.config.key_places import Places
-from wbsim.experiments.config.problems import BadInput, bad
-from wbsim.experiments.config.reader import Reader
-from wbsim.experiments.config.toml_document import NotToml, document_of
+from wbsim.experiments.config.likes import Likes
+from wbsim.experiments.config.problems import BadInput, Problems, bad, from_validation, unknown_key
+from wbsim.experiments.config.scenarios import PARTS, expand
+from wbsim.experiments.config.sweeps import (
+    MOST_REPLICATIONS,
+    NOTHING,
+    Asked,
+    Axis,
+    Setting,
+    axes_asked,
+    axes_of,
+    points,
+    value_of,
+)
+from wbsim.experiments.config.toml_tree import MOST_LEVELS, NotToml, parse_toml
+from wbsim.experiments.config.tree import (
+    SET,
+    Placed,
+    Table,
+    factors_in,
+    has_name,
+    merged,
+    moved,
+    place_and_key,
+    placed,
+    put,
+    with_name,
+    with_origins,
+    written_as,
+)
+from wbsim.models.scenario import Scenario
 from wbsim.sim.text_files import text_of
 from wbsim.sim.units import MIB
 
 MOST_BYTES: Final = 4 * MIB
 """Of a configuration."""
+_TOP: Final = ("title", "scenario", "variants", "sweep", "quick", "replications")
+_OF_A_VARIANT: Final = ("rows", "quick")
 
 
 def load(
@@ -97,12 +127,134 @@ def parse(
         BadInput: all that is wrong with it.
     """
     try:
-        document = document_of(text)
+        document = parse_toml(text, name)
     except NotToml as error:
         raise bad(name if error.line is None else f"{name}:{error.line}", str(error)) from None
     except ValueError as error:
         raise bad(name, str(error)) from None
-    return Reader(document, Places(name, text), overrides, Path(name).parent, asked).experiment(only)
+    return _Reader(document, overrides, Path(name).parent, asked).experiment(only)
+
+
+class _Reader:
+    """Makes an experiment of the tree *document*; all that is wrong with it is told together."""
+
+    def __init__(self, document: Table, overrides: Sequence[str], directory: Path, asked: Asked) -> None:
+        self._document = document
+        self._problems = Problems()
+        self._likes = Likes(self._problems, directory)
+        self._overrides = [setting for text in overrides for setting in self._override(text)]
+        self._asked = axes_asked(self._problems, asked)
+
+    def experiment(self, only: str | None) -> Experiment:
+        """Return what the document says; of its variants, *only* that one.
+
+        Raises:
+            BadInput: all that is wrong with it.
+        """
+        document, problems = self._document, self._problems
+        problems.refuse_unknown(document, _TOP)
+        title = document.get("title", "")
+        if not isinstance(title, str) or not title.strip() or not title.isprintable():
+            unprintable = isinstance(title, str) and title.strip()
+            what = f"is {title!r}" if unprintable else "is missing"
+            problems.wrong(document, "title", f"{what}; say in a sentence what the experiment shows")
+        scenario = _scenario_of(moved(problems.table(document, "scenario"), ()))
+        problems.refuse_unknown(scenario, PARTS)
+        variants = problems.table(document, "variants") or document.below("variants", {"base": Table()})
+        for variant in variants:
+            if not variant.strip() or not variant.isprintable():
+                problems.wrong(variants, variant, "is no name; give some letters")
+        if only is not None and only not in variants:
+            problems.wrong(variants, only, unknown_key(only, list(variants)))
+        axes = [*axes_of(problems, problems.table(document, "sweep")), *self._asked]
+        replications = document.get("replications", 1)
+        if type(replications) is not int or not 1 <= replications <= MOST_REPLICATIONS:
+            what = f"is {replications!r}; a whole number from 1 to {MOST_REPLICATIONS} was expected"
+            problems.wrong(document, "replications", what)
+        names = [name for axis in axes for name in axis.names]
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            problems.wrong(document, "sweep", f"has {name} twice; sweep it once")
+        cases = [
+            case
+            for variant in variants
+            if only in (None, variant) and not problems.enough
+            for case in self._cases(variant, problems.table(variants, variant), scenario, axes)
+        ]
+        problems.tell()
+        return Experiment(title, tuple(names), tuple(cases), replications)
+
+    def _cases(self, name: str, variant: Table, scenario: Table, axes: Sequence[Axis]) -> Iterator[Case]:
+        """Yield the cases of the *variant* of that *name*, of those that have no problem."""
+        problems = self._problems
+        problems.refuse_unknown(variant, (*PARTS, *_OF_A_VARIANT))
+        rows = problems.texts(variant, "rows")
+        quick = problems.texts(variant if "quick" in variant else self._document, "quick")
+        changes = _scenario_of(moved(variant.without(*_OF_A_VARIANT), ()))
+        table = self._set(merged(scenario, changes.at((), "", changes.places)), self._overrides)
+        for step in points(axes):
+            if not problems.enough:
+                made = self._scenario(self._set(table, step.sets))
+                if made is not None:
+                    yield Case(name, step.shown, made, rows, quick)
+
+    def _set(self, table: Table, settings: Sequence[Setting]) -> Table:
+        """Return *table* with keys set, or names in braces filled in."""
+        for path, value, place in settings:
+            if path[0] in PARTS:
+                at = written_as(table, path)
+                written = moved(value if isinstance(value, Placed) else placed(value, at, place), at)
+                table = put(table, at, with_origins(written, place, factors=True), place)
+                continue
+            name = ".".join(path)
+            if has_name(table, name):
+                table = with_name(table, name, str(value))
+            else:
+                known = f"{unknown_key(path[0], PARTS)}, or {{{name}}} in a command line"
+                self._problems.add(place, path, known)
+        return table
+
+    def _scenario(self, table: Table) -> Scenario | None:
+        """Return the scenario that *table* describes; None if it has a problem, which is noted."""
+        before = len(self._problems.found)
+        tree = expand(self._likes, table)
+        told = self._problems.found[before:]
+        factors = list(factors_in(tree))
+        for path in factors:
+            place, key = place_and_key(tree, path)
+            self._problems.add(place, key, "is a factor; it multiplies a number, and there is none")
+        if factors:
+            return None
+        try:
+            return Scenario.model_validate(tree)
+        except ValidationError as error:
+            blamed = {"", *(problem.key.rpartition(".")[0] for problem in told)} if told else set()
+            self._problems.found += [
+                problem
+                for problem in from_validation(error, Scenario, tree)
+                if not any(problem.key == of or (of and problem.key.startswith(f"{of}.")) for of in blamed)
+            ]
+            return None
+
+    def _override(self, text: str) -> Iterator[Setting]:
+        """Yield what ``key.path=value`` on the command line sets, or note its problem."""
+        key, equals, value = text.partition("=")
+        place = f"{SET}{text}"
+        if not equals or not key:
+            self._problems.asked(place, "has no value; write --set key.path=value")
+            return
+        path = tuple(key.strip().removeprefix("scenario.").split("."))
+        try:
+            if len(path) > MOST_LEVELS:
+                raise ValueError(f"has a key of {len(path)} parts; none has more than {MOST_LEVELS}")
+            yield Setting(path, value_of(value), place)
+        except ValueError as error:
+            self._problems.asked(place, str(error))
+
+
+def _scenario_of(table: Table) -> Table:
+    """Return the parts of *table*, a scenario or a variant, with the origin of each value."""
+    parts: Table = with_origins(table, table.where, factors=True)
+    return parts
 
 
 def from_command(command: str, overrides: Sequence[str] = (), asked: Asked = NOTHING) -> Experiment:

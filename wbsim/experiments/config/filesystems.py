@@ -2,71 +2,70 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from wbsim.experiments.config.catalogue_inputs import unchanged
-from wbsim.experiments.config.inputs import Inputs
-from wbsim.experiments.config.key_places import Path
-from wbsim.experiments.config.likes import based_on, expanded
-from wbsim.experiments.config.merge import plain
-from wbsim.experiments.config.sweeps import Factor
+from wbsim.experiments.config.likes import Bases, Likes
+from wbsim.experiments.config.tree import Factor, Table, entries_of, plain
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.devices.spec import AnyDevice, DeviceSpec, DiskSpec, Raid0Spec
 from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.release import Release
-from wbsim.sim.param import Bytes
+from wbsim.sim.param import Bytes, Spec
 from wbsim.sim.units import GIB
 
 MADE: Final[Mapping[str, Callable[[Target, Release], FilesystemSpec]]] = {"xfs": made_xfs, "ext4": made_ext4}
 """By name: the mkfs that makes such a filesystem for the device and the release of a case."""
 _ANY: Final = Target(1 << 40)
-BASES: Final = ChainMap(FILESYSTEMS, {name: make(_ANY, (6, 1, 0)) for name, make in MADE.items()})
-"""By name: all that ``like`` of a filesystem can name; those of `MADE` are examples here."""
+BASES: Final = Bases(
+    "filesystems", {**{name: make(_ANY, (6, 1, 0)) for name, make in MADE.items()}, **FILESYSTEMS}
+)
+"""All that ``like`` of a filesystem can name; those of `MADE` are examples here."""
 _BYTES: Final[TypeAdapter[int]] = TypeAdapter(Bytes)
 _DEVICE: Final[TypeAdapter[DeviceSpec]] = TypeAdapter(AnyDevice)
 
 
 class Host(NamedTuple):
-    """The machine as mkfs sees it: the inputs of its disks by name, its processors, and the release."""
+    """The machine as mkfs sees it: its disks by name, its processors, and the release."""
 
     disks: Mapping[str, Any]
     processors: int
     release: Release
 
 
-def filesystem_inputs(
-    of: Inputs, path: Path, given: dict[str, Any], disk: str | None, host: Host
-) -> dict[str, Any] | None:
-    """Return the inputs of the filesystem that is *given* at *path* and lies on *disk*.
+def filesystem_of(likes: Likes, given: Table, disk: str | None, host: Host) -> Table | None:
+    """Return the filesystem that is *given* and lies on *disk*.
 
-    None means that it has a problem, which *of* has.
+    None means that it has a problem, which is reported.
     """
-    given = expanded(of, path, given, BASES)
-    like = plain(given.get("like"))
+    expanded = likes.expanded(given, BASES)
+    if expanded is None:
+        return None
+    given, like = expanded, plain(expanded.get("like"))
     if not isinstance(like, str) or like not in MADE:
-        return based_on(of, path, given, BASES)
+        return likes.based_on(given, BASES)
     device = _device(host.disks.get(disk or "", {}))
     size = _size(given.get("size"), device)
     if size is None:
-        of.wrong((*path, "size"), f"is missing; the device of {disk} does not say how much it holds")
+        likes.problems.wrong(
+            given, "size", f"is missing; the device of {disk} does not say how much it holds"
+        )
         return None
     try:
         made = MADE[like](_target(size, device, host.processors), host.release)
     except ValueError as error:
-        of.wrong((*path, "size"), str(error))
+        likes.problems.wrong(given, "size", str(error))
         return None
-    return based_on(of, path, given, {**BASES, like: made})
+    return likes.based_on(given, Bases(BASES.folder, {**BASES.parts, like: made}))
 
 
-def _device(disk: Mapping[str, Any]) -> DeviceSpec | None:
+def _device(disk: Spec | Mapping[str, Any]) -> DeviceSpec | None:
     """Return the device of a *disk*; None if it is not valid, which its own check reports."""
     try:
-        return _DEVICE.validate_python(unchanged(disk.get("device")))
+        return _DEVICE.validate_python(entries_of(disk).get("device"))
     except ValidationError:
         return None
 

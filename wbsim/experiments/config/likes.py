@@ -1,68 +1,130 @@
-"""``like``: a part of the catalogue, or a file of the user's with such a part."""
+"""``like``: a part of the catalogue, or a user's file with a machine, a disk, a filesystem or a kernel.
+
+A file is a table as the configuration would have it, with a ``like`` of its own where it starts from
+something::
+
+    like = "p13-vm"
+    processors.count = 16
+    disks.nvme0n1 = { like = "pm9a3" }                # the disks of a file are all that its machine has
+    processors.wake_time = { assumed = "5 us", low = "1 us", high = "50 us", why = "not measured here" }
+
+``like`` names a path that ends in .toml, from the configuration's folder, or a name: NAME.toml in that
+folder, in its machines/, disks/, filesystems/ or kernels/, or in the same folders of ~/.config/wbsim.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path as FilePath
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.catalogue_inputs import inputs_of
-from wbsim.experiments.config.inputs import Inputs
-from wbsim.experiments.config.key_places import Path
-from wbsim.experiments.config.merge import merged, plain
-from wbsim.experiments.config.problems import instead, shown
-from wbsim.experiments.config.user_parts import NotThere, own_part
+from wbsim.experiments.config.problems import Problems, instead, shown
+from wbsim.experiments.config.toml_tree import NotToml, parse_toml
+from wbsim.experiments.config.tree import Table, merged, moved, plain, with_origins
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.param import Spec
+from wbsim.sim.text_files import text_of
 
-_FOLDERS: Final = {"machine": "machines", "kernel": "kernels", "filesystem": "filesystems"}
-"""By part: the folder of the user's files; all other parts are disks."""
+HOME: Final = Path("~/.config/wbsim").expanduser()
 
 
-def based_on(
-    of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]
-) -> dict[str, Any] | None:
-    """Return the inputs of the part that ``like`` names, with what is *given* put over it.
+class Bases(NamedTuple):
+    """What ``like`` of one kind of part can name: *parts* by name, and files in *folder*."""
 
-    None means that there is no such part; *of* has the problem then.
+    folder: str
+    parts: Mapping[str, Spec]
+
+
+class Likes(NamedTuple):
+    """Reads the ``like`` of a configuration's tables.
+
+    problems   collects what is wrong
+    directory  the folder of the configuration, in which files are looked for
     """
-    given = expanded(of, path, given, bases)
-    like = plain(given.pop("like", None))
-    if not isinstance(like, str) or like not in bases:
-        if not any(at == (*path, "like") for at, _ in of.problems):
-            told = _unknown_like(like, bases, bool(of.own(path)))
-            of.wrong((*path, "like"), f"{of.own(path)}{told}{instead('like', given) if like is None else ''}")
-        return None
-    return merged(inputs_of(bases[like]), given)
+
+    problems: Problems
+    directory: Path
+
+    def based_on(self, given: Table, bases: Bases) -> Table | None:
+        """Return the part that ``like`` names, with what is *given* put over it.
+
+        None means that there is no such part, which is reported.
+        """
+        expanded = self.expanded(given, bases)
+        if expanded is None:
+            return None
+        like = plain(expanded.get("like"))
+        if not isinstance(like, str) or like not in bases.parts:
+            hint = instead("like", given) if like is None else ""
+            self.problems.wrong(expanded, "like", f"{_unknown_like(like, bases)}{hint}")
+            return None
+        return merged(bases.parts[like], expanded.without("like"))
+
+    def expanded(self, given: Table, bases: Bases) -> Table | None:
+        """Return *given*, put over the user's files that its ``like`` names, one after another.
+
+        None means that one of them cannot be read, which is reported.
+        """
+        seen: set[Path] = set()
+        while isinstance(like := plain(given.get("like")), str) and like not in bases.parts:
+            try:
+                file = _file_of(like, bases.folder, self.directory)
+                table = None if file is None else _table_in(file, given)
+            except ValueError as error:
+                self.problems.wrong(given, "like", str(error))
+                return None
+            if file is None or table is None:
+                break
+            if file in seen:
+                self.problems.wrong(given, "like", "is like itself; name what it starts from")
+                return None
+            seen.add(file)
+            given = merged(table, given.dropped("like"))
+        return given
 
 
-def _unknown_like(like: Any, bases: Mapping[str, Spec], own: bool) -> str:
-    """Return the message for a *like* that is not in *bases*; *own* says that it stands in a user's file."""
-    if isinstance(like, float | int) and str(like) in bases:
+def _unknown_like(like: Any, bases: Bases) -> str:
+    """Return the message for a *like* that is not in *bases*."""
+    if isinstance(like, float | int) and str(like) in bases.parts:
         return f"is the number {like}; write it in quotes"
-    what = f"{shown(like)} is not known"
-    if like is None:
-        what = "there is no like" if own else "is missing"
-    more = f", or any release from {FIRST} to {LAST}" if bases is KERNELS else ""
-    return f"{what}; use one of {', '.join(map(repr, bases))}{more}"
+    what = "is missing" if like is None else f"{shown(like)} is not known"
+    more = f", or any release from {FIRST} to {LAST}" if bases.parts is KERNELS else ""
+    return f"{what}; use one of {', '.join(map(repr, bases.parts))}{more}"
 
 
-def expanded(of: Inputs, path: Path, given: dict[str, Any], bases: Mapping[str, Spec]) -> dict[str, Any]:
-    """Return *given*, put over the user's files that its ``like`` names, one after another."""
-    seen: set[FilePath] = set()
-    while isinstance(like := plain(given.get("like")), str) and like not in bases:
-        folder = _FOLDERS.get("filesystem" if path[0] == "mounts" else path[-1], "disks")
+def _table_in(file: Path, given: Table) -> Table:
+    """Return the table in *file* as one that stands for *given*.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    try:
+        table = parse_toml(text_of(file), str(file))
+    except NotToml as error:
+        line = "" if error.line is None else f":{error.line}"
+        raise ValueError(f"{file}{line} cannot be read: {error}") from None
+    except (OSError, ValueError) as error:  # what is no text is a ValueError, too
+        raise ValueError(f"{file} cannot be read: {error}") from None
+    part: Table = with_origins(moved(table, given.key), str(file))
+    return part.at(given.key, part.where, {"like": part.where, **part.places})
+
+
+def _file_of(like: str, folder: str, directory: Path) -> Path | None:
+    """Return the file that *like* names; *folder* is where such parts lie."""
+    for path in _candidates(like, folder, directory):
         try:
-            file, table, places = own_part(like, folder, of.directory)
-        except NotThere:
-            break
-        except ValueError as error:
-            of.wrong((*path, "like"), f"{of.own(path)}{error}")
-            break
-        if file in seen:
-            of.wrong((*path, "like"), f"{of.own(path)}is like itself; name what it starts from")
-            break
-        seen.add(file)
-        of.files.append((path, places))
-        given = merged(table, {key: value for key, value in given.items() if key != "like"})
-    return given
+            if path.is_file():
+                return path
+        except OSError:  # a name that no file can have
+            continue
+    return None
+
+
+def _candidates(like: str, folder: str, directory: Path) -> Iterator[Path]:
+    if like.endswith(".toml"):
+        yield directory / like
+        return
+    if "/" in like or like.startswith("."):
+        return
+    for base in (directory, directory / folder, HOME / folder):
+        yield base / f"{like}.toml"

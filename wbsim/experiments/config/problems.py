@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
-from wbsim.experiments.config.key_places import Path, Places
 from wbsim.experiments.config.linux_names import key_of
 from wbsim.experiments.config.printable import printable
+from wbsim.experiments.config.tree import Items, Path, Placed, Table, place_and_key, plain
 from wbsim.sim.param import BadValue, Spec, bare
 
 
@@ -52,23 +52,11 @@ def bad(place: str, message: str, key: str = "") -> BadInput:
     return BadInput([Problem(place, key, message)])
 
 
-def from_validation(
-    error: ValidationError,
-    root: type[Spec],
-    places: Places,
-    prefixes: Sequence[Path],
-    written: Callable[[Path], Path],
-) -> list[Problem]:
-    """Pydantic's findings on a *root*, in our words.
-
-    *prefixes* are where it may stand in the file, and *written* says how a key of it is written there.
-    """
-    problems = []
+def from_validation(error: ValidationError, root: type[Spec], tree: Table) -> Iterator[Problem]:
+    """Yield pydantic's findings on a *root* that was made from *tree*, in our words."""
     for finding in _of_one_place(_flatten(error.errors(), (), root)):
-        path = written(finding.path)
-        place = places.of(*(prefix + path for prefix in prefixes))
-        problems.append(Problem(place, ".".join(path), _message(finding, path)))
-    return problems
+        place, key = place_and_key(tree, finding.path)
+        yield Problem(place, ".".join(key), _message(finding, key))
 
 
 def messages_of(error: ValidationError, root: type[Spec]) -> list[str]:
@@ -241,15 +229,11 @@ def _specs_in(annotation: Any) -> list[type[Spec]]:
     return [spec for part in get_args(annotation) for spec in _specs_in(part)]
 
 
-class Collected:
-    """The problems so far, with their *places*; those below ``scenario`` may stand in the *variant* that is
-    being read.
-    """
+class Problems:
+    """The one collector of what is wrong with a configuration."""
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
-        self.variant = ""
-        self.problems: list[Problem] = []
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
 
     def tell(self) -> None:
         """Raise the problems that were found; do nothing without any.
@@ -257,41 +241,51 @@ class Collected:
         Raises:
             BadInput: all problems, each once.
         """
-        if self.problems:
-            raise BadInput(list(dict.fromkeys(self.problems)))
+        if self.found:
+            raise BadInput(list(dict.fromkeys(self.found)))
 
     @property
     def enough(self) -> bool:
         """Return whether there are more problems than are printed."""
-        return len(self.problems) > MOST_TOLD
+        return len(self.found) > MOST_TOLD
 
     def asked(self, place: str, message: str) -> None:
         """Note a problem of the command line: *message* says what is wrong at *place*."""
-        self.problems.append(Problem(place, "", message))
+        self.found.append(Problem(place, "", message))
 
-    def wrong(self, path: Path, message: str, places: Places | None = None) -> None:
-        """Note a problem: *message* says what is wrong at *path*, which a case may have in other *places*."""
-        of_variant = [("variants", self.variant, *path[1:])] if path[0] == "scenario" else []
-        place = (places or self.places).of(*of_variant, path)
-        key = path[1:] if path[0] == "scenario" else path
-        self.problems.append(Problem(place, ".".join(key), message))
+    def wrong(self, table: Placed, entry: str, message: str) -> None:
+        """Note a problem: *message* says what is wrong with *entry* of *table*."""
+        self.found.append(Problem(table.place_of(entry), ".".join(table.key_of(entry)), message))
 
-    def refuse_unknown(self, table: Mapping[str, Any], known: Sequence[str], path: Path) -> None:
-        """Note each key of *table*, at *path*, that is not *known*."""
-        for key in table:
-            if key not in known and not self.enough:
-                self.wrong((*path, key), unknown_setting(key, known))
+    def add(self, place: str, key: Path, message: str) -> None:
+        """Note a problem: *message* says what is wrong with *key*, which is written at *place*."""
+        self.found.append(Problem(place, ".".join(key), message))
 
-    def table(self, path: Path, value: Any) -> Mapping[str, Any]:
-        """Return *value* if it is a table; else note the problem, and return an empty table."""
-        if isinstance(value, Mapping):
+    def refuse_unknown(self, table: Table, known: Sequence[str]) -> None:
+        """Note each entry of *table* that is not *known*."""
+        for name in table:
+            if name not in known and not self.enough:
+                self.wrong(table, name, unknown_setting(name, known))
+
+    def table(self, of: Table, entry: str) -> Table:
+        """Return *entry* of the table *of*; note a problem, and return an empty table, if it is no table.
+
+        Without an entry it is empty, too.
+        """
+        value = of.get(entry)
+        if isinstance(value, Table):
             return value
-        self.wrong(path, f"is {value!r}; a table was expected")
-        return {}
+        if value is not None:
+            self.wrong(of, entry, f"is {plain(value)!r}; a table was expected")
+        return of.below(entry)
 
-    def texts(self, path: Path, value: Any) -> tuple[str, ...]:
-        """Return *value* if it is a list of texts; else note the problem, and return an empty list."""
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+    def texts(self, of: Table, entry: str) -> tuple[str, ...]:
+        """Return *entry* of the table *of*, a list of texts, which is empty if it is not given.
+
+        Note a problem, and return an empty list, if it is anything else.
+        """
+        value = of.get(entry, ())
+        if (isinstance(value, Items) and all(isinstance(text, str) for text in value)) or value == ():
             return tuple(value)
-        self.wrong(path, f"is {value!r}; a list of texts was expected")
+        self.wrong(of, entry, f"is {value!r}; a list of texts was expected")
         return ()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from wbsim.experiments.config.inputs import Inputs
-from wbsim.experiments.config.key_places import Path
-from wbsim.experiments.config.merge import merged, plain
+from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.problems import unknown_key
+from wbsim.experiments.config.tree import Items, Table, merged, plain
 from wbsim.models.variants import variants
 from wbsim.models.workloads.command_line import CommandError, words_of
 
@@ -31,64 +29,62 @@ _SAME_WRITES: Final = {
 """By program that is not modelled: the modelled command that writes as it does (buffer sizes are [R])."""
 
 
-def programs_of(of: Inputs, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs of all programs, by name: that of the program itself where none is given."""
-    if "programs" not in tables:
-        program = _program(of, ("workload",), tables.get("workload", {}))
-        if program is None:
-            return {}
-        name = program["workload"]["kind"]
-        of.writes(("programs", name, "workload"), ("workload",))
-        of.writes(("programs", name), ("workload",))
-        of.writes(("programs",), ("workload",))
-        return {name: program}
-    if "workload" in tables:
-        of.wrong(
-            ("workload",), "is for one program without a name; there are programs, so give it to one of them"
-        )
-    given = tables["programs"]
-    named = given.items() if isinstance(given, Mapping) else [(None, entry) for entry in given]
+_BESIDE: Final = ("command", "start", "memory")
+"""Keys of a program that are none of its workload's."""
+
+
+def programs_of(likes: Likes, scenario: Table) -> Table:
+    """Return all programs of *scenario* by name: that of the program itself where none is given."""
+    if "programs" not in scenario:
+        given = likes.problems.table(scenario, "workload")
+        is_table = isinstance(scenario.get("workload", given), Table)
+        program = _program(likes, given) if is_table else None
+        only = {} if program is None else {program["workload"]["kind"]: program}
+        return Table(only).at(given.key, given.where, {})
+    if "workload" in scenario:
+        what = "is for one program without a name; there are programs, so give it to one of them"
+        likes.problems.wrong(scenario, "workload", what)
+    listed = scenario["programs"]
+    if not isinstance(listed, Items):
+        listed = likes.problems.table(scenario, "programs")
+    named = listed.items() if isinstance(listed, Table) else enumerate(listed)
     programs: dict[str, Any] = {}
-    for number, (name, entry) in enumerate(named):
-        path = ("programs", name if name is not None else str(number))
-        program = _program(of, path, {"command": entry} if not isinstance(entry, Mapping) else entry)
+    for name, entry in named:
+        given = entry if isinstance(entry, Table) else listed.below(str(name), {"command": entry})
+        program = _program(likes, given)
         if program is not None:
             kind = program["workload"]["kind"]
             same = sum(other["workload"]["kind"] == kind for other in programs.values())
-            one = name if name is not None else kind if not same else f"{kind}-{same + 1}"
-            of.writes(("programs", one, "workload"), path)
-            of.writes(("programs", one), path)
-            programs[one] = program
-    return programs
+            numbered = kind if not same else f"{kind}-{same + 1}"
+            programs[name if isinstance(name, str) else numbered] = program
+    return Table(programs).at(listed.key, listed.where, listed.places if isinstance(listed, Table) else {})
 
 
-def _program(of: Inputs, path: Path, entry: Any) -> dict[str, Any] | None:
-    """One program, from its command and what is given beside that."""
-    if not isinstance(entry, Mapping):
-        of.wrong(path, f"is {entry!r}; a table was expected")
-        return None
-    given = dict(entry)
-    command = plain(given.pop("command", None))
-    own = {"start": 0, **{name: given.pop(name) for name in ("start", "memory") if name in given}}
-    if "kind" in given:
-        of.wrong((*path, "kind"), "follows from the command; leave it out")
+def _program(likes: Likes, given: Table) -> Table | None:
+    """Return one program, from its command and what is given beside that; None if it has a problem."""
+    problems = likes.problems
+    command = plain(given.get("command"))
+    own = {"start": 0, **{name: given[name] for name in ("start", "memory") if name in given}}
+    fields = given.without(*_BESIDE)
+    if "kind" in fields:
+        problems.wrong(given, "kind", "follows from the command; leave it out")
         return None
     lines = [command] if isinstance(command, str) else command
-    known = ("command", "start", "memory")
-    for key in given:
-        if command is None and get_close_matches(key, known, n=1, cutoff=0.7):
-            of.wrong((*path, key), unknown_key(key, known))
+    for key in fields:
+        if command is None and get_close_matches(key, _BESIDE, n=1, cutoff=0.7):
+            problems.wrong(given, key, unknown_key(key, _BESIDE))
             return None
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
-        of.wrong((*path, "command"), f"is missing; give a command line of {_known_programs()}")
+        problems.wrong(given, "command", f"is missing; give a command line of {_known_programs()}")
         return None
     try:
-        fields = _fields_of([_with_job_files(line, of.directory) for line in lines])
+        asked = _fields_of([_with_job_files(line, likes.directory) for line in lines])
     except CommandError as error:
-        of.wrong((*path, "command"), str(error))
+        problems.wrong(given, "command", str(error))
         return None
-    of.moved |= {(*path, field): (*path, "command") for field in fields if field not in given}
-    return {**own, "workload": merged(fields, given)}
+    place = given.place_of("command")
+    workload = Table(asked).at(given.key, "", dict.fromkeys(asked, place))
+    return given.like({**own, "workload": merged(workload, fields)})
 
 
 def _with_job_files(line: str, directory: FilePath) -> str:

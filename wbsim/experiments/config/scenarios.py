@@ -1,28 +1,24 @@
-"""From the tables of a configuration to the inputs of a `Scenario`: names, `like`, counts.
+"""A configuration's scenario to what a `Scenario` is made from: names, ``like``, counts.
 
 One disk, one mount or one program needs no name: ``machine.device``, ``filesystem`` and ``workload`` are then
-the only one's.  Problems are collected with the keys as they are written.
+the only one's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path as FilePath
 from typing import Any, Final
 
-from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, with_like
-from wbsim.experiments.config.filesystems import Host, filesystem_inputs
-from wbsim.experiments.config.inputs import Inputs
-from wbsim.experiments.config.likes import based_on, expanded
-from wbsim.experiments.config.merge import merged, plain
+from wbsim.experiments.config.disks import add_disk, at_its_speed, with_like
+from wbsim.experiments.config.filesystems import Host, filesystem_of
+from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.problems import instead
 from wbsim.experiments.config.programs import programs_of
-from wbsim.experiments.config.user_parts import by_hand
+from wbsim.experiments.config.tree import Table, entries_of, merged, plain
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.neutral import machines_of
 from wbsim.models.release import Release, release_of
-from wbsim.models.scenario import MachineSpec
 from wbsim.models.variants import variants
 
 PARTS: Final = (
@@ -34,123 +30,119 @@ ONLY_MOUNT: Final = "mnt"
 _ALREADY_THERE: Final = ("files", "cached_inodes")
 _OF_A_MOUNT: Final = ("disk", "at", "each", *_ALREADY_THERE)
 _OF_A_DISK: Final = ("queue", "device")
+_KERNELS: Final = Bases("kernels", KERNELS)
 
 
-def scenario_inputs(tables: Mapping[str, Any], directory: FilePath = FilePath()) -> Inputs:
-    """The inputs that *tables*, the parts of a configuration's scenario, stand for; the job files of its
-    commands are looked for in *directory*, too.
-    """
-    of = Inputs(directory)
-    of.inputs["give_up"] = by_hand(tables["give_up"]) if "give_up" in tables else DEFAULT_GIVE_UP
-    kernel = expanded(of, ("kernel",), dict(tables.get("kernel", {})), KERNELS)
-    base = plain(kernel.get("like"))
+def expand(likes: Likes, scenario: Table) -> Table:
+    """Return what a `Scenario` is made from for *scenario*, which a configuration has."""
+    problems = likes.problems
+    kernel = likes.expanded(problems.table(scenario, "kernel"), _KERNELS)
+    base = None if kernel is None else plain(kernel.get("like"))
     release = release_of(base if isinstance(base, str) and base in KERNELS else LAST)
-    drives = drives_of(release)
-    machine, groups = _machine(of, dict(tables.get("machine", {})), drives, machines_of(release))
-    if machine is not None:
-        of.inputs["machine"] = machine
-    based = based_on(of, ("kernel",), kernel, KERNELS)
-    if based is not None:
-        of.inputs["kernel"] = based
-    of.inputs["mounts"] = _mounts(of, tables, groups, _host(machine, release))
-    of.inputs["programs"] = programs = programs_of(of, tables)
-    kinds = {program["workload"]["kind"] for program in programs.values() if program}
+    machine, groups = _machine(likes, problems.table(scenario, "machine"), release)
+    based = None if kernel is None else likes.based_on(kernel, _KERNELS)
+    mounts = _mounts(likes, scenario, groups, _host(machine, release))
+    programs = programs_of(likes, scenario)
+    kinds = {program["workload"]["kind"] for program in programs.values()}
     keeps = any(variants("workloads")[kind].spec.keeps_files for kind in kinds)
-    of.inputs["sync_after"] = tables.get("sync_after", keeps)
-    return of
+    entries = {
+        "give_up": plain(scenario.get("give_up", DEFAULT_GIVE_UP)),
+        "machine": machine,
+        "kernel": based,
+        "mounts": mounts,
+        "programs": programs,
+        "sync_after": plain(scenario.get("sync_after", keeps)),
+    }
+    return scenario.like({name: entry for name, entry in entries.items() if entry is not None})
 
 
-def _machine(
-    of: Inputs, given: dict[str, Any], drives: Drives, machines: Mapping[str, MachineSpec]
-) -> tuple[dict[str, Any] | None, dict[str, list[str]]]:
-    """Return the machine's inputs, and the names of the disks of each group that has a count.
-
-    *drives* are the drives that its disks may be like, and *machines* the machines that it may be like.
-    """
+def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None, dict[str, list[str]]]:
+    """Return the machine, and the names of the disks of each group that has a count."""
+    drives = Bases("disks", drives_of(release))
+    machines = Bases("machines", machines_of(release))
     before = given.get("disks", {})
-    given = expanded(of, ("machine",), given, machines)
-    of_only_disk: dict[str, Any] = {key: given.pop(key) for key in _OF_A_DISK if key in given}
-    disks = of.table(("machine", "disks"), given.pop("disks", {}))
-    machine = based_on(of, ("machine",), given, machines)
+    expanded = likes.expanded(given, machines)
+    if expanded is None:
+        return None, {}
+    given = expanded
+    only = given.like({key: given[key] for key in _OF_A_DISK if key in given})
+    named = likes.problems.table(given, "disks")
+    machine = likes.based_on(given.without("disks", *_OF_A_DISK), machines)
     if machine is None:
         return None, {}
-    known = set(before) if isinstance(before, Mapping) else set(disks)
-    if set(disks) - known:  # a file of one's own says all disks that its machine has
+    known = set(before) if isinstance(before, Mapping) else set(named)
+    if set(named) - known:  # a file of one's own says all disks that its machine has
         machine["disks"] = {}
-    machine["disks"] = dict(machine["disks"])
-    names = list(machine["disks"])
+    disks = dict(machine["disks"])
+    names = list(disks)
     if len(names) == 1:
-        if "device" in of_only_disk:
-            of_only_disk["device"] = with_like(of, ("machine", "device"), of_only_disk["device"], drives)
-        machine["disks"][names[0]] = merged(machine["disks"][names[0]], of_only_disk)
-        for key in of_only_disk:
-            of.writes(("machine", "disks", names[0], key), ("machine", key))
-        if not disks:
-            of.writes(("machine", "disks", names[0]), ("machine",))
-    groups = {
-        name: add_disk(of, machine["disks"], name, entry, disks, drives) for name, entry in disks.items()
-    }
-    machine["disks"] = {name: at_its_speed(of, name, disk) for name, disk in machine["disks"].items()}
+        if "device" in only:
+            only["device"] = with_like(likes, only["device"], drives)
+        if only or not named:
+            disks[names[0]] = merged(disks[names[0]], only)
+    groups = {name: add_disk(likes, disks, name, named, drives) for name in named}
+    by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
+    machine["disks"] = named.like(by_name)
     return machine, {name: disks for name, disks in groups.items() if disks}
 
 
-def _host(machine: Mapping[str, Any] | None, release: Release) -> Host:
+def _host(machine: Table | None, release: Release) -> Host:
     """Return what mkfs sees of *machine*.
 
     A machine that is not known, which is reported already, stands for one with a disk.
     """
     if machine is None:
         return Host({"": {}}, 1, release)
-    processors = plain(machine["processors"].get("count"))
+    processors = plain(entries_of(machine["processors"]).get("count"))
     return Host(machine["disks"], processors if isinstance(processors, int) else 1, release)
 
 
-def _mounts(
-    of: Inputs, tables: Mapping[str, Any], groups: Mapping[str, list[str]], host: Host
-) -> dict[str, Any]:
-    """Return the inputs of all mounts, by name."""
-    disks = list(host.disks)
-    if "mounts" not in tables:
-        only = disks[0] if disks else None
-        based = filesystem_inputs(of, ("filesystem",), dict(tables.get("filesystem", {})), only, host)
+def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host: Host) -> Table:
+    """Return all mounts by name."""
+    problems, disks = likes.problems, list(host.disks)
+    if "mounts" not in scenario:
+        given = problems.table(scenario, "filesystem")
+        filesystem = filesystem_of(likes, given, disks[0] if disks else None, host)
         if len(disks) > 1:
-            of.wrong(
-                ("filesystem",), f"which disk is it on? write mounts.NAME.disk, one of {', '.join(disks)}"
-            )
-        of.writes(("mounts", ONLY_MOUNT, "filesystem"), ("filesystem",))
-        of.writes(("mounts", ONLY_MOUNT), ("filesystem",))
-        of.writes(("mounts",), ("filesystem",))
-        return {ONLY_MOUNT: {"disk": disks[0] if disks else "", "at": "/", "filesystem": based or {}}}
-    if "filesystem" in tables:
-        of.wrong(
-            ("filesystem",), "is for one mount without a name; there are mounts, so give it to one of them"
-        )
+            what = f"which disk is it on? write mounts.NAME.disk, one of {', '.join(disks)}"
+            problems.wrong(scenario, "filesystem", what)
+        mount = {"disk": disks[0] if disks else "", "at": "/", "filesystem": filesystem or given.like({})}
+        return Table({ONLY_MOUNT: given.like(mount)}).at(given.key, given.where, {})
+    if "filesystem" in scenario:
+        what = "is for one mount without a name; there are mounts, so give it to one of them"
+        problems.wrong(scenario, "filesystem", what)
+    named = problems.table(scenario, "mounts")
+    mounts: dict[str, Any] = {}
+    for name in named:
+        mounts |= _mounts_of(likes, name, problems.table(named, name), groups, host)
+    return named.like(mounts)
+
+
+def _mounts_of(
+    likes: Likes, name: str, given: Table, groups: Mapping[str, list[str]], host: Host
+) -> dict[str, Table]:
+    """Return the mount *name*, as it is *given*, or one for each disk of a group."""
+    disks = list(host.disks)
+    where = {key: plain(given[key]) for key in _OF_A_MOUNT if key in given}
+    each = where.pop("each", None)
+    if each is not None and not (isinstance(each, str) and each in groups):
+        known = ", ".join(groups) or "there is none"
+        what = f"{each!r} is no group of disks with a count; use one of them ({known})"
+        likes.problems.wrong(given, "each", what)
+        return {}
+    if each is None and "disk" not in where and len(disks) == 1:
+        where["disk"] = disks[0]
+    on = groups[each] if each is not None else [where.get("disk")]
+    filesystem = filesystem_of(likes, given.without(*_OF_A_MOUNT), on[0], host)
     mounts = {}
-    for name, entry in tables["mounts"].items():
-        table = of.table(("mounts", name), entry)
-        where = {key: plain(table.pop(key)) for key in _OF_A_MOUNT if key in table}
-        each = where.pop("each", None)
-        if each is not None and not (isinstance(each, str) and each in groups):
-            known = ", ".join(groups) or "there is none"
-            of.wrong(
-                ("mounts", name, "each"),
-                f"{each!r} is no group of disks with a count; use one of them ({known})",
-            )
+    for n, disk in enumerate(on):
+        if disk is None:
+            hint = instead("disk", given.without(*_OF_A_MOUNT))
+            what = f"is missing; use one of {', '.join(disks)}{hint}"
+            likes.problems.wrong(given, "disk", what)
             continue
-        if each is None and "disk" not in where and len(disks) == 1:
-            where["disk"] = disks[0]
-        on = groups[each] if each is not None else [where.get("disk")]
-        based = filesystem_inputs(of, ("mounts", name), table, on[0], host)
-        at = str(where.get("at", "/"))
+        at = str(where.get("at", "/")).replace("{n}", str(n))
         there: dict[str, Any] = {key: where[key] for key in _ALREADY_THERE if key in where}
-        for n, disk in enumerate(on):
-            if disk is None:
-                told = f"is missing; use one of {', '.join(disks)}{instead('disk', table)}"
-                of.wrong(("mounts", name, "disk"), told)
-                continue
-            one = name if each is None else f"{name}{n}"
-            of.writes(("mounts", one, "filesystem"), ("mounts", name))
-            of.writes(("mounts", one), ("mounts", name))
-            place = {"disk": disk, "at": at.replace("{n}", str(n))}
-            mounts[one] = {**place, **there, "filesystem": based or {}}
+        mount = {"disk": disk, "at": at, **there, "filesystem": filesystem or given.like({})}
+        mounts[name if each is None else f"{name}{n}"] = given.like(mount)
     return mounts

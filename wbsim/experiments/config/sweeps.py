@@ -15,17 +15,16 @@ that is no key stands for ``{name}`` in command lines.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
-from math import isfinite, prod
+from math import prod
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.key_places import Path
-from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.toml_document import NotToml, document_of
-from wbsim.sim.units import SCALES
+from wbsim.experiments.config.problems import Problems, bad
+from wbsim.experiments.config.quantities import amount, joined, split
+from wbsim.experiments.config.toml_tree import MOST_LEVELS, NotToml, document_of
+from wbsim.experiments.config.tree import SET, Items, Path, Table
 
 Point = dict[str, Any]
 """What was swept, by name, with the values of one case: numbers or texts."""
@@ -33,31 +32,37 @@ MOST_POINTS: Final = 10_000
 """Each is read and checked before anything is run, in less than a millisecond."""
 MOST_REPLICATIONS: Final = 100_000
 _LARGEST: Final = (1 << 63) - 1
-_NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
-_FACTOR: Final = re.compile(r"x([0-9]{1,12}(?:\.[0-9]{1,12})?)")
+_SWEEP: Final = ("name", "points", "grid", "zip", "lhs")
 
 
-class Factor(NamedTuple):
-    """So many times what stands there otherwise."""
+class Asked(NamedTuple):
+    """What a command line sweeps: ``KEY=VALUES`` each.
 
-    by: float
+    The lists are swept each with each, or *together* (the first values, the second ones ...).  With *samples*
+    some have two ends of a range, of which a Latin hypercube is made.
+    """
 
-    def __repr__(self) -> str:
-        return f"x{self.by:g}"
+    lists: tuple[str, ...] = ()
+    together: bool = False
+    samples: int | None = None
 
 
-def factor_in(value: Any) -> Any:
-    """*value*, or the factor that it is written as."""
-    match = _FACTOR.fullmatch(value) if isinstance(value, str) else None
-    return Factor(float(match[1])) if match else value
+NOTHING: Final = Asked()
+
+
+class Setting(NamedTuple):
+    """A key that is set to a value, and where that is written."""
+
+    path: Path
+    value: Any
+    place: str
 
 
 class Step(NamedTuple):
-    """One value of an axis, as it is shown, what it sets, and where a configuration says so."""
+    """One value of an axis: as it is shown, and what it sets."""
 
     shown: Point
-    sets: dict[Path, Any]
-    written: dict[Path, Path]
+    sets: tuple[Setting, ...]
 
 
 class Axis(NamedTuple):
@@ -68,7 +73,7 @@ class Axis(NamedTuple):
 
 
 def points(axes: Sequence[Axis]) -> Iterator[Step]:
-    """Each step of each axis with each of the others; one that sets nothing, without any axis.
+    """Yield each step of each axis with each of the others; one that sets nothing, without any axis.
 
     Raises:
         BadInput: they are more than anyone can want.
@@ -77,35 +82,32 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
     if many > MOST_POINTS:
         raise bad("sweep", f"has {many} points; give fewer values: {MOST_POINTS} are the most")
     for steps in product(*(axis.steps for axis in axes)):
-        shown: Point = {}
-        sets: dict[Path, Any] = {}
-        written: dict[Path, Path] = {}
-        for step in steps:
-            shown.update(step.shown)
-            sets.update(step.sets)
-            written.update(step.written)
-        yield Step(shown, sets, written)
+        shown = {name: value for step in steps for name, value in step.shown.items()}
+        yield Step(shown, tuple(setting for step in steps for setting in step.sets))
 
 
-def by_hand(name: str, entries: Sequence[Mapping[str, Any]]) -> Axis:
-    """The axis of a list of tables, each with its ``value`` and what that sets.
+def by_hand(name: str, entries: Items) -> Axis:
+    """Return the axis of a list of tables, each with its ``value`` and what that sets.
 
     Raises:
         ValueError: two have the same value.
     """
     steps = []
-    for number, entry in enumerate(entries):
-        at = ("sweep", "points", str(number))
-        sets: dict[Path, Any] = {(key,): value for key, value in entry.items() if key != "value"}
+    for entry in entries:
         if not _is_label(entry["value"]):
             raise ValueError(f"has the value {entry['value']!r}; give a number or a text")
-        steps.append(Step({name: entry["value"]}, sets, {key: at + key for key in sets}))
+        sets = (Setting((key,), entry[key], entry.place_of(key)) for key in entry if key != "value")
+        steps.append(Step({name: entry["value"]}, tuple(sets)))
     _refuse_twice(name, [entry["value"] for entry in entries])
     return Axis((name,), steps)
 
 
-def grid(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> list[Axis]:
-    """An axis for each key; *at* is where the lists are written, in a configuration.
+Lists = Mapping[str, Items]
+"""By key: the values that it is swept over."""
+
+
+def grid(lists: Lists) -> list[Axis]:
+    """Return an axis for each key.
 
     Raises:
         ValueError: one has a value twice.
@@ -113,33 +115,27 @@ def grid(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> list[Axis]:
     for key, values in lists.items():
         _refuse_twice(key, values)
     return [
-        Axis((key,), [_step({key: value}, at, str(number)) for number, value in enumerate(values)])
+        Axis((key,), [_step({key: value}, {key: values.place_of(str(n))}) for n, value in enumerate(values)])
         for key, values in lists.items()
     ]
+
+
+def _places(values: Items) -> list[str]:
+    """Return where each of *values* is written."""
+    return [values.place_of(str(number)) for number in range(len(values))]
 
 
 def _refuse_twice(key: str, values: Sequence[Any]) -> None:
     seen: set[Any] = set()
     for value in values:
-        meant = {str(value), _amount(value)}
+        meant = {str(value), amount(value)}
         if meant & seen:
             raise ValueError(f"{key} has the value {value} twice")
         seen |= meant
 
 
-def _amount(value: Any) -> Any:
-    """What a number, with or without a unit, comes to; *value* in letters, if it is none."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return Fraction(str(value))
-    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    scale = next((of for of in SCALES.values() if match and match["unit"] in of), None)
-    if match is None or scale is None or not match["unit"]:
-        return str(value)
-    return next(iter(scale)), Fraction(match["number"]) * scale[match["unit"]]
-
-
-def zipped(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> Axis:
-    """One axis for all keys: the first values, the second ones, and so on; see `grid`.
+def zipped(lists: Lists) -> Axis:
+    """Return one axis for all keys: the first values, the second ones, and so on.
 
     Raises:
         ValueError: their numbers differ.
@@ -149,15 +145,16 @@ def zipped(lists: Mapping[str, Sequence[Any]], at: Path = ()) -> Axis:
         told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
         raise ValueError(f"zipped lists have to be equally long: {told}")
     rows = zip(*lists.values(), strict=True)
-    return Axis(
-        tuple(lists),
-        [_step(dict(zip(lists, row, strict=True)), at, str(number)) for number, row in enumerate(rows)],
-    )
+    places = zip(*map(_places, lists.values()), strict=True)
+    steps = [
+        _step(dict(zip(lists, row, strict=True)), dict(zip(lists, place, strict=True)))
+        for row, place in zip(rows, places, strict=True)
+    ]
+    return Axis(tuple(lists), steps)
 
 
-def latin_hypercube(samples: int, ends: Mapping[str, Sequence[Any]], at: Path = ()) -> Axis:
-    """One axis for all keys: *samples* points, of which each lies in another *samples*-th of each key's
-    range.
+def latin_hypercube(samples: int, ends: Lists) -> Axis:
+    """Return one axis for all keys: *samples* points, each in another *samples*-th of each key's range.
 
     Whole numbers stay whole, ends with a unit keep it.  The sample is the same each time (scipy's qmc, seed
     0).
@@ -176,14 +173,15 @@ def latin_hypercube(samples: int, ends: Mapping[str, Sequence[Any]], at: Path = 
         {key: value(float(share)) for (key, value), share in zip(between.items(), row, strict=True)}
         for row in cube
     ]
-    return Axis(tuple(ends), [_step(row, at) for row in rows])
+    places = {key: of.where for key, of in ends.items()}
+    return Axis(tuple(ends), [_step(row, places) for row in rows])
 
 
 def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
     """What lies at a share of the way between two *ends*."""
     if len(ends) != 2:
         raise ValueError(f"{key} has {len(ends)} ends; give the smallest and the largest value")
-    (low, unit), (high, other) = map(_split, ends)
+    (low, unit), (high, other) = map(split, ends)
     if unit == other and not low < high:
         raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give the smaller end first")
     if unit != other:
@@ -192,17 +190,16 @@ def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
 
     def at(share: float) -> Any:
         if whole:
-            return _joined(min(int(low + share * (high + 1 - low)), int(high)), unit)
-        return _joined(float(f"{low + share * (high - low):.6g}"), unit)
+            return joined(min(int(low + share * (high + 1 - low)), int(high)), unit)
+        return joined(float(f"{low + share * (high - low):.6g}"), unit)
 
     return at
 
 
-def _step(values: Mapping[str, Any], at: Path, *entry: str) -> Step:
-    """It sets *values*, which are written below *at*: of each key, its *entry*."""
-    sets: dict[Path, Any] = {(*key.split("."),): value for key, value in values.items()}
-    written = {(*key.split("."),): (*at, key, *entry) for key in values} if at else {}
-    return Step({key: _shown(value) for key, value in values.items()}, sets, written)
+def _step(values: Mapping[str, Any], places: Mapping[str, str]) -> Step:
+    """Return the step that sets *values*, which are written at *places*."""
+    sets = (Setting((*key.split("."),), value, places[key]) for key, value in values.items())
+    return Step({key: _shown(value) for key, value in values.items()}, tuple(sets))
 
 
 def _is_label(value: Any) -> bool:
@@ -240,8 +237,8 @@ def values_of(text: str) -> list[Any]:
 
 def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
     """What follows the values that have *begun*, up to *last*."""
-    given, units = zip(*map(_split, begun), strict=True)
-    last_given, unit = _split(last)
+    given, units = zip(*map(split, begun), strict=True)
+    last_given, unit = split(last)
     numbers, end = [Fraction(str(number)) for number in given], Fraction(str(last_given))
     if {*units} != {unit}:
         raise ValueError(f"{text} changes its unit; give all of it in one")
@@ -265,39 +262,8 @@ def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
         raise ValueError(f"{text} does not meet {last}; its last value is {float((found or numbers)[-1]):g}")
     whole = all(isinstance(number, int) for number in given)
     return [
-        _joined(int(number) if whole and number == int(number) else float(number), unit) for number in found
+        joined(int(number) if whole and number == int(number) else float(number), unit) for number in found
     ]
-
-
-def _split(value: Any) -> tuple[Any, str]:
-    """A number and its unit."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value, ""
-    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(f"{value} is no number; a range goes from number to number")
-    return value_of(match["number"]), match["unit"]
-
-
-def _joined(number: Any, unit: str) -> Any:
-    """A number with its unit, or with the base of that, of which it is a whole number."""
-    if not unit:
-        return number
-    if number == int(number):
-        return f"{int(number)} {unit}"
-    scale = next((of for of in SCALES.values() if unit in of), {unit: 1})
-    return f"{round(number * scale[unit])} {next(iter(scale))}"
-
-
-def scaled(value: Any, by: float) -> Any:
-    """*value*, a number with or without a unit, *by* times; whole numbers stay whole.
-
-    Raises:
-        ValueError: it is no number.
-    """
-    number, unit = _split(value)
-    times = number * by
-    return _joined(round(times) if isinstance(number, int) and not unit else times, unit)
 
 
 def value_of(text: str) -> Any:
@@ -330,3 +296,85 @@ def _split_list(text: str) -> list[str]:
         else:
             parts[-1] += letter
     return parts
+
+
+def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
+    """Yield what the *sweep* of a configuration says, and note what is wrong with it."""
+    problems.refuse_unknown(sweep, _SWEEP)
+    if "name" in sweep or "points" in sweep:
+        entries, name = sweep.get("points"), sweep.get("name", "point")
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            problems.wrong(sweep, "name", f"is {name!r}; give what is swept a name")
+            name = "point"
+        if isinstance(entries, Items) and entries and all(_has_value(entry) for entry in entries):
+            yield from _axis(problems, sweep, "points", by_hand, name, entries)
+        else:
+            what = "has to be a list of tables, each with a value and what it sets"
+            problems.wrong(sweep, "points", what)
+    table = problems.table(sweep, "grid")
+    for key, values in _lists(problems, table).items():
+        yield from _axis(problems, table, key, lambda lists: grid(lists)[0], {key: values})
+    if together := _lists(problems, problems.table(sweep, "zip")):
+        yield from _axis(problems, sweep, "zip", zipped, together)
+    if ends := problems.table(sweep, "lhs"):
+        samples = ends.get("samples")
+        if type(samples) is not int or samples < 1:
+            problems.wrong(ends, "samples", "is missing; say how many points are wanted")
+            return
+        lists = _lists(problems, ends.without("samples"))
+        yield from _axis(problems, sweep, "lhs", latin_hypercube, samples, lists)
+
+
+def _has_value(entry: Any) -> bool:
+    return isinstance(entry, Table) and "value" in entry
+
+
+def _axis(
+    problems: Problems, table: Table, entry: str, make: Callable[..., Axis], *given: Any
+) -> Iterator[Axis]:
+    """Yield what *make* makes of what is *given* as *entry* of *table*, or note the problem."""
+    try:
+        yield make(*given)
+    except ValueError as error:
+        problems.wrong(table, entry, str(error))
+
+
+def _lists(problems: Problems, table: Table) -> dict[str, Items]:
+    lists = {}
+    for key, values in table.items():
+        if isinstance(values, Items) and values:
+            lists[key] = values
+        else:
+            problems.wrong(table, key, f"is {values!r}; a list of values was expected")
+    return lists
+
+
+def axes_asked(problems: Problems, asked: Asked) -> list[Axis]:
+    """Return what the command line sweeps; see `axes_of`."""
+    lists: dict[str, Items] = {}
+    ends: dict[str, Items] = {}
+    for text in asked.lists:
+        key, equals, written = text.partition("=")
+        key, place = key.strip().removeprefix("scenario."), f"{SET}{text}"
+        try:
+            if not equals or not key:
+                raise ValueError("has no values; write --set key.path=1,2,4")
+            if key.count(".") >= MOST_LEVELS:
+                raise ValueError(f"has a key of more than {MOST_LEVELS} parts; none has")
+            if key in lists or key in ends:
+                raise ValueError(f"{key} is swept twice; give one list of it")
+            is_range = asked.samples and ".." in written and "," not in written
+            values = map(value_of, written.split("..")) if is_range else values_of(written)
+            (ends if is_range else lists)[key] = Items(values).at((), place, {})
+        except ValueError as error:
+            problems.asked(place, str(error))
+    try:
+        axes = [zipped(lists)] if asked.together and lists else grid(lists)
+        if asked.samples is None:
+            return axes
+        if not ends:
+            raise ValueError(f"{asked.samples} samples of nothing; give a range, --set KEY=LOW..HIGH")
+        return [*axes, latin_hypercube(asked.samples, ends)]
+    except ValueError as error:
+        problems.asked("--set" if asked.samples is None else "--lhs", str(error))
+        return []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan
+from math import isnan, nan
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
-from wbsim.experiments.formats.table import figure_text, table
+from wbsim.experiments.formats.table import figure_text, interval_texts, table
 from wbsim.experiments.running.outcome import DiskResult, Outcome
 from wbsim.experiments.statistics.figures import (
     FIGURES,
@@ -16,8 +16,10 @@ from wbsim.experiments.statistics.figures import (
     merged_percent,
     request_kib,
     share,
+    wholes_of,
 )
 from wbsim.experiments.statistics.intervals import interval_of, paired, steady_of
+from wbsim.sim.stats import Interval
 from wbsim.sim.units import MIB, SECTOR_BYTES
 
 
@@ -32,20 +34,15 @@ class Column(NamedTuple):
     name: str
     digits: int | None = None
 
-    def cell(self, outcomes: Sequence[Outcome]) -> str:
-        """Return the figure of a case: of several replications the mean and half of its interval."""
-        figure = FIGURES[self.name]
-        if len(outcomes) == 1:
-            return self._text(figure.whole(outcomes[0]))
-        mean, _, high = interval_of(figure, outcomes)
-        return self._text(mean) if isnan(high) else f"{self._text(mean)} ±{self._half(high - mean)}"
 
-    def _text(self, value: float) -> str:
-        text = self._half(value)
-        return figure_text(value) if value and text.strip("-0.") == "" else text
-
-    def _half(self, value: float) -> str:
-        return figure_text(value, self.digits)
+def cells_of(columns: Sequence[Column], outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the figures of a case: of several replications the mean and half of its interval."""
+    names = [column.name for column in columns]
+    if len(outcomes) == 1:
+        intervals = [Interval(value, nan, nan) for value in wholes_of(names, outcomes[0])]
+    else:
+        intervals = [interval_of(FIGURES[name], outcomes) for name in names]
+    return interval_texts(intervals, [column.digits for column in columns])
 
 
 _COLUMNS: Final = (
@@ -105,7 +102,7 @@ def _table(
     rows = []
     for of in cases:
         points = (str(of[0].point[axis]) for axis in axes)
-        rows.append((of[0].variant, *points, *(column.cell(of) for column in columns)))
+        rows.append((of[0].variant, *points, *cells_of(columns, of)))
     return table((title, *axes, *(column.heading for column in columns)), rows)
 
 

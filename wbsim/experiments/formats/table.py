@@ -34,3 +34,19 @@ def figure_text(value: float, digits: int | None = None) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+def interval_texts(
+    intervals: Iterable[tuple[float, float, float]], digits: Iterable[int | None]
+) -> list[str]:
+    """Return each mean with half of its interval, or alone if the interval (mean, low, high) is unknown.
+
+    A value that would round to 0 with its *digits* has four significant ones.
+    """
+    texts = []
+    for (mean, _, high), places in zip(intervals, digits, strict=True):
+        text = figure_text(mean, places)
+        if mean and text.strip("-0.") == "":
+            text = figure_text(mean)
+        texts.append(text if isnan(high) else f"{text} ±{figure_text(high - mean, places)}")
+    return texts

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from wbsim.experiments.config.axes import Asked
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import config_path, parse
 from wbsim.experiments.config.experiment import load as load_experiment
 from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.sweeps import Asked
 from wbsim.experiments.python.arguments import checked, is_there, listed
 from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How

@@ -248,6 +248,12 @@ FIGURES: Final[dict[str, Figure]] = {
 }
 """By name."""
 
+
+def wholes_of(names: Iterable[str], outcome: Outcome) -> list[float]:
+    """Return the figures of these *names* of a complete run; nan is one that is unknown."""
+    return [FIGURES[name].whole(outcome) for name in names]
+
+
 _SUFFIXES: Final = {"1": "", "1/s": "_per_s", "MB/s": "_mb_per_s", "%": "_percent"}
 
 

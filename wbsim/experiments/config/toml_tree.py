@@ -1,4 +1,4 @@
-"""Where each key of a configuration stands, as ``file:line``.
+"""The text of a configuration to its tree, with the line of each key.
 
 tomllib checks the text and gives its values, but no lines; the lines are read here from a text that it took.
 """
@@ -7,77 +7,106 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-Path = tuple[str, ...]
-"""A key in a configuration, part by part; an entry of a list is its number."""
+from wbsim.experiments.config.tree import Path, Table, placed
+
+MOST_LEVELS: Final = 32
+"""How deep a key may lie."""
+_DIGITS: Final = re.compile(r"[0-9][0-9_]{4300,}")
+_DOTTED: Final = re.compile(r"""(?:[\w"'-]{1,100}[ \t]?\.[ \t]?){256}""")
+_HINTS: Final = {
+    "Cannot overwrite a value": "a key is given twice; leave one of them out",
+    "Invalid value": "Invalid value; write texts in quotes",
+}
+_ERROR_AT: Final = re.compile(r" \(at line ([0-9]+), (column [0-9]+)\)$")
+_MOST: Final = 1 << 63
 
 
-class Places:
-    """Where each key of a TOML text stands.
+class NotToml(ValueError):
+    """A text that breaks TOML's rules, in this *line*, where that is known."""
 
-    Overrides have places of their own.  One case of a configuration may have more of them (`of_case`): where
-    a point of the sweep sets a key, and the lines of the files that a ``like`` names.
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def parse_toml(text: str, name: str) -> Table:
+    """Return the tree of a TOML *text*, which is called *name* in places.
+
+    Raises:
+        NotToml: it is none.
+        ValueError: it is nested deeper than anybody means.
     """
+    document, lines = document_of(text), dict[Path, str]()
+    for path, line in lines_of_keys(text):
+        lines.setdefault(path, f"{name}:{line}")
+    tree: Table = placed(document, (), name, lines)
+    return tree
 
-    def __init__(self, name: str, text: str) -> None:
-        self._name = name
-        self._places: dict[Path, str] = {}
-        self._overridden: list[Path] = []
-        self._moved: Mapping[Path, Sequence[Path]] = {}
-        self._files: Sequence[tuple[Path, Places]] = ()
-        for path, line in lines_of_keys(text):
-            self._places.setdefault(path, f"{name}:{line}")
 
-    def of_case(self, moved: Mapping[Path, Sequence[Path]], files: Sequence[tuple[Path, Places]]) -> Places:
-        """The same for a case.  In it the keys of *moved* are written elsewhere, at the first of these places
-        that there is, and *files* are put below some keys.
-        """
-        case = Places(self._name, "")
-        case._places, case._overridden = self._places, self._overridden
-        case._moved, case._files = moved, files
-        return case
+def document_of(text: str) -> dict[str, Any]:
+    """The document of a TOML *text*.
 
-    def override(self, path: Path, place: str) -> None:
-        """*path* was set elsewhere."""
-        self._places[path] = place
-        self._overridden.append(path)
+    Raises:
+        NotToml: it is none.
+        ValueError: it is nested deeper than anybody means.
+    """
+    too_deep = _DOTTED.search(text) is not None
+    try:
+        document = {} if too_deep else tomllib.loads(text)
+        too_deep = too_deep or levels_of(document) > MOST_LEVELS
+    except RecursionError:  # tomllib goes as deep as the text does
+        too_deep = True
+    except tomllib.TOMLDecodeError as error:
+        raise _not_toml(str(error)) from None
+    except ValueError:  # Python reads no whole number of so many digits
+        found = _DIGITS.search(text)
+        raise _beyond(text.count("\n", 0, found.start()) + 1 if found else None) from None
+    if too_deep:
+        raise ValueError(f"is nested deeper than {MOST_LEVELS} levels; no key is")
+    if (path := _beyond_64_bits(document, ())) is not None:
+        line = next((line for at, line in lines_of_keys(text) if at == path), None)
+        raise _beyond(line, ".".join(path).removeprefix("scenario."))
+    return document
 
-    def of(self, *paths: Path) -> str:
-        """The place of the first of *paths* that is here in full, else of the nearest key around the last.
 
-        With it comes what was set elsewhere below that key, which may be what is wrong there.
-        """
-        last = paths[-1]
-        around = [last[:length] for length in range(len(last), 0, -1)]
-        known = (self._places.get(path) for path in paths[:-1])
-        found = [next(filter(None, [self._moved_to(last), *known, *map(self._at, around)]), self._name)]
-        for path in self._overridden:
-            if any(path[: len(at)] == at for at in paths):
-                found.append(self._places[path])
-        return ", ".join(dict.fromkeys(found))
+def _not_toml(told: str) -> NotToml:
+    """What tomllib *told*, with the remedy where that is plain."""
+    at = _ERROR_AT.search(told)
+    what = told[: at.start()] if at else told
+    where = f" ({at[2]})" if at else ""
+    return NotToml(f"not TOML: {_HINTS.get(what, what)}{where}", int(at[1]) if at else None)
 
-    def _moved_to(self, path: Path) -> str | None:
-        for key, places in self._moved.items():
-            if path[: len(key)] == key:
-                rest = path[len(key) :]
-                found = (self._nearest(at, rest) for at in places)
-                return next(filter(None, found), None)
-        return None
 
-    def _nearest(self, at: Path, rest: Path) -> str | None:
-        """Where *rest* is below *at*, or as much of it as there is."""
-        if at not in self._places:
-            return None
-        lengths = range(len(rest), -1, -1)
-        return next(place for n in lengths if (place := self._places.get(at + rest[:n])))
+def _beyond(line: int | None, key: str = "") -> NotToml:
+    of = f"{key}: " if key else ""
+    return NotToml(f"{of}not TOML: a whole number has 64 bits; give a smaller one", line)
 
-    def _at(self, path: Path) -> str | None:
-        if path in self._places:
-            return self._places[path]
-        within = (file._places.get(path[len(key) :]) for key, file in self._files if path[: len(key)] == key)
-        return next(filter(None, within), None)
+
+def _beyond_64_bits(value: Any, path: Path) -> Path | None:
+    """The key of the first whole number that TOML has none of."""
+    if isinstance(value, Mapping | list):
+        below = value.items() if isinstance(value, Mapping) else enumerate(value)
+        found = (_beyond_64_bits(item, (*path, str(key))) for key, item in below)
+        return next((at for at in found if at is not None), None)
+    return path if isinstance(value, int) and not -_MOST <= value < _MOST else None
+
+
+def levels_of(value: Any) -> int:
+    """How deep tables and lists are nested in *value*, counted without recursion."""
+    levels, layer = 0, [value]
+    while layer := [below for of in layer for below in _below(of)]:
+        levels += 1
+    return levels
+
+
+def _below(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
 
 
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")

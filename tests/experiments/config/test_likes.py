@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.experiments.config import user_parts
+from wbsim.experiments.config import likes
 from wbsim.experiments.config.experiment import load, parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.scenario import Scenario
@@ -31,7 +31,7 @@ disks.own = { like = "quick" }
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A configuration with a machine, a disk and a filesystem beside it, and a kernel at home."""
     home = tmp_path / "home"
-    monkeypatch.setattr(user_parts, "HOME", home)
+    monkeypatch.setattr(likes, "HOME", home)
     files = {
         "x.toml": TEXT, "machines/box.toml": BOX, "fs.toml": 'like = "loop-xfs"\nagcount = 2\n',
         "disks/quick.toml": 'like = "sata-ssd"\ndevice.command_time = "1 us"\n',
@@ -44,7 +44,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scenario_of(config: Path, *overrides: str) -> Scenario:
-    """Of its only case."""
+    """Return the scenario of the only case."""
     (case,) = load(config, overrides).cases
     return case.scenario
 
@@ -80,11 +80,23 @@ def test_a_number_says_where_it_comes_from(config: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "told"),
     [
-        ("machines/box.toml", '\nlike = "box"\n', "machine.like: {box}:2: is like itself; name what"),
+        ("machines/box.toml", '\nlike = "box"\n', "{box}:2: machine.like: is like itself; name what"),
         ("machines/box.toml", "like = ", "machine.like: {box} cannot be read: "),
-        ("machines/box.toml", '\n\nlike = "nobody"\n', "{box}:3: 'nobody' is not known; use one of 'server-"),
-        ("machines/box.toml", "processors.count = 2\n", "{box}: there is no like; use one of 'server-2012'"),
-        ("machines/box.toml", 'like = "../fs.toml/x.toml"', "{box}:1: '../fs.toml/x.toml' is not known"),
+        (
+            "machines/box.toml",
+            '\n\nlike = "nobody"\n',
+            "{box}:3: machine.like: 'nobody' is not known; use one of 'server-",
+        ),
+        (
+            "machines/box.toml",
+            "processors.count = 2\n",
+            "{box}: machine.like: is missing; use one of 'server-2012'",
+        ),
+        (
+            "machines/box.toml",
+            'like = "../fs.toml/x.toml"',
+            "{box}:1: machine.like: '../fs.toml/x.toml' is not known",
+        ),
         ("x.toml", TEXT.replace('"mine"', '"9.1"'), "or any release from 2.6.29 to 6.18"),
         ("x.toml", TEXT.replace("./fs.toml", "./no.toml"), "'./no.toml' is not known"),
     ],
@@ -109,7 +121,7 @@ workload.command = "fs_mark -S0 -k -n 5 -s 4096 -d /a"
 
 
 def times_and_rates(spec: Any) -> dict[str, Any]:
-    """Of a device and all that it is made of."""
+    """Return the times and rates of a device and of all that it is made of."""
     return {n.path: n.value for n in spec.numbers() if n.unit in ("ns", "B/s")}
 
 

@@ -1,4 +1,4 @@
-"""Where a mistake stands is where it is told: file, line and key, whatever door it came through."""
+"""Is a mistake reported with the file, the line and the key where it is written?"""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.config.key_places import lines_of_keys
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.toml_document import MOST_LEVELS, document_of, levels_of
+from wbsim.experiments.config.toml_tree import MOST_LEVELS, document_of, levels_of, lines_of_keys
 
 TEXT = """\
 title = "x"
@@ -44,7 +43,7 @@ start = "1 s"
 
 
 def problems(text: str, *overrides: str, name: str = "x.toml") -> list[str]:
-    """What is wrong with it."""
+    """Return what is wrong with *text*."""
     with pytest.raises(BadInput) as refused:
         parse(text, name, overrides)
     return str(refused.value).splitlines()
@@ -79,7 +78,7 @@ def problems(text: str, *overrides: str, name: str = "x.toml") -> list[str]:
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_at_its_own_line(old: str, new: str, told: str) -> None:
-    """Of a mount, of the second program of a list, of what a command line gives."""
+    """A mount, the second program of a list and a command line have their own lines."""
     assert old in TEXT
     found = problems(TEXT.replace(old, new, 1))
     assert any(problem.startswith(told) for problem in found), found
@@ -125,7 +124,7 @@ def test_a_mistake_of_a_sweep_or_a_variant_is_told_where_that_says_it(more: str,
 
 
 def test_a_mistake_in_a_file_of_one_s_own_is_told_there(tmp_path: Path) -> None:
-    """With its line; its ranges are read as the numbers are."""
+    """The line is that of the file; ends of ranges are read as numbers are."""
     text = ONE.replace('"desk-vm"', '"box.toml"')
     name = str(tmp_path / "x.toml")
     for line, told in (
@@ -147,7 +146,7 @@ def test_a_mistake_in_a_file_of_one_s_own_is_told_there(tmp_path: Path) -> None:
 
 
 def test_a_mistake_in_a_job_file_is_told_there(tmp_path: Path) -> None:
-    """With its line; what options mean together, at the job's."""
+    """An option has its own line; what options mean together has the line of the job."""
     job = ["[global]", "rw=write", "create_on_open=1", "fallocate=none", "[a]", "filesize=64k", "nrfiles=2"]
     text = ONE.replace("fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a", "fio j.fio")
     wrong = (
@@ -352,7 +351,7 @@ def test_what_is_wrong_is_told_once_with_what_would_be_right(old: str, new: str,
 
 
 def test_what_is_given_in_a_list_is_known_with_its_line() -> None:
-    """Of the second program; and what a file of one's own gives in a list has a unit, too."""
+    """The start of the second program has its line as its source."""
     (case,) = parse(TEXT, "x.toml").cases
     start = case.scenario.programs["dd"].given("start")
     assert start is not None

@@ -1,0 +1,59 @@
+"""Numbers as a user writes them, with or without a unit."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import isfinite
+from typing import Any, Final
+
+from wbsim.sim.units import SCALES
+
+_NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
+
+
+def split(value: Any) -> tuple[Any, str]:
+    """Return the number of *value*, an int or a float, and its unit.
+
+    Raises:
+        ValueError: *value* is no number.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value, ""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{value} is no number; a range goes from number to number")
+    number = match["number"]
+    return float(number) if "." in number else int(number), match["unit"]
+
+
+def joined(number: Any, unit: str) -> Any:
+    """Return *number* with its unit, or as a whole number of the base of that unit."""
+    if not unit:
+        return number
+    if number == int(number):
+        return f"{int(number)} {unit}"
+    scale = next((of for of in SCALES.values() if unit in of), {unit: 1})
+    return f"{round(number * scale[unit])} {next(iter(scale))}"
+
+
+def scaled(value: Any, by: float) -> Any:
+    """Return *by* times *value*, a number with or without a unit; whole numbers stay whole.
+
+    Raises:
+        ValueError: *value* is no number.
+    """
+    number, unit = split(value)
+    times = number * by
+    return joined(round(times) if isinstance(number, int) and not unit else times, unit)
+
+
+def amount(value: Any) -> Any:
+    """Return what is equal for two numbers that are the same in other units; the text of any other value."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return Fraction(str(value))
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    scale = next((of for of in SCALES.values() if match and match["unit"] in of), None)
+    if match is None or scale is None or not match["unit"]:
+        return str(value)
+    return next(iter(scale)), Fraction(match["number"]) * scale[match["unit"]]

@@ -1,0 +1,320 @@
+"""The tree of a configuration: tables and lists that know their keys, and where each entry is written.
+
+Tables are put over each other (`merged`, `put`) and over parts of the catalogue.  Each keeps its places, so
+that a problem with a value is reported where that is written (`place_and_key`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Self
+
+from wbsim.experiments.config.quantities import scaled
+from wbsim.sim.param import ByHand, Given, Origin, Spec, Stated
+
+Path = tuple[str, ...]
+"""A key in a configuration, part by part; an entry of a list is its number."""
+SET: Final = "--set "
+"""The beginning of the place of a value that the command line sets."""
+
+
+class Placed:
+    """A table or a list that somebody wrote.
+
+    key     its key, as it is written
+    where   where it is written: ``file:line`` or an option; empty if that is where its parent is written
+    places  where each of its entries is written, by the entry's name or number
+    """
+
+    key: Path = ()
+    where: str = ""
+    places: Mapping[str, str] = {}
+
+    def at(self, key: Path, where: str, places: Mapping[str, str]) -> Self:
+        """Set the key and the places, and return the table or the list."""
+        self.key, self.where, self.places = key, where, places
+        return self
+
+    def place_of(self, entry: str) -> str:
+        """Return where *entry* is written, or where this is if it has no such entry."""
+        return self.places.get(entry, self.where)
+
+    def key_of(self, entry: str) -> Path:
+        """Return the key of *entry*."""
+        return *self.key, entry
+
+    def below(self, entry: str, entries: Mapping[str, Any] | None = None) -> Table:
+        """Return a table of *entries* that stands at *entry* of this one."""
+        return Table(entries or {}).at(self.key_of(entry), self.place_of(entry), {})
+
+
+class Table(Placed, dict[str, Any]):
+    """Values by name; after `with_origins` each is a `Given`, with its place as the source."""
+
+    def like(self, entries: Mapping[str, Any]) -> Table:
+        """Return a table of *entries* with the key and the places of this one."""
+        return Table(entries).at(self.key, self.where, self.places)
+
+    def without(self, *names: str) -> Table:
+        """Return the table without the entries of these *names*; their places stay known."""
+        return self.like({name: value for name, value in self.items() if name not in names})
+
+    def dropped(self, name: str) -> Table:
+        """Return the table as if it never had an entry of that *name*."""
+        places = {entry: place for entry, place in self.places.items() if entry != name}
+        return self.without(name).at(self.key, self.where, places)
+
+
+class Items(Placed, list[Any]):
+    """Values by number."""
+
+
+def plain(value: Any) -> Any:
+    """Return *value* without its provenance."""
+    return value.value if isinstance(value, Given) else value
+
+
+def moved(value: Any, key: Path) -> Any:
+    """Return *value* with *key* as its key, and all in it with the keys that follow."""
+    if isinstance(value, Table):
+        entries = {name: moved(below, (*key, name)) for name, below in value.items()}
+        return Table(entries).at(key, value.where, value.places)
+    if isinstance(value, Items):
+        items = (moved(below, (*key, str(number))) for number, below in enumerate(value))
+        return Items(items).at(key, value.where, value.places)
+    return value
+
+
+def placed(value: Any, key: Path, where: str, lines: Mapping[Path, str] | None = None) -> Any:
+    """Return *value*, of plain dictionaries and lists, as one that is written at *key*.
+
+    *lines* has the places of keys in it.  All others are *where* what they are in is.
+    """
+    if not isinstance(value, Mapping | list):
+        return value
+    lines = lines or {}
+    entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+    below = {str(name): entry for name, entry in entries}
+    places = {name: lines.get((*key, name), where) for name in below}
+    inner = {name: placed(entry, (*key, name), places[name], lines) for name, entry in below.items()}
+    if isinstance(value, Mapping):
+        return Table(inner).at(key, where, places)
+    return Items(inner.values()).at(key, where, places)
+
+
+def place_and_key(tree: Table, path: Path) -> tuple[str, Path]:
+    """Return where the value at *path* of *tree* is written, and its key as it is written.
+
+    What nobody wrote is where the nearest table around it is.  With a table come the options that set
+    something in it, because one of them may be what is wrong there.
+    """
+    node: Any = tree
+    where, key = tree.where, path
+    for depth, part in enumerate(path):
+        if isinstance(node, Placed):
+            where, key = node.place_of(part) or where, (*node.key, *path[depth:])
+        node = _entry(node, part)
+    if isinstance(node, Placed):
+        where, key = node.where or where, node.key
+    return ", ".join(dict.fromkeys([where, *_options(node)])), key
+
+
+def _entry(node: Any, part: str) -> Any:
+    """Return the entry of *node* that is called *part*; None if it has none."""
+    if isinstance(node, Mapping):
+        return node.get(part)
+    if isinstance(node, Spec):
+        return getattr(node, part, None)
+    if isinstance(node, list | tuple) and part.isdecimal() and int(part) < len(node):
+        return node[int(part)]
+    return None
+
+
+def _options(node: Any) -> Iterator[str]:
+    """Yield the options of the command line that set something in *node*."""
+    if isinstance(node, Placed):
+        yield from (place for place in node.places.values() if place.startswith(SET))
+    if isinstance(node, Table | Items):
+        for below in node.values() if isinstance(node, Table) else node:
+            yield from _options(below)
+
+
+_FACTOR: Final = re.compile(r"x([0-9]{1,12}(?:\.[0-9]{1,12})?)")
+
+
+class Factor(NamedTuple):
+    """So many times what stands there otherwise."""
+
+    by: float
+
+    def __repr__(self) -> str:
+        return f"x{self.by:g}"
+
+
+def factor_in(value: Any) -> Any:
+    """Return *value*, marked as a user's, or the factor that it is written as."""
+    match = _FACTOR.fullmatch(value) if isinstance(value, str) else None
+    return Factor(float(match[1])) if match else by_hand(value)
+
+
+_ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}
+_BESIDE: Final = {"low", "high", "why"}
+
+
+def with_origins(value: Any, where: str, *, factors: bool = False) -> Any:
+    """Return *value* with each value in its tables as a `Given`, whose source is where it is written.
+
+    ``{ assumed = 5, low = 1, high = 9, why = "..." }`` names another origin.  With *factors* a text such as
+    ``x2`` is a factor.
+    """
+    if isinstance(value, Table):
+        if (stated := _stated(value, where)) is not None:
+            return stated
+        entries = {
+            name: with_origins(below, value.place_of(name), factors=factors) for name, below in value.items()
+        }
+        return value.like(entries)
+    if isinstance(value, Items):
+        items = (
+            with_origins(below, "", factors=factors) if isinstance(below, Placed) else by_hand(below)
+            for below in value
+        )
+        return Items(items).at(value.key, value.where, value.places)
+    return Given(factor_in(value) if factors else by_hand(value), Origin.SPECIFIED, where)
+
+
+def _stated(table: Table, where: str) -> Given | None:
+    """Return what a *table* that names an origin gives; None of any other table."""
+    name = next((key for key in table if key in _ORIGINS), None)
+    if name is None or not set(table) <= {name, *_BESIDE}:
+        return None
+    why = f"{where}: {table.get('why', name)}"
+    low, high = table.get("low", table[name]), table.get("high", table[name])
+    return Stated(by_hand(table[name]), _ORIGINS[name], why, by_hand(low), by_hand(high))
+
+
+def by_hand(value: Any) -> Any:
+    """Return *value*, marked as a user's if it is a whole number, because that may lack its unit."""
+    return ByHand(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def entries_of(part: Spec | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of *part*; those of a spec are `Given`, or other specs."""
+    return part.entries() if isinstance(part, Spec) else dict(part)
+
+
+def merged(base: Spec | Mapping[str, Any], changes: Table) -> Table:
+    """Return *base* with *changes* put over it, table by table.
+
+    What is of another ``kind`` replaces a table whole, and a factor multiplies.  A part of the catalogue in
+    *base* that nothing changes stays that part, which was checked when it was made.
+    """
+    result = entries_of(base)
+    if "kind" in changes and "kind" in result and plain(changes["kind"]) != plain(result["kind"]):
+        return changes
+    for key, value in changes.items():
+        below = result.get(key)
+        if isinstance(value, Table) and isinstance(below, Mapping | Spec):
+            result[key] = merged(below, value)
+        else:
+            result[key] = _over(below, value)
+    table = changes.like(result)
+    if isinstance(base, Table):
+        table.at(changes.key, changes.where or base.where, {**base.places, **changes.places})
+    return table
+
+
+def put(table: Table, path: Path, value: Any, place: str) -> Table:
+    """Return *table* with *value*, which is written at *place*, put at *path*.
+
+    A number in *path* is a place of a list.
+    """
+    first, *rest = path
+    if not rest:
+        change = Table({first: value}).at(table.key, "", {first: place})
+        return merged(table, change)
+    below = table.get(first)
+    if isinstance(below, Items):
+        below = Table({str(number): item for number, item in enumerate(below)}).at(
+            below.key, below.where, below.places
+        )
+        inner = put(below, tuple(rest), value, place)
+        changed: Any = Items(inner[str(number)] for number in range(len(inner)))
+        changed.at(inner.key, inner.where, inner.places)
+    else:
+        if isinstance(plain(below), str):  # a program that is its command alone
+            below = Table({"command": below}).at(table.key_of(first), table.place_of(first), {})
+        within = below if isinstance(below, Table) else Table().at(table.key_of(first), "", {})
+        changed = put(within, tuple(rest), value, place)
+    return table.like({**table, first: changed})
+
+
+_SHORT: Final = {"workload": "programs", "filesystem": "mounts"}
+_INNER: Final = {"programs": "workload", "mounts": "filesystem"}
+
+
+def written_as(table: Mapping[str, Any], path: Path) -> Path:
+    """Return *path* as *table* has it.
+
+    ``workload.x`` is the only named program's, and ``programs.a.workload.x`` (as a resolved configuration has
+    it) is ``programs.a.x``; so with filesystems and mounts.
+    """
+    first, *rest = path
+    named = table.get(_SHORT.get(first, ""))
+    if first not in table and isinstance(named, Mapping) and len(named) == 1:
+        return (_SHORT[first], *named, *rest)
+    short = _INNER.get(first, "")
+    if first not in table and short in table and len(path) > 2:  # by the name that show prints
+        return (short, *rest[2 if rest[1] == short else 1 :])
+    if len(path) > 3 and path[2] == _INNER.get(first):
+        return (first, path[1], *path[3:])
+    return path
+
+
+def _over(below: Any, value: Any) -> Any:
+    """Return *value*, or *below* multiplied by it if it is a factor."""
+    factor = plain(value)
+    if not isinstance(factor, Factor) or below is None:
+        return value
+    number = plain(below)
+    if isinstance(number, Factor):
+        return replace(value, value=Factor(number.by * factor.by))
+    try:
+        times = scaled(number, factor.by)
+    except ValueError:  # there is nothing to multiply, which the factor that is left says
+        return value
+    return replace(value, value=times, source=f"{value.source}: times {factor.by:g}")
+
+
+def has_name(value: Any, name: str) -> bool:
+    """Return whether any text in *value* has ``{name}``."""
+    value = plain(value)
+    if isinstance(value, Mapping):
+        return any(has_name(below, name) for below in value.values())
+    if isinstance(value, list):
+        return any(has_name(below, name) for below in value)
+    return isinstance(value, str) and f"{{{name}}}" in value
+
+
+def with_name(value: Any, name: str, text: str) -> Any:
+    """Return *value* with *text* for every ``{name}`` in its texts."""
+    if isinstance(value, Given):
+        return replace(value, value=with_name(value.value, name, text))
+    if isinstance(value, Table):
+        return value.like({key: with_name(below, name, text) for key, below in value.items()})
+    if isinstance(value, Items):
+        items = Items(with_name(below, name, text) for below in value)
+        return items.at(value.key, value.where, value.places)
+    return value.replace(f"{{{name}}}", text) if isinstance(value, str) else value
+
+
+def factors_in(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of each factor that is left in *value* because it found nothing to multiply."""
+    if isinstance(value, Placed | Mapping):
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)  # type: ignore[arg-type]
+        for key, below in entries:
+            yield from factors_in(below, (*path, str(key)))
+    elif isinstance(plain(value), Factor):
+        yield path
