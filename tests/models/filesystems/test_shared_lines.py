@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import exp
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,11 +33,14 @@ class Lines:
         self.tasks = [task_on(self.env, cpu) for cpu in range(2)]
         self.added: list[int] = []
 
-    def operate(self, *operations: tuple[int, int]) -> list[int]:
+    def operate(self, *operations: tuple[int, int], lasts_ns: int = 0) -> list[int]:
         """Return what the lines add to the *operations*: the time of each, and its task."""
+
+        def begin(task: Task) -> None:
+            self.added.append(self.of.operation_ns(task, lasts_ns))
+
         for when_ns, number in operations:
-            task = self.tasks[number]
-            self.env.call_at(when_ns, 0, lambda task=task: self.added.append(self.of.operation_ns(task)))  # type: ignore[misc]
+            self.env.call_at(when_ns, 0, partial(begin, self.tasks[number]))
         self.env.run()
         return self.added
 
@@ -67,6 +73,73 @@ def test_a_task_waits_for_each_line_in_turn() -> None:
     lines.of = SharedLines(lines.env, (1, 9), OWN_NS, FAR_NS)
     busy_until_ns = 200 + 200 + 8 * 10
     assert lines.operate((0, 0), (250, 1))[1] == busy_until_ns + 9 * 200 - 250 - 10 * OWN_NS
+
+
+def test_a_free_line_may_be_gone_at_each_later_write() -> None:
+    """Since the first task's first operation, at 0, the other task began two within 1 000 ns.
+
+    An operation of 500 ns meets one of them on average, so a line is gone at a write with 1 - 1/e.
+    """
+    later = (3 + 2) * (FAR_NS - OWN_NS) * (1 - exp(-1))
+    assert Lines().operate((0, 0), (300, 1), (600, 1), (1_000, 0), lasts_ns=500)[3] == pytest.approx(
+        2 * 190 + later, abs=2
+    )
+
+
+def test_lines_of_a_task_alone_stay_during_long_operations() -> None:
+    assert Lines().operate((0, 0), (1_000, 0), (2_000, 0), lasts_ns=900) == [380, 0, 0]
+
+
+def written_one_by_one(users: int, writes: int, lasts_ns: int) -> float:
+    """Return how often a line moves in an operation, if each write to it is an event.
+
+    Users begin operations of *lasts_ns* one after another; the writes are evenly apart.
+    """
+    env = Environment()
+    owner, moves, operations = [-1], [0], 400
+    random = Streams(1).generator("work")
+
+    def body(task: Task) -> Steps:
+        for _ in range(operations):
+            yield int(random.exponential(lasts_ns))
+            for _ in range(writes):
+                moves[0] += owner[0] != task.cpu
+                owner[0] = task.cpu
+                yield lasts_ns // writes
+
+    for number in range(users):
+        task = task_on(env, number)
+        env.start(task, body(task))
+    env.run()
+    return moves[0] / (users * operations)
+
+
+def moved_at_once(users: int, writes: int, lasts_ns: int) -> float:
+    """Return the same of `SharedLines`, with transfers of a nanosecond and writes of nothing."""
+    env = Environment()
+    of, operations, moved = SharedLines(env, (writes,), 0, 1_000), 400, [0]
+    random = Streams(1).generator("work")
+
+    def body(task: Task) -> Steps:
+        for _ in range(operations):
+            yield int(random.exponential(lasts_ns))
+            moved[0] += of.operation_ns(task, lasts_ns)
+            yield lasts_ns
+
+    for number in range(users):
+        task = task_on(env, number)
+        env.start(task, body(task))
+    env.run()
+    return moved[0] / 1_000 / (users * operations)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from([1, 6, 9, 16]), st.integers(1, 6))
+def test_lines_move_as_with_an_event_for_each_write(users: int, writes: int) -> None:
+    """One other user is no Poisson stream: with two users a line moves a fifth too seldom."""
+    lasts_ns = 10_000_000
+    expected = written_one_by_one(users, writes, lasts_ns)
+    assert moved_at_once(users, writes, lasts_ns) == pytest.approx(expected, rel=0.1, abs=0.1)
 
 
 def queued(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -> float:
@@ -104,7 +177,7 @@ def reserved(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -
     def body(task: Task) -> Steps:
         for _ in range(operations):
             yield int(random.exponential(work_ns))
-            lines_ns = of.operation_ns(task) + sum(writes) * far_ns
+            lines_ns = of.operation_ns(task, 0) + sum(writes) * far_ns
             spent[0] += lines_ns
             yield lines_ns
 

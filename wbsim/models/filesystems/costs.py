@@ -5,6 +5,7 @@ A line that all files share is one of the log (`SharedLines`); those of one file
 
 from __future__ import annotations
 
+from math import exp
 from typing import Final
 
 from wbsim.models.filesystems.files import PagedFile
@@ -24,10 +25,11 @@ class SharedLines:
 
     An operation writes the lines *writes* times each, in this order.  A write takes *own_ns* on the processor
     that wrote the line last, and *far_ns* if the line comes from another processor.  A line that is busy when
-    a task asks for it is gone after each write; else the line comes once.
+    a task asks for it is gone after each write.
 
     NOTE: an operation of the kernel writes the lines when it reserves log space, when its transaction rolls
-    and when it commits.  Here it writes all of them at its beginning.
+    and when it commits.  Here it writes all of them at its beginning.  A line that is free may be gone at the
+    later writes, too: operations of others come at the rate that they had since this processor's last one.
     """
 
     def __init__(self, env: Environment, writes: tuple[int, ...], own_ns: int, far_ns: int) -> None:
@@ -37,25 +39,39 @@ class SharedLines:
         self._alone_ns = sum(writes) * own_ns
         self._free_ns = [0] * len(writes)
         self._last_cpu = [-1] * len(writes)
+        self._operations = 0
+        self._before: dict[int, tuple[int, int]] = {}  # by processor: operations so far, and when
 
-    def operation_ns(self, task: Task) -> int:
-        """Return what the lines add to the operation that *task* begins now.
+    def operation_ns(self, task: Task, lasts_ns: int) -> int:
+        """Return what the lines add to the operation of *lasts_ns* that *task* begins now.
 
         A task that always has the lines on its own processor adds nothing.
         """
         own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
+        gone = self._gone(cpu, lasts_ns)
         at_ns = now
         for line in range(len(self._writes)):
             writes, free_ns = self._writes[line], self._free_ns[line]
             if free_ns > at_ns:
                 at_ns = free_ns + writes * far_ns
-            elif self._last_cpu[line] == cpu:
-                at_ns += writes * own_ns
             else:
-                at_ns += far_ns + (writes - 1) * own_ns
+                moves = (self._last_cpu[line] != cpu) + (writes - 1) * gone
+                at_ns += int(writes * own_ns + moves * (far_ns - own_ns))
             self._free_ns[line] = at_ns
             self._last_cpu[line] = cpu
         return at_ns - now - self._alone_ns
+
+    def _gone(self, cpu: int, lasts_ns: int) -> float:
+        """Return how likely another processor takes a line between two writes of an operation on *cpu*.
+
+        Each of the operations that begin within *lasts_ns* writes the line as often as this one.
+        """
+        now = self._env.now
+        count, then_ns = self._before.get(cpu, (self._operations, now))
+        others = self._operations - count
+        self._operations += 1
+        self._before[cpu] = self._operations, now
+        return 1.0 - exp(-others * lasts_ns / (now - then_ns)) if now > then_ns else 0.0
 
 
 _BLOCK: Final = 4_096
@@ -152,6 +168,9 @@ class MapCosts:
         of = self._hand_off
         return lines * of.line(of.node(last), of.node(task.cpu))
 
-    def lines_ns(self, task: Task) -> int:
-        """Return what the log's cache lines add to an allocation or a conversion that *task* begins now."""
-        return 0 if self._lines is None else self._lines.operation_ns(task)
+    def lines_ns(self, task: Task, lasts_ns: int) -> int:
+        """Return what the log's cache lines add to an allocation or a conversion that *task* begins now.
+
+        Without it, the operation takes *lasts_ns*.
+        """
+        return 0 if self._lines is None else self._lines.operation_ns(task, lasts_ns)
