@@ -1,4 +1,4 @@
-"""What a configuration comes to: cases, of which each is one scenario."""
+"""Cases of an experiment, each of which is one scenario."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Case:
 
     @property
     def label(self) -> str:
-        """A name for tables and files."""
+        """Return a name for tables and files."""
         return "-".join([self.variant, *map(str, self.point.values())])
 
 
@@ -38,7 +38,7 @@ class Experiment:
     replications: int = 1
 
     def only_case(self, variant: str | None) -> Case:
-        """The one run, or the one of that name.
+        """Return the one run, or the one of that name.
 
         Raises:
             BadInput: there are several of them, or none.

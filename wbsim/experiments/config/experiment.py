@@ -1,4 +1,4 @@
-"""Experiment configurations: TOML text -> the scenarios of its variants and sweep.
+"""Experiment configurations: a TOML text becomes the scenarios of its variants and its sweep.
 
 title = "..."                      # what the experiment shows
 [scenario]                         # the common scenario; `like` names what a part starts from
@@ -75,7 +75,7 @@ from wbsim.sim.text_files import text_of
 from wbsim.sim.units import MIB
 
 MOST_BYTES: Final = 4 * MIB
-"""Of a configuration."""
+"""The largest configuration."""
 _TOP: Final = ("title", "scenario", "variants", "sweep", "quick", "replications")
 _OF_A_VARIANT: Final = ("rows", "quick")
 
@@ -83,9 +83,10 @@ _OF_A_VARIANT: Final = ("rows", "quick")
 def load(
     file: Path, overrides: Sequence[str] = (), only: str | None = None, asked: Asked = NOTHING
 ) -> Experiment:
-    """The experiment in *file*, with *overrides* of the form ``key.path=value``, and what else is *asked* to
-    be swept; of its variants, *only* that one, if it is given.  A name without a folder is also that of a
-    configuration of the package.
+    """Return the experiment in *file*, or in the configuration of the package that has this name.
+
+    *overrides* have the form ``key.path=value``, and *asked* is what else is swept.  Of the variants, *only*
+    that one is read, if it is given.
 
     Raises:
         BadInput: all that is wrong with it.
@@ -120,8 +121,9 @@ def _by_name(file: Path) -> Path:
 def parse(
     text: str, name: str, overrides: Sequence[str] = (), only: str | None = None, asked: Asked = NOTHING
 ) -> Experiment:
-    """The experiment in *text*, which is called *name* in messages, and whose job files lie beside that; see
-    `load`.
+    """Return the experiment in *text*, as `load` does.
+
+    It is called *name* in messages, and its job files lie beside that.
 
     Raises:
         BadInput: all that is wrong with it.
@@ -136,7 +138,7 @@ def parse(
 
 
 class _Reader:
-    """Makes an experiment of the tree *document*; all that is wrong with it is told together."""
+    """Makes an experiment of the tree *document*; all that is wrong with it is reported together."""
 
     def __init__(self, document: Table, overrides: Sequence[str], directory: Path, asked: Asked) -> None:
         self._document = document
@@ -258,7 +260,7 @@ def _scenario_of(table: Table) -> Table:
 
 
 def from_command(command: str, overrides: Sequence[str] = (), asked: Asked = NOTHING) -> Experiment:
-    """P13's machine and kernel under another fs_mark command.
+    """Return P13's machine and kernel under another fs_mark command.
 
     Raises:
         BadInput: all that is wrong with it.
@@ -275,8 +277,9 @@ workload.command = "{quoted}"
 
 
 def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] = ()) -> Case:
-    """The smaller run that *file* names for *case*, one of *whole*; *overrides* go over what makes it
-    smaller.
+    """Return the smaller run that *file* names for *case*, one of *whole*.
+
+    *overrides* are put over the values that make it smaller.
 
     Raises:
         BadInput: it names none.
@@ -285,9 +288,9 @@ def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] 
         raise bad("--quick", f"{case.label} names no smaller run; give it quick = [...] in {file}")
     try:
         return load(file, [*case.quick, *overrides]).cases[whole.cases.index(case)]
-    except BadInput as error:  # nobody wrote --set
-        told = [problem._replace(place=_of_quick(problem.place, case, file)) for problem in error.problems]
-        raise BadInput(told) from None
+    except BadInput as error:  # the file has these overrides, not the command line
+        found = [problem._replace(place=_of_quick(problem.place, case, file)) for problem in error.problems]
+        raise BadInput(found) from None
 
 
 def _of_quick(place: str, case: Case, file: Path) -> str:

@@ -1,4 +1,4 @@
-"""The problems of an input: all at once, each with its place and its remedy, in words that can be printed."""
+"""Problems of an input: collected, and reported together, each with its place and its remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENDLESS: Final = re.compile(r"\S{500,}")
 
 
 MOST_TOLD: Final = 50
-"""Who has more problems reads these, and asks again."""
+"""At most this many problems are reported."""
 _MOST_LISTED: Final = 40
 
 
@@ -48,7 +48,7 @@ class BadInput(Exception):
 
 
 def bad(place: str, message: str, key: str = "") -> BadInput:
-    """A single problem, ready to be raised."""
+    """Return a single problem, ready to be raised."""
     return BadInput([Problem(place, key, message)])
 
 
@@ -66,7 +66,7 @@ def messages_of(error: ValidationError, root: type[Spec]) -> list[str]:
 
 
 class _Finding(NamedTuple):
-    """What pydantic found at ``path``, which is ``below`` the variant (or the whole) of type ``spec``."""
+    """A finding of pydantic at ``path``, which is ``below`` the variant (or the whole) of type ``spec``."""
 
     kind: str
     message: str
@@ -94,8 +94,9 @@ def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[
 
 
 def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
-    """Of all that is missing in one table one finding, of one value the first, and of a list what its items
-    have wrong.
+    """Keep one finding for all missing keys of a table and the first finding for each value.
+
+    For a list keep the findings of its items.
     """
     seen: dict[Path, _Finding] = {}
     missing: dict[Path, list[_Finding]] = {}
@@ -118,7 +119,7 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
 
 
 def shown(value: Any) -> str:
-    """*value* as a configuration has it, if that is short."""
+    """Return *value* as a configuration has it, or the first part of a long one."""
     plain = bare(value)
     text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)
     return text if len(text) <= 60 else f"{text[:60]}..."
@@ -130,7 +131,7 @@ _EXPECTED: Final = {
     "int_from_float": "a whole number", "int_parsing_size": "a whole number", "float_type": "a number",
     "float_parsing": "a number", "model_attributes_type": "a table", "dataclass_type": "a table",
 }  # fmt: skip
-"""What pydantic's kinds of errors about a type mean in a configuration."""
+"""By pydantic's kind of error about a type: what the configuration should have had."""
 
 
 _BESIDE: Final[dict[tuple[str, int], tuple[str, ...]]] = {
@@ -143,7 +144,7 @@ _BESIDE: Final[dict[tuple[str, int], tuple[str, ...]]] = {
 
 
 def _known_at(finding: _Finding, written: Path) -> list[str]:
-    """What may stand beside the key of a *finding* where that is *written*."""
+    """Return the keys that are known beside the key of a *finding*, which is *written* so."""
     table = written[:-1]
     beside = _BESIDE.get((written[0], len(table)), ())
     if table[-1:] == ("device",):
@@ -154,7 +155,7 @@ def _known_at(finding: _Finding, written: Path) -> list[str]:
 
 
 def _message(finding: _Finding, written: Path) -> str:
-    """What is wrong, of a key that stands as it is *written*."""
+    """Return the message of *finding*, whose key is *written* so."""
     if finding.kind == "extra_forbidden":
         return unknown_setting(finding.path[-1], _known_at(finding, written))
     if finding.kind == "missing":
@@ -178,11 +179,11 @@ _RENAMED: Final = {
     "sb_list_lock": "inodes",
     "sb_list_ns": "inodes",
 }
-"""Keys of earlier versions, and what they are called now."""
+"""By key of an earlier version: its new name."""
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:
-    """The message for a key that does not exist, with its new name or the nearest that does."""
+    """Return the message for a key that does not exist, with its new name or the nearest that does."""
     if _RENAMED.get(key) in known:
         return f"is called {_RENAMED[key]} now"
     near = get_close_matches(key, known, n=1, cutoff=0.7)
@@ -199,19 +200,19 @@ def unknown_setting(key: str, known: Sequence[str]) -> str:
 
 
 def instead(key: str, given: Iterable[str]) -> str:
-    """What may be meant by the *key* that is missing among those that are *given*, as an ending."""
+    """Return the end of a message: the one of the *given* keys that may be a misspelt *key*."""
     near = get_close_matches(key, given, n=1, cutoff=0.6)
     return f"; is it meant by {near[0]}?" if near else ""
 
 
 def listed(names: Sequence[str]) -> str:
-    """*names* as a line of an error has them: not all of thousands."""
+    """Return *names* as a line of an error has them: not all of thousands."""
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     return f"{', '.join(names[:_MOST_LISTED])}{more}"
 
 
 def _fields_at(spec: type[Spec], path: Path) -> list[str]:
-    """The fields of the spec that stands at *path* below *spec*."""
+    """Return the fields of the spec that stands at *path* below *spec*."""
     specs: list[type[Spec]] = [spec]
     for part in path:
         fields = [one.model_fields[part] for one in specs if part in one.model_fields]
@@ -221,7 +222,7 @@ def _fields_at(spec: type[Spec], path: Path) -> list[str]:
 
 
 def _specs_in(annotation: Any) -> list[type[Spec]]:
-    """The specs that a field of this type may hold."""
+    """Return the specs that a field of this type may hold."""
     if get_origin(annotation) is Annotated:
         return _specs_in(annotation.__origin__)
     if isinstance(annotation, type) and issubclass(annotation, Spec):

@@ -1,4 +1,4 @@
-"""What a scenario is, with every number: as a document, and as the text that names it."""
+"""A scenario with every number: as a document, and as the text that identifies it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from wbsim.sim.param import bare
 
 
 def resolved(scenario: Scenario) -> dict[str, Any]:
-    """Every key of *scenario*, nested as in a configuration; in base units (ns, B, B/s)."""
+    """Return every key of *scenario*, nested as in a configuration; in base units (ns, B, B/s)."""
     document: dict[str, Any] = bare(scenario.inputs())
     return document
 
 
 def canonical(document: Mapping[str, Any]) -> str:
-    """The one text of *document*."""
+    """Return the one text of *document*."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"))

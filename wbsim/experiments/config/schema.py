@@ -61,7 +61,7 @@ def _of_variant(spec: type[Spec], prefix: str, within: Sequence[type[Spec]] = ()
 
 
 def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
-    """The kinds of a part, if it is the base of several."""
+    """Return the kinds of a part, if it is the base of several."""
     if "kind" not in spec.model_fields or get_origin(spec.model_fields["kind"].annotation) is Literal:
         return {}
     return {
@@ -89,7 +89,7 @@ def _is_named(annotation: Any) -> bool:
 
 
 def _takes(annotation: Any, unit: str) -> str:
-    """What a key takes, in words."""
+    """Return in words what a key takes."""
     if unit in _UNITS:
         return _UNITS[unit]
     if get_origin(annotation) is Annotated:
@@ -122,7 +122,7 @@ _OF_CONFIGURATIONS: Final = {
 
 
 def reference() -> str:
-    """All keys, as Markdown."""
+    """Return all keys, as Markdown."""
     lines = []
     for name, spec in PARTS.items():
         lines += [f"## {name}", "", "| key | takes |", "|---|---|"]
@@ -133,7 +133,7 @@ def reference() -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a configuration (JSON Schema 2020-12), for editors."""
+    """Return the schema of a configuration (JSON Schema 2020-12), for editors."""
     tables: dict[str, Any] = {name: _table(spec) for name, spec in PARTS.items() if "." not in name}
     tables["machine"]["properties"]["disks"] = _by_name(_table(DriveSpec))
     tables |= {
@@ -172,7 +172,7 @@ def _by_name(table: Any) -> dict[str, Any]:
 
 
 def _table(spec: type[Spec]) -> dict[str, Any]:
-    """A table: the keys of *spec* or, where there are several kinds, of any of them; and ``like``."""
+    """Return a table: the keys of *spec* or, where there are several kinds, of any of them; and ``like``."""
     specs = list(_kinds_of(spec).values()) or [spec]
     fields = {name: field for one in specs for name, field in one.model_fields.items()}
     properties: dict[str, Any] = {"like": {"type": "string"}}

@@ -1,4 +1,4 @@
-"""What is swept: lists, ranges, zipped lists and Latin hypercubes of any keys, to points and what each sets.
+"""Sweeps: lists, ranges, zipped lists and Latin hypercubes of any keys become points and what each sets.
 
 In a configuration, with a key in quotes where it has dots:
 
@@ -27,16 +27,16 @@ from wbsim.experiments.config.toml_tree import MOST_LEVELS, NotToml, document_of
 from wbsim.experiments.config.tree import SET, Items, Path, Table
 
 Point = dict[str, Any]
-"""What was swept, by name, with the values of one case: numbers or texts."""
+"""The values of one case, numbers or texts, by the name of what is swept."""
 MOST_POINTS: Final = 10_000
-"""Each is read and checked before anything is run, in less than a millisecond."""
+"""The most points of a sweep; each is checked before anything is run, in about a millisecond."""
 MOST_REPLICATIONS: Final = 100_000
 _LARGEST: Final = (1 << 63) - 1
 _SWEEP: Final = ("name", "points", "grid", "zip", "lhs")
 
 
 class Asked(NamedTuple):
-    """What a command line sweeps: ``KEY=VALUES`` each.
+    """The sweep of a command line: ``KEY=VALUES`` each.
 
     The lists are swept each with each, or *together* (the first values, the second ones ...).  With *samples*
     some have two ends of a range, of which a Latin hypercube is made.
@@ -66,7 +66,7 @@ class Step(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """What is swept together."""
+    """Keys that are swept together."""
 
     names: tuple[str, ...]
     steps: list[Step]
@@ -178,7 +178,7 @@ def latin_hypercube(samples: int, ends: Lists) -> Axis:
 
 
 def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
-    """What lies at a share of the way between two *ends*."""
+    """Return the function that gives the value at a share of the way between two *ends*."""
     if len(ends) != 2:
         raise ValueError(f"{key} has {len(ends)} ends; give the smallest and the largest value")
     (low, unit), (high, other) = map(split, ends)
@@ -203,19 +203,19 @@ def _step(values: Mapping[str, Any], places: Mapping[str, str]) -> Step:
 
 
 def _is_label(value: Any) -> bool:
-    """Whether *value* is a number or a text that can be shown."""
+    """Return whether *value* is a number or a text that can be shown."""
     if isinstance(value, str):
         return bool(value.strip()) and value.isprintable()
     return isinstance(value, int | float) and abs(value) <= _LARGEST
 
 
 def _shown(value: Any) -> Any:
-    """*value* as a label."""
+    """Return *value* as a label."""
     return value if _is_label(value) else str(value)
 
 
 def values_of(text: str) -> list[Any]:
-    """The values of ``1,2,4..64``: a list, in which ``..`` goes on as the values before it began.
+    """Return the values of ``1,2,4..64``: a list, in which ``..`` goes on as the values before it began.
 
     With two values before it by adding, with three or more by adding or, where these do not, by multiplying;
     numbers may have a unit.  Commas in quotes and brackets are part of a value.
@@ -236,7 +236,7 @@ def values_of(text: str) -> list[Any]:
 
 
 def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
-    """What follows the values that have *begun*, up to *last*."""
+    """Return the values that follow those that have *begun*, up to *last*."""
     given, units = zip(*map(split, begun), strict=True)
     last_given, unit = split(last)
     numbers, end = [Fraction(str(number)) for number in given], Fraction(str(last_given))
@@ -267,10 +267,10 @@ def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
 
 
 def value_of(text: str) -> Any:
-    """As TOML has it; what is none is a text.
+    """Return the value of *text*, which is a text if it is no value of TOML.
 
     Raises:
-        ValueError: it is nested deeper than anybody means.
+        ValueError: it is nested deeper than a key can be.
     """
     try:
         document = document_of(f"v = {text}")
@@ -280,7 +280,7 @@ def value_of(text: str) -> Any:
 
 
 def _split_list(text: str) -> list[str]:
-    """The parts between commas that stand in no quotes and no brackets."""
+    """Return the parts between commas that stand in no quotes and no brackets."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote:

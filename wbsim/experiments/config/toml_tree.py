@@ -1,4 +1,4 @@
-"""The text of a configuration to its tree, with the line of each key.
+"""Parse the text of a configuration to its tree, with the line of each key.
 
 tomllib checks the text and gives its values, but no lines; the lines are read here from a text that it took.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 from wbsim.experiments.config.tree import Path, Table, placed
 
 MOST_LEVELS: Final = 32
-"""How deep a key may lie."""
+"""The most parts of a key."""
 _DIGITS: Final = re.compile(r"[0-9][0-9_]{4300,}")
 _DOTTED: Final = re.compile(r"""(?:[\w"'-]{1,100}[ \t]?\.[ \t]?){256}""")
 _HINTS: Final = {
@@ -37,7 +37,7 @@ def parse_toml(text: str, name: str) -> Table:
 
     Raises:
         NotToml: it is none.
-        ValueError: it is nested deeper than anybody means.
+        ValueError: it is nested deeper than a key can be.
     """
     document, lines = document_of(text), dict[Path, str]()
     for path, line in lines_of_keys(text):
@@ -47,11 +47,11 @@ def parse_toml(text: str, name: str) -> Table:
 
 
 def document_of(text: str) -> dict[str, Any]:
-    """The document of a TOML *text*.
+    """Return the document of a TOML *text*.
 
     Raises:
         NotToml: it is none.
-        ValueError: it is nested deeper than anybody means.
+        ValueError: it is nested deeper than a key can be.
     """
     too_deep = _DOTTED.search(text) is not None
     try:
@@ -72,10 +72,10 @@ def document_of(text: str) -> dict[str, Any]:
     return document
 
 
-def _not_toml(told: str) -> NotToml:
-    """What tomllib *told*, with the remedy where that is plain."""
-    at = _ERROR_AT.search(told)
-    what = told[: at.start()] if at else told
+def _not_toml(message: str) -> NotToml:
+    """Return the error for a *message* of tomllib, with the remedy where that is plain."""
+    at = _ERROR_AT.search(message)
+    what = message[: at.start()] if at else message
     where = f" ({at[2]})" if at else ""
     return NotToml(f"not TOML: {_HINTS.get(what, what)}{where}", int(at[1]) if at else None)
 
@@ -86,7 +86,7 @@ def _beyond(line: int | None, key: str = "") -> NotToml:
 
 
 def _beyond_64_bits(value: Any, path: Path) -> Path | None:
-    """The key of the first whole number that TOML has none of."""
+    """Return the key of the first whole number that is beyond TOML's 64 bits."""
     if isinstance(value, Mapping | list):
         below = value.items() if isinstance(value, Mapping) else enumerate(value)
         found = (_beyond_64_bits(item, (*path, str(key))) for key, item in below)
@@ -95,7 +95,7 @@ def _beyond_64_bits(value: Any, path: Path) -> Path | None:
 
 
 def levels_of(value: Any) -> int:
-    """How deep tables and lists are nested in *value*, counted without recursion."""
+    """Return how deep tables and lists are nested in *value*; deep nesting needs no recursion here."""
     levels, layer = 0, [value]
     while layer := [below for of in layer for below in _below(of)]:
         levels += 1
@@ -118,17 +118,17 @@ _BARE: Final = re.compile(r"[^,\]}#\n]*")
 
 
 def lines_of_keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Every key of a TOML *text*, and every entry of a list, with its line (from 1)."""
+    """Yield every key of a TOML *text*, and every entry of a list, with its line (from 1)."""
     return _Lines(text).keys()
 
 
 def _unescaped(part: str) -> str:
-    """A part of a key without its escapes."""
+    """Return a part of a key without its escapes."""
     return str(tomllib.loads(f'part = "{part}"')["part"]) if "\\" in part else part
 
 
 class _Lines:
-    """Goes through a text from left to right; what it meets on the way are keys with their lines."""
+    """Finds the keys of a text, from left to right, with their lines."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -150,7 +150,7 @@ class _Lines:
                 yield from self._pair(table)
 
     def _header(self) -> Iterator[Path]:
-        """The tables that a header names; the last is the one that it begins."""
+        """Yield the tables that a header names; the last is the one that it begins."""
         double = self._text.startswith("[[", self._at)
         self._at += 1 + double
         path: Path = ()
@@ -185,7 +185,7 @@ class _Lines:
                 self._skip(_BARE)
 
     def _inside(self, end: str, path: Path) -> Iterator[tuple[Path, int]]:
-        """What stands between brackets, of a list or of a table."""
+        """Yield the keys between the brackets of a list or of a table."""
         number = 0
         self._at += 1
         while self._skip(_BLANK) < len(self._text) and self._text[self._at] != end:

@@ -21,7 +21,7 @@ SET: Final = "--set "
 
 
 class Placed:
-    """A table or a list that somebody wrote.
+    """A table or a list that a user wrote.
 
     key     its key, as it is written
     where   where it is written: ``file:line`` or an option; empty if that is where its parent is written
@@ -107,7 +107,7 @@ def placed(value: Any, key: Path, where: str, lines: Mapping[Path, str] | None =
 def place_and_key(tree: Table, path: Path) -> tuple[str, Path]:
     """Return where the value at *path* of *tree* is written, and its key as it is written.
 
-    What nobody wrote is where the nearest table around it is.  With a table come the options that set
+    A value of the catalogue is where the nearest table around it is.  With a table come the options that set
     something in it, because one of them may be what is wrong there.
     """
     node: Any = tree
@@ -145,7 +145,7 @@ _FACTOR: Final = re.compile(r"x([0-9]{1,12}(?:\.[0-9]{1,12})?)")
 
 
 class Factor(NamedTuple):
-    """So many times what stands there otherwise."""
+    """A multiple of the value that stands there otherwise."""
 
     by: float
 
