@@ -48,6 +48,13 @@ class PathCosts(Spec):
     writeback: WritebackCosts
     block: BlockCosts
 
+    @model_validator(mode="after")
+    def _check(self) -> PathCosts:
+        for path, value, unit, _ in self.numbers():
+            if unit == "ns" and value > S:
+                raise BadValue(f"{value} ns; no step of a path takes more than a second", *path.split("."))
+        return self
+
 
 _LEAST_CV: Final = 1e-6
 """Of less, 1 / cv^2, which a gamma distribution has, is no number of use."""
@@ -85,10 +92,6 @@ class ProcessorSpec(Spec):
             raise BadValue(f"{self.count} processors cannot be on {self.nodes} nodes; give fewer", "nodes")
         if 0 < self.cv < _LEAST_CV:
             raise BadValue(f"{self.cv} is none; give 0, or {_LEAST_CV} at least", "cv")
-        for path, value, unit, _ in self.paths.numbers():
-            if unit == "ns" and value > S:
-                what = f"{value} ns; no step of a path takes more than a second"
-                raise BadValue(what, "paths", *path.split("."))
         return self
 
     @property

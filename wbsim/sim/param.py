@@ -266,10 +266,10 @@ class Spec(BaseModel):
 
     def entries(self) -> dict[str, Any]:
         """Return the values of the fields, with their provenance; what is a spec stays one."""
-        return {
-            name: value if (given := self._given.get(name)) is None else replace(given, value=value)
-            for name, value in self
-        }
+        entries = dict(self)
+        for name, given in self._given.items():
+            entries[name] = replace(given, value=entries[name])
+        return entries
 
     def inputs(self) -> dict[str, Any]:
         """What would build this spec again, provenance included: nested, and open to overrides."""

@@ -16,7 +16,7 @@ from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.neutral import machines_of
 from wbsim.models.release import release_of
 from wbsim.models.scenario import Scenario
-from wbsim.sim.param import Spec, specified
+from wbsim.sim.param import Origin, Spec, specified
 
 TEXT = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2)
 
@@ -87,3 +87,19 @@ def test_what_is_put_over_a_table_has_its_own_places() -> None:
         ("programs", "p", "command"),
     )
     assert base["a"] == {"x": 1, "y": [{"z": 1}, {"z": 2}]}, "what was there stays as it is"
+
+
+def test_a_factor_in_a_variant_multiplies_the_scenarios_number() -> None:
+    number = "machine.processors.writer_scale"
+    text = f'{TEXT}\n{number} = 3.0\n[variants.twice]\n{number} = "x2"\n'
+    (case,) = parse(text, "x.toml", ["machine.processors.flusher_scale=1.0"]).cases
+    assert case.scenario.machine.processors.writer_scale == 6.0
+
+
+def test_a_configuration_may_give_the_range_of_a_number() -> None:
+    stated = '{ assumed = 0.2, low = 0.1, high = 0.3, why = "a guess" }'
+    text = f"{TEXT}\nmachine.processors.cv = {stated}\n"
+    given = parse(text, "x.toml").cases[0].scenario.machine.processors.given("cv")
+    assert given is not None
+    assert (given.origin, given.value, given.low, given.high) == (Origin.ASSUMED, 0.2, 0.1, 0.3)
+    assert given.source.endswith(": a guess")
