@@ -28,8 +28,8 @@ class SharedLines:
     a task asks for it is gone after each write.
 
     NOTE: an operation of the kernel writes the lines when it reserves log space, when its transaction rolls
-    and when it commits.  Here it writes all of them at its beginning.  A line that is free may be gone at the
-    later writes, too: operations of others come at the rate that they had since this processor's last one.
+    and when it commits.  Here it writes all of them at its beginning.  A free line may be gone at the later
+    writes, too.  Others begin operations at the rate that they had since this processor's last one.
     """
 
     def __init__(self, env: Environment, writes: tuple[int, ...], own_ns: int, far_ns: int) -> None:
