@@ -1,1 +1,1 @@
-"""The commands of `wbsim`, one file each."""
+"""The commands of `wbsim`, one module each; `options` has the options that several of them share."""

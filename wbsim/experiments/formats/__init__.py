@@ -1,1 +1,5 @@
-"""Results as text: our own tables, and those of the tools that everybody knows."""
+"""Results as text: our own tables, and the formats of common tools.
+
+`report` has the tables of figures.  `layout` prints as xfs_bmap and filefrag do, `timeline` as vmstat and
+iostat, and `locks` as lock_stat and perf.
+"""

@@ -1,1 +1,4 @@
-"""What `import wbsim` gives: experiments, results and captures for notebooks and scripts."""
+"""The Python interface: experiments, results and captures for notebooks and scripts.
+
+`study` loads, changes and runs an experiment; `findings` are its results; `capture` judges a capture.
+"""

@@ -1,1 +1,5 @@
-"""What many runs say together: figures, intervals, steady parts, and the tidy dataset."""
+"""Statistics of many runs.
+
+`figures` has every figure of a run with its unit, and `intervals` the means and 95 % intervals of many runs.
+`dataset` is the table with a row for each run.
+"""

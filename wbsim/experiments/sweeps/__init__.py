@@ -1,1 +1,1 @@
-"""Sweeps: every case of an experiment with its replications, and how far they are."""
+"""Sweeps: every case of an experiment with its replications, and how many are done."""

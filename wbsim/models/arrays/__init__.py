@@ -1,1 +1,4 @@
-"""Structures of arrays, and what compiles the functions over them."""
+"""Arrays with a structure, for code that Numba compiles.
+
+`compiled` compiles a function, and `sorted_table` is a table of keys that such functions search and change.
+"""

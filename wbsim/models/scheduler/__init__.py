@@ -1,1 +1,5 @@
-"""How processors are shared among those who want one."""
+"""The scheduler: which task runs on which processor.
+
+Read `cpu` first, then `runqueue`, the queue of one processor (CFS or EEVDF).  Left out: groups, affinity to
+several processors, and the topology of caches.
+"""
