@@ -4,11 +4,45 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from wbsim.models.block.queue import Queue
 from wbsim.models.tracepoints import Signals
-from wbsim.sim.tracing import Clock, Gauge
+
+
+class Clock(Protocol):
+    """An object with the simulated time."""
+
+    @property
+    def now(self) -> int:
+        """The clock (ns)."""
+
+
+class Gauge:
+    """A level over time; ``area`` is its integral in level-nanoseconds, exact because time is."""
+
+    __slots__ = ("_area", "_clock", "_since_ns", "level", "peak")
+
+    def __init__(self, clock: Clock, level: int = 0) -> None:
+        self._clock = clock
+        self._area = 0
+        self._since_ns = clock.now
+        self.level = level
+        self.peak = level
+
+    def add(self, change: int) -> None:
+        """Change the level by *change*."""
+        now = self._clock.now
+        self._area += self.level * (now - self._since_ns)
+        self._since_ns = now
+        self.level += change
+        if self.level > self.peak:
+            self.peak = self.level
+
+    @property
+    def area(self) -> int:
+        """The integral of the level up to now (level times ns)."""
+        return self._area + self.level * (self._clock.now - self._since_ns)
 
 
 class Waits:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.waits import Gauge
 from wbsim.sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
 from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, Semaphore, SpinLock, lock_stats_of
-from wbsim.sim.tracing import Gauge
 
 QUEUED, TICKET = HandOff(100, 250, False, 2), HandOff(100, 250, True, 2)
 
