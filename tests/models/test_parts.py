@@ -92,4 +92,4 @@ def test_random_numbers_belong_to_the_name_of_the_owner(supply: Supply) -> None:
     assert parts.variation("a").next() == streams.service_times("dd/a", 0.3).next()
     assert parts.variations("b")(3).tolist() == streams.service_time_arrays("dd/b", 0.3)(3).tolist()
     assert parts.uniforms("c").next() == streams.uniforms("dd/c").next()
-    assert parts.dice("d").random() == streams.generator("dd/d").random()
+    assert parts.random("d").random() == streams.generator("dd/d").random()

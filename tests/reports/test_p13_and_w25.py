@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from wbsim.experiments.cli import main
 from wbsim.experiments.published.figures import published_rows
-from wbsim.experiments.published.reproduce import Reproduction, reproduce
+from wbsim.experiments.published.reproduce import Reproduction, Row, reproduce
 from wbsim.experiments.running.execute import How
 
 
@@ -91,28 +91,49 @@ def test_patched_rows_are_within_15_percent(full: Reproduction) -> None:
     assert all(error is not None and abs(error) <= 0.15 for error in errors.values()), errors
 
 
+@pytest.fixture(scope="module")
+def w25() -> dict[str, Row]:
+    """Return W25's rows: 144 GiB in 144 files and 120 GiB in 6, every page."""
+    rows = reproduce(["W25"], quick=False, replications=1, how=How()).rows
+    return {row.id.removeprefix("W25-"): row for row in rows}
+
+
 @pytest.mark.fullsize
-def test_w25_s_rows() -> None:
-    """144 GiB in 144 files, 120 GiB in 6, every page: extents of one flusher and of one for each group within
-    12 %; throughputs that a constant was fitted to, within 16 %; what several flushers gain, within
-    three tenths of what the report says, and least on the drive with an indirection unit of 16 KiB (README:
-    by how much the rest is off).
-    """
-    result = reproduce(["W25"], quick=False, replications=1, how=How())
-    rows = {row.id.removeprefix("W25-"): row for row in result.rows}
-    assert {name for name, row in rows.items() if row.role == "calibrated"} == {
-        "A-pm-u", "B-pm-u", "A-pm-p",
-    }  # fmt: skip
-    assert {row.role for row in rows.values()} == {"calibrated", "predicted"}
-    for name, row in rows.items():
-        bound = 0.12 if "frag" in name else 0.16 if row.role == "calibrated" else 0.5
-        assert abs(row.relative_error or 0) <= bound, row
+def test_only_one_flusher_of_w25_is_calibrated(w25: dict[str, Row]) -> None:
+    assert {name for name, row in w25.items() if row.role == "calibrated"} == {"A-pm-u", "B-pm-u"}
+    assert {row.role for row in w25.values()} == {"calibrated", "predicted"}
+
+
+_OF_SEVERAL: Final = pytest.mark.xfail(
+    strict=True, reason="several flushers share something that the model lacks: docs/n10-w25.md"
+)
+
+
+@pytest.mark.fullsize
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        *((f"frag{job}-{flushers}", 0.12) for job in "ABC" for flushers in "up"),
+        ("A-pm-u", 0.16), ("B-pm-u", 0.16), ("A-bm-u", 0.35), ("B-bm-u", 0.35),
+        ("A-bm-p", 0.5), ("B-bm-p", 0.5),
+        pytest.param("A-pm-p", 0.5, marks=_OF_SEVERAL), pytest.param("B-pm-p", 0.5, marks=_OF_SEVERAL),
+    ],
+)  # fmt: skip
+def test_rows_of_w25_are_within_their_bounds(w25: dict[str, Row], name: str, bound: float) -> None:
+    error = w25[name].relative_error
+    assert error is not None
+    assert abs(error) <= bound
+
+
+@pytest.mark.fullsize
+def test_several_flushers_gain_as_published_on_the_bm1743(w25: dict[str, Row]) -> None:
+    """The gain is within three tenths of the report's, and least on the drive with units of 16 KiB."""
     gain = {
-        name: (rows[f"{name}-p"].simulated or 0) / (rows[f"{name}-u"].simulated or 1)
+        name: (w25[f"{name}-p"].simulated or 0) / (w25[f"{name}-u"].simulated or 1)
         for name in ("A-bm", "A-pm", "B-bm", "B-pm")
     }
-    published = {"A-bm": 759 / 243, "A-pm": 1634 / 368, "B-bm": 706 / 305, "B-pm": 990 / 315}
-    assert all(abs(gain[name] / published[name] - 1) < 0.3 for name in gain), gain
+    published = {"A-bm": 759 / 243, "B-bm": 706 / 305}
+    assert all(abs(gain[name] / of - 1) < 0.3 for name, of in published.items()), gain
     assert gain["A-bm"] < gain["A-pm"]
     assert gain["B-bm"] < gain["B-pm"]
 

@@ -170,7 +170,7 @@ def build(
     signals: Signals | None = None,
     lengths: StepLengths | None = None,
 ) -> Machine:
-    """Return the machine of *scenario* with the dice of *seed* and *replication*.
+    """Return the machine of *scenario* with the random numbers of *seed* and *replication*.
 
     Without *primitives* it has those of the chosen engine, without *lengths* the usual lengths of steps.
     """

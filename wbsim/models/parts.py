@@ -153,6 +153,6 @@ class Parts:
         """Return numbers uniform in [0, 1), one at a time."""
         return self._supply.streams.uniforms(self._named(name))
 
-    def dice(self, name: str) -> np.random.Generator:
+    def random(self, name: str) -> np.random.Generator:
         """Return a generator of random numbers."""
         return self._supply.streams.generator(self._named(name))

@@ -1,4 +1,4 @@
-"""Random streams addressed by name: adding a component shifts no other component's dice."""
+"""Random streams addressed by name: adding a component shifts no other component's numbers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Draws:
 
 
 class Streams:
-    """The dice of one replication of one experiment.
+    """The random numbers of one replication of one experiment.
 
-    Replication *r* throws the same dice in every scenario with the same seed, so that variants are
+    Replication *r* has the same numbers in every scenario with the same seed, so that variants are
     compared by paired differences.
     """
 
@@ -50,7 +50,7 @@ class Streams:
         """The stream called *name*.
 
         Raises:
-            ValueError: the name was taken; two components would share their dice.
+            ValueError: the name was taken; two components would share their numbers.
         """
         if name in self._taken:
             raise ValueError(f"the random stream {name!r} is already taken")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.harness import FIO, loop_config, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.completions import Completions
-from wbsim.models.filesystems.costs import Dice, MapCosts
+from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.delalloc_parts import Runs
 from wbsim.models.filesystems.files import FileInode, PagedFile
@@ -143,7 +143,7 @@ class CopyOnWrite:
 def cow(*, parts: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     """One mounted copy-on-write filesystem."""
     flusher_costs = FlusherCosts(map_ns=1_000, page_ns=1_000, ioend_ns=0)
-    costs = MapCosts(flusher_costs, 1, Dice(parts, "map"), parts.hand_off)
+    costs = MapCosts(flusher_costs, 1, RandomFactors(parts, "map"), parts.hand_off)
     metadata = ToyMetadata()
     placement: Any = CopyOnWrite()
     return DelallocFilesystem(

@@ -41,7 +41,7 @@ class Names:
         self.journal: Any = SimpleNamespace(start_handle=self._start, stop_handle=self._stop)
         self.cache = page_cache()
         parts: Any = SimpleNamespace(
-            dice=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
+            random=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
             uniforms=lambda name: Draws(lambda count: np.full(count, 0.99)),
             mutex=lambda name: Mutex(self.env, name, 0),
         )

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.harness import BlockLayer
-from wbsim.models.filesystems.costs import Dice, MapCosts
+from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.sim.sync import HandOff
 
@@ -18,7 +18,7 @@ def costs(**given: int) -> MapCosts:
     flusher: Any = FlusherCosts(
         map_ns=4_000, page_ns=1, ioend_ns=3_000, tree_map_ns=8_000, tree_ioend_ns=6_000, **given
     )
-    return MapCosts(flusher, 4, Dice(BlockLayer().parts, "map"), HandOff(100, 0))
+    return MapCosts(flusher, 4, RandomFactors(BlockLayer().parts, "map"), HandOff(100, 0))
 
 
 def test_all_of_a_transaction_is_locked_where_no_part_is_given() -> None:
@@ -36,7 +36,7 @@ def test_the_locked_part_grows_with_the_transaction() -> None:
 def test_a_part_of_nothing_is_nothing() -> None:
     """An allocation that takes no time is locked for no time."""
     flusher = FlusherCosts(map_ns=0, page_ns=1, ioend_ns=0, map_locked_ns=0, ioend_locked_ns=0)
-    of = MapCosts(flusher, 4, Dice(BlockLayer().parts, "map"), HandOff(100, 0))
+    of = MapCosts(flusher, 4, RandomFactors(BlockLayer().parts, "map"), HandOff(100, 0))
     assert (of.map_locked_ns(0), of.range_locked_ns(0)) == (0, 0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness import BlockLayer, only, run_for
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.filesystems.costs import Dice, MapCosts
+from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.filesystems.spec import FlusherCosts
@@ -91,7 +91,7 @@ def test_transactions_on_another_processor_get_the_lines_of_the_file(filesystem:
 def test_lines_from_another_node_take_longer() -> None:
     """Processors 0 to 3 are a node: 100 ns a line within it, and 300 ns from the other one."""
     costs = FlusherCosts(map_ns=1, page_ns=1, ioend_ns=1, map_lines=5, ioend_lines=2)
-    of = MapCosts(costs, 4, Dice(BlockLayer().parts, "map"), HandOff(LINE_NS, 300, node_cpus=4))
+    of = MapCosts(costs, 4, RandomFactors(BlockLayer().parts, "map"), HandOff(LINE_NS, 300, node_cpus=4))
     task, file = Environment().task("t"), PagedFile(0, True)
     took = []
     for cpu in (0, 3, 3, 4):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wbsim.models.filesystems.costs import SharedLines
+from wbsim.models.filesystems.files import PagedFile
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.streams import Streams
 from wbsim.sim.sync import HandOff, SpinLock
@@ -25,22 +26,27 @@ def task_on(env: Environment, cpu: int) -> Task:
 
 
 class Lines:
-    """Two lines, of four and of three writes, and two tasks, each on a processor of its own."""
+    """Two lines, of four and of three writes, and two tasks.
 
-    def __init__(self) -> None:
+    Each task has a processor and a file of its own, or both have the same file.
+    """
+
+    def __init__(self, *, same_file: bool = False) -> None:
         self.env = Environment()
         self.of = SharedLines(self.env, (4, 3), OWN_NS, FAR_NS)
         self.tasks = [task_on(self.env, cpu) for cpu in range(2)]
+        files = [PagedFile(0, True), PagedFile(0, True)]
+        self.files = files[:1] * 2 if same_file else files
         self.added: list[int] = []
 
     def operate(self, *operations: tuple[int, int], lasts_ns: int = 0) -> list[int]:
         """Return what the lines add to the *operations*: the time of each, and its task."""
 
-        def begin(task: Task) -> None:
-            self.added.append(self.of.operation_ns(task, lasts_ns))
+        def begin(number: int) -> None:
+            self.added.append(self.of.operation_ns(self.tasks[number], self.files[number], lasts_ns))
 
         for when_ns, number in operations:
-            self.env.call_at(when_ns, 0, partial(begin, self.tasks[number]))
+            self.env.call_at(when_ns, 0, partial(begin, number))
         self.env.run()
         return self.added
 
@@ -90,6 +96,12 @@ def test_lines_of_a_task_alone_stay_during_long_operations() -> None:
     assert Lines().operate((0, 0), (1_000, 0), (2_000, 0), lasts_ns=900) == [380, 0, 0]
 
 
+def test_operations_on_the_same_file_take_no_line_in_between() -> None:
+    """They exclude each other, so each line comes once for an operation."""
+    lines = Lines(same_file=True)
+    assert lines.operate((0, 0), (1_000, 1), (2_000, 1), (3_000, 0), lasts_ns=500) == [380, 380, 0, 380]
+
+
 def written_one_by_one(users: int, writes: int, lasts_ns: int) -> float:
     """Return how often a line moves in an operation, if each write to it is an event.
 
@@ -121,9 +133,10 @@ def moved_at_once(users: int, writes: int, lasts_ns: int) -> float:
     random = Streams(1).generator("work")
 
     def body(task: Task) -> Steps:
+        file = PagedFile(0, True)
         for _ in range(operations):
             yield int(random.exponential(lasts_ns))
-            moved[0] += of.operation_ns(task, lasts_ns)
+            moved[0] += of.operation_ns(task, file, lasts_ns)
             yield lasts_ns
 
     for number in range(users):
@@ -175,9 +188,10 @@ def reserved(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -
     operations, spent = 300, [0]
 
     def body(task: Task) -> Steps:
+        file = PagedFile(0, True)
         for _ in range(operations):
             yield int(random.exponential(work_ns))
-            lines_ns = of.operation_ns(task, 0) + sum(writes) * far_ns
+            lines_ns = of.operation_ns(task, file, 0) + sum(writes) * far_ns
             spent[0] += lines_ns
             yield lines_ns
 

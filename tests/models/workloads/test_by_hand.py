@@ -47,7 +47,8 @@ class Stage:
     def parts(self) -> dict[str, Any]:
         """What a workload is made with."""
         parts = SimpleNamespace(
-            env=self.env, thread=self._thread, process=self._process, dice=self._dice, lengths=StepLengths(),
+            env=self.env, thread=self._thread, process=self._process, random=self._numbers,
+            lengths=StepLengths(),
             variation=lambda name: Draws(lambda count: np.full(count, self.factors.get(name, 1.0))),
         )  # fmt: skip
         return {
@@ -62,7 +63,7 @@ class Stage:
     def _process(self, name: str) -> Any:
         return SimpleNamespace(task=self.processors.adopt(self.env.task(name), seated=True), spent=Spent())
 
-    def _dice(self, name: str) -> Any:
+    def _numbers(self, name: str) -> Any:
         self.streams.append(name)
         return np.random.default_rng(len(self.streams))
 

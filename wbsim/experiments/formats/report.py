@@ -141,14 +141,15 @@ def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
 def difference_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     """Return the mean difference of each variant from the first one, with its 95 % interval.
 
-    Both variants of a pair have the same dice.  None, if no two variants have two common replications.
+    Both variants of a pair have the same random numbers.  None, if no two variants have two replications in
+    common.
     """
     cases = by_case(outcomes)
     first = {str(of[0].point): of for of in cases if of[0].variant == outcomes[0].variant}
     columns, rows = columns_for(outcomes), []
     for of in cases:
         base = first.get(str(of[0].point))
-        if base is None or of is base or len(_dice(base) & _dice(of)) < 2:
+        if base is None or of is base or len(_seeds(base) & _seeds(of)) < 2:
             continue
         points = (str(of[0].point[axis]) for axis in axes)
         rows.append((of[0].variant, *points, *(_difference(column, base, of) for column in columns)))
@@ -158,7 +159,7 @@ def difference_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | 
     return table(header, rows)
 
 
-def _dice(outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
+def _seeds(outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
     return {(outcome.seed, outcome.replication) for outcome in outcomes}
 
 

@@ -92,9 +92,10 @@ class Study:
         """Simulate every case, on all processors or so many *jobs* at once, or on the dask *cluster* at an
         address.
 
-        *replications*: how often, each time with other dice (as the configuration says, if it is not given
-        here); *until_ci*: more of them until a figure is so precise (``"write_iops=2%"``); *out*: a directory
-        in which results are kept, and from which those that are there are taken; *progress*: a line on stderr
+        *replications*: how often, each time with other random numbers (as the configuration says, if it is
+        not given here); *until_ci*: more of them until a figure is so precise (``"write_iops=2%"``); *out*: a
+        directory in which results are kept, and from which those that are there are taken; *progress*: a line
+        on stderr
         (by default in terminals and notebooks).
 
         Raises:

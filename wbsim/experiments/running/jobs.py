@@ -19,7 +19,7 @@ MOST_RUNS: Final = 100_000
 
 
 class Job(NamedTuple):
-    """One run: a case, with dice of its own."""
+    """One run: a case, with its seed and its replication."""
 
     case: Case
     seed: int

@@ -57,12 +57,12 @@ class Names:
         self._texts: dict[int, tuple[Scenario, str]] = {}
 
     def identity(self, job: Job) -> str:
-        """One line of JSON: the model's version, the dice, and every number of the scenario."""
+        """Return one line of JSON: the version of the model, seed, replication, and every number."""
         scenario = job.case.scenario
         if id(scenario) not in self._texts:
             self._texts[id(scenario)] = scenario, canonical(resolved(scenario))
-        dice = f'"replication":{job.replication},"seed":{job.seed}'
-        return f'{{"model":"{model_version()}",{dice},"scenario":{self._texts[id(scenario)][1]}}}'
+        numbers = f'"replication":{job.replication},"seed":{job.seed}'
+        return f'{{"model":"{model_version()}",{numbers},"scenario":{self._texts[id(scenario)][1]}}}'
 
     def name(self, job: Job) -> str:
         """20 hexadecimal digits."""

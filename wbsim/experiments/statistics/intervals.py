@@ -5,7 +5,7 @@ All are 95 % and Student's t, of values that are taken as independent:
 * several replications: of their values (`sim.stats.confidence_95`);
 * a single run with iterations: of the means of `BATCHES` batches of its steady part, whose relative
   half-width is the figure's;
-* two variants: of the differences of runs with the same dice (common random numbers), replication by
+* two variants: of the differences of runs with common random numbers, replication by
   replication.
 
 Where a series becomes steady is MSER-5's answer (`steady_from`).  Unknown values (nan) are left out.

@@ -61,9 +61,10 @@ def precision_of(text: str) -> Precision:
 def run_experiment(
     experiment: Experiment, how: How, replications: int | None = None, precision: Precision | None = None
 ) -> Ran:
-    """Every case of *experiment* so often as is said here, or else as it says itself; with a *precision*,
-    until that is reached.  Replication r has the same dice in all cases.  With a directory, its dataset is
-    written, too.
+    """Run every case of *experiment* as often as is said here, or else as it says itself.
+
+    With a *precision*, run until that is reached.  Replication r has the same random numbers in all cases.
+    With a directory, its dataset is written, too.
 
     Raises:
         BadInput: what is swept is called like a figure, a result cannot be written, or the cluster cannot be

@@ -2,9 +2,9 @@
 
 Stands for blk_try_merge, blk_rq_merge_ok, blk_cgroup_mergeable, ll_back_merge_fn, ll_front_merge_fn and
 ll_merge_requests_fn (block/blk-merge.c, block/blk-cgroup.h).
-Pure: no clock, no dice.  Left out: discards of several ranges, integrity and encryption; write hints, I/O
-priorities and cgroups, of which two have to be equal, too: docs/measurements.md K says which events carry
-them.
+Pure: no clock, no random numbers.  Left out: discards of several ranges, integrity and encryption; write
+hints, I/O priorities and cgroups, of which two have to be equal, too.  docs/measurements.md K says which
+events carry them.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
             "writer_scale": assumed(
                 0.15, "a server's processor beside the desk's guest; the runs do not wait for fio", 0.1, 0.5
             ),
-            "flusher_scale": calibrated(0.261, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u")),
+            "flusher_scale": calibrated(0.266, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u")),
             "paths": {
                 **LOOP_MACHINE.processors.paths.inputs(),
                 "filesystems": as_fitted(DESK_MACHINE.processors.paths.inputs()["filesystems"]),

@@ -29,7 +29,8 @@ class SharedLines:
 
     NOTE: an operation of the kernel writes the lines when it reserves log space, when its transaction rolls
     and when it commits.  Here it writes all of them at its beginning.  A free line may be gone at the later
-    writes, too.  Others begin operations at the rate that they had since this processor's last one.
+    writes, too.  Other files have operations at the rate that they had since this file's last one; those of
+    one file exclude each other.
     """
 
     def __init__(self, env: Environment, writes: tuple[int, ...], own_ns: int, far_ns: int) -> None:
@@ -40,15 +41,14 @@ class SharedLines:
         self._free_ns = [0] * len(writes)
         self._last_cpu = [-1] * len(writes)
         self._operations = 0
-        self._before: dict[int, tuple[int, int]] = {}  # by processor: operations so far, and when
 
-    def operation_ns(self, task: Task, lasts_ns: int) -> int:
-        """Return what the lines add to the operation of *lasts_ns* that *task* begins now.
+    def operation_ns(self, task: Task, file: PagedFile, lasts_ns: int) -> int:
+        """Return what the lines add to the operation of *lasts_ns* on *file* that *task* begins now.
 
         A task that always has the lines on its own processor adds nothing.
         """
         own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
-        gone = self._gone(cpu, lasts_ns)
+        gone = self._gone(file, lasts_ns)
         at_ns = now
         for line in range(len(self._writes)):
             writes, free_ns = self._writes[line], self._free_ns[line]
@@ -61,24 +61,25 @@ class SharedLines:
             self._last_cpu[line] = cpu
         return at_ns - now - self._alone_ns
 
-    def _gone(self, cpu: int, lasts_ns: int) -> float:
-        """Return how likely another processor takes a line between two writes of an operation on *cpu*.
+    def _gone(self, file: PagedFile, lasts_ns: int) -> float:
+        """Return how likely an operation on another file takes a line between two writes of one on *file*.
 
         Each of the operations that begin within *lasts_ns* writes the line as often as this one.
         """
-        now = self._env.now
-        count, then_ns = self._before.get(cpu, (self._operations, now))
-        others = self._operations - count
+        now, before = self._env.now, file.log_operation
+        others = 0 if before is None else self._operations - before[0]
         self._operations += 1
-        self._before[cpu] = self._operations, now
-        return 1.0 - exp(-others * lasts_ns / (now - then_ns)) if now > then_ns else 0.0
+        file.log_operation = self._operations, now
+        if before is None or before[1] == now:
+            return 0.0
+        return 1.0 - exp(-others * lasts_ns / (now - before[1]))
 
 
 _BLOCK: Final = 4_096
 """The number of factors that are drawn at once, because a draw of one takes a microsecond."""
 
 
-class Dice:
+class RandomFactors:
     """Factors that vary the time of allocations, from the stream *name*."""
 
     __slots__ = ("_draws",)
@@ -86,7 +87,7 @@ class Dice:
     def __init__(self, parts: Parts, name: str) -> None:
         self._draws = Draws(parts.variations(name), _BLOCK)
 
-    def throw(self) -> float:
+    def next(self) -> float:
         """Return the next factor."""
         return self._draws.next()
 
@@ -94,22 +95,22 @@ class Dice:
 class MapCosts:
     """The times of an allocation and of the conversion of a range in a file whose inode holds *extents*.
 
-    An allocation takes ``group_ns`` more under the lock of its group.  ``dice`` vary the time of allocations,
-    which is ``extent_map_ns`` while the inode holds all extents.  Each is one operation on the *lines*.  The
-    lines of a file come from another processor as *hand_off* says.
+    An allocation takes ``group_ns`` more under the lock of its group.  ``factors`` vary the time of
+    allocations, which is ``extent_map_ns`` while the inode holds all extents.  Each is one operation on the
+    *lines*.  The lines of a file come from another processor as *hand_off* says.
     """
 
     def __init__(
         self,
         costs: FlusherCosts,
         extents: int,
-        dice: Dice,
+        factors: RandomFactors,
         hand_off: HandOff,
         group_ns: int = 0,
         lines: SharedLines | None = None,
     ) -> None:
         self.group_ns = group_ns
-        self.dice = dice
+        self.factors = factors
         self._hand_off = hand_off
         self._map_lines, self._range_lines = costs.map_lines or 0, costs.ioend_lines or 0
         self._lines = lines
@@ -127,12 +128,12 @@ class MapCosts:
 
     def run_map_ns(self) -> tuple[int, int]:
         """Return the times of an allocation for a file of one run: its own, and what its group adds."""
-        factor = self.dice.throw()
+        factor = self.factors.next()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
     def varied_map_ns(self, extents: int) -> tuple[int, int]:
         """Return the times of an allocation in a file of *extents* extents: its own, and the group's part."""
-        factor = self.dice.throw()
+        factor = self.factors.next()
         return int(self.map_ns(extents) * factor), int(self.group_ns * factor)
 
     def map_locked_ns(self, map_ns: int) -> int:
@@ -168,9 +169,9 @@ class MapCosts:
         of = self._hand_off
         return lines * of.line(of.node(last), of.node(task.cpu))
 
-    def lines_ns(self, task: Task, lasts_ns: int) -> int:
+    def lines_ns(self, file: PagedFile, task: Task, lasts_ns: int) -> int:
         """Return what the log's cache lines add to an allocation or a conversion that *task* begins now.
 
-        Without it, the operation takes *lasts_ns*.
+        Without them, the operation on *file* takes *lasts_ns*.
         """
-        return 0 if self._lines is None else self._lines.operation_ns(task, lasts_ns)
+        return 0 if self._lines is None else self._lines.operation_ns(task, file, lasts_ns)

@@ -36,10 +36,21 @@ class PagedFile(FilePages):
     extents that were given blocks.  `DelallocFilesystem.page` sets ``inode``, its ``lock`` (ILOCK,
     i_data_sem), and the list ``ioends`` that ioends end on, unless their pages are clean after the I/O.
     ``looked`` is when a burst of writes last looked at the lock, and for how long it had been held by then.
-    ``cpu`` is the processor of its last allocation or conversion, -1 at first.
+    ``cpu`` is the processor of its last allocation or conversion, -1 at first.  ``log_operation`` says of the
+    last one how many operations all files had had by then, and when it began; None at first.
     """
 
-    __slots__ = ("allocations", "cpu", "inode", "ioends", "lock", "looked", "open", "writeback_index")
+    __slots__ = (
+        "allocations",
+        "cpu",
+        "inode",
+        "ioends",
+        "lock",
+        "log_operation",
+        "looked",
+        "open",
+        "writeback_index",
+    )
 
     inode: FileInode
     ioends: IoEnds | None
@@ -49,6 +60,7 @@ class PagedFile(FilePages):
         super().__init__(0, base)
         self.allocations = 0
         self.cpu = -1
+        self.log_operation: tuple[int, int] | None = None
         self.looked = 0, 0, 0
         self.open = is_open
         self.writeback_index = 0

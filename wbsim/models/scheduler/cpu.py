@@ -30,19 +30,20 @@ ANY_CPU: Final = -1
 
 
 class Processors(Scheduler):
-    """*count* identical processors under *rules*, of which ``idle`` run nothing; *dice* are uniform in
-    [0, 1).
+    """*count* identical processors under *rules*, of which ``idle`` run nothing.
+
+    *uniform* returns random numbers in [0, 1).
     """
 
     def __init__(
-        self, env: Environment, count: int, rules: SchedulerRules, dice: Callable[[], float]
+        self, env: Environment, count: int, rules: SchedulerRules, uniform: Callable[[], float]
     ) -> None:
         super().__init__()
         self._env = env
         self._count = count
         self._rules = rules
         self._keeps_lag = rules.keeps_lag
-        self._dice = dice
+        self._uniform = uniform
         self._rank = env.next_rank()
         self._runs: list[Task | None] = [None] * count
         self._queues = [RunQueue(rules) for _ in range(count)]
@@ -150,7 +151,7 @@ class Processors(Scheduler):
         The task that runs on *cpu* is charged, and owes the time; for any processor, it is the task that has
         the seat.
         """
-        task = self._runs[cpu] if cpu >= 0 else self._seats[int(self._dice() * self._count)]
+        task = self._runs[cpu] if cpu >= 0 else self._seats[int(self._uniform() * self._count)]
         if task is not None:
             task.interrupted_ns += cost_ns
             task.owed_ns += cost_ns

@@ -43,10 +43,10 @@ class RandomMap:
     hash table with linear probing.
     """
 
-    def __init__(self, dice: np.random.Generator, blocks: int) -> None:
-        self._dice = dice
+    def __init__(self, random: np.random.Generator, blocks: int) -> None:
+        self._random = random
         self._blocks = blocks
-        self._draws = dice.integers(0, blocks, 0)
+        self._draws = random.integers(0, blocks, 0)
         self._written = np.zeros(
             -(-blocks // _BITS), np.int64
         )  # what lies behind the last block counts as written
@@ -56,7 +56,7 @@ class RandomMap:
     def take(self, count: int) -> NDArray[np.int64]:
         """The next *count* blocks; no more than are left."""
         while len(self._draws) < count:
-            more = self._dice.integers(0, self._blocks, _DRAWS)
+            more = self._random.integers(0, self._blocks, _DRAWS)
             self._draws = np.concatenate([self._draws, more])
         taken, self._draws = self._draws[:count], self._draws[count:]
         next_free(self._written, taken)
@@ -230,10 +230,10 @@ def fio(
 def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
     """The process of the job of this *number*."""
     bs, filesize, rate = (spec.of_job(option, number) for option in ("bs", "filesize", "rate"))
-    dice, blocks = parts.dice(f"job {number}"), filesize // bs
+    numbers, blocks = parts.random(f"job {number}"), filesize // bs
     random, call_pages = spec.of_job("rw", number) == "randwrite", max(1, bs // PAGE_BYTES)
     orders = [
-        in_pages(RandomMap(dice, blocks).take if random else sequential(), call_pages)
+        in_pages(RandomMap(numbers, blocks).take if random else sequential(), call_pages)
         for _ in range(spec.of_job("nrfiles", number))
     ]
     fsyncs = spec.of_job("end_fsync", number) or spec.of_job("fsync_on_close", number)

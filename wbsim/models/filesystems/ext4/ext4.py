@@ -6,7 +6,7 @@ Stands for ext4_fill_super.
 from __future__ import annotations
 
 from wbsim.models.filesystems.completions import Completions
-from wbsim.models.filesystems.costs import Dice, MapCosts
+from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES, ROOT_EXTENTS
@@ -35,7 +35,7 @@ def ext4(
     """One mounted ext4."""
     sb.block_ns = writer_costs.block_ns
     kworker, geometry = parts.thread("kworker/ext4-rsv"), spec.geometry
-    costs = MapCosts(flusher_costs, ROOT_EXTENTS, Dice(parts, "map"), parts.hand_off)
+    costs = MapCosts(flusher_costs, ROOT_EXTENTS, RandomFactors(parts, "map"), parts.hand_off)
     mballoc = Mballoc(geometry, by_order=rules.by_order)
     journal = Journal(
         parts=parts, queue=sb.bdi.queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,

@@ -57,7 +57,7 @@ class Ext4Names(Names):
         self._flexes = [
             Flex(i, i * inodes, min((i + 1) * inodes, geometry.inodes)) for i in range(geometry.flexes)
         ]
-        self._orlov = parts.dice("orlov")
+        self._orlov = parts.random("orlov")
         self._leaf = parts.uniforms("leaf")
         self.leaf_blocks = 0
 

@@ -1,7 +1,8 @@
 """The free extents of XFS allocation groups as sorted tables, and where an allocation goes in them.
 
 Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_alloc_ag_vextent_locality
-(fs/xfs/libxfs/xfs_alloc.c).  Blocks are those of the group.  Pure: no clock, no dice; compiled by Numba.
+(fs/xfs/libxfs/xfs_alloc.c).  Blocks are those of the group.  Pure: no clock, no random numbers; compiled
+by Numba.
 """
 
 from __future__ import annotations

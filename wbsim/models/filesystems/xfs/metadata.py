@@ -95,7 +95,7 @@ class XfsMetadata(Metadata):
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task)
         range_ns = costs.range_ns(file.allocations)
-        range_ns += costs.lines_ns(task, range_ns + self._rmap_ns) + costs.moved_range_ns(file, task)
+        range_ns += costs.lines_ns(file, task, range_ns + self._rmap_ns) + costs.moved_range_ns(file, task)
         worker.spent.complete += range_ns
         yield range_ns
         if self._rmap_ns:

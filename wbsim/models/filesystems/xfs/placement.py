@@ -145,7 +145,7 @@ class XfsPlacement(Placement, ExtentMapper):
                     near = NOWHERE
             costs = self._costs
             map_ns, rmap_ns = costs.varied_map_ns(file.allocations)
-            map_ns += costs.lines_ns(task, map_ns + rmap_ns) + costs.moved_map_ns(file, task)
+            map_ns += costs.lines_ns(file, task, map_ns + rmap_ns) + costs.moved_map_ns(file, task)
             self._give_blocks(file, group, page, near)
             yield from self._metadata.convert_delalloc(thread, inode, group, map_ns, rmap_ns)
             file.allocations += 1

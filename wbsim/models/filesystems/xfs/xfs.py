@@ -9,7 +9,7 @@ from typing import Final
 
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.completions import Completions
-from wbsim.models.filesystems.costs import Dice, MapCosts, SharedLines
+from wbsim.models.filesystems.costs import MapCosts, RandomFactors, SharedLines
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
 from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
@@ -57,7 +57,7 @@ def xfs(
     if rules.cil == "per_cpu":
         lines = SharedLines(parts.env, _WRITES[spec.rmapbt], *parts.line_ns)
     group_ns = rmap_ns if spec.rmapbt else 0
-    costs = MapCosts(flusher_costs, inline, Dice(parts, "map"), parts.hand_off, group_ns, lines)
+    costs = MapCosts(flusher_costs, inline, RandomFactors(parts, "map"), parts.hand_off, group_ns, lines)
     log = _log(parts, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
     metadata = XfsMetadata(log, spec, flusher_costs, costs, groups, rules.unwritten)
     log.start()

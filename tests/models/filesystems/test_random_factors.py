@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wbsim.models.filesystems.costs import Dice
+from wbsim.models.filesystems.costs import RandomFactors
 
 pytestmark = pytest.mark.source
 
@@ -23,6 +23,6 @@ def test_factors_come_in_the_order_of_their_stream() -> None:
         return np.arange(sum(drawn) - count, sum(drawn), dtype=np.float64)
 
     parts: Any = SimpleNamespace(variations=lambda name: draw)
-    dice = Dice(parts, "map")
-    assert [dice.throw() for _ in range(4_097)] == list(range(4_097))
+    factors = RandomFactors(parts, "map")
+    assert [factors.next() for _ in range(4_097)] == list(range(4_097))
     assert drawn == [4_096, 4_096]
