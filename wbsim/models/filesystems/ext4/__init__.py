@@ -1,8 +1,9 @@
 """ext4.
 
-Read `ext4` first: what a mounted ext4 is made of.  `names` and `inodes` make directories and inodes,
-`placement` and `layout` say where file pages lie, and `mballoc` finds the blocks.  `metadata` and `journal`
-have the transactions.
+Read `ext4` first: what a mounted ext4 is made of.  `names` and `inodes` make directories and inodes.
+`placement` writes file pages and takes the locks.  `layout` and `new_blocks` have the rules how many blocks
+are taken for which pages, and `mballoc` finds them.  `geometry` has the places of mkfs.  `metadata` says what
+a transaction logs, and `journal` when it commits.  Mount options and costs are in `spec`.
 """
 
 from wbsim.models.factories import FilesystemFactory

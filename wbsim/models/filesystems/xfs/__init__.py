@@ -1,8 +1,9 @@
 """XFS.
 
-Read `xfs` first: what a mounted XFS is made of.  `names` makes directories and inodes, `placement` and
-`layout` say where file pages lie, in the allocation groups of `groups`.  `metadata` and `log` have the
-transactions.
+Read `xfs` first: what a mounted XFS is made of.  `names` makes directories and inodes.  `placement` writes
+file pages and takes the locks; `layout` has the rules where the pages lie.  Allocation groups are in
+`groups`, their free extents in `free_space` and `free_extents`.  `metadata` says what a transaction logs, and
+`log` when a checkpoint is pushed and where it is written.  Mount options and costs are in `spec`.
 """
 
 from wbsim.models.factories import FilesystemFactory
