@@ -107,7 +107,7 @@ def record(
 
 
 def _packed(out: Path) -> Any:
-    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+    openers: dict[str, object] = {".gz": gzip.open, ".xz": lzma.open}
     return openers.get(out.suffix, open)
 
 

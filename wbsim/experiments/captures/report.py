@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from wbsim.experiments.captures.conditions import Conditions
 from wbsim.experiments.captures.verdict import Verdict
@@ -26,9 +26,9 @@ CLASSES: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 def replay_document(
     path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The replay as one JSON document."""
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "capture": str(path),
         "kernel": conditions.kernel,
         "device": conditions.device,

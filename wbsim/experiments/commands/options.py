@@ -28,7 +28,7 @@ class Parser(ArgumentParser):
         print(f"{self.prog}: {printable(short)}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
 
-    def _get_values(self, action: Action, arg_strings: list[str]) -> Any:
+    def _get_values(self, action: Action, arg_strings: list[str]) -> object:
         """See `argparse.ArgumentParser`, which takes ``--seed=--`` for a ``--seed`` of nothing."""
         if action.nargs is None and action.option_strings and arg_strings == ["--"]:
             self.error(f"argument {action.option_strings[-1]}: expected one argument")
@@ -128,7 +128,7 @@ def print_json(document: object) -> None:
     print(json.dumps(_with_nulls(document), indent=1, allow_nan=False))
 
 
-def _with_nulls(value: Any) -> Any:
+def _with_nulls(value: object) -> object:
     """Return *value* with None for each number that JSON lacks, in tables and lists, too."""
     if isinstance(value, dict):
         return {key: _with_nulls(of) for key, of in value.items()}

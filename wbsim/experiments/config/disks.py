@@ -20,7 +20,7 @@ from wbsim.sim.param import Given, Spec, units_of
 MOST_DISKS: Final = 1024
 
 
-def at_speed(device: Spec | Mapping[str, Any], speed: float) -> dict[str, Any]:
+def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, object]:
     """Return the entries of *device*, and of all that it is made of, *speed* times as fast."""
     entries = entries_of(device)
     kind = plain(entries.get("kind"))
@@ -72,7 +72,7 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, drive
     return group
 
 
-def with_like(likes: Likes, given: Any, drives: Bases) -> Any:
+def with_like(likes: Likes, given: object, drives: Bases) -> object:
     """Return the *given* device with each ``like`` replaced by the device of that drive.
 
     Members of an array may be one table with a ``count``.
@@ -96,7 +96,7 @@ def with_like(likes: Likes, given: Any, drives: Bases) -> Any:
     return device
 
 
-def _alike(likes: Likes, members: Table, drives: Bases) -> list[Any]:
+def _alike(likes: Likes, members: Table, drives: Bases) -> list[object]:
     """Return as many devices as the table *members* has for its ``count``."""
     count = plain(members.get("count"))
     if not _is_count(count):
@@ -106,15 +106,15 @@ def _alike(likes: Likes, members: Table, drives: Bases) -> list[Any]:
     return [with_like(likes, members.without("count"), drives)] * count
 
 
-def _is_count(count: Any) -> bool:
+def _is_count(count: object) -> bool:
     return isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= MOST_DISKS
 
 
-def _no_count(count: Any) -> str:
+def _no_count(count: object) -> str:
     return f"is {count!r}; a whole number from 1 to {MOST_DISKS} was expected"
 
 
-def at_its_speed(likes: Likes, disk: Any) -> Any:
+def at_its_speed(likes: Likes, disk: Any) -> object:
     """Return *disk* with its device as many times as fast as its ``speed`` says."""
     device = disk.get("device") if isinstance(disk, Table) else None
     if not isinstance(device, Table) or "speed" not in device:

@@ -62,7 +62,7 @@ def filesystem_of(likes: Likes, given: Table, disk: str | None, host: Host) -> T
     return likes.based_on(given, Bases(BASES.folder, {**BASES.parts, like: made}))
 
 
-def _device(disk: Spec | Mapping[str, Any]) -> DeviceSpec | None:
+def _device(disk: Spec | Mapping[str, object]) -> DeviceSpec | None:
     """Return the device of a *disk*; None if it is not valid, which its own check reports."""
     try:
         return _DEVICE.validate_python(entries_of(disk).get("device"))
@@ -70,7 +70,7 @@ def _device(disk: Spec | Mapping[str, Any]) -> DeviceSpec | None:
         return None
 
 
-def _size(given: Any, device: DeviceSpec | None) -> int | None:
+def _size(given: object, device: DeviceSpec | None) -> int | None:
     """Return the *given* size in bytes, or what *device* holds.
 
     A size that cannot be read stands for any size, because the check of the filesystem reports it.

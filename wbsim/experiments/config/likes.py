@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from wbsim.experiments.config.problems import Problems, instead, shown
 from wbsim.experiments.config.toml_tree import NotToml, parse_toml
@@ -83,7 +83,7 @@ class Likes(NamedTuple):
         return given
 
 
-def _unknown_like(like: Any, bases: Bases) -> str:
+def _unknown_like(like: object, bases: Bases) -> str:
     """Return the message for a *like* that is not in *bases*."""
     if isinstance(like, float | int) and str(like) in bases.parts:
         return f"is the number {like}; write it in quotes"

@@ -73,7 +73,7 @@ class _Finding(NamedTuple):
     path: Path
     below: Path
     spec: type[Spec]
-    given: Any = None
+    given: object = None
 
 
 _TYPES: Final = ("bool", "int", "float", "str")
@@ -118,7 +118,7 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
         yield of[0] if len(of) == 1 else _Finding("several", told, table, of[0].below[:-1], of[0].spec)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return *value* as a configuration has it, or the first part of a long one."""
     plain = bare(value)
     text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)

@@ -99,7 +99,7 @@ def _with_job_files(line: str, directory: FilePath) -> str:
     return shlex.join(found) if found != words else line
 
 
-def _fields_of(lines: list[str]) -> dict[str, Any]:
+def _fields_of(lines: list[str]) -> dict[str, object]:
     """The workload that command *lines* ask for, with what the program itself costs."""
     name = PurePosixPath((lines[0].split() or [""])[0]).name
     for variant in variants("workloads").values():

@@ -12,7 +12,7 @@ from wbsim.sim.units import SCALES
 _NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
 
 
-def split(value: Any) -> tuple[Any, str]:
+def split(value: object) -> tuple[Any, str]:
     """Return the number of *value*, an int or a float, and its unit.
 
     Raises:
@@ -27,7 +27,7 @@ def split(value: Any) -> tuple[Any, str]:
     return float(number) if "." in number else int(number), match["unit"]
 
 
-def joined(number: Any, unit: str) -> Any:
+def joined(number: Any, unit: str) -> object:
     """Return *number* with its unit, or as a whole number of the base of that unit."""
     if not unit:
         return number
@@ -37,7 +37,7 @@ def joined(number: Any, unit: str) -> Any:
     return f"{round(number * scale[unit])} {next(iter(scale))}"
 
 
-def scaled(value: Any, by: float) -> Any:
+def scaled(value: object, by: float) -> object:
     """Return *by* times *value*, a number with or without a unit; whole numbers stay whole.
 
     Raises:
@@ -48,7 +48,7 @@ def scaled(value: Any, by: float) -> Any:
     return joined(round(times) if isinstance(number, int) and not unit else times, unit)
 
 
-def amount(value: Any) -> Any:
+def amount(value: object) -> object:
     """Return what is equal for two numbers that are the same in other units; the text of any other value."""
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
         return Fraction(str(value))

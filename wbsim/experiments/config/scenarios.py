@@ -7,7 +7,7 @@ the only one's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from wbsim.experiments.config.disks import add_disk, at_its_speed, with_like
 from wbsim.experiments.config.filesystems import Host, filesystem_of
@@ -112,7 +112,7 @@ def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host
         what = "is for one mount without a name; there are mounts, so give it to one of them"
         problems.wrong(scenario, "filesystem", what)
     named = problems.table(scenario, "mounts")
-    mounts: dict[str, Any] = {}
+    mounts: dict[str, object] = {}
     for name in named:
         mounts |= _mounts_of(likes, name, problems.table(named, name), groups, host)
     return named.like(mounts)
@@ -142,7 +142,7 @@ def _mounts_of(
             likes.problems.wrong(given, "disk", what)
             continue
         at = str(where.get("at", "/")).replace("{n}", str(n))
-        there: dict[str, Any] = {key: where[key] for key in _ALREADY_THERE if key in where}
+        there: dict[str, object] = {key: where[key] for key in _ALREADY_THERE if key in where}
         mount = {"disk": disk, "at": at, **there, "filesystem": filesystem or given.like({})}
         mounts[name if each is None else f"{name}{n}"] = given.like(mount)
     return mounts

@@ -72,7 +72,7 @@ def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
     }
 
 
-def _specs_in(annotation: Any) -> Iterator[type[Spec]]:
+def _specs_in(annotation: object) -> Iterator[type[Spec]]:
     if get_origin(annotation) is Annotated:
         yield from _specs_in(get_args(annotation)[0])
     elif isinstance(annotation, type) and issubclass(annotation, Spec):
@@ -82,7 +82,7 @@ def _specs_in(annotation: Any) -> Iterator[type[Spec]]:
             yield from _specs_in(part)
 
 
-def _is_named(annotation: Any) -> bool:
+def _is_named(annotation: object) -> bool:
     if get_origin(annotation) is Annotated:
         return _is_named(get_args(annotation)[0])
     return get_origin(annotation) is Named
@@ -132,7 +132,7 @@ def reference() -> str:
     return "\n".join(lines)
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> dict[str, object]:
     """Return the schema of a configuration (JSON Schema 2020-12), for editors."""
     tables: dict[str, Any] = {name: _table(spec) for name, spec in PARTS.items() if "." not in name}
     tables["machine"]["properties"]["disks"] = _by_name(_table(DriveSpec))
@@ -167,15 +167,15 @@ def json_schema() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _by_name(table: Any) -> dict[str, Any]:
+def _by_name(table: object) -> dict[str, object]:
     return {"type": "object", "additionalProperties": table}
 
 
-def _table(spec: type[Spec]) -> dict[str, Any]:
+def _table(spec: type[Spec]) -> dict[str, object]:
     """Return a table: the keys of *spec* or, where there are several kinds, of any of them; and ``like``."""
     specs = list(_kinds_of(spec).values()) or [spec]
     fields = {name: field for one in specs for name, field in one.model_fields.items()}
-    properties: dict[str, Any] = {"like": {"type": "string"}}
+    properties: dict[str, object] = {"like": {"type": "string"}}
     for name, field in fields.items():
         properties[name] = {"description": _takes(field.annotation, unit_of(field))}
     return {"type": "object", "properties": properties}

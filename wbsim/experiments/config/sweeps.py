@@ -54,7 +54,7 @@ class Setting(NamedTuple):
     """A key that is set to a value, and where that is written."""
 
     path: Path
-    value: Any
+    value: object
     place: str
 
 
@@ -125,8 +125,8 @@ def _places(values: Items) -> list[str]:
     return [values.place_of(str(number)) for number in range(len(values))]
 
 
-def _refuse_twice(key: str, values: Sequence[Any]) -> None:
-    seen: set[Any] = set()
+def _refuse_twice(key: str, values: Sequence[object]) -> None:
+    seen: set[object] = set()
     for value in values:
         meant = {str(value), amount(value)}
         if meant & seen:
@@ -177,7 +177,7 @@ def latin_hypercube(samples: int, ends: Lists) -> Axis:
     return Axis(tuple(ends), [_step(row, places) for row in rows])
 
 
-def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
+def _between(key: str, ends: Sequence[object]) -> Callable[[float], object]:
     """Return the function that gives the value at a share of the way between two *ends*."""
     if len(ends) != 2:
         raise ValueError(f"{key} has {len(ends)} ends; give the smallest and the largest value")
@@ -188,7 +188,7 @@ def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
         raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give both ends in one unit")
     whole = all(isinstance(end, int) for end in (low, high))
 
-    def at(share: float) -> Any:
+    def at(share: float) -> object:
         if whole:
             return joined(min(int(low + share * (high + 1 - low)), int(high)), unit)
         return joined(float(f"{low + share * (high - low):.6g}"), unit)
@@ -196,25 +196,25 @@ def _between(key: str, ends: Sequence[Any]) -> Callable[[float], Any]:
     return at
 
 
-def _step(values: Mapping[str, Any], places: Mapping[str, str]) -> Step:
+def _step(values: Mapping[str, object], places: Mapping[str, str]) -> Step:
     """Return the step that sets *values*, which are written at *places*."""
     sets = (Setting((*key.split("."),), value, places[key]) for key, value in values.items())
     return Step({key: _shown(value) for key, value in values.items()}, tuple(sets))
 
 
-def _is_label(value: Any) -> bool:
+def _is_label(value: object) -> bool:
     """Return whether *value* is a number or a text that can be shown."""
     if isinstance(value, str):
         return bool(value.strip()) and value.isprintable()
     return isinstance(value, int | float) and abs(value) <= _LARGEST
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     """Return *value* as a label."""
     return value if _is_label(value) else str(value)
 
 
-def values_of(text: str) -> list[Any]:
+def values_of(text: str) -> list[object]:
     """Return the values of ``1,2,4..64``: a list, in which ``..`` goes on as the values before it began.
 
     With two values before it by adding, with three or more by adding or, where these do not, by multiplying;
@@ -223,7 +223,7 @@ def values_of(text: str) -> list[Any]:
     Raises:
         ValueError: a range that does not say its step, or does not end at its end.
     """
-    values: list[Any] = []
+    values: list[object] = []
     for part in _split_list(text):
         first, dots, last = part.partition("..")
         if not dots or part.startswith(('"', "'", "[", "{")):
@@ -235,7 +235,7 @@ def values_of(text: str) -> list[Any]:
     return values
 
 
-def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
+def _range(begun: Sequence[object], last: object, text: str) -> list[object]:
     """Return the values that follow those that have *begun*, up to *last*."""
     given, units = zip(*map(split, begun), strict=True)
     last_given, unit = split(last)
@@ -266,7 +266,7 @@ def _range(begun: Sequence[Any], last: Any, text: str) -> list[Any]:
     ]
 
 
-def value_of(text: str) -> Any:
+def value_of(text: str) -> object:
     """Return the value of *text*, which is a text if it is no value of TOML.
 
     Raises:
@@ -325,12 +325,12 @@ def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
         yield from _axis(problems, sweep, "lhs", latin_hypercube, samples, lists)
 
 
-def _has_value(entry: Any) -> bool:
+def _has_value(entry: object) -> bool:
     return isinstance(entry, Table) and "value" in entry
 
 
 def _axis(
-    problems: Problems, table: Table, entry: str, make: Callable[..., Axis], *given: Any
+    problems: Problems, table: Table, entry: str, make: Callable[..., Axis], *given: object
 ) -> Iterator[Axis]:
     """Yield what *make* makes of what is *given* as *entry* of *table*, or note the problem."""
     try:

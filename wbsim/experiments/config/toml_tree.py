@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from wbsim.experiments.config.tree import Path, Table, placed
 
@@ -46,7 +46,7 @@ def parse_toml(text: str, name: str) -> Table:
     return tree
 
 
-def document_of(text: str) -> dict[str, Any]:
+def document_of(text: str) -> dict[str, object]:
     """Return the document of a TOML *text*.
 
     Raises:
@@ -85,7 +85,7 @@ def _beyond(line: int | None, key: str = "") -> NotToml:
     return NotToml(f"{of}not TOML: a whole number has 64 bits; give a smaller one", line)
 
 
-def _beyond_64_bits(value: Any, path: Path) -> Path | None:
+def _beyond_64_bits(value: object, path: Path) -> Path | None:
     """Return the key of the first whole number that is beyond TOML's 64 bits."""
     if isinstance(value, Mapping | list):
         below = value.items() if isinstance(value, Mapping) else enumerate(value)
@@ -94,7 +94,7 @@ def _beyond_64_bits(value: Any, path: Path) -> Path | None:
     return path if isinstance(value, int) and not -_MOST <= value < _MOST else None
 
 
-def levels_of(value: Any) -> int:
+def levels_of(value: object) -> int:
     """Return how deep tables and lists are nested in *value*; deep nesting needs no recursion here."""
     levels, layer = 0, [value]
     while layer := [below for of in layer for below in _below(of)]:
@@ -102,7 +102,7 @@ def levels_of(value: Any) -> int:
     return levels
 
 
-def _below(value: Any) -> Iterator[Any]:
+def _below(value: object) -> Iterator[object]:
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, list):

@@ -45,7 +45,7 @@ class Placed:
         """Return the key of *entry*."""
         return *self.key, entry
 
-    def below(self, entry: str, entries: Mapping[str, Any] | None = None) -> Table:
+    def below(self, entry: str, entries: Mapping[str, object] | None = None) -> Table:
         """Return a table of *entries* that stands at *entry* of this one."""
         return Table(entries or {}).at(self.key_of(entry), self.place_of(entry), {})
 
@@ -53,7 +53,7 @@ class Placed:
 class Table(Placed, dict[str, Any]):
     """Values by name; after `with_origins` each is a `Given`, with its place as the source."""
 
-    def like(self, entries: Mapping[str, Any]) -> Table:
+    def like(self, entries: Mapping[str, object]) -> Table:
         """Return a table of *entries* with the key and the places of this one."""
         return Table(entries).at(self.key, self.where, self.places)
 
@@ -71,12 +71,12 @@ class Items(Placed, list[Any]):
     """Values by number."""
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return *value* without its provenance."""
     return value.value if isinstance(value, Given) else value
 
 
-def moved(value: Any, key: Path) -> Any:
+def moved(value: object, key: Path) -> Any:
     """Return *value* with *key* as its key, and all in it with the keys that follow."""
     if isinstance(value, Table):
         entries = {name: moved(below, (*key, name)) for name, below in value.items()}
@@ -87,7 +87,7 @@ def moved(value: Any, key: Path) -> Any:
     return value
 
 
-def placed(value: Any, key: Path, where: str, lines: Mapping[Path, str] | None = None) -> Any:
+def placed(value: object, key: Path, where: str, lines: Mapping[Path, str] | None = None) -> Any:
     """Return *value*, of plain dictionaries and lists, as one that is written at *key*.
 
     *lines* has the places of keys in it.  All others are *where* what they are in is.
@@ -110,7 +110,7 @@ def place_and_key(tree: Table, path: Path) -> tuple[str, Path]:
     A value of the catalogue is where the nearest table around it is.  With a table come the options that set
     something in it, because one of them may be what is wrong there.
     """
-    node: Any = tree
+    node: object = tree
     where, key = tree.where, path
     for depth, part in enumerate(path):
         if isinstance(node, Placed):
@@ -121,7 +121,7 @@ def place_and_key(tree: Table, path: Path) -> tuple[str, Path]:
     return ", ".join(dict.fromkeys([where, *_options(node)])), key
 
 
-def _entry(node: Any, part: str) -> Any:
+def _entry(node: object, part: str) -> object:
     """Return the entry of *node* that is called *part*; None if it has none."""
     if isinstance(node, Mapping):
         return node.get(part)
@@ -132,7 +132,7 @@ def _entry(node: Any, part: str) -> Any:
     return None
 
 
-def _options(node: Any) -> Iterator[str]:
+def _options(node: object) -> Iterator[str]:
     """Yield the options of the command line that set something in *node*."""
     if isinstance(node, Placed):
         yield from (place for place in node.places.values() if place.startswith(SET))
@@ -153,7 +153,7 @@ class Factor(NamedTuple):
         return f"x{self.by:g}"
 
 
-def factor_in(value: Any) -> Any:
+def factor_in(value: object) -> object:
     """Return *value*, marked as a user's, or the factor that it is written as."""
     match = _FACTOR.fullmatch(value) if isinstance(value, str) else None
     return Factor(float(match[1])) if match else by_hand(value)
@@ -163,7 +163,7 @@ _ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}
 _BESIDE: Final = {"low", "high", "why"}
 
 
-def with_origins(value: Any, where: str, *, factors: bool = False) -> Any:
+def with_origins(value: object, where: str, *, factors: bool = False) -> Any:
     """Return *value* with each value in its tables as a `Given`, whose source is where it is written.
 
     ``{ assumed = 5, low = 1, high = 9, why = "..." }`` names another origin.  With *factors* a text such as
@@ -195,17 +195,17 @@ def _stated(table: Table, where: str) -> Given | None:
     return Stated(by_hand(table[name]), _ORIGINS[name], why, by_hand(low), by_hand(high))
 
 
-def by_hand(value: Any) -> Any:
+def by_hand(value: object) -> object:
     """Return *value*, marked as a user's if it is a whole number, because that may lack its unit."""
     return ByHand(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def entries_of(part: Spec | Mapping[str, Any]) -> dict[str, Any]:
+def entries_of(part: Spec | Mapping[str, object]) -> dict[str, object]:
     """Return the entries of *part*; those of a spec are `Given`, or other specs."""
     return part.entries() if isinstance(part, Spec) else dict(part)
 
 
-def merged(base: Spec | Mapping[str, Any], changes: Table) -> Table:
+def merged(base: Spec | Mapping[str, object], changes: Table) -> Table:
     """Return *base* with *changes* put over it, table by table.
 
     What is of another ``kind`` replaces a table whole, and a factor multiplies.  A part of the catalogue in
@@ -226,7 +226,7 @@ def merged(base: Spec | Mapping[str, Any], changes: Table) -> Table:
     return table
 
 
-def put(table: Table, path: Path, value: Any, place: str) -> Table:
+def put(table: Table, path: Path, value: object, place: str) -> Table:
     """Return *table* with *value*, which is written at *place*, put at *path*.
 
     A number in *path* is a place of a list.
@@ -255,7 +255,7 @@ _SHORT: Final = {"workload": "programs", "filesystem": "mounts"}
 _INNER: Final = {"programs": "workload", "mounts": "filesystem"}
 
 
-def written_as(table: Mapping[str, Any], path: Path) -> Path:
+def written_as(table: Mapping[str, object], path: Path) -> Path:
     """Return *path* as *table* has it.
 
     ``workload.x`` is the only named program's, and ``programs.a.workload.x`` (as a resolved configuration has
@@ -273,7 +273,7 @@ def written_as(table: Mapping[str, Any], path: Path) -> Path:
     return path
 
 
-def _over(below: Any, value: Any) -> Any:
+def _over(below: object, value: Any) -> object:
     """Return *value*, or *below* multiplied by it if it is a factor."""
     factor = plain(value)
     if not isinstance(factor, Factor) or below is None:
@@ -288,7 +288,7 @@ def _over(below: Any, value: Any) -> Any:
     return replace(value, value=times, source=f"{value.source}: times {factor.by:g}")
 
 
-def has_name(value: Any, name: str) -> bool:
+def has_name(value: object, name: str) -> bool:
     """Return whether any text in *value* has ``{name}``."""
     value = plain(value)
     if isinstance(value, Mapping):
@@ -298,7 +298,7 @@ def has_name(value: Any, name: str) -> bool:
     return isinstance(value, str) and f"{{{name}}}" in value
 
 
-def with_name(value: Any, name: str, text: str) -> Any:
+def with_name(value: object, name: str, text: str) -> Any:
     """Return *value* with *text* for every ``{name}`` in its texts."""
     if isinstance(value, Given):
         return replace(value, value=with_name(value.value, name, text))
@@ -310,7 +310,7 @@ def with_name(value: Any, name: str, text: str) -> Any:
     return value.replace(f"{{{name}}}", text) if isinstance(value, str) else value
 
 
-def factors_in(value: Any, path: Path = ()) -> Iterator[Path]:
+def factors_in(value: object, path: Path = ()) -> Iterator[Path]:
     """Yield the path of each factor that is left in *value* because it found nothing to multiply."""
     if isinstance(value, Placed | Mapping):
         entries = value.items() if isinstance(value, Mapping) else enumerate(value)  # type: ignore[arg-type]

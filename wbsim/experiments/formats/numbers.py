@@ -8,7 +8,7 @@ from wbsim.experiments.formats.table import table
 from wbsim.sim.param import Number, Spec
 
 
-def numbers_document(spec: Spec) -> dict[str, Any]:
+def numbers_document(spec: Spec) -> dict[str, object]:
     """Every number of *spec*, for machines."""
     return {"numbers": [_number_fields(number) for number in spec.numbers()]}
 

@@ -49,7 +49,7 @@ class Scales(NamedTuple):
         """The keys for a machine file that is like the desk."""
         why = f"wbsim capture --cpu: {self.found.files} files on {self.found.recording.filesystem}"
         request = self.found.request_ns / self.desk_request_ns / self.flusher
-        block: Any = MACHINES[DESK].processors.paths.block
+        block: object = MACHINES[DESK].processors.paths.block
         if self.writer is None:
             writer = f"{{ assumed = 1.0, low = 0.3, high = 3.0, why = {json.dumps(self.why)} }}"
         else:

@@ -111,7 +111,7 @@ def scale_to(panel: Axes, values: Iterable[float]) -> None:
         panel.yaxis.set_major_formatter(lambda value, _: f"{value:,g}".replace(",", " "))
 
 
-def are_numbers(values: Iterable[Any]) -> bool:
+def are_numbers(values: Iterable[object]) -> bool:
     """Whether every one is a number."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 

@@ -25,12 +25,12 @@ MOST_LINES: Final = len(COLOURS)
 _MEASURED: Final = {"replication", "seed", *COLUMNS, *COLUMNS.values()}
 
 
-def named(value: Any) -> str:
+def named(value: object) -> str:
     """Return *value* as a label has it."""
     return short(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def ordered(values: Iterable[Any]) -> list[Any]:
+def ordered(values: Iterable[object]) -> list[Any]:
     """Return each of *values* once: numbers by size, texts in the order of the runs."""
     found = list(dict.fromkeys(values))
     return sorted(found) if are_numbers(found) else found
@@ -102,11 +102,13 @@ def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Da
     return [(", ".join(map(_titled, keys, values)), of) for values, of in divided]
 
 
-def _titled(key: str, value: Any) -> str:
+def _titled(key: str, value: object) -> str:
     return str(value) if key == "variant" else f"{key} = {named(value)}"
 
 
-def chosen(frame: pd.DataFrame, where: Mapping[str, Sequence[Any]], place: str = "--where") -> pd.DataFrame:
+def chosen(
+    frame: pd.DataFrame, where: Mapping[str, Sequence[object]], place: str = "--where"
+) -> pd.DataFrame:
     """Return the runs of *frame* that have one of the given values of each key of *where*.
 
     Raises:
@@ -122,7 +124,7 @@ def chosen(frame: pd.DataFrame, where: Mapping[str, Sequence[Any]], place: str =
     return frame
 
 
-def _means(text: Any, value: Any) -> bool:
+def _means(text: object, value: object) -> bool:
     """Return whether *text*, as a user writes it, is the *value* of a run."""
     if text == value or str(text) in (str(value), named(value)):
         return True
@@ -151,7 +153,7 @@ def where_of(options: Sequence[str]) -> dict[str, list[str]]:
     return where
 
 
-def narrowed(title: str, where: Mapping[str, Sequence[Any]]) -> str:
+def narrowed(title: str, where: Mapping[str, Sequence[object]]) -> str:
     """Return *title* with the choice that *where* makes."""
     choices = ", ".join(f"{key} = {' or '.join(map(named, values))}" for key, values in where.items())
     return f"{title} ({choices})" if choices else title

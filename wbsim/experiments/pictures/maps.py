@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 _MAPS_IN_A_ROW: Final = 3
-Cell = tuple[Any, Any]
+Cell = tuple[object, object]
 """A value of the vertical setting, and one of the horizontal setting."""
 
 
@@ -57,7 +57,11 @@ def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figu
 
 
 def _draw(
-    on: Axes, of: Mapping[Cell, float], across: Sequence[Any], up: Sequence[Any], ends: tuple[float, float]
+    on: Axes,
+    of: Mapping[Cell, float],
+    across: Sequence[object],
+    up: Sequence[object],
+    ends: tuple[float, float],
 ) -> AxesImage:
     """Draw the cells *of* one map, in colours between the values *ends*, with their numbers."""
     low, high = ends

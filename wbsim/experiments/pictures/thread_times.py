@@ -142,7 +142,7 @@ def _rest_ns(kind: Kind, coloured: Container[str]) -> float:
     return sum(ns for cause, ns in kind.life.items() if cause not in coloured and cause not in AWAY)
 
 
-def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[str, Any]) -> None:
+def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[str, object]) -> None:
     """Draw one bar: a part for each cause in *colours*, then the rest if `SHORT` has a colour.
 
     Without that colour the rest takes less than `SEEN` of every bar and stays white.
@@ -171,7 +171,7 @@ def _colours(causes: Sequence[str]) -> dict[str, Any]:
     """One for each cause, by its state; neighbours of a state differ in hue or much in lightness."""
     from matplotlib.colors import to_rgba
 
-    colours: dict[str, Any] = {}
+    colours: dict[str, object] = {}
     counts: dict[str, int] = {}
     for cause in causes:
         state = cause.split(" ")[0]

@@ -86,7 +86,7 @@ _PANELS: Final = (
 
 
 def _disk(
-    panel: dict[str, Any], disk: str, levels: dict[str, NDArray[Any]], step_s: float, style: dict[str, Any]
+    panel: dict[str, Any], disk: str, levels: dict[str, NDArray[Any]], step_s: float, style: dict[str, object]
 ) -> None:
     """Draw the requests of one *disk*, their waits, and its utilisation."""
     seconds = levels["time_ns"] / S
@@ -100,7 +100,7 @@ def _disk(
     panel[_BUSY].plot(*rates_of(seconds, levels[f"{disk} busy_ns"] * (100 / S), step_s), **style)
 
 
-def _files(panel: Any, outcome: Outcome, label: str, style: dict[str, Any]) -> None:
+def _files(panel: Any, outcome: Outcome, label: str, style: dict[str, object]) -> None:
     """Files a second of each program, from one iteration's end to the next."""
     programs = list(dict.fromkeys(sample.program for sample in outcome.samples))
     for program, line in zip(programs, cycle(LINES), strict=False):

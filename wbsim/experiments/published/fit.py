@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, isnan, log
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import load
@@ -124,5 +124,5 @@ def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, 
     return errors
 
 
-def _shown(values: Mapping[str, Any]) -> str:
+def _shown(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())

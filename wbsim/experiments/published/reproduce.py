@@ -7,7 +7,7 @@ import os
 import resource
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import config_path, load
@@ -59,7 +59,7 @@ class Reproduction:
     quick: bool
     outcomes: list[Outcome]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """What ``--json`` prints."""
         return {
             "rows": [asdict(row) for row in self.rows],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from pydantic import ConfigDict, ValidationError, validate_call
 
@@ -71,7 +71,7 @@ def _never(value: object) -> str | None:
     return None
 
 
-def listed(key: str, values: object) -> list[Any]:
+def listed(key: str, values: object) -> list[object]:
     """The *values* of *key*, whatever holds them.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Findings:
         frames = []
         for of in self.outcomes:
             levels = pd.DataFrame(of.levels)
-            columns: dict[str, Any] = {
+            columns: dict[str, object] = {
                 **self._keys(of), "time_s": levels["time_ns"] / S,
                 "dirty_mib": levels["dirty_pages"] * (PAGE_BYTES / MIB),
                 "writeback_mib": levels["writeback_pages"] * (PAGE_BYTES / MIB),
@@ -137,7 +137,7 @@ class Findings:
         x: str | None = None,
         y: str | Sequence[str] = "write_iops",
         by: str | Sequence[str] | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, object] | None = None,
     ) -> Figure:
         """Return lines of the figures *y* against *x* (by default the first thing that was swept).
 
@@ -156,7 +156,7 @@ class Findings:
         return against(frame, x, names, [line for line in lines if line != x], narrowed(self.title, choice))
 
     def heat_map(
-        self, x: str, y: str, figure: str = "write_iops", where: Mapping[str, Any] | None = None
+        self, x: str, y: str, figure: str = "write_iops", where: Mapping[str, object] | None = None
     ) -> Figure:
         """Return maps of one *figure* over two things that were swept; *where* chooses runs, as in `plot`."""
         frame, choice = self._chosen("heat_map()", where)
@@ -181,8 +181,8 @@ class Findings:
         return Results(self.title, self.axes, list(self.outcomes), [])
 
     def _chosen(
-        self, what: str, where: Mapping[str, Any] | None
-    ) -> tuple[pd.DataFrame, dict[str, list[Any]]]:
+        self, what: str, where: Mapping[str, object] | None
+    ) -> tuple[pd.DataFrame, dict[str, list[object]]]:
         """Return the frame of the runs that *where* chooses, and the values of each of its keys as a list."""
         frame = self._named()
         settings = [*settings_of(frame), *IDENTITY]
@@ -196,7 +196,7 @@ class Findings:
         """The frame with figures by their bare names."""
         return self.frame().rename(columns={column: name for name, column in COLUMNS.items()})
 
-    def _keys(self, of: Outcome) -> dict[str, Any]:
+    def _keys(self, of: Outcome) -> dict[str, object]:
         return {"variant": of.variant, **of.point, "replication": of.replication}
 
     def _cases(self) -> list[list[Outcome]]:

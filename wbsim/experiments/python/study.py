@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -42,7 +42,7 @@ class Study:
     samples: int | None = None
 
     @checked
-    def set(self, changes: Mapping[str, Any]) -> Study:
+    def set(self, changes: Mapping[str, object]) -> Study:
         """The same with other values of these keys: numbers, texts, quantities (``"4 GiB"``), factors
         (``"x2"``).
         """
@@ -56,7 +56,7 @@ class Study:
 
     @checked
     def vary(
-        self, values: Mapping[str, Any], *, together: bool = False, samples: Count | None = None
+        self, values: Mapping[str, object], *, together: bool = False, samples: Count | None = None
     ) -> Study:
         """The same at these *values* of each key: each with each of the others or, *together*, the first
         ones, the second ones and so on; with *samples*, so many points of a Latin hypercube between two ends
@@ -111,7 +111,7 @@ class Study:
         return Findings(experiment.title, experiment.axes, tuple(ran.all_outcomes()))
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     """*value* as a configuration has it."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -43,7 +43,7 @@ class Cluster:
             client.close()
 
     @staticmethod
-    def _submit(client: Any, job: Job) -> Any:
+    def _submit(client: Any, job: Job) -> object:
         return client.submit(_attempt, job, model_version(), pure=False)
 
 

@@ -21,7 +21,7 @@ class Results(NamedTuple):
     outcomes: list[Outcome]
     directories: list[Path]
 
-    def configurations(self) -> Iterator[Any]:
+    def configurations(self) -> Iterator[object]:
         """What each outcome's run was: resolved, one at a time.
 
         Raises:

@@ -164,7 +164,7 @@ class Store:
         """
         name = self._names.name(job)
         failed = isinstance(came, Failure)
-        run: dict[str, Any] = {
+        run: dict[str, object] = {
             "state": "failed" if failed else "done", "command": sys.argv, "host": socket.gethostname(),
             "engine": engine(COMPILED), "python": platform.python_version(), "model": model_version(),
             "libraries": _libraries(),
@@ -259,7 +259,7 @@ def read_run(directory: Path) -> Outcome:
     return outcome
 
 
-def _refuse_other_version(directory: Path, summary: Mapping[str, Any]) -> None:
+def _refuse_other_version(directory: Path, summary: Mapping[str, object]) -> None:
     """Refuse a *summary* that lacks figures because another version of the model wrote it.
 
     Raises:
@@ -274,7 +274,7 @@ def _refuse_other_version(directory: Path, summary: Mapping[str, Any]) -> None:
         raise bad(str(directory / "summary.json"), told)
 
 
-def read_configuration(directory: Path) -> Any:
+def read_configuration(directory: Path) -> object:
     """The resolved scenario of the run that is kept in *directory*.
 
     Raises:
@@ -327,7 +327,7 @@ def _document(text: str) -> dict[str, Any]:
             raise ValueError(f"{digits[:_MOST_DIGITS]}... is no number")
         return int(digits)
 
-    found: dict[str, Any] = json.loads(text, parse_constant=number, parse_float=number, parse_int=whole)
+    found: dict[str, object] = json.loads(text, parse_constant=number, parse_float=number, parse_int=whole)
     return found
 
 
@@ -348,7 +348,7 @@ def _summary(outcome: Outcome) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def _write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write_columns(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

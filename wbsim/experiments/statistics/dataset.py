@@ -40,13 +40,13 @@ def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
-def of_one_kind(values: list[Any]) -> list[Any]:
+def of_one_kind(values: list[object]) -> list[Any]:
     """Return *values* as numbers in base units, or as texts if one of them is not a number."""
     found = [number_of(value) for value in values]
     return [str(value) for value in values] if any(one is None for one in found) else found
 
 
-def number_of(value: Any) -> float | int | None:
+def number_of(value: object) -> float | int | None:
     """The number that a swept value is: a factor's, or a quantity in its base unit; None of a mere text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.plan import FAILED, known_names, read_plan
@@ -28,7 +28,7 @@ class Status(NamedTuple):
     others: int
     other_model: bool
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """What ``--json`` prints."""
         return self._asdict()
 

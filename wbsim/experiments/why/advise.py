@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import load, smaller
@@ -51,7 +51,7 @@ class Advice:
             answer += f", within {100 * SHORT_OF_BEST:.0f} % of the {rate_of[best]:,.0f} with {best}"
         return "\n\n".join([self.title, sweep_table(AXIS, runs), answer])
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The answer, and what each number of contexts achieved."""
         runs = self.runs
         unit, rates = rates_of(runs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from math import isnan
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.sweeps import Point
@@ -105,7 +105,7 @@ def explanation(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def document(result: Result) -> dict[str, Any]:
+def document(result: Result) -> dict[str, object]:
     """Return `explanation` as a document: wall_time and on_disk_time in s, other times in ns.
 
     ``uses`` are shares of the run, the most used resource first.

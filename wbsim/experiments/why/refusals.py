@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 Values = Mapping[str, float | int]
 """Numbers by path: those that are not at their usual values."""
@@ -35,7 +35,7 @@ class Refusal(NamedTuple):
     causes: tuple[str, ...]
     points: list[Values]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the reason for ``--json``."""
         points = [dict(of) for of in self.points]
         return {"reason": self.reason, "count": len(points), "causes": list(self.causes), "points": points}

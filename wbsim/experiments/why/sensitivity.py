@@ -93,7 +93,7 @@ class Sensitivity:
     refused: int
     refusals: list[Refusal] = field(default_factory=list)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """Return the JSON document of ``--json``."""
         effects = [{**of._asdict(), "guess": of.guess._asdict()} for of in self.effects]
         named = {"title": self.title, "figure": self.figure, "value": self.value, "interval": self.interval}
@@ -156,7 +156,7 @@ def _is_guess(number: Number, given: Given) -> bool:
     return given.origin is Origin.ASSUMED and plain and given.low < given.high
 
 
-def with_numbers(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
+def with_numbers(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
     """*scenario* with other *values* at these paths, as `Spec.numbers` writes them.
 
     Raises:
@@ -269,7 +269,7 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
     return Sensitivity(title, figure, value, effects, interval, *counts, study.refusals())
 
 
-def _problem(guesses: Sequence[Guess]) -> dict[str, Any]:
+def _problem(guesses: Sequence[Guess]) -> dict[str, object]:
     return {
         "num_vars": len(guesses),
         "names": [of.path for of in guesses],

@@ -72,16 +72,16 @@ def compiled(function: FunctionT) -> FunctionT:
     only one of them compiles it.
     """
     options: dict[str, Any] = {"cache": True, "_nrt": False, "forceinline": True}
-    dispatcher: Any = numba.njit(**options)(function)
+    dispatcher: object = numba.njit(**options)(function)
     if hasattr(dispatcher, "compile"):
         dispatcher.compile = under_lock(dispatcher.compile)
     return cast(FunctionT, dispatcher)
 
 
-def under_lock(compile_for: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def under_lock(compile_for: Callable[[object], object]) -> Callable[[object], object]:
     """*compile_for* under the lock: the second process to come finds the code that the first has kept."""
 
-    def compile_or_load(signature: Any) -> Any:
+    def compile_or_load(signature: object) -> object:
         with compiling:
             return compile_for(signature)
 

@@ -24,7 +24,7 @@ def as_fitted(filesystems: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_map_time(costs: dict[str, Any], map_ns: Given) -> dict[str, Any]:
+def with_map_time(costs: dict[str, Any], map_ns: Given) -> dict[str, object]:
     """The *costs* of all filesystems, with another time of XFS's for an allocation."""
     xfs = costs["xfs"]
     return {**costs, "xfs": {**xfs, "flusher": {**xfs["flusher"], "map_ns": map_ns}}}

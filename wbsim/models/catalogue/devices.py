@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.block.spec import MAX_DISCARD_BYTES
 from wbsim.sim.param import assumed, calibrated, specified
@@ -10,7 +10,7 @@ from wbsim.sim.units import GIB, KIB, MIB, MS, US
 
 NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "no discard is made")
 
-SATA_SSD_2013: Final[dict[str, Any]] = {
+SATA_SSD_2013: Final[dict[str, object]] = {
     "kind": specified("ssd", "report P13: 2xSSD"),
     "link": specified(550_000_000, "SATA 6 Gbit/s less 8b/10b and framing"),
     "command_time": assumed(10 * US, "mechanisms.md 8.2 [R]: SATA 10-20 us a command", 5 * US, 20 * US),
@@ -27,7 +27,7 @@ SATA_SSD_2013: Final[dict[str, Any]] = {
     ),
 }
 
-SATA_DISK_2010: Final[dict[str, Any]] = {
+SATA_DISK_2010: Final[dict[str, object]] = {
     "kind": specified("disk", "report N10: XFS on 12 disk RAID0"),
     "size": assumed(1000 * 10**9, "a SATA disk of 2009", 500 * 10**9, 2000 * 10**9),
     "outer": specified(125_000_000, "report N10: 1.5 GB/s of 12 disks [D]"),
@@ -40,7 +40,7 @@ SATA_DISK_2010: Final[dict[str, Any]] = {
 }
 
 
-X25_E: Final[dict[str, Any]] = {
+X25_E: Final[dict[str, object]] = {
     "kind": specified("ssd", "report J09: 32G Intel X25-E"),
     "size": specified(32 * 10**9, "report J09: 32G"),
     "link": assumed(270_000_000, "mechanisms.md 8.2 [R]: SATA-II, effective", 250_000_000, 285_000_000),
@@ -64,7 +64,7 @@ def _lba_bytes(gigabytes: int) -> int:
     return (97_696_368 + 1_953_504 * (gigabytes - 50)) * 512
 
 
-PM9A3: Final[dict[str, Any]] = {
+PM9A3: Final[dict[str, object]] = {
     "kind": specified("ssd", "report W25: PM9A3"),
     "link": assumed(6_500_000_000, "PCIe 4 x4 [R]: about 7 GB/s", 5_000_000_000, 7_000_000_000),
     "size": assumed(
@@ -88,7 +88,7 @@ PM9A3: Final[dict[str, Any]] = {
     "protected": specified(True, "data centre drive with power-loss protection"),
 }
 
-BM1743: Final[dict[str, Any]] = {
+BM1743: Final[dict[str, object]] = {
     **PM9A3,
     "kind": specified("ssd", "report W25: BM1743"),
     "size": specified(_lba_bytes(61_440), "mechanisms.md 8.1 [S]: 61.44 TB"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.catalogue.devices import BM1743, PM9A3, SATA_DISK_2010, SATA_SSD_2013
 from wbsim.models.catalogue.kernels import LAST
@@ -31,7 +31,7 @@ def drives_of(release: Release) -> Mapping[str, DriveSpec]:
     """
     nvme = partial(nvme_queue, release, _NVME_MOST)
     sata, virtio = partial(sata_queue, release), partial(virtio_queue, release)
-    drives: dict[str, tuple[Callable[[], dict[str, Any]], dict[str, Any]]] = {
+    drives: dict[str, tuple[Callable[[], dict[str, object]], dict[str, object]]] = {
         "sata-ssd": (sata, _SATA_SSD),
         "sata-disk": (sata, SATA_DISK_2010),
         "virtio-ssd": (virtio, _SATA_SSD),
@@ -43,7 +43,7 @@ def drives_of(release: Release) -> Mapping[str, DriveSpec]:
     return OnDemand({"loop": lambda: MACHINES["loop-vm"].disks["loop0"], **makers})
 
 
-def _drive(queue: Callable[[], dict[str, Any]], device: dict[str, Any]) -> DriveSpec:
+def _drive(queue: Callable[[], dict[str, object]], device: dict[str, object]) -> DriveSpec:
     """Return the drive of *device* behind the queue that *queue* makes."""
     return DriveSpec.model_validate({"queue": queue(), "device": device})
 

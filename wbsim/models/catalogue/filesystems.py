@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.filesystems.ext4.spec import Ext4Spec
 from wbsim.models.filesystems.spec import FilesystemSpec
@@ -60,7 +60,7 @@ P13_XFS: Final = XfsSpec.model_validate(
     }
 )
 
-XFS_METADATA: Final[dict[str, Any]] = {
+XFS_METADATA: Final[dict[str, object]] = {
     name: P13_XFS.inputs()[name]
     for name in (
         "inode_bytes",
@@ -76,7 +76,7 @@ XFS_METADATA: Final[dict[str, Any]] = {
     )
 }
 
-XFS_LOG: Final[dict[str, Any]] = {
+XFS_LOG: Final[dict[str, object]] = {
     name: P13_XFS.log.inputs()[name] for name in ("iclogs", "record_header", "ail_pause", "sync_interval")
 }
 
@@ -158,7 +158,7 @@ LOOP_XFS: Final = XfsSpec.model_validate(
         },
     }
 )
-EXT4_JOURNAL: Final[dict[str, Any]] = {
+EXT4_JOURNAL: Final[dict[str, object]] = {
     "commit_interval": specified(5 * S, "fs/jbd2: JBD2_DEFAULT_MAX_COMMIT_AGE"),
     "expire": specified(30 * S, "vm.dirty_expire_centisecs, for the mapping of the device"),
     "create_credits": measured(47, f"{_JOURNAL}: handles"),
