@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -20,9 +21,10 @@ from wbsim.sim.units import GIB
 MADE: Final[Mapping[str, Callable[[Target, Release], FilesystemSpec]]] = {"xfs": made_xfs, "ext4": made_ext4}
 """By name: the mkfs that makes such a filesystem for the device and the release of a case."""
 _ANY: Final = Target(1 << 40)
-BASES: Final = Bases(
-    "filesystems", {**{name: make(_ANY, (6, 1, 0)) for name, make in MADE.items()}, **FILESYSTEMS}
+_PARTS: Final[ChainMap[str, FilesystemSpec]] = ChainMap(
+    FILESYSTEMS, {name: make(_ANY, (6, 1, 0)) for name, make in MADE.items()}
 )
+BASES: Final = Bases("filesystems", _PARTS)
 """All that ``like`` of a filesystem can name; those of `MADE` are examples here."""
 _BYTES: Final[TypeAdapter[int]] = TypeAdapter(Bytes)
 _DEVICE: Final[TypeAdapter[DeviceSpec]] = TypeAdapter(AnyDevice)
