@@ -33,7 +33,8 @@ COMMANDS = {
 NONSENSE = [
     "0", "-1", "true", "false", "nan", "inf", "-inf", "1e300", "1" + "0" * 30, "0.5", "'0 s'", "'0 B'",
     "'-1 B'", "'x'", "''", "[]", "{}", "[[]]", "{a = 1}", "'1e99999999 B'", "'1e400 s'", "'nan'", "'1 PiB'",
-    "'10000 s'", "'" + "9" * 5000 + " B'", "[1, 2]", "'0 B/s'", "'\\u0000'", "2026-11-23",
+    "'10000 s'", "'" + "9" * 5000 + " B'", "[1, 2]", "'0 B/s'", "'\\u0000'", "2026-11-23", "x2",
+    "{assumed = 1}", "{like = 'pm9a3'}", "{kind = [1], speed = 2}",
 ]  # fmt: skip
 
 
@@ -51,6 +52,9 @@ def keys() -> list[str]:
     st.sampled_from(["2.6.30", "3.11", "6.18"]),
 )  # fmt: skip
 @example("workload.kind", "'x'", "xfs", "6.18")
+@example("machine.device", "{kind = [1], speed = 2}", "xfs", "6.18")
+@example("machine.processors", "x2", "xfs", "6.18")
+@example("programs.5.start", "'1 s'", "xfs", "6.18")
 @example("workload.directories", "[]", "xfs", "6.18")
 @example("workload.directories", "1" + "0" * 30, "xfs", "6.18")
 @example("machine.disks.loop0.device.kind", "[]", "xfs", "6.18")
@@ -72,6 +76,34 @@ def test_nonsense_is_refused_or_means_something(key: str, value: str, filesystem
             if not problem.startswith(("x.toml:", "--set ")) or len(problem) > 12_000
         ]
     assert problems == []
+
+
+_DD = 'programs = ["dd if=/dev/zero of=/a/f bs=8k count=3"]'
+_MOUNT = 'mounts.a = { like = "xfs", disk = [1], at = "/a", size = "4 GiB" }'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "override", "message"),
+    [
+        ("[scenario]", "scenario = { assumed = 1 }\n[other]", "", "x.toml:2: assumed: unknown key"),
+        ("workload", "variants.a = { assumed = 1 }\nworkload", "", "x.toml:6: variants: unknown key"),
+        ("[scenario]", "[variants.a]\nassumed = 1\n[scenario]", "", "x.toml:3: variants.a.assumed: unknown"),
+        ("workload.command =", f"{_DD}\n#", "programs.5.start=1 s", "programs: has 1 entries, from 0 on"),
+        ("workload.command =", "programs = 5\n#", "", "x.toml:6: programs: is 5; a table was expected"),
+        ("filesystem.like =", f"{_MOUNT}\n#", "", "x.toml:5: mounts.a.disk: is [1]; a text was expected"),
+        (
+            "workload",
+            'machine.processors = "x2"\nworkload',
+            "",
+            "x.toml:6: machine.processors: is a factor; it multiplies",
+        ),
+    ],
+)
+def test_nonsense_in_the_place_of_a_table_is_refused(old: str, new: str, override: str, message: str) -> None:
+    text = BASE.format(kernel="6.18", filesystem="xfs", command=COMMANDS["xfs"]).replace(old, new, 1)
+    with pytest.raises(BadInput) as refused:
+        parse(text, "x.toml", [override] if override else [])
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_part_of_the_catalogue_is_where_the_table_around_it_is() -> None:
 def test_each_value_has_its_place_as_its_source() -> None:
     """A table that names an origin is a value of that origin."""
     text = 'a = 1\nb = { assumed = 2, low = 1, high = 3, why = "so" }\nc = [{ d = 4 }]\nx = "x2"\n'
-    tree = with_origins(parse_toml(text, "x.toml"), "x.toml")
+    tree = with_origins(parse_toml(text, "x.toml"))
     assert (tree["a"].value, tree["a"].source) == (1, "x.toml:1")
     stated = tree["b"]
     assert (stated.value, stated.low, stated.high) == (2, 1, 3)

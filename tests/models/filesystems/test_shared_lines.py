@@ -147,12 +147,13 @@ def moved_at_once(users: int, writes: int, lasts_ns: int) -> float:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.sampled_from([1, 6, 9, 16]), st.integers(1, 6))
+@given(st.integers(1, 16), st.integers(1, 6))
 def test_lines_move_as_with_an_event_for_each_write(users: int, writes: int) -> None:
-    """One other user is no Poisson stream: with two users a line moves a fifth too seldom."""
+    """A few users are no Poisson stream: with two to five users a line moves up to a quarter too seldom."""
     lasts_ns = 10_000_000
     expected = written_one_by_one(users, writes, lasts_ns)
-    assert moved_at_once(users, writes, lasts_ns) == pytest.approx(expected, rel=0.1, abs=0.1)
+    bound = 0.25 if 1 < users < 6 else 0.1
+    assert moved_at_once(users, writes, lasts_ns) == pytest.approx(expected, rel=bound, abs=0.1)
 
 
 def queued(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -> float:

@@ -24,7 +24,8 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
     """Return the entries of *device*, and of all that it is made of, *speed* times as fast."""
     entries = entries_of(device)
     kind = plain(entries.get("kind"))
-    units = units_of(variants("devices")[kind].spec) if kind in variants("devices") else {}
+    known = variants("devices")
+    units = units_of(known[kind].spec) if isinstance(kind, str) and kind in known else {}
     factors = {"ns": 1 / speed, "B/s": speed}
     for name, value in entries.items():
         if isinstance(value, Mapping | Spec):

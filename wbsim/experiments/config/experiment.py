@@ -67,6 +67,7 @@ from wbsim.experiments.config.tree import (
     placed,
     put,
     with_name,
+    with_origin,
     with_origins,
     written_as,
 )
@@ -160,7 +161,7 @@ class _Reader:
             unprintable = isinstance(title, str) and title.strip()
             what = f"is {title!r}" if unprintable else "is missing"
             problems.wrong(document, "title", f"{what}; say in a sentence what the experiment shows")
-        scenario = _scenario_of(moved(problems.table(document, "scenario"), ()))
+        scenario = with_origins(moved(problems.table(document, "scenario"), ()), factors=True)
         problems.refuse_unknown(scenario, PARTS)
         variants = problems.table(document, "variants") or document.below("variants", {"base": Table()})
         for variant in variants:
@@ -191,7 +192,7 @@ class _Reader:
         problems.refuse_unknown(variant, (*PARTS, *_OF_A_VARIANT))
         rows = problems.texts(variant, "rows")
         quick = problems.texts(variant if "quick" in variant else self._document, "quick")
-        changes = _scenario_of(moved(variant.without(*_OF_A_VARIANT), ()))
+        changes = with_origins(moved(variant.without(*_OF_A_VARIANT), ()), factors=True)
         table = self._set(merged(scenario, changes.at((), "", changes.places)), self._overrides)
         for step in points(axes):
             if not problems.enough:
@@ -204,8 +205,11 @@ class _Reader:
         for path, value, place in settings:
             if path[0] in PARTS:
                 at = written_as(table, path)
-                written = moved(value if isinstance(value, Placed) else placed(value, at, place), at)
-                table = put(table, at, with_origins(written, place, factors=True), place)
+                written = moved(value, at) if isinstance(value, Placed) else placed(value, at, place)
+                try:
+                    table = put(table, at, with_origin(written, place, factors=True), place)
+                except ValueError as error:
+                    self._problems.add(place, at[:1], str(error))
                 continue
             name = ".".join(path)
             if has_name(table, name):
@@ -219,7 +223,7 @@ class _Reader:
         """Return the scenario that *table* describes; None if it has a problem, which is noted."""
         before = len(self._problems.found)
         tree = expand(self._likes, table)
-        told = self._problems.found[before:]
+        reported = self._problems.found[before:]
         factors = list(factors_in(tree))
         for path in factors:
             place, key = place_and_key(tree, path)
@@ -229,7 +233,7 @@ class _Reader:
         try:
             return Scenario.model_validate(tree)
         except ValidationError as error:
-            blamed = {"", *(problem.key.rpartition(".")[0] for problem in told)} if told else set()
+            blamed = {"", *(problem.key.rpartition(".")[0] for problem in reported)} if reported else set()
             self._problems.found += [
                 problem
                 for problem in from_validation(error, Scenario, tree)
@@ -251,12 +255,6 @@ class _Reader:
             yield Setting(path, value_of(value), place)
         except ValueError as error:
             self._problems.asked(place, str(error))
-
-
-def _scenario_of(table: Table) -> Table:
-    """Return the parts of *table*, a scenario or a variant, with the origin of each value."""
-    parts: Table = with_origins(table, table.where, factors=True)
-    return parts
 
 
 def from_command(command: str, overrides: Sequence[str] = (), asked: Asked = NOTHING) -> Experiment:

@@ -38,8 +38,8 @@ class Host(NamedTuple):
     release: Release
 
 
-def filesystem_of(likes: Likes, given: Table, disk: str | None, host: Host) -> Table | None:
-    """Return the filesystem that is *given* and lies on *disk*.
+def filesystem_of(likes: Likes, given: Table, disk: object, host: Host) -> Table | None:
+    """Return the filesystem that is *given* and lies on *disk*, which may be no name of a disk.
 
     None means that it has a problem, which is reported.
     """
@@ -49,7 +49,7 @@ def filesystem_of(likes: Likes, given: Table, disk: str | None, host: Host) -> T
     given, like = expanded, plain(expanded.get("like"))
     if not isinstance(like, str) or like not in MADE:
         return likes.based_on(given, BASES)
-    device = _device(host.disks.get(disk or "", {}))
+    device = _device(host.disks.get(disk, {}) if isinstance(disk, str) else {})
     size = _size(given.get("size"), device)
     if size is None:
         likes.problems.wrong(

@@ -1,7 +1,6 @@
 """``like``: a part of the catalogue, or a user's file with a machine, a disk, a filesystem or a kernel.
 
-A file is a table as the configuration would have it, with a ``like`` of its own where it starts from
-something::
+A file is a table as the configuration would have it.  It may have a ``like``, too, and starts from that::
 
     like = "p13-vm"
     processors.count = 16
@@ -29,7 +28,7 @@ HOME: Final = Path("~/.config/wbsim").expanduser()
 
 
 class Bases(NamedTuple):
-    """What ``like`` of one kind of part can name: *parts* by name, and files in *folder*."""
+    """The parts that ``like`` can name for one kind of part: *parts* by name, and files in *folder*."""
 
     folder: str
     parts: Mapping[str, Spec]
@@ -105,7 +104,7 @@ def _table_in(file: Path, given: Table) -> Table:
         raise ValueError(f"{file}{line} cannot be read: {error}") from None
     except (OSError, ValueError) as error:  # what is no text is a ValueError, too
         raise ValueError(f"{file} cannot be read: {error}") from None
-    part: Table = with_origins(moved(table, given.key), str(file))
+    part = with_origins(moved(table, given.key))
     return part.at(given.key, part.where, {"like": part.where, **part.places})
 
 

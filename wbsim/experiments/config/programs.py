@@ -27,10 +27,8 @@ _SAME_WRITES: Final = {
     "git": _UNPACK,
 }
 """By program that is not modelled: the modelled command that writes as it does (buffer sizes are [R])."""
-
-
 _BESIDE: Final = ("command", "start", "memory")
-"""Keys of a program that are none of its workload's."""
+"""Keys of a program that its workload does not have."""
 
 
 def programs_of(likes: Likes, scenario: Table) -> Table:
@@ -61,7 +59,7 @@ def programs_of(likes: Likes, scenario: Table) -> Table:
 
 
 def _program(likes: Likes, given: Table) -> Table | None:
-    """Return one program, from its command and what is given beside that; None if it has a problem."""
+    """Return one program, from its command and the other keys; None if it has a problem."""
     problems = likes.problems
     command = plain(given.get("command"))
     own = {"start": 0, **{name: given[name] for name in ("start", "memory") if name in given}}
@@ -88,7 +86,7 @@ def _program(likes: Likes, given: Table) -> Table | None:
 
 
 def _with_job_files(line: str, directory: FilePath) -> str:
-    """A command *line* with the paths of the job files that lie in *directory*."""
+    """Return a command *line* with the paths of the job files that lie in *directory*."""
     if ".fio" not in line:
         return line
     words = words_of(line)
@@ -100,7 +98,7 @@ def _with_job_files(line: str, directory: FilePath) -> str:
 
 
 def _fields_of(lines: list[str]) -> dict[str, object]:
-    """The workload that command *lines* ask for, with what the program itself costs."""
+    """Return the workload that command *lines* ask for, with what the program itself costs."""
     name = PurePosixPath((lines[0].split() or [""])[0]).name
     for variant in variants("workloads").values():
         if name in variant.spec.programs:

@@ -1,7 +1,7 @@
-"""A configuration's scenario to what a `Scenario` is made from: names, ``like``, counts.
+"""Expand the scenario of a configuration: names, ``like`` and counts.
 
-One disk, one mount or one program needs no name: ``machine.device``, ``filesystem`` and ``workload`` are then
-the only one's.
+One disk, one mount or one program needs no name: then ``machine.device``, ``filesystem`` and ``workload``
+belong to it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.neutral import machines_of
 from wbsim.models.release import Release, release_of
 from wbsim.models.variants import variants
+from wbsim.sim.param import Spec
 
 PARTS: Final = (
     "machine", "kernel", "filesystem", "mounts", "workload", "programs", "give_up", "sync_after",
@@ -34,7 +35,7 @@ _KERNELS: Final = Bases("kernels", KERNELS)
 
 
 def expand(likes: Likes, scenario: Table) -> Table:
-    """Return what a `Scenario` is made from for *scenario*, which a configuration has."""
+    """Return the tree from which `Scenario` makes the *scenario* of a configuration."""
     problems = likes.problems
     kernel = likes.expanded(problems.table(scenario, "kernel"), _KERNELS)
     base = None if kernel is None else plain(kernel.get("like"))
@@ -71,7 +72,7 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     if machine is None:
         return None, {}
     known = set(before) if isinstance(before, Mapping) else set(named)
-    if set(named) - known:  # a file of one's own says all disks that its machine has
+    if set(named) - known:  # a user's file has all disks of its machine
         machine["disks"] = {}
     disks = dict(machine["disks"])
     names = list(disks)
@@ -93,8 +94,9 @@ def _host(machine: Table | None, release: Release) -> Host:
     """
     if machine is None:
         return Host({"": {}}, 1, release)
-    processors = plain(entries_of(machine["processors"]).get("count"))
-    return Host(machine["disks"], processors if isinstance(processors, int) else 1, release)
+    processors = machine["processors"]
+    count = plain(entries_of(processors).get("count")) if isinstance(processors, Mapping | Spec) else 1
+    return Host(machine["disks"], count if isinstance(count, int) else 1, release)
 
 
 def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host: Host) -> Table:

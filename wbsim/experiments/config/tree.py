@@ -90,7 +90,8 @@ def moved(value: object, key: Path) -> Any:
 def placed(value: object, key: Path, where: str, lines: Mapping[Path, str] | None = None) -> Any:
     """Return *value*, of plain dictionaries and lists, as one that is written at *key*.
 
-    *lines* has the places of keys in it.  All others are *where* what they are in is.
+    *lines* has the places of keys in it.  Any other key is at the place of the table around it; the outermost
+    place is *where*.
     """
     if not isinstance(value, Mapping | list):
         return value
@@ -163,23 +164,26 @@ _ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}
 _BESIDE: Final = {"low", "high", "why"}
 
 
-def with_origins(value: object, where: str, *, factors: bool = False) -> Any:
-    """Return *value* with each value in its tables as a `Given`, whose source is where it is written.
+def with_origins(table: Table, *, factors: bool = False) -> Table:
+    """Return *table* with each value in it as a `Given`; see `with_origin`."""
+    return table.like(
+        {name: with_origin(value, table.place_of(name), factors=factors) for name, value in table.items()}
+    )
+
+
+def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
+    """Return *value*, and each value in it, as a `Given`, whose source is where it is written.
 
     ``{ assumed = 5, low = 1, high = 9, why = "..." }`` names another origin.  With *factors* a text such as
     ``x2`` is a factor.
     """
     if isinstance(value, Table):
-        if (stated := _stated(value, where)) is not None:
-            return stated
-        entries = {
-            name: with_origins(below, value.place_of(name), factors=factors) for name, below in value.items()
-        }
-        return value.like(entries)
+        stated = _stated(value, where)
+        return with_origins(value, factors=factors) if stated is None else stated
     if isinstance(value, Items):
         items = (
-            with_origins(below, "", factors=factors) if isinstance(below, Placed) else by_hand(below)
-            for below in value
+            with_origins(entry, factors=factors) if isinstance(entry, Table) else by_hand(entry)
+            for entry in value
         )
         return Items(items).at(value.key, value.where, value.places)
     return Given(factor_in(value) if factors else by_hand(value), Origin.SPECIFIED, where)
@@ -230,6 +234,9 @@ def put(table: Table, path: Path, value: object, place: str) -> Table:
     """Return *table* with *value*, which is written at *place*, put at *path*.
 
     A number in *path* is a place of a list.
+
+    Raises:
+        ValueError: the list has no such place.
     """
     first, *rest = path
     if not rest:
@@ -237,12 +244,11 @@ def put(table: Table, path: Path, value: object, place: str) -> Table:
         return merged(table, change)
     below = table.get(first)
     if isinstance(below, Items):
-        below = Table({str(number): item for number, item in enumerate(below)}).at(
-            below.key, below.where, below.places
-        )
-        inner = put(below, tuple(rest), value, place)
-        changed: Any = Items(inner[str(number)] for number in range(len(inner)))
-        changed.at(inner.key, inner.where, inner.places)
+        if rest[0] not in map(str, range(len(below))):
+            raise ValueError(f"has {len(below)} entries, from 0 on, and no entry {rest[0]}")
+        by_number = Table({str(number): item for number, item in enumerate(below)})
+        inner = put(by_number.at(below.key, below.where, below.places), tuple(rest), value, place)
+        changed: Any = Items(inner.values()).at(inner.key, inner.where, inner.places)
     else:
         if isinstance(plain(below), str):  # a program that is its command alone
             below = Table({"command": below}).at(table.key_of(first), table.place_of(first), {})
@@ -312,9 +318,8 @@ def with_name(value: object, name: str, text: str) -> Any:
 
 def factors_in(value: object, path: Path = ()) -> Iterator[Path]:
     """Yield the path of each factor that is left in *value* because it found nothing to multiply."""
-    if isinstance(value, Placed | Mapping):
-        entries = value.items() if isinstance(value, Mapping) else enumerate(value)  # type: ignore[arg-type]
-        for key, below in entries:
+    if isinstance(value, Mapping | Items):
+        for key, below in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from factors_in(below, (*path, str(key)))
     elif isinstance(plain(value), Factor):
         yield path
