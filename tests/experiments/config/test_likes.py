@@ -66,6 +66,16 @@ def test_like_finds_files_of_one_s_own(config: Path) -> None:
     assert list(over.machine.disks) == ["own"]
 
 
+def test_a_file_beside_the_configuration_comes_first(config: Path) -> None:
+    """The folder of the configuration is searched before its machines/, and that before the home folder."""
+    home = config.parent / "home" / "machines"
+    home.mkdir()
+    (home / "box.toml").write_text(BOX.replace("count = 3", "count = 4"))
+    assert scenario_of(config).machine.processors.count == 3
+    (config.parent / "box.toml").write_text(BOX.replace("count = 3", "count = 5"))
+    assert scenario_of(config).machine.processors.count == 5
+
+
 def test_a_number_says_where_it_comes_from(config: Path) -> None:
     """Its file and line; or that it is assumed, with its range and why."""
     cpu = scenario_of(config).machine.processors
