@@ -28,6 +28,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from wbsim.sim import units
 
+Inputs = dict[str, Any]
+"""What a spec is built from: its fields by name, a spec within it as a table, a value perhaps as `Given`."""
+
 
 class Origin(StrEnum):
     """Where a number comes from; only calibrated ones were ever fitted."""
@@ -245,7 +248,7 @@ class Spec(BaseModel):
         if not isinstance(data, Mapping):
             return handler(data)
         given: dict[str, Given] = {}
-        values: dict[str, Any] = {}
+        values: Inputs = {}
         for key, value in data.items():
             if isinstance(value, Given):
                 given[key] = value
@@ -264,14 +267,14 @@ class Spec(BaseModel):
         """The provenance of *field*, if it was stated."""
         return self._given.get(field)
 
-    def entries(self) -> dict[str, Any]:
+    def entries(self) -> Inputs:
         """Return the values of the fields, with their provenance; what is a spec stays one."""
         entries = dict(self)
         for name, given in self._given.items():
             entries[name] = replace(given, value=entries[name])
         return entries
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> Inputs:
         """What would build this spec again, provenance included: nested, and open to overrides."""
         return {name: _inputs(getattr(self, name), self._given.get(name)) for name in type(self).model_fields}
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.catalogue.devices import NO_DISCARD
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
 from wbsim.models.scenario import MachineSpec
-from wbsim.sim.param import Given, assumed, measured, specified
+from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US
 
 _EXTENTS: Final = "docs/measurements.md D"
 
 
-def as_fitted(filesystems: dict[str, Any]) -> dict[str, Any]:
+def as_fitted(filesystems: Inputs) -> Inputs:
     """Return the costs of *filesystems* without those that were measured after reports had been fitted."""
     xfs, ext4 = filesystems["xfs"], filesystems["ext4"]
     reference = REFERENCE_PATHS["filesystems"]
@@ -24,7 +24,7 @@ def as_fitted(filesystems: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_map_time(costs: dict[str, Any], map_ns: Given) -> dict[str, object]:
+def with_map_time(costs: Inputs, map_ns: Given) -> dict[str, object]:
     """The *costs* of all filesystems, with another time of XFS's for an allocation."""
     xfs = costs["xfs"]
     return {**costs, "xfs": {**xfs, "flusher": {**xfs["flusher"], "map_ns": map_ns}}}

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.block.spec import PlugRules
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import KernelSpec
 from wbsim.models.variants import variants
-from wbsim.sim.param import Given, assumed, measured, specified
+from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import KIB, MIB, MS, US, S
 
 _RULES: Final = "mechanisms.md 1.2, 1.3"
@@ -159,7 +159,7 @@ def _sched(release: Release) -> Mapping[str, Given]:
     return {**sched, "hz": _HZ_OF_6_18} if release >= (6, 18, 0) else sched
 
 
-def _kernel(name: str, plug_scope: str, source: str) -> dict[str, Any]:
+def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
     """The inputs of a kernel with IO-less throttling and one flusher per device, by its release; between two
     that were read, the earlier one's.
     """
@@ -211,9 +211,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> dict[str, Any]:
     }
 
 
-def _callers_write(
-    given: dict[str, Any], source: str, bandwidth: Given, nr_to_write: Given
-) -> dict[str, Any]:
+def _callers_write(given: Inputs, source: str, bandwidth: Given, nr_to_write: Given) -> Inputs:
     """*given* where writers write back themselves (to 3.1)."""
     writeback = {**given["writeback"], "nr_to_write": nr_to_write}
     throttling = {
@@ -224,7 +222,7 @@ def _callers_write(
     return {**given, "writeback": writeback, "throttling": throttling}
 
 
-def _2_6_32(name: str) -> dict[str, Any]:
+def _2_6_32(name: str) -> Inputs:
     """Writers write back, 1024 pages a pass, and the queue plugs, not the thread: to 2.6.38."""
     source, release = "[V 2.6.32, 2.6.34, 2.6.37]", release_of(name)
     given = _kernel(name, "none", f"mechanisms.md 2.6 {source}")
@@ -239,7 +237,7 @@ def _2_6_32(name: str) -> dict[str, Any]:
     return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
 
 
-def _2_6_29(name: str) -> dict[str, Any]:
+def _2_6_29(name: str) -> Inputs:
     """A pool of pdflush threads for all devices; writers wait for queues to leave congestion: to 2.6.31."""
     source, release = "[V 2.6.29, 2.6.30]", release_of(name)
     given = _2_6_32(name)
@@ -265,26 +263,26 @@ def _nr_to_write(source: str) -> Given:
     return specified(1024, f"mechanisms.md 2.2 {source}: MAX_WRITEBACK_PAGES")
 
 
-def _2_6_39(name: str) -> dict[str, Any]:
+def _2_6_39(name: str) -> Inputs:
     """The first with a plug on the stack; otherwise as before, but for where a used-up inode goes."""
     source = "[V 2.6.39]"
     given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
 
 
-def _3_1(name: str) -> dict[str, Any]:
+def _3_1(name: str) -> Inputs:
     """Writers still write back; the flusher's chunks follow the bandwidth."""
     source = "[V 3.1]"
     given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, _INITIAL_BANDWIDTH, specified(None, f"mechanisms.md 2.3 {source}"))
 
 
-def _3_2(name: str) -> dict[str, Any]:
+def _3_2(name: str) -> Inputs:
     """From 3.2 on throttling is IO-less."""
     return _kernel(name, "mapping", "mechanisms.md 2.6 [V 3.11]")
 
 
-def _4_3(name: str) -> dict[str, Any]:
+def _4_3(name: str) -> Inputs:
     """From 4.3 on the plug is the work item's, and each superblock has a list lock of its own."""
     release = release_of(name)
     read = "[V 4.3]" if release < (5, 17, 0) else "[V 6.1]" if release < (6, 12, 0) else "[V 6.12]"
@@ -299,7 +297,7 @@ def _4_3(name: str) -> dict[str, Any]:
 _PATCHED: Final = "report V13: the series"
 
 
-def _v13(name: str, *, patched: bool) -> dict[str, Any]:
+def _v13(name: str, *, patched: bool) -> Inputs:
     """Mmotm of July 2013 (3.11-rc and the list_lru series), and the same with all of V13's patches."""
     given = _3_2(name)
     given["inodes"] |= {"lru": specified("per_node", "report V13: mmotm has the list_lru series of 3.12")}
@@ -313,16 +311,16 @@ def _v13(name: str, *, patched: bool) -> dict[str, Any]:
     return given
 
 
-def _p13(name: str) -> dict[str, Any]:
+def _p13(name: str) -> Inputs:
     """P13's patch."""
     return _kernel(name, "slice", "report P13: the patch")
 
 
-_MAKERS: Final[tuple[tuple[Release, Callable[[str], dict[str, Any]]], ...]] = (
+_MAKERS: Final[tuple[tuple[Release, Callable[[str], Inputs]], ...]] = (
     ((2, 6, 29), _2_6_29), ((2, 6, 32), _2_6_32), ((2, 6, 39), _2_6_39),
     ((3, 0, 0), _3_1), ((3, 2, 0), _3_2), ((4, 3, 0), _4_3),
 )  # fmt: skip
-_NAMED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
+_NAMED: Final[dict[str, Callable[[str], Inputs]]] = {
     "2.6.34-n10": _2_6_32, "3.11-p13": _p13, "3.11-mmotm": partial(_v13, patched=False),
     "3.11-v13": partial(_v13, patched=True),
 }  # fmt: skip
@@ -350,7 +348,7 @@ class Kernels(Mapping[str, KernelSpec]):
         return self._made[name]
 
     @staticmethod
-    def _maker(name: str) -> Callable[[str], dict[str, Any]]:
+    def _maker(name: str) -> Callable[[str], Inputs]:
         if name in _NAMED:
             return _NAMED[name]
         try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.block.spec import MAX_DISCARD_BYTES
 from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE, as_fitted
 from wbsim.models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013, X25_E
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
 from wbsim.models.scenario import MachineSpec
-from wbsim.sim.param import assumed, calibrated, measured, specified
+from wbsim.sim.param import Inputs, assumed, calibrated, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US
 
 _CALIBRATE_P13: Final = "wbsim calibrate P13"
@@ -17,7 +17,7 @@ _CALIBRATE_N10: Final = "wbsim calibrate N10"
 _CALIBRATE_V13: Final = "wbsim calibrate V13"
 _CIL_ITEM: Final = calibrated(209, _CALIBRATE_V13, ("V13-xfs-unlink-u",))
 """What xc_cil_lock is held for an item, on the reference machine (ns): of P13's and V13's kernel."""
-_XFS: Final[dict[str, Any]] = REFERENCE_PATHS["filesystems"]["xfs"]
+_XFS: Final[Inputs] = REFERENCE_PATHS["filesystems"]["xfs"]
 
 P13_MACHINE: Final = MachineSpec.model_validate(
     {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE
 from wbsim.models.catalogue.drives import drives_of
@@ -18,7 +18,7 @@ from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN
 from wbsim.models.release import Release
 from wbsim.models.scenario import MachineSpec
-from wbsim.sim.param import Given, assumed, calibrated, specified
+from wbsim.sim.param import Given, Inputs, assumed, calibrated, specified
 from wbsim.sim.units import GIB, MIB, US
 
 _XEON: Final = "docs/measurements.md N: rates of a Xeon Gold 6240 (12 May 2025)"
@@ -220,7 +220,7 @@ def _machine(name: str, model: _Model, release: Release) -> MachineSpec:
     )
 
 
-def _paths(times: _Times) -> dict[str, Any]:
+def _paths(times: _Times) -> Inputs:
     """Return the desk's paths with *times*; the flusher's stay, as a scale of their own multiplies them."""
     paths = DESK_MACHINE.processors.paths.inputs()
     filesystems = {

@@ -4,10 +4,10 @@ own.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.variants import variants
-from wbsim.sim.param import assumed, measured
+from wbsim.sim.param import Inputs, assumed, measured
 
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
 _INODES: Final = "docs/measurements.md L: a million inodes on Linux 6.18"
@@ -23,7 +23,7 @@ LINE_FROM_FAR: Final = assumed(
 )
 """Hardware's own cost of a cache line (ns)."""
 
-REFERENCE_PATHS: Final[dict[str, Any]] = {
+REFERENCE_PATHS: Final[Inputs] = {
     "write": {
         "call_ns": assumed(6_000, _SPLIT, 3_000, 8_000),
         "page_ns": assumed(2_000, _SPLIT, 500, 4_000),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.catalogue.devices import NO_DISCARD
 from wbsim.models.release import Release
-from wbsim.sim.param import Given, assumed, specified
+from wbsim.sim.param import Given, Inputs, assumed, specified
 from wbsim.sim.units import KIB, MIB
 
 _LIMITS: Final = "mechanisms.md 1.5"
@@ -14,7 +14,7 @@ _LARGEST_ATA_COMMAND: Final = specified(65_535 * 512, f"{_LIMITS} [V 4.1]: ATA_M
 _NO_LIMIT: Final = specified(1 << 30, f"{_LIMITS} [V 2.6.34, 3.10]: virtio-blk has no limit")
 
 
-def sata_queue(release: Release) -> dict[str, Any]:
+def sata_queue(release: Release) -> Inputs:
     """Return the inputs of the queue of a disk behind AHCI, which has one hardware queue."""
     multi_queue = release >= (4, 19, 0)
     depth = 32 if release >= (4, 18, 0) else 31
@@ -33,7 +33,7 @@ def sata_queue(release: Release) -> dict[str, Any]:
     }
 
 
-def nvme_queue(release: Release, most_bytes: Given) -> dict[str, Any]:
+def nvme_queue(release: Release, most_bytes: Given) -> Inputs:
     """Return the inputs of the queue of an NVMe drive that takes *most_bytes* in a command (MDTS)."""
     if release >= (6, 17, 0):
         segments = specified(256, f"{_LIMITS} [V 6.17]: 256 SGL descriptors; the edge is [R]")
@@ -62,7 +62,7 @@ def nvme_queue(release: Release, most_bytes: Given) -> dict[str, Any]:
     }
 
 
-def virtio_queue(release: Release) -> dict[str, Any]:
+def virtio_queue(release: Release) -> Inputs:
     """Return the inputs of the queue of a guest's virtio disk with one hardware queue."""
     multi_queue = release >= (3, 13, 0)
     depth = 128
@@ -98,7 +98,7 @@ def _most_bytes(release: Release, hardware: Given) -> Given:
     return specified(default, f"{_LIMITS} [V 2.6.29 to 3.16, 4.3 to 6.14, 6.17]; edges are [R]")
 
 
-def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> dict[str, Any]:
+def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> Inputs:
     """Return the scheduler and nr_requests of a device with one hardware queue of *depth* commands.
 
     *multi_queue*: the driver uses blk-mq in *release*, otherwise the legacy request queue.

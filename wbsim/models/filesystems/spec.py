@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import model_validator
 
 from wbsim.models.variants import of_each, variant_field
-from wbsim.sim.param import BadValue, Bytes, CountOrNone, Named, Ns, Spec
+from wbsim.sim.param import BadValue, Bytes, CountOrNone, Inputs, Named, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES
 
 
@@ -64,7 +64,7 @@ class FilesystemSpec(Spec):
 
     Costs: ClassVar[type[Spec]] = FilesystemCosts
     Rules: ClassVar[type[Spec]] = NoNumbers
-    reference_costs: ClassVar[dict[str, Any]] = {"writer": {}, "flusher": {}}
+    reference_costs: ClassVar[Inputs] = {"writer": {}, "flusher": {}}
     has_bulkstat: ClassVar[bool] = False
     """Whether inodes can be read in bulk, without their names."""
     hashed_inodes: ClassVar[bool] = True
@@ -75,7 +75,7 @@ class FilesystemSpec(Spec):
     size: Bytes
 
     @classmethod
-    def rules_of(cls, kernel: str) -> dict[str, Any]:
+    def rules_of(cls, kernel: str) -> Inputs:
         """The inputs of its ``Rules`` in *kernel* (a name in `models.catalogue.kernels`)."""
         return {}
 

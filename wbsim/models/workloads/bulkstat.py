@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from wbsim.models.interfaces import Filesystem, Thread
 from wbsim.models.parts import Parts
@@ -12,7 +12,7 @@ from wbsim.models.workloads.command_line import CommandError, CommandParser, one
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
 from wbsim.sim.engine import Steps
-from wbsim.sim.param import assumed
+from wbsim.sim.param import Inputs, assumed
 
 
 class BulkstatSpec(TreeSpec):
@@ -30,12 +30,12 @@ class BulkstatSpec(TreeSpec):
     kind: Literal["bulkstat"] = "bulkstat"
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+    def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
         return parse_command(one_line(lines, "xfs_io"))
 
 
-def parse_command(line: str) -> dict[str, Any]:
+def parse_command(line: str) -> Inputs:
     """The fields of a `BulkstatSpec` that a command line gives.
 
     Raises:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import model_validator
 
@@ -16,7 +16,7 @@ from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory, WorkloadSpec
-from wbsim.sim.param import BadValue, Bytes, Count, Flag, Ns, Threads, assumed, measured
+from wbsim.sim.param import BadValue, Bytes, Count, Flag, Inputs, Ns, Threads, assumed, measured
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
 _READING: Final = "docs/measurements.md N: dd of /dev/zero into /dev/null"
@@ -72,7 +72,7 @@ class DdSpec(WorkloadSpec):
         return self.bs * self.count
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+    def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
         return parse_commands(lines)
 
@@ -80,7 +80,7 @@ class DdSpec(WorkloadSpec):
 _SUFFIXES = {"": 1, "k": KIB, "K": KIB, "M": MIB, "G": GIB, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
-def parse_commands(commands: Sequence[str]) -> dict[str, Any]:
+def parse_commands(commands: Sequence[str]) -> Inputs:
     """The fields of a `DdSpec` from dd's own command lines, one for each stream that runs at once.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from wbsim.models.interfaces import Filesystem, Thread
 from wbsim.models.parts import Parts
@@ -12,7 +12,7 @@ from wbsim.models.workloads.command_line import CommandError, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
 from wbsim.sim.engine import Steps
-from wbsim.sim.param import measured
+from wbsim.sim.param import Inputs, measured
 
 
 class FindSpec(TreeSpec):
@@ -29,12 +29,12 @@ class FindSpec(TreeSpec):
     kind: Literal["find"] = "find"
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+    def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
         return parse_command(one_line(lines, "find"))
 
 
-def parse_command(line: str) -> dict[str, Any]:
+def parse_command(line: str) -> Inputs:
     """The fields of a `FindSpec` that a command line gives.
 
     Raises:

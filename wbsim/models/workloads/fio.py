@@ -26,7 +26,18 @@ from wbsim.models.workloads.command_line import one_line
 from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
 from wbsim.models.workloads.fio_options import jobs_of
 from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
-from wbsim.sim.param import BadValue, BytesOrNone, BytesPerS, Count, Flag, Ns, Threads, assumed, measured
+from wbsim.sim.param import (
+    BadValue,
+    BytesOrNone,
+    BytesPerS,
+    Count,
+    Flag,
+    Inputs,
+    Ns,
+    Threads,
+    assumed,
+    measured,
+)
 from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 _BITS: Final = 64
@@ -166,7 +177,7 @@ class FioSpec(WorkloadSpec):
             yield self.directory_of(number), files, filesize
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+    def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
         return parse_command(one_line(lines, "fio"))
 
@@ -177,7 +188,7 @@ _OF_A_JOB = (
 )  # fmt: skip
 
 
-def parse_command(line: str) -> dict[str, Any]:
+def parse_command(line: str) -> Inputs:
     """The fields of a `FioSpec` that a fio command line gives.
 
     Each ``--name`` is a job; if the line names job files, each of their sections is one.
@@ -190,7 +201,7 @@ def parse_command(line: str) -> dict[str, Any]:
         for job in jobs_of(line)
         for clone in range(job["numjobs"])
     ]
-    fields: dict[str, Any] = {"kind": "fio", "numjobs": len(jobs)}
+    fields: Inputs = {"kind": "fio", "numjobs": len(jobs)}
     for option in _OF_A_JOB:
         fields[option] = _one_or_each([job[option] for job in jobs])
     fields["directories"] = [job["directory"] for job in jobs]

@@ -11,9 +11,10 @@ import os
 from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, words_of
+from wbsim.sim.param import Inputs
 from wbsim.sim.text_files import text_of
 from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
 
@@ -21,7 +22,7 @@ Words = list[str]
 Section = list[tuple[str, str]]
 
 
-def jobs_of(line: str) -> list[dict[str, Any]]:
+def jobs_of(line: str) -> list[Inputs]:
     """The jobs that a fio command *line* asks for, each with all of its options.
 
     Raises:
@@ -43,14 +44,14 @@ def jobs_of(line: str) -> list[dict[str, Any]]:
     return jobs
 
 
-def _settled(job: dict[str, Any]) -> dict[str, Any]:
+def _settled(job: Inputs) -> Inputs:
     """*job* with what follows from its options together."""
     _settle_layout(job)
     _settle_size(job)
     return job
 
 
-def _settle_layout(job: dict[str, Any]) -> None:
+def _settle_layout(job: Inputs) -> None:
     """Files that are there before the job, and blocks that they have then, are not modelled."""
     wrong = {}
     if (value := job.pop("create_on_open")) != "1":
@@ -78,7 +79,7 @@ def _by_job(words: Sequence[str]) -> list[Words]:
     return [[*common, *job] for job in jobs]
 
 
-def _read(section: Section) -> dict[str, Any]:
+def _read(section: Section) -> Inputs:
     """The options of a job; what is wrong with one is told with its line."""
     words: Words = []
     for place, word in section:
@@ -134,7 +135,7 @@ def _sections(path: Path) -> Iterator[Section]:
         yield job
 
 
-def _settle_size(job: dict[str, Any]) -> None:
+def _settle_size(job: Inputs) -> None:
     """How long each file is, from --size or --filesize."""
     filesize, size = job["filesize"], job.pop("size")
     if filesize is None and size is None:
@@ -194,7 +195,7 @@ def _flag(text: str) -> bool:
     return text != "0"
 
 
-_FLAG: Final[dict[str, Any]] = {
+_FLAG: Final[Inputs] = {
     "type": _flag, "nargs": "?", "const": True, "default": False,
 }  # fmt: skip
 

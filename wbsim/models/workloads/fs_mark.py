@@ -11,7 +11,7 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import model_validator
 
@@ -27,6 +27,7 @@ from wbsim.sim.param import (
     Count,
     CountOrNone,
     Flag,
+    Inputs,
     Ns,
     Threads,
     assumed,
@@ -106,7 +107,7 @@ class FsMarkSpec(WorkloadSpec):
         return self.file_size
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+    def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
         return parse_command(one_line(lines, "fs_mark"))
 
@@ -123,7 +124,7 @@ def _parser() -> CommandParser:
     return parser
 
 
-def parse_command(line: str) -> dict[str, Any]:
+def parse_command(line: str) -> Inputs:
     """The fields of `FsMarkSpec` that an fs_mark command line gives.
 
     Numbers follow the tool, which reads them with ``atoi``; a suffix, which it would drop, is refused.

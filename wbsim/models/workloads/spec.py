@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from wbsim.models.parts import Parts
 from wbsim.models.variants import variant_field
 from wbsim.models.vfs.sync import SystemCalls
-from wbsim.sim.param import Spec, measured
+from wbsim.sim.param import Inputs, Spec, measured
 from wbsim.sim.units import US
 
 SHELL_FORK: Final = measured(480 * US, "docs/measurements.md L: a shell starts a program in the background")
@@ -115,7 +115,7 @@ class WorkloadSpec(Spec):
     """The work of the program, in a few words."""
     example: ClassVar[str] = ""
     """A command line."""
-    costs: ClassVar[dict[str, Any]] = {}
+    costs: ClassVar[Inputs] = {}
     keeps_files: ClassVar[bool] = True
     reads_files: ClassVar[bool] = False
     needs_bulkstat: ClassVar[bool] = False
@@ -123,7 +123,7 @@ class WorkloadSpec(Spec):
     directories: Directories
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+    def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """The fields that command *lines* give; several of them run at once.
 
         Raises:

@@ -6,7 +6,7 @@ Left out: sync FILE and sync -d FILE, which call fsync(2) and fdatasync(2).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ from wbsim.models.workloads.spec import (
     WorkloadSpec,
 )
 from wbsim.sim.engine import Steps
-from wbsim.sim.param import Ns, Threads
+from wbsim.sim.param import Inputs, Ns, Threads
 
 
 class SyncSpec(WorkloadSpec):
@@ -69,12 +69,12 @@ class SyncSpec(WorkloadSpec):
             yield directory, 0, 0
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> dict[str, Any]:
+    def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
         return parse_command(one_line(lines, "sync"))
 
 
-def parse_command(line: str) -> dict[str, Any]:
+def parse_command(line: str) -> Inputs:
     """The fields of a `SyncSpec` that a command line of coreutils' sync gives.
 
     Raises:

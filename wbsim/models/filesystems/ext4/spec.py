@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,7 @@ from wbsim.sim.param import (
     Count,
     Flag,
     Given,
+    Inputs,
     Interval,
     Ns,
     Spec,
@@ -169,7 +170,7 @@ class Ext4Spec(FilesystemSpec):
 
     Costs: ClassVar = Ext4Costs
     Rules: ClassVar = Ext4Rules
-    reference_costs: ClassVar[dict[str, Any]] = {
+    reference_costs: ClassVar[Inputs] = {
         "writer": {
             "create_ns": measured(13_000, f"{_EXT4}: creat, 13 us [8-15]"),
             "block_ns": specified(0, "the time of a page includes it"),
@@ -194,7 +195,7 @@ class Ext4Spec(FilesystemSpec):
     journal: JournalSpec
 
     @classmethod
-    def rules_of(cls, kernel: str) -> dict[str, Any]:
+    def rules_of(cls, kernel: str) -> Inputs:
         """See `FilesystemSpec.rules_of`."""
         return ext4_rules(kernel)
 

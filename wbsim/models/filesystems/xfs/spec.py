@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import model_validator
 
@@ -15,6 +15,7 @@ from wbsim.sim.param import (
     Count,
     Flag,
     Given,
+    Inputs,
     Interval,
     Ns,
     Spec,
@@ -205,7 +206,7 @@ class XfsSpec(FilesystemSpec):
     map_tool: ClassVar = "xfs_bmap"
     has_bulkstat: ClassVar = True
     hashed_inodes: ClassVar = False
-    reference_costs: ClassVar[dict[str, Any]] = {
+    reference_costs: ClassVar[Inputs] = {
         "writer": {
             "create_ns": measured(29_000, f"{_FS_MARK}: creat"),
             "agi_ns": specified(0, "no lock: what was fitted to these times was fitted without it"),
@@ -256,7 +257,7 @@ class XfsSpec(FilesystemSpec):
     log: LogSpec
 
     @classmethod
-    def rules_of(cls, kernel: str) -> dict[str, Any]:
+    def rules_of(cls, kernel: str) -> Inputs:
         """See `FilesystemSpec.rules_of`."""
         return xfs_rules(kernel)
 
