@@ -22,7 +22,7 @@ class Toy:
         self.names, self.sb, self.queue, self.next_block = self, sb, sb.bdi.queue, 0
     def mkdir(self, thread):
         yield 1_000
-    def create(self, thread, directory, lead_ns, factor, then_ns):
+    def create(self, thread, directory, *, lead_ns=0, factor=1.0, then_ns=0):
         yield lead_ns + 5_000 + then_ns
         return Inode(self.sb, self.sb.bdi.wb_of(0, self.next_block, 0))
     def append(self, inode, pages): return pages
@@ -96,7 +96,7 @@ class Toy:
         fs = self.mount.filesystem
         directory = yield from self.mount.directory(self.thread, self.spec.directories[0])
         for _ in range(self.spec.files):
-            inode = yield from fs.names.create(self.thread, directory, self.spec.think_ns, 1.0, 0)
+            inode = yield from fs.names.create(self.thread, directory, lead_ns=self.spec.think_ns)
             yield self.writer.dirty(inode, fs.append(inode, 1), 0)
             fs.close(inode)
         self.on_iteration(Iteration(self.spec.files, 1.0, 0, self.env.now))

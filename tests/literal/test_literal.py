@@ -106,7 +106,7 @@ class Both:
         """Make the file, and dirty the pages, the last one first: nothing is reserved behind the end."""
         filesystem = self._sb.filesystem
         directory = yield from filesystem.names.mkdir(writer)
-        inode = yield from filesystem.names.create(writer, directory, 0, 1.0, 0)
+        inode = yield from filesystem.names.create(writer, directory)
         for pages in ([max(self._dirty)], sorted(self._dirty)):
             filesystem.write(inode, np.array(pages), 1)
         filesystem.close(inode)

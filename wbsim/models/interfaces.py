@@ -28,10 +28,10 @@ class Visits(Protocol):
     They belong to one pass over the lists of dirty inodes.
     """
 
-    def enter(self, wb: Any) -> bool:
+    def enter(self, wb: Wb) -> bool:
         """Whether it may visit an inode of *wb* now."""
 
-    def leave(self, wb: Any) -> None:
+    def leave(self, wb: Wb) -> None:
         """The visit is over."""
 
     def gives_up(self) -> bool:
@@ -324,12 +324,13 @@ class Names(Protocol):
         """A new directory; returns what `create` takes for it."""
 
     def create(
-        self, thread: Thread, directory: Any, lead_ns: int, factor: float, then_ns: int
-    ) -> Generator[Wait, None, Any]:
-        """creat(2) in *directory*, its work scaled by *factor*, which varies from call to call; an `Inode`.
+        self, thread: Thread, directory: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
+    ) -> Generator[Wait, None, Inode]:
+        """Run creat(2) in *directory*, which `mkdir` returned, and return the new inode.
 
-        The caller works *lead_ns* before the call and *then_ns* in write(2) after it; given here, they cost
-        no extra event. All but *lead_ns* is charged to the thread.
+        The work of the call is scaled by *factor*, which varies from call to call.  The caller works for
+        *lead_ns* before the call and for *then_ns* in write(2) after it: given here, they need no events of
+        their own.  All but *lead_ns* is charged to *thread*.
         """
 
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:

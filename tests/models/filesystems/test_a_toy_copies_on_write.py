@@ -40,7 +40,7 @@ class ToyNames:
         yield 1_000
 
     def create(
-        self, thread: Thread, directory: Any, lead_ns: int, factor: float, then_ns: int
+        self, thread: Thread, directory: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
     ) -> Generator[Wait, None, Any]:
         """Takes one, too."""
         yield lead_ns + 1_000 + then_ns
@@ -114,7 +114,7 @@ class CopyOnWrite:
         file.pages.size[0] = max(file.size, *(within + 1), 0)
         return len(within), clean
 
-    def released(self, inode: Any) -> None:
+    def released(self, file: Any) -> None:
         """Nothing is kept for a file."""
 
     def write_run(self, thread: Thread, inode: Any, wbc: WritebackControl, runs: Runs) -> Steps:
@@ -136,7 +136,7 @@ class CopyOnWrite:
         """All behind the last block that was given out."""
         yield np.array([[self.next_block, BLOCKS - self.next_block]])
 
-    def check(self, files: Any) -> None:
+    def check(self) -> None:
         """No law of its own."""
 
 

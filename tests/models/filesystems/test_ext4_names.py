@@ -74,7 +74,13 @@ class Names:
             for _ in range(directories):
                 self.directories.append((yield from self.names.mkdir(thread)))
             for _ in range(files):
-                self.made.append((yield from self.names.create(thread, self.directories[-1], 5, 1.5, 20)))
+                self.made.append(
+                    (
+                        yield from self.names.create(
+                            thread, self.directories[-1], lead_ns=5, factor=1.5, then_ns=20
+                        )
+                    )
+                )
 
         self.env.start(task, body())
         self.env.run()

@@ -42,7 +42,7 @@ def test_an_allocation_has_no_more_pages_than_a_request() -> None:
 
     def body() -> Steps:
         directory = yield from filesystem.names.mkdir(thread)
-        inode: Any = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
+        inode: Any = yield from filesystem.names.create(thread, directory)
         filesystem.write(inode, np.arange(2_500), 1)
         for page, at_most in ((0, 2_400), (2_048, 352)):
             yield from filesystem.placement.map_extent(thread, inode, inode.file, page, at_most)
@@ -67,7 +67,7 @@ def test_allocations_and_conversions_by_hand() -> None:
 
     def body() -> Steps:
         directory = yield from filesystem.names.mkdir(thread)
-        inode: Any = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
+        inode: Any = yield from filesystem.names.create(thread, directory)
         filesystem.write(inode, np.array(pages), 1)
         file, journal = inode.file, filesystem.metadata.journal
         ioend = IoEnd(0, 0, only(machine.mounts).flight)
@@ -97,7 +97,7 @@ def test_extents_are_unwritten_where_the_era_converts_them(kernel: str, unwritte
 
     def body() -> Steps:
         directory = yield from filesystem.names.mkdir(thread)
-        inode: Any = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
+        inode: Any = yield from filesystem.names.create(thread, directory)
         filesystem.write(inode, np.arange(1), 1)
         yield from filesystem.placement.map_extent(thread, inode, inode.file, 0, 1)
         left.append(len(inode.file.unwritten))

@@ -67,7 +67,7 @@ def times_of(filesystem: str, map_lines: int, ioend_lines: int) -> tuple[list[in
 
     def maps(thread: Thread) -> Steps:
         directory = yield from of.names.mkdir(thread)
-        inodes.append((yield from of.names.create(thread, directory, 0, 1.0, 0)))
+        inodes.append((yield from of.names.create(thread, directory)))
         of.write(inodes[0], np.array([0, 1_000]), 1)
         env.start(worker.task, converts(worker))
         for page in (0, 1_000):

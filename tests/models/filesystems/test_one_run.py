@@ -63,7 +63,7 @@ class OneRun:
     def _body(self, thread: Thread, pages: int, closed: bool) -> Steps:
         filesystem = self.filesystem
         directory = yield from filesystem.names.mkdir(thread)
-        self.inode = inode = yield from filesystem.names.create(thread, directory, 0, 1.0, 0)
+        self.inode = inode = yield from filesystem.names.create(thread, directory)
         assert filesystem.append(inode, pages) == pages
         inode.dirty_pages += pages
         self.wb.dirty += pages

@@ -69,7 +69,9 @@ class Names:
             for _ in range(directories):
                 directory = yield from self.names.mkdir(thread)
             for _ in range(files):
-                self.made.append((yield from self.names.create(thread, directory, 5, 1.5, 20)))
+                self.made.append(
+                    (yield from self.names.create(thread, directory, lead_ns=5, factor=1.5, then_ns=20))
+                )
 
         self.env.start(task, body())
         self.env.run()
@@ -139,7 +141,7 @@ def test_files_of_one_group_are_made_one_at_a_time() -> None:
 
     def body(task: Task) -> Steps:
         thread: Any = SimpleNamespace(task=task, spent=of.spent, before_sleep=lambda: None)
-        yield from of.names.create(thread, directory, 5, 1.5, 20)
+        yield from of.names.create(thread, directory, lead_ns=5, factor=1.5, then_ns=20)
         ends.append(of.env.now)
 
     directory = Directory(of.groups[0])

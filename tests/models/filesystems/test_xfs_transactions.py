@@ -81,7 +81,7 @@ programs.s = "sync"
         def make() -> Steps:
             for _ in range(self._directories):
                 directory = yield from self.filesystem.names.mkdir(maker)
-            self.inode = yield from self.filesystem.names.create(maker, directory, 0, 1.0, 0)
+            self.inode = yield from self.filesystem.names.create(maker, directory)
             self.filesystem.write(self.inode, np.arange(self._pages), 1)
             self.began_ns = self.env.now
             for number, body in enumerate(bodies):

@@ -202,7 +202,7 @@ def test_whatever_happens_each_inode_is_cached_once_or_gone(
                 continue
             for _ in range(times):
                 if what == "c":
-                    yield from fs.names.create(thread, directory, 0, 1.0, 0)
+                    yield from fs.names.create(thread, directory)
                 elif what == "a":
                     inodes.has_pages()
                 elif what == "l":

@@ -104,7 +104,7 @@ class Stage:
         return self.room < 1_000
 
     def create(
-        self, thread: Any, directory: str, lead_ns: int, factor: float, then_ns: int
+        self, thread: Any, directory: str, *, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, Any]:
         """The filesystem's."""
         yield lead_ns + int(1_000 * factor) + then_ns

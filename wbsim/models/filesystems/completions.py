@@ -46,7 +46,7 @@ class Completions:
         queue: Any,
         unwritten: bool,
         costs: MapCosts,
-        metadata: Metadata,
+        metadata: Metadata[Any],
     ) -> None:
         self._env = env
         self._costs = costs

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.blocks import check_blocks
 from wbsim.models.filesystems.completions import Completions
-from wbsim.models.filesystems.delalloc_parts import FileWriteback, Metadata, Placement, Runs
+from wbsim.models.filesystems.delalloc_parts import Metadata, Placement, Runs
 from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
+from wbsim.models.filesystems.writepages import Writepages
 from wbsim.models.interfaces import LONG_MAX, Filesystem, Names, Thread, WritebackControl
 from wbsim.models.page_cache.pages import DELAYED, RESERVED, map_blocks
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -36,7 +37,7 @@ class DelallocFilesystem(Filesystem, Runs):
     """One mounted filesystem, with its own ``names``, ``placement`` and ``metadata``.
 
     ``files`` are those whose pages are kept one by one, as created.  *completions* do what follows the end of
-    I/O.
+    I/O.  *names* makes the inodes, and *placement* the files, of the classes that the other parts take.
     """
 
     def __init__(
@@ -44,9 +45,9 @@ class DelallocFilesystem(Filesystem, Runs):
         *,
         sb: MountedSuperblock,
         names: Names,
-        placement: Placement,
-        metadata: Metadata,
-        writeback: FileWriteback,
+        placement: Placement[Any, Any],
+        metadata: Metadata[Any],
+        writeback: Writepages,
         large_folios: bool,
         completions: Completions,
         locks: InodeLocks,
@@ -96,7 +97,7 @@ class DelallocFilesystem(Filesystem, Runs):
             done, were_clean = done + more, were_clean + clean
         return done, were_clean
 
-    def zero_end(self, thread: Thread, inode: Any) -> Steps:
+    def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
         """See `Filesystem.zero_end`."""
         return self._writeback.zero_end(thread, inode)
 
@@ -112,13 +113,14 @@ class DelallocFilesystem(Filesystem, Runs):
             inode.file = CLOSED
         elif isinstance(file, PagedFile):
             file.open = False
-            self.placement.released(inode)
+            self.placement.released(file)
 
     def page(self, inode: FileInode) -> PagedFile:
         """Keep the pages of a file of one run one by one from now on."""
         assert isinstance(inode.file, OneRun), "it is kept page by page already"
         is_open, pages = inode.file.open, inode.dirty_pages
-        file = inode.file = self.placement.new_file(inode, is_open)
+        file: PagedFile = self.placement.new_file(inode, is_open)
+        inode.file = file
         file.inode, file.lock, file.ioends = inode, self._locks.new(), self._completions.ioends_of(inode)
         file.make_room(self.placement.room_for(pages, 1), pages)
         file.pages.states[:pages] = DELAYED
@@ -181,7 +183,7 @@ class DelallocFilesystem(Filesystem, Runs):
 
     # -- what is on disk
 
-    def group_of(self, inode: Any) -> int:
+    def group_of(self, inode: FileInode) -> int:
         """See `Filesystem.group_of`."""
         return self.placement.group_of(inode)
 
@@ -200,7 +202,7 @@ class DelallocFilesystem(Filesystem, Runs):
         bases = sorted(file.base for file in self.files)
         middle = bases[len(bases) // 2] if bases else 0
         check_blocks(self._name, self.placement.blocks, self._extent_tables, middle)
-        self.placement.check(self.files)
+        self.placement.check()
         self.metadata.check()
 
     def _extent_tables(self) -> Iterator[NDArray[np.int64]]:

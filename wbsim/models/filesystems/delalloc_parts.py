@@ -7,7 +7,7 @@ of files, the walk over dirty pages, conversion after I/O.  READ `Placement` FIR
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from mypy_extensions import mypyc_attr
@@ -19,9 +19,14 @@ from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.sim.engine import Steps, Wait
 
+InodeT = TypeVar("InodeT", bound=FileInode, contravariant=True)
+"""The class of a filesystem's inodes, which its `Names` makes."""
+FileT = TypeVar("FileT", bound=PagedFile)
+"""The class of its files whose pages are kept one by one, which its `Placement` makes."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Metadata(Protocol):
+class Metadata(Protocol[InodeT]):
     """What is logged, and when; what follows the end of I/O.
 
     ``gives_way``: whether the worker that completes files of one run may be preempted between two of them.
@@ -39,13 +44,13 @@ class Metadata(Protocol):
     def wait_for_space(self, thread: Thread) -> Steps:
         """*thread* sleeps until there is log space."""
 
-    def convert(self, worker: Thread, inode: Any, ioend: IoEnd) -> Steps:
+    def convert(self, worker: Thread, inode: InodeT, ioend: IoEnd) -> Steps:
         """Convert the pages of *ioend*, which are on disk, in one transaction."""
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """Complete a file of one run, whose *folios* folios are on disk from *block* on; yield the result."""
 
-    def run_ended(self, inode: Any) -> None:
+    def run_ended(self, inode: InodeT) -> None:
         """A file of one run is complete."""
 
     def sync_fs(self, thread: Thread) -> Steps:
@@ -56,17 +61,6 @@ class Metadata(Protocol):
 
     def check(self) -> None:
         """Raises `LawBroken` where the log's own laws do not hold."""
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class FileWriteback(Protocol):
-    """Writing back files whose pages are kept one by one."""
-
-    def write(self, thread: Thread, inode: Any, file: Any, wbc: WritebackControl) -> Steps:
-        """Write back from where the last call ended or, for data integrity, the complete file."""
-
-    def zero_end(self, thread: Thread, inode: Any) -> Steps:
-        """See `Filesystem.zero_end`."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -81,7 +75,7 @@ class Runs(Protocol):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Placement(Protocol):
+class Placement(Protocol[InodeT, FileT]):
     """Where the pages of files lie, and which locks the allocation of their blocks takes.
 
     ``blocks``: how many blocks there are; ``one_run_pages``: the most pages of a file that is still one run;
@@ -97,10 +91,10 @@ class Placement(Protocol):
 
     # -- files, in memory
 
-    def group_of(self, inode: Any) -> int:
+    def group_of(self, inode: InodeT) -> int:
         """See `Filesystem.group_of`."""
 
-    def new_file(self, inode: Any, is_open: bool) -> PagedFile:
+    def new_file(self, inode: InodeT, is_open: bool) -> FileT:
         """The pages of *inode*, none so far."""
 
     def room_for(self, size: int, call_pages: int) -> int:
@@ -108,15 +102,15 @@ class Placement(Protocol):
         it.
         """
 
-    def write(self, file: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
+    def write(self, file: FileT, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Filesystem.write`; stops at a page for which there is no room."""
 
-    def released(self, inode: Any) -> None:
-        """The last close of a file that is kept page by page."""
+    def released(self, file: FileT) -> None:
+        """The last close of *file*."""
 
     # -- writeback
 
-    def write_run(self, thread: Thread, inode: Any, wbc: WritebackControl, runs: Runs) -> Steps:
+    def write_run(self, thread: Thread, inode: InodeT, wbc: WritebackControl, runs: Runs) -> Steps:
         """Give a file of one run its blocks, all together, and submit its bios; or write it in pieces."""
 
     # -- laws
@@ -124,5 +118,5 @@ class Placement(Protocol):
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """What is free for anybody, or kept for small files, in arrays (n x 2) of first blocks and sizes."""
 
-    def check(self, files: Any) -> None:
-        """Raises `LawBroken` where a block of the paged *files*, or a free one, is lost or there twice."""
+    def check(self) -> None:
+        """Raises `LawBroken` where a block of the paged files, or a free one, is lost or there twice."""

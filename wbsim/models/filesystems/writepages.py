@@ -7,13 +7,12 @@ time: its pages go under writeback together, when the walk comes to them.  READ 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from mypy_extensions import mypyc_attr
 
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.costs import MapCosts
-from wbsim.models.filesystems.delalloc_parts import FileWriteback
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
 from wbsim.models.interfaces import Thread, WritebackControl
@@ -27,17 +26,21 @@ _NO_PAGE: Final = -1
 _UNLIMITED: Final = (1 << 62) - 1
 
 
+InodeT = TypeVar("InodeT", bound=FileInode, contravariant=True)
+FileT = TypeVar("FileT", bound=PagedFile, contravariant=True)
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
-class ExtentMapper(Protocol):
+class ExtentMapper(Protocol[InodeT, FileT]):
     """The part of a filesystem that gives blocks to delayed pages."""
 
-    def map_extent(self, thread: Thread, inode: Any, file: Any, page: int, at_most: int) -> Steps:
+    def map_extent(self, thread: Thread, inode: InodeT, file: FileT, page: int, at_most: int) -> Steps:
         """Give blocks to the delayed extent that holds *page*, or to a part of it, in one transaction.
 
         The walk may write *at_most* pages from *page* on.  If another task was faster, nothing happens.
         """
 
-    def budget(self, file: Any, page: int, wbc: WritebackControl) -> int:
+    def budget(self, file: FileT, page: int, wbc: WritebackControl) -> int:
         """Return how many pages a walk from *page* on may write."""
 
 
@@ -203,12 +206,17 @@ class _Landing:
         self._flight.end(self._inode.wb, pages)
 
 
-class Writepages(FileWriteback):
+class Writepages:
     """The page walk of one mounted filesystem, whose *mapper* gives blocks to delayed pages."""
 
     def __init__(
-        self, *, sb: MountedSuperblock, mapper: ExtentMapper, costs: MapCosts, rules: WritepagesRules
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        sb: MountedSuperblock,
+        mapper: ExtentMapper[Any, Any],
+        costs: MapCosts,
+        rules: WritepagesRules,
+    ) -> None:
         self._sb = sb
         self._queue: Any = sb.bdi.queue
         self._mapper = mapper
@@ -216,7 +224,7 @@ class Writepages(FileWriteback):
         self._rules = rules
 
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
-        """See `FileWriteback.write`."""
+        """Write back from where the last call ended or, for data integrity, the complete file."""
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0
         base = file.base + self._sb.first_block
@@ -293,7 +301,7 @@ class Writepages(FileWriteback):
         return _Position(page, budget, self._rules.wraps, counts_calls and not wbc.sync_all)
 
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
-        """See `FileWriteback.zero_end`: the delayed extent behind the end of the file gets its blocks."""
+        """See `Filesystem.zero_end`: the delayed extent behind the end of the file gets its blocks."""
         file = inode.file
         assert isinstance(file, PagedFile), "a file of one run has no end to be zeroed"
         page = file.size

@@ -177,7 +177,7 @@ class FileWriters:
         directory = yield from mount.directory(thread, job.directory)
         inodes = []
         for _ in job.orders:
-            inodes.append((yield from mount.filesystem.names.create(thread, directory, 0, 1.0, 0)))
+            inodes.append((yield from mount.filesystem.names.create(thread, directory)))
         yield self._fill(job, inodes, thread, factors)
         for inode in inodes:
             if job.fsyncs:

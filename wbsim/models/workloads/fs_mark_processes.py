@@ -157,7 +157,7 @@ class FsMark:
             spent.user += times.app_user_ns
             spent.program += times.app_system_ns
             inode: Inode = yield from names.create(
-                thread, directory, lead_ns + owed_ns, factor, int(copy_ns * factor)
+                thread, directory, lead_ns=lead_ns + owed_ns, factor=factor, then_ns=int(copy_ns * factor)
             )
             yield writer.dirty(inode, fs.append(inode, first), int(close_ns * factor))
             if writer.due(inode.wb):

@@ -15,7 +15,7 @@ from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps, Wait
 
 
-class Ext4Metadata(Metadata):
+class Ext4Metadata(Metadata[Ext4Inode]):
     """That of one mounted ext4, in its ``journal``; a handle that maps asks for *map_credits*."""
 
     gives_way: bool

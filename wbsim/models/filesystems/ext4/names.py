@@ -69,7 +69,7 @@ class Ext4Names(Names):
         return directory
 
     def create(
-        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
+        self, thread: Thread, directory: Directory, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
     ) -> Generator[Wait, None, Ext4Inode]:
         """See `Names.create`."""
         journal, geometry, inodes = self._journal, self._geometry, self._sb.inodes

@@ -8,7 +8,6 @@ groups and locality groups, bigalloc, what reclaim makes of preallocations.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_BYTES
 
 
-class Ext4Placement(Placement, ExtentMapper):
+class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4File]):
     """The placement of one mounted ext4, with a locality group for each of its processors."""
 
     group_label: str
@@ -79,10 +78,10 @@ class Ext4Placement(Placement, ExtentMapper):
         done, were_clean = write_all(file.pages, indices, file.end)
         return int(done), int(were_clean)
 
-    def released(self, inode: Any) -> None:
+    def released(self, file: Ext4File) -> None:
         """The last close gives up what is held for the file, unless pages still wait for their blocks."""
-        if not np.any(is_delayed(inode.file.pages.states)):
-            self.new_blocks.give_up(inode.file)
+        if not np.any(is_delayed(file.pages.states)):
+            self.new_blocks.give_up(file)
 
     def write_run(self, thread: Thread, inode: Ext4Inode, wbc: WritebackControl, runs: Runs) -> Steps:
         """ext4_map_blocks and ext4_io_submit for a file of one run, closed or not."""
@@ -172,13 +171,13 @@ class Ext4Placement(Placement, ExtentMapper):
         for runs in (self._mballoc.extents(), *self.new_blocks.locality_groups):
             yield np.array(list(runs), np.int64).reshape(-1, 2)
 
-    def check(self, files: Any) -> None:
+    def check(self) -> None:
         """See `Placement.check`."""
         self._mballoc.check()
         free = sum(self._mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
         free += sum(left for runs in self.new_blocks.locality_groups for _, left in runs)
         used = self._run_pages + self._tree_blocks + self._names.leaf_blocks
-        for file in files:
+        for file in self.files:
             states = file.pages.states
             free += int(np.count_nonzero(states & HELD))
             used += int(np.count_nonzero(states & MAPPED))
@@ -188,6 +187,7 @@ class Ext4Placement(Placement, ExtentMapper):
         )
 
 
-def is_delayed(states: Any) -> Any:
-    """Whether pages in *states* wait for a block, held for them or not."""
-    return states & (DELAYED | MAPPED) == DELAYED
+def is_delayed(states: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return whether each page in *states* waits for a block; the block may be held for the page."""
+    delayed: NDArray[np.bool_] = states & (DELAYED | MAPPED) == DELAYED
+    return delayed

@@ -19,7 +19,7 @@ from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.units import PAGE_BYTES
 
 
-class XfsMetadata(Metadata):
+class XfsMetadata(Metadata[XfsInode]):
     """That of one mounted XFS, in its ``log``."""
 
     gives_way: bool

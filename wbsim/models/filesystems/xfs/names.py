@@ -97,7 +97,7 @@ class XfsNames(Names):
         return directory
 
     def create(
-        self, thread: Thread, directory: Directory, lead_ns: int, factor: float, then_ns: int
+        self, thread: Thread, directory: Directory, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
     ) -> Generator[Wait, None, XfsInode]:
         """See `Names.create`."""
         create_ns = int(self._create_ns * factor)

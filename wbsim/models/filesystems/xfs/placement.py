@@ -38,7 +38,7 @@ from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_BYTES
 
 
-class XfsPlacement(Placement, ExtentMapper):
+class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedFile]):
     """The placement of one mounted XFS, in its *groups*."""
 
     group_label: str
@@ -87,9 +87,9 @@ class XfsPlacement(Placement, ExtentMapper):
         done, were_clean = write_all(file.pages, indices, call_pages, self._prealloc, file.end)
         return int(done), int(were_clean)
 
-    def released(self, inode: Any) -> None:
+    def released(self, file: PagedFile) -> None:
         """The last close frees the blocks behind the end of the file (xfs_release)."""
-        for block, pages in inode.file.trim():
+        for block, pages in file.trim():
             group = self.groups[block // self.group_blocks]
             group.free.give_back(block - group.first_block, pages)
 
@@ -169,7 +169,7 @@ class XfsPlacement(Placement, ExtentMapper):
         for group in self.groups:
             yield group.free.table() + np.array([group.first_block, 0])
 
-    def check(self, files: Any) -> None:
+    def check(self) -> None:
         """See `Placement.check`."""
         for group in self.groups:
             group.free.check()
