@@ -12,8 +12,8 @@ from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, LAST, PLUG_RULES
 from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.kinds import kinds
 from wbsim.models.release import release_of
-from wbsim.models.variants import variants
 from wbsim.sim.param import Given, Origin, Spec
 
 ROOT = Path(__file__).parent.parent
@@ -46,7 +46,7 @@ def upward_imports(layer: str, source: str) -> list[str]:
 
 def sibling_imports(folder: str, own: str, source: str) -> list[str]:
     """The imports of *source*, a part of the variant *own* in *folder*, that name another variant there."""
-    others = [f"models.{folder}.{kind}" for kind in variants(folder) if kind != own]
+    others = [f"models.{folder}.{kind}" for kind in kinds(folder) if kind != own]
     return [name for name in imported(source) if any(f"{name}.".startswith(f"{other}.") for other in others)]
 
 
@@ -100,8 +100,8 @@ def test_variants_are_strangers(folder: str) -> None:
     for path in (PACKAGE / "models" / folder).rglob("*.py"):
         assert sibling_imports(folder, own_kind(folder, path), path.read_text()) == [], path.name
     places = {path.stem for path in (PACKAGE / "models" / folder).iterdir()}
-    assert variants(folder)
-    assert set(variants(folder)) <= places
+    assert kinds(folder)
+    assert set(kinds(folder)) <= places
 
 
 def test_only_the_machine_builds_components() -> None:
@@ -153,7 +153,7 @@ def test_what_is_about_the_whole_lies_loose_and_nothing_else() -> None:
     assert loose == {
         "interfaces", "bio", "release", "parts", "tracepoints", "congestion", "scenario", "time_accounting",
         "machine",
-        "variants", "step_lengths", "factories",
+        "kinds", "step_lengths", "factories",
     }  # fmt: skip
 
 
@@ -260,9 +260,9 @@ def test_every_number_has_a_source(name: str, spec: Spec) -> None:
 
 def test_the_program_s_numbers_have_sources() -> None:
     """The same for what the programs themselves cost."""
-    for variant in variants("workloads").values():
-        assert variant.spec.costs
-        for name, given in variant.spec.costs.items():
+    for kind in kinds("workloads").values():
+        assert kind.spec.costs
+        for name, given in kind.spec.costs.items():
             assert isinstance(given, Given)
             assert_ranged(name, given.value, given)
 

@@ -12,8 +12,8 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.models.catalogue.devices import SATA_DISK_2010, SATA_SSD_2013
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import N10_MACHINE, P13_MACHINE
+from wbsim.models.kinds import kinds
 from wbsim.models.machine import Machine, build
-from wbsim.models.variants import variants
 
 DEVICES: dict[str, Any] = {
     "null": {"kind": "null"},
@@ -27,7 +27,7 @@ DEVICES: dict[str, Any] = {
 
 def test_no_device_is_left_out() -> None:
     """A new one has to be added above."""
-    assert set(DEVICES) == set(variants("devices"))
+    assert set(DEVICES) == set(kinds("devices"))
 
 
 @pytest.mark.parametrize("kind", sorted(DEVICES))
@@ -79,8 +79,8 @@ def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Mac
 
 def test_nothing_is_left_out() -> None:
     """A new filesystem or workload has to be added above."""
-    assert set(FILESYSTEMS) == set(variants("filesystems"))
-    makers = {kind for kind, variant in variants("workloads").items() if not variant.spec.reads_files}
+    assert set(FILESYSTEMS) == set(kinds("filesystems"))
+    makers = {name for name, kind in kinds("workloads").items() if not kind.spec.reads_files}
     assert set(COMMANDS) == makers - {"sync"}  # which makes no files, either
 
 
@@ -95,7 +95,7 @@ def test_any_workload_on_any_filesystem_under_any_kernel(kernel: str, filesystem
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 @pytest.mark.parametrize("filesystem", sorted(FILESYSTEMS))
-@pytest.mark.parametrize("flusher", sorted(variants("flushers")))
+@pytest.mark.parametrize("flusher", sorted(kinds("flushers")))
 def test_every_flusher_obeys(flusher: str, filesystem: str, command: str) -> None:
     """The same for each flusher, also where a device has three contexts."""
     contexts = ', by = "hash", contexts = 3' if flusher == "parallel" else ""

@@ -145,10 +145,10 @@ def test_calibrate_tells_whether_the_fit_is_the_committed_one(
 ) -> None:
     """Its rounds on stderr, its table on stdout."""
 
-    def fake(of: Any, how: How, tell: Any) -> Fit:
+    def fake(of: Any, how: How, report: Any) -> Fit:
         assert how == How(seed=9, progress="long")
         assert set(of.constants) == {"writer_scale", "link"}
-        tell("round 1")
+        report("round 1")
         return Fit({"link": 5.0}, {"link": 5.0 if agrees else 6.0}, {"a-row": 0.01}, 1)
 
     monkeypatch.setattr(fit, "fit", fake)

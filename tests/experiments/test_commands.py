@@ -23,7 +23,7 @@ from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.resolved_scenario import resolved
 from wbsim.experiments.config.schema import json_schema, reference
 from wbsim.experiments.running.version import model_version
-from wbsim.models.variants import variants
+from wbsim.models.kinds import kinds
 
 CONFIGS = sorted(Path(__file__).parents[2].glob("wbsim/experiments/configs/*.toml"))
 
@@ -72,10 +72,10 @@ def test_each_entry_says_what_it_was_fitted_to(capsys: pytest.CaptureFixture[str
     assert re.search(r"\npm9a3 .* W25 ", printed(capsys, "list", "disks"))
 
 
-@pytest.mark.parametrize("kind", variants("workloads"))
+@pytest.mark.parametrize("kind", kinds("workloads"))
 def test_the_example_of_a_workload_can_be_read(kind: str) -> None:
     """It is a command line of that program."""
-    spec = variants("workloads")[kind].spec
+    spec = kinds("workloads")[kind].spec
     assert spec.example.split()[0] == spec.programs[0]
     assert spec.fields_of([spec.example])["kind"] == kind
 

@@ -14,9 +14,9 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.interfaces import Wb
+from wbsim.models.kinds import kinds
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY
-from wbsim.models.variants import variants
 from wbsim.models.writeback.context_thread import ContextFlushers
 from wbsim.models.writeback.wb import first_context
 from wbsim.sim.units import MS
@@ -115,8 +115,8 @@ def test_flushers_that_drop_every_work_lose_nothing(
     kernel: str, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As pdflush does when all its threads are busy: who syncs does the work."""
-    per_bdi = variants("flushers")["per_bdi"]._replace(component=Dropping)
-    monkeypatch.setitem(variants("flushers"), "per_bdi", per_bdi)
+    per_bdi = kinds("flushers")["per_bdi"]._replace(component=Dropping)
+    monkeypatch.setitem(kinds("flushers"), "per_bdi", per_bdi)
     text = loop_config(
         command, dirty_mib=4, kernel=kernel, more="sync_after = false\nmachine.processors.count = 4"
     )

@@ -5,7 +5,7 @@ Read `interfaces` first: what passes between the folders, in the order of a page
 `block` -> `devices`.  `scheduler` shares the processors.
 
 `scenario` describes a run, and `catalogue` has named values for it, such as the rules of each kernel.
-`machine` builds and runs it.  `variants` finds the component for each part of the scenario, and `factories`
+`machine` builds and runs it.  `kinds` finds the component for each part of the scenario, and `factories`
 has the types of these components.  `parts` makes their threads, locks and random numbers.
 
 Left out: reads of file data, reclaim of anything but inodes, memory cgroups, and filesystems other than XFS

@@ -1,7 +1,7 @@
-"""The types of the ``COMPONENT`` of variants: the arguments that the machine passes, and the results.
+"""The types of the ``COMPONENT`` of each kind: the arguments that the machine passes, and the results.
 
-The factory of programs stands in `models.workloads.spec`.  A variant may be a class or a function.  Its spec,
-rules and costs are classes of its own, so they are `Any` here.
+The factory of programs stands in `models.workloads.spec`.  A component may be a class or a function.
+Its spec, rules and costs are classes of its own, so they are `Any` here.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from wbsim.models.factories import (
     ThrottleFactory,
 )
 from wbsim.models.interfaces import Flushers, Thread, Throttle
+from wbsim.models.kinds import component_of
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
 from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario
@@ -29,7 +30,6 @@ from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.time_accounting import OTHER, life_of
 from wbsim.models.tracepoints import Signals
-from wbsim.models.variants import component_of
 from wbsim.models.vfs.inodes import BUCKET_BYTES, Kswapds, SuperblockInodes, inode_locks, shared_locks
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.vfs.sync import Syncs, SystemCalls

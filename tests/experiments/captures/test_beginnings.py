@@ -13,7 +13,7 @@ from tests.experiments.captures.test_replay import HEAD, bio, line, named
 from tests.experiments.captures.test_replay import judged as judged_file
 from wbsim.experiments.captures.conditions import Conditions, Options, conditions_of
 from wbsim.experiments.captures.events import LOST, Event
-from wbsim.experiments.captures.merge_decisions import story_of
+from wbsim.experiments.captures.merge_decisions import steps_of
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
 from wbsim.experiments.captures.verdict import Verdict
@@ -212,7 +212,7 @@ def capture(name: str) -> tuple[Conditions, list[Event]]:
 
 def verdict_on(of: Conditions, events: Sequence[Event]) -> Verdict:
     """The verdict on *events*."""
-    return replay(story_of(events, of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device)
+    return replay(steps_of(events, of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device)
 
 
 @pytest.mark.parametrize(

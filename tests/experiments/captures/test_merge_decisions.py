@@ -18,7 +18,7 @@ from wbsim.experiments.captures.merge_decisions import (
     Placed,
     Step,
     Unseen,
-    story_of,
+    steps_of,
 )
 from wbsim.models.block.merge import BACK, FRONT, NEW
 
@@ -31,8 +31,8 @@ NAMES = {
 }  # fmt: skip
 
 
-def told(*said: tuple[Any, ...], scheduler: str | None = "none", pid: int = 9) -> list[Step]:
-    """The story of events (letter, sector, sectors or count), one a line, all by *pid* on processor 1."""
+def steps_from(*said: tuple[Any, ...], scheduler: str | None = "none", pid: int = 9) -> list[Step]:
+    """Return the steps of events: (letter, sector, sectors or count), one a line, all by *pid*."""
     events = []
     for number, (letter, *rest) in enumerate(said, 1):
         name = NAMES[letter]
@@ -46,7 +46,7 @@ def told(*said: tuple[Any, ...], scheduler: str | None = "none", pid: int = 9) -
         else:
             sector, size, *op = rest
             events.append(Event(number, pid, 1, name, DISK, op[0] if op else "W", sector, size))
-    return list(story_of(events, "mq-deadline" if scheduler == "blkparse" else scheduler))
+    return list(steps_of(events, "mq-deadline" if scheduler == "blkparse" else scheduler))
 
 
 def piece(line: int, sector: int, sectors: int, merge: Any, tried: int, **others: Any) -> Piece:
@@ -58,7 +58,7 @@ def piece(line: int, sector: int, sectors: int, merge: Any, tried: int, **others
 def test_a_plug_with_two_bios() -> None:
     """The first opens the plug, the second joins it, a third in front; its end sends it on."""
     first = piece(2, 8, 8, NEW, 1)
-    assert told(
+    assert steps_from(
         ("Q", 8, 8), ("G", 8, 8), ("P",), ("Q", 16, 8), ("M", 16, 8), ("Q", 0, 8), ("F", 0, 8), ("U", 1),
         ("D", 0, 24),
     ) == [
@@ -117,16 +117,16 @@ FIRST, SECOND = piece(2, 0, 8, NEW, 1), piece(5, 80, 8, NEW, 4)
 def test_where_the_second_request_went(scheduler: str, then: Sequence[Any], steps: list[Step]) -> None:
     """One is in the plug; a second gets a request, and what follows tells whether it came to it."""
     head: list[Step] = [FIRST, Placed(FIRST, True, None, True), SECOND]
-    assert told(*ONE, *TWO, *then, scheduler=scheduler) == head + steps
+    assert steps_from(*ONE, *TWO, *then, scheduler=scheduler) == head + steps
 
 
 def test_what_follows_a_full_flush_is_in_the_next_plug() -> None:
     """The plug that the second opened holds one: a third joins it, and both leave together."""
     third = piece(10, 160, 8, NEW, 9)
-    steps = told(*ONE, *TWO, ("U", 1), ("D", 0, 8), ("P",), ("Q", 160, 8), ("G", 160, 8), ("U", 2))
+    steps = steps_from(*ONE, *TWO, ("U", 1), ("D", 0, 8), ("P",), ("Q", 160, 8), ("G", 160, 8), ("U", 2))
     assert steps[-3:] == [third, Placed(third, True, False, True), Emptied(9, None)]
     # and what a sleep or a full flush said is forgotten with it: the next is told by its own moves
-    steps = told(
+    steps = steps_from(
         *ONE, *TWO, ("U", 1), ("I", 0, 8), ("P",), ("Q", 160, 8), ("G", 160, 8), ("U", 1), ("D", 80, 8),
         ("P",),
     )  # fmt: skip
@@ -136,25 +136,27 @@ def test_what_follows_a_full_flush_is_in_the_next_plug() -> None:
 def test_a_flush_and_an_unplugged_task_go_straight_on() -> None:
     """PREFLUSH goes past a plug that holds something; without a plug everything goes past."""
     flush = SECOND._replace(rwbs="FWFS")
-    steps = told(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"), ("Q", 160, 8), ("G", 160, 8))
+    steps = steps_from(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"), ("Q", 160, 8), ("G", 160, 8))
     assert steps[2:4] == [flush, Placed(flush, False, None, True)]
     third = piece(7, 160, 8, NEW, 6)
     assert steps[4:] == [third, Placed(third, True, False, False)]
-    assert told(("Q", 0, 8), ("G", 0, 8), ("Q", 8, 8)) == [FIRST, Placed(FIRST, False, None, True)]
-    assert told(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"))[-1] == Placed(flush, False, None, True)
-    assert told(("Q", 0, 8), ("G", 0, 8))[-1] == Placed(FIRST, False, None, True)
+    assert steps_from(("Q", 0, 8), ("G", 0, 8), ("Q", 8, 8)) == [FIRST, Placed(FIRST, False, None, True)]
+    assert steps_from(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"))[-1] == Placed(
+        flush, False, None, True
+    )
+    assert steps_from(("Q", 0, 8), ("G", 0, 8))[-1] == Placed(FIRST, False, None, True)
 
 
 def test_after_a_loss_nothing_is_known_until_a_plug_opens_or_ends() -> None:
     """The request in hand is given up; another task is unknown, too; plug and unplug make it known again."""
     lost = FIRST._replace(known=False)
-    assert told(
+    assert steps_from(
         ("Q", 0, 8), ("G", 0, 8), ("L", 3), ("Q", 8, 8), ("M", 8, 8), ("P",), ("Q", 16, 8), ("M", 16, 8)
     ) == [
         FIRST, Placed(lost, False, None, True), Lost(3), piece(5, 8, 8, BACK, 4, known=False),
         piece(8, 16, 8, BACK, 7),
     ]  # fmt: skip
-    assert told(("L", 3), ("U", 1), ("Q", 8, 8), ("M", 8, 8))[1:] == [
+    assert steps_from(("L", 3), ("U", 1), ("Q", 8, 8), ("M", 8, 8))[1:] == [
         Emptied(9, None),
         piece(4, 8, 8, BACK, 3),
     ]
@@ -171,7 +173,7 @@ def test_each_task_s_request_in_hand_is_placed_at_last(lost: bool) -> None:
     ]
     if lost:
         events.append(Event(5, 0, 1, "lost", size=3))
-    placed = [step for step in story_of(events, "none") if isinstance(step, Placed)]
+    placed = [step for step in steps_of(events, "none") if isinstance(step, Placed)]
     assert [(step.piece.pid, step.piece.known, step.plugged) for step in placed] == [
         (8, not lost, False), (9, not lost, False),
     ]  # fmt: skip
@@ -182,7 +184,7 @@ def test_a_bio_that_waits_while_its_task_sleeps() -> None:
     one's.
     """
     queued = Piece(5, 9, 1, DISK, "W", 8, 8, None, True, False, 4, True)
-    assert told(*ONE, ("Q", 8, 8), ("UT", 1), ("G", 8, 8)) == [
+    assert steps_from(*ONE, ("Q", 8, 8), ("UT", 1), ("G", 8, 8)) == [
         FIRST,
         Placed(FIRST, True, None, True),
         Emptied(9, queued),
@@ -194,27 +196,27 @@ def test_a_bio_that_waits_while_its_task_sleeps() -> None:
 def test_of_two_bios_that_wait_the_older_one_is_told() -> None:
     """The kernel was about to place it when the task slept; the other follows."""
     queued = Piece(6, 9, 1, DISK, "W", 8, 8, None, True, False, 4, True)
-    told_of = told(*ONE, ("Q", 8, 8), ("Q", 800, 8), ("UT", 1))
+    told_of = steps_from(*ONE, ("Q", 8, 8), ("Q", 800, 8), ("UT", 1))
     assert told_of[-1] == Emptied(9, queued)
 
 
 def test_a_bio_that_was_split_comes_in_pieces() -> None:
     """All but the last never merge; each was tried when the one before was decided, or split."""
     first = piece(3, 0, 8, NEW, 2, split_off=True)
-    assert told(("Q", 0, 24), ("X", 0, 8), ("G", 0, 8), ("X", 8, 16), ("M", 8, 8), ("M", 16, 8)) == [
+    assert steps_from(("Q", 0, 24), ("X", 0, 8), ("G", 0, 8), ("X", 8, 16), ("M", 8, 8), ("M", 16, 8)) == [
         first,
         Placed(first, False, None, True),
         piece(5, 8, 8, BACK, 4, first=False, split_off=True),
         piece(6, 16, 8, BACK, 5, first=False),
     ]
-    queued = told(*ONE, ("Q", 80, 24), ("X", 80, 88), ("U", 1))[-1]
+    queued = steps_from(*ONE, ("Q", 80, 24), ("X", 80, 88), ("U", 1))[-1]
     assert queued == Emptied(9, Piece(6, 9, 1, DISK, "W", 80, 8, None, True, True, 5, True))
 
 
 def test_a_plug_of_three_queues_is_told_whole() -> None:
     """What was sent on at each unplug adds up: nothing is left, so the flush was none for being full."""
     third = (("Q", 160, 8), ("G", 160, 8))
-    *_, placed, last = told(*ONE, *TWO, *third, ("U", 1), ("U", 1), ("U", 1))
+    *_, placed, last = steps_from(*ONE, *TWO, *third, ("U", 1), ("U", 1), ("U", 1))
     assert placed == Placed(piece(7, 160, 8, NEW, 6), True, False, True)
     assert last == Emptied(9, None)
 
@@ -252,12 +254,12 @@ def test_an_unplug_of_more_requests_than_shown_is_reported(
     events: Sequence[Any], steps: Sequence[Step]
 ) -> None:
     """An unplug counts the requests of the plug; what the capture does not show is `Unseen`."""
-    assert told(*events) == steps
+    assert steps_from(*events) == steps
 
 
 def test_an_unplug_after_lost_events_reports_nothing_unseen() -> None:
     """The plug is unknown until then, so its decisions are marked already."""
-    steps = told(("L", 3), ("Q", 8, 8), ("M", 8, 8), ("U", 4), ("Q", 16, 8), ("M", 16, 8), ("U", 4))
+    steps = steps_from(("L", 3), ("Q", 8, 8), ("M", 8, 8), ("U", 4), ("Q", 16, 8), ("M", 16, 8), ("U", 4))
     assert [type(step).__name__ for step in steps] == [
         "Lost", "Piece", "Emptied", "Piece", "Emptied", "Unseen",
     ]  # fmt: skip
@@ -272,11 +274,11 @@ def test_each_queue_has_a_block_plug_in_older_kernels() -> None:
              ("P", "8,0", 0), ("U", DISK, 1), ("U", "8,0", 1)], 1
         )
     ]  # fmt: skip
-    assert not any(isinstance(step, Unseen) for step in story_of(events, "none"))
+    assert not any(isinstance(step, Unseen) for step in steps_of(events, "none"))
 
 
 def test_requests_without_sectors_are_passed_over() -> None:
     """They settle nothing: the request of the bio before them still awaits its plug."""
-    steps = told(("Q", 0, 8), ("G", 0, 8), ("N", 0, 0, "N"), ("P",))
+    steps = steps_from(("Q", 0, 8), ("G", 0, 8), ("N", 0, 0, "N"), ("P",))
     first = piece(2, 0, 8, NEW, 1)
     assert steps == [first, Passed(DISK), Placed(first, True, None)]

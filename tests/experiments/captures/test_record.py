@@ -25,7 +25,7 @@ import pytest
 from tests.experiments.sweeps.test_disturbed import hear_all
 from wbsim.experiments.captures import record as recorder
 from wbsim.experiments.captures.conditions import Options, conditions_of
-from wbsim.experiments.captures.merge_decisions import story_of
+from wbsim.experiments.captures.merge_decisions import steps_of
 from wbsim.experiments.captures.processor import flusher_time
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
@@ -115,7 +115,7 @@ def test_this_machines_kernel_is_replayed_equal(
     capture = open_capture(out)
     of = conditions_of(capture, Options())
     verdict = replay(
-        story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
+        steps_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
     )
     assert verdict.decisions_total > 500
     assert verdict.mismatches == []
@@ -193,7 +193,7 @@ def test_a_signal_at_any_moment_of_a_recording(disk: tuple[str, Path], tmp_path:
         found = [*out.parent.iterdir()] if out.parent.is_dir() else []
         assert found in ([], [out]), case
         if found:
-            story_of(open_capture(out).events(), "mq-deadline")
+            steps_of(open_capture(out).events(), "mq-deadline")
             out.unlink()
         assert not list(recorder.TRACEFS.glob("instances/wbsim-*")), case
         assert _mounted() == before, case

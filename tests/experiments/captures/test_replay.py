@@ -17,7 +17,7 @@ import pytest
 from wbsim.experiments.captures import report as report_module
 from wbsim.experiments.captures.conditions import Options, conditions_of
 from wbsim.experiments.captures.events import Header, header_of, rwbs_of
-from wbsim.experiments.captures.merge_decisions import Emptied, Piece, Placed, story_of
+from wbsim.experiments.captures.merge_decisions import Emptied, Piece, Placed, steps_of
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
 from wbsim.experiments.captures.verdict import Verdict
@@ -46,7 +46,7 @@ def judged(path: Path, changes: Mapping[str, Any] | None = None, options: Option
     capture = open_capture(path)
     of = conditions_of(capture, options or Options())
     rules: PlugRules = PLUG_RULES[of.era].model_copy(update=dict(changes or {}))
-    return replay(story_of(capture.events(), of.scheduler), rules, of.limits, of.scheduler, of.device)
+    return replay(steps_of(capture.events(), of.scheduler), rules, of.limits, of.scheduler, of.device)
 
 
 @cache
@@ -159,8 +159,8 @@ INSERTED = line("block_rq_insert", "7,0 W 4096 () 0 + 8 be,0,4 [flush]")
 def placed(path: Path, text: str) -> list[tuple[bool, bool | None]]:
     """Where each new request of *text* went, and whether it flushed the plug."""
     path.write_text(HEAD + text)
-    story = story_of(open_capture(path).events(), "none")
-    return [(step.plugged, step.flushed) for step in story if isinstance(step, Placed)]
+    steps = steps_of(open_capture(path).events(), "none")
+    return [(step.plugged, step.flushed) for step in steps if isinstance(step, Placed)]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def issued(name: str, *eras: str) -> dict[str, Issued]:
     capture = open_capture(named(name))
     of = conditions_of(capture, Options())
     rules = {era: PLUG_RULES[era] for era in eras}
-    return what_if(story_of(capture.events(), of.scheduler), rules, of.limits, of.device)
+    return what_if(steps_of(capture.events(), of.scheduler), rules, of.limits, of.device)
 
 
 @pytest.mark.parametrize(("kernel", "notes"), [("9.9", 1), ("3.12.7", 1), ("3.11", 0), ("6.18.44", 1)])
@@ -391,7 +391,7 @@ def test_a_release_belongs_to_an_era(release: str, era: str) -> None:
     assert era_of(release) == era
 
 
-def test_the_story_splits_a_bio_as_the_kernel_did(tmp_path: Path) -> None:
+def test_the_capture_splits_a_bio_as_the_kernel_did(tmp_path: Path) -> None:
     """The parts of a bio in order; only the last may merge."""
     queued = line("block_bio_queue", "7,0 W 0 + 24 [flush]")
     parts = [
@@ -402,10 +402,10 @@ def test_the_story_splits_a_bio_as_the_kernel_did(tmp_path: Path) -> None:
     ]
     path = tmp_path / "c"
     path.write_text(HEAD + queued + "".join(parts) + line("block_getrq", "7,0 W 16 + 8 [flush]"))
-    story = list(story_of(open_capture(path).events(), "none"))
-    pieces = [(step.sector, step.first, step.split_off) for step in story if isinstance(step, Piece)]
+    steps = list(steps_of(open_capture(path).events(), "none"))
+    pieces = [(step.sector, step.first, step.split_off) for step in steps if isinstance(step, Piece)]
     assert pieces == [(0, True, True), (8, False, True), (16, False, False)]
-    assert not any(isinstance(step, Emptied) for step in story)
+    assert not any(isinstance(step, Emptied) for step in steps)
 
 
 def test_of_no_request_the_mean_is_none() -> None:

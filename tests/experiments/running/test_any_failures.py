@@ -47,7 +47,7 @@ def test_each_job_comes_to_what_its_attempts_do(scripts: list[list[str]], proces
         tried, out = Path(directory, "tried"), Path(directory, "out")
         tried.mkdir()
 
-        def run(case: Any, seed: int, replication: int, tell: Any = None) -> Outcome:
+        def run(case: Any, seed: int, replication: int, on_progress: Any = None) -> Outcome:
             (program,) = case.scenario.programs.values()
             number = program.workload.total_files - 1
             with (tried / str(number)).open("a+") as file:

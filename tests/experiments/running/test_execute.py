@@ -113,7 +113,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     lines = tmp_path / "attempts"
     lines.write_text("")
 
-    def run(case: Any, seed: int, replication: int, tell: Any = None) -> Outcome:
+    def run(case: Any, seed: int, replication: int, on_progress: Any = None) -> Outcome:
         (program,) = case.scenario.programs.values()
         files = program.workload.total_files
         with lines.open("a") as file:
@@ -291,7 +291,7 @@ def test_workers_end_with_their_parent_in_the_middle_of_a_run(
     """Though none of them says or hears anything."""
     pids = tmp_path / "pids"
 
-    def long(*_: Any, tell: Any) -> Outcome:
+    def long(*_: Any, on_progress: Any) -> Outcome:
         with pids.open("a") as file:
             file.write(f"{os.getpid()}\n")
         time.sleep(30)
@@ -311,7 +311,7 @@ def test_a_worker_leaves_the_keyboard_to_its_parent(monkeypatch: pytest.MonkeyPa
     """SIGINT goes to all in the foreground; a worker that it ended would cost its run an attempt."""
     pids, ended = tmp_path / "pids", tmp_path / "ended"
 
-    def struck(*_: Any, tell: Any) -> Outcome:
+    def struck(*_: Any, on_progress: Any) -> Outcome:
         with pids.open("a") as file:
             file.write(f"{os.getpid()}\n")
         os.kill(os.getpid(), signal.SIGINT)

@@ -161,7 +161,7 @@ def test_a_long_iteration_tells_how_far_it_is() -> None:
     """Every ten simulated seconds, and at its end."""
     heard: list[Any] = []
     text = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2, more='workload.fork_time = "25 s"')
-    run_case(case(text), 1, tell=heard.append)
+    run_case(case(text), 1, on_progress=heard.append)
     assert [int(report.simulated_s) for report in heard] == [10, 20, 25, 30, 40, 50, 50]
     assert [report.share for report in heard] == [0, 0, 0.5, 0.5, 0.5, 0.5, 1]
 

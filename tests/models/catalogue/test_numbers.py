@@ -12,8 +12,8 @@ from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, LAST, PLUG_RULES
 from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.kinds import kinds
 from wbsim.models.release import release_of
-from wbsim.models.variants import variants
 from wbsim.sim.param import Given, Spec
 
 COMMITTED = Path(__file__).with_name("numbers.tsv")
@@ -32,9 +32,9 @@ def numbers() -> Iterator[str]:
         for number in spec.numbers():
             assert number.given is not None
             yield _line(name, number.path, number.unit, number.given)
-    for kind, variant in variants("workloads").items():
-        for path, given in variant.spec.costs.items():
-            yield _line(f"program {kind}", path, "ns", given)
+    for name, kind in kinds("workloads").items():
+        for path, given in kind.spec.costs.items():
+            yield _line(f"program {name}", path, "ns", given)
 
 
 def _line(name: str, path: str, unit: str, given: Given) -> str:

@@ -20,9 +20,9 @@ from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.interfaces import Thread, WritebackControl
+from wbsim.models.kinds import kinds
 from wbsim.models.machine import build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY
-from wbsim.models.variants import variants
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Wait
 
@@ -164,8 +164,8 @@ def test_a_toy_that_copies_on_write_runs(monkeypatch: pytest.MonkeyPatch) -> Non
     """Pages that are written to four times, a part at a time, are written back more than once, each time to
     another place; all laws of a run hold.
     """
-    xfs = variants("filesystems")["xfs"]._replace(component=cow)
-    monkeypatch.setitem(variants("filesystems"), "xfs", xfs)
+    xfs = kinds("filesystems")["xfs"]._replace(component=cow)
+    monkeypatch.setitem(kinds("filesystems"), "xfs", xfs)
     command = f"{FIO.replace('4k', '1k')} --rw=randwrite --nrfiles=2 --filesize=4m --name=a"
     (case,) = parse(loop_config(command, dirty_mib=2, more="sync_after = true"), "x.toml").cases
     machine = build(case.scenario, 1)

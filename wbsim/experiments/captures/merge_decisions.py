@@ -186,7 +186,7 @@ def _moved(task: _Task | None, event: Event) -> Moved:
     )
 
 
-def story_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
+def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
     """Yield the steps, in the order in which they become certain; a task's own steps are in its order.
 
     *scheduler* tells whether a plug's flush inserts its requests even when the task does not sleep.

@@ -47,11 +47,11 @@ from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 
 def replay(
-    story: Iterable[Step], rules: PlugRules, limits: QueueLimits, scheduler: str, device: str
+    steps: Iterable[Step], rules: PlugRules, limits: QueueLimits, scheduler: str, device: str
 ) -> Verdict:
-    """Return the verdict on every decision on *device* ("major,minor") in *story*."""
+    """Return the verdict on every decision on *device* ("major,minor") in *steps*."""
     judge = _Judge(rules, limits, scheduler, sys.intern(device))
-    for step in story:
+    for step in steps:
         judge.take(step)
     return judge.verdict
 

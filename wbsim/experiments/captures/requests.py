@@ -15,7 +15,7 @@ from wbsim.models.block.merge import BACK
 class Seen:
     """A request of task *pid* from sector *start* to *end*.
 
-    ``plugged``: it is in its task's plug, as far as the story says.  ``inserted``: it waits in the
+    ``plugged``: it is in its task's plug, as far as the steps say.  ``inserted``: it waits in the
     scheduler, where all tasks may join it.  ``hidden``: the capture does not show all of it.
     """
 

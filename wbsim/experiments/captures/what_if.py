@@ -31,11 +31,11 @@ class Issued(NamedTuple):
 
 
 def what_if(
-    story: Iterable[Step], eras: Mapping[str, PlugRules], limits: QueueLimits, device: str
+    steps: Iterable[Step], eras: Mapping[str, PlugRules], limits: QueueLimits, device: str
 ) -> dict[str, Issued]:
     """What each of *eras* would have issued to *device* ("major,minor")."""
     kernels = {name: _Kernel(rules, limits) for name, rules in eras.items()}
-    for step in story:
+    for step in steps:
         if isinstance(step, Piece):
             if step.merge is not NEW and step.device == device:
                 for kernel in kernels.values():

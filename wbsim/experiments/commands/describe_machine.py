@@ -87,8 +87,8 @@ def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
                     raise tarfile.TarError(f"holds more than {MOST_BYTES >> 20} MiB")
                 tar.extractall(folder, wanted, filter=_inside)
         except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-            told = f"is no tarball ({_first_line(error)}); make one of proc and sys"
-            raise bad(str(path), told) from None
+            message = f"is no tarball ({_first_line(error)}); make one of proc and sys"
+            raise bad(str(path), message) from None
         try:
             return describe(Path(folder), costs)
         except BadInput as error:

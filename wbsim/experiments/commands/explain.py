@@ -22,7 +22,7 @@ def execute(arguments: Namespace) -> int:
     from functools import partial
 
     from wbsim.experiments.pictures.axes import save_png
-    from wbsim.experiments.pictures.thread_times import lives_picture
+    from wbsim.experiments.pictures.thread_times import thread_times_picture
     from wbsim.experiments.running.results import read_results
     from wbsim.experiments.running.store import replace_whole
     from wbsim.experiments.why.explain import document, explanation, result_of
@@ -33,6 +33,6 @@ def execute(arguments: Namespace) -> int:
         return 0
     print(explanation(result))
     path = arguments.directory / "lives.png"
-    replace_whole(path, partial(save_png, lives_picture(result)))
+    replace_whole(path, partial(save_png, thread_times_picture(result)))
     print(f"wrote {path}", file=sys.stderr)
     return 0

@@ -76,11 +76,11 @@ def _disks() -> _Rows:
 
 
 def _devices() -> _Rows:
-    from wbsim.models.variants import variants
+    from wbsim.models.kinds import kinds
 
     rows: list[tuple[str, ...]] = [
-        (kind, ", ".join(key for key in variant.spec.model_fields if key != "kind") or "-")
-        for kind, variant in variants("devices").items()
+        (name, ", ".join(key for key in kind.spec.model_fields if key != "kind") or "-")
+        for name, kind in kinds("devices").items()
     ]
     return _Rows(("kind", "keys"), rows, 'machine.disks.sda.device = { kind = "KIND", ... }')
 
@@ -116,11 +116,11 @@ def _filesystems() -> _Rows:
 
 
 def _workloads() -> _Rows:
-    from wbsim.models.variants import variants
+    from wbsim.models.kinds import kinds
 
     rows: list[tuple[str, ...]] = []
-    for variant in variants("workloads").values():
-        rows.append((", ".join(variant.spec.programs), variant.spec.purpose, variant.spec.example))
+    for kind in kinds("workloads").values():
+        rows.append((", ".join(kind.spec.programs), kind.spec.purpose, kind.spec.example))
     return _Rows(("command", "what it is for", "example"), rows, 'workload.command = "EXAMPLE"')
 
 

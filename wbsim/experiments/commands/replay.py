@@ -32,7 +32,7 @@ def execute(arguments: Namespace) -> int:
     import sys
 
     from wbsim.experiments.captures.conditions import Options, conditions_of, device_of
-    from wbsim.experiments.captures.merge_decisions import story_of
+    from wbsim.experiments.captures.merge_decisions import steps_of
     from wbsim.experiments.captures.reader import open_capture
     from wbsim.experiments.captures.replay import replay
     from wbsim.experiments.captures.report import draw_eras, replay_document, replay_text
@@ -51,11 +51,11 @@ def execute(arguments: Namespace) -> int:
     for note in of.notes:
         print(f"wbsim: {capture.path}: {note}", file=sys.stderr)
     verdict = replay(
-        story_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
+        steps_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
     )
     eras = {}
     if of.asked is not None:
-        eras = what_if(story_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
+        eras = what_if(steps_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
     if arguments.out is not None:
         draw_eras(arguments.out / "requests.png", capture.path.name, of, eras)
         print(f"wrote {arguments.out / 'requests.png'}", file=sys.stderr)

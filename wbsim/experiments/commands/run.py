@@ -28,7 +28,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Run it; returns the exit status."""
-    from wbsim.experiments.commands.run_output import tell
+    from wbsim.experiments.commands.run_output import print_result
     from wbsim.experiments.config.experiment import from_command, load
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.report import print_fs_mark
@@ -46,4 +46,4 @@ def execute(arguments: Namespace) -> int:
         title = None
     else:
         title = experiment.title
-    return tell(ran, title, experiment, arguments)
+    return print_result(ran, title, experiment, arguments)

@@ -21,7 +21,7 @@ NOTHING_WRITTEN = (
 )
 
 
-def tell(ran: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
+def print_result(ran: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
     """Print the tables, or one JSON document; tell of failures on stderr; the exit status."""
     if arguments.out is not None:
         print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)

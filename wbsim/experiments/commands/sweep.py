@@ -41,7 +41,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Run it; returns the exit status."""
-    from wbsim.experiments.commands.run_output import tell
+    from wbsim.experiments.commands.run_output import print_result
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.sweeps import Asked
     from wbsim.experiments.sweeps.run import precision_of, run_experiment
@@ -49,4 +49,4 @@ def execute(arguments: Namespace) -> int:
     precision = precision_of(arguments.until_ci) if arguments.until_ci is not None else None
     experiment = load(arguments.config, asked=Asked(tuple(arguments.set), arguments.zip, arguments.lhs))
     ran = run_experiment(experiment, how_of(arguments), arguments.replications, precision)
-    return tell(ran, experiment.title, experiment, arguments)
+    return print_result(ran, experiment.title, experiment, arguments)

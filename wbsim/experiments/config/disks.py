@@ -14,7 +14,7 @@ from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.problems import shown
 from wbsim.experiments.config.quantities import scaled
 from wbsim.experiments.config.tree import Factor, Items, Table, entries_of, merged, plain
-from wbsim.models.variants import variants
+from wbsim.models.kinds import kinds
 from wbsim.sim.param import Given, Spec, units_of
 
 MOST_DISKS: Final = 1024
@@ -24,7 +24,7 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
     """Return the entries of *device*, and of all that it is made of, *speed* times as fast."""
     entries = entries_of(device)
     kind = plain(entries.get("kind"))
-    known = variants("devices")
+    known = kinds("devices")
     units = units_of(known[kind].spec) if isinstance(kind, str) and kind in known else {}
     factors = {"ns": 1 / speed, "B/s": speed}
     for name, value in entries.items():

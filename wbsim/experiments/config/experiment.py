@@ -183,7 +183,7 @@ class _Reader:
             if only in (None, variant) and not problems.enough
             for case in self._cases(variant, problems.table(variants, variant), scenario, axes)
         ]
-        problems.tell()
+        problems.raise_found()
         return Experiment(title, tuple(names), tuple(cases), replications)
 
     def _cases(self, name: str, variant: Table, scenario: Table, axes: Sequence[Axis]) -> Iterator[Case]:

@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 _ENDLESS: Final = re.compile(r"\S{500,}")
 
 
-MOST_TOLD: Final = 50
+MOST_SHOWN: Final = 50
 """At most this many problems are reported."""
 _MOST_LISTED: Final = 40
 
@@ -40,11 +40,11 @@ class BadInput(Exception):
     """One or more problems; nothing was simulated and nothing was written."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        told = list(problems[:MOST_TOLD])
-        if len(problems) > MOST_TOLD:
-            told.append(Problem(problems[0].place.partition(":")[0], "", "and more; mend these first"))
-        super().__init__("\n".join(str(problem) for problem in told))
-        self.problems = told
+        shown = list(problems[:MOST_SHOWN])
+        if len(problems) > MOST_SHOWN:
+            shown.append(Problem(problems[0].place.partition(":")[0], "", "and more; mend these first"))
+        super().__init__("\n".join(str(problem) for problem in shown))
+        self.problems = shown
 
 
 def bad(place: str, message: str, key: str = "") -> BadInput:
@@ -114,8 +114,8 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
             yield finding
     for table, of in missing.items():
         names = ", ".join(finding.path[-1] for finding in of)
-        told = f"lacks {names}; every number has to be given"
-        yield of[0] if len(of) == 1 else _Finding("several", told, table, of[0].below[:-1], of[0].spec)
+        message = f"lacks {names}; every number has to be given"
+        yield of[0] if len(of) == 1 else _Finding("several", message, table, of[0].below[:-1], of[0].spec)
 
 
 def shown(value: object) -> str:
@@ -236,7 +236,7 @@ class Problems:
     def __init__(self) -> None:
         self.found: list[Problem] = []
 
-    def tell(self) -> None:
+    def raise_found(self) -> None:
         """Raise the problems that were found; do nothing without any.
 
         Raises:
@@ -248,7 +248,7 @@ class Problems:
     @property
     def enough(self) -> bool:
         """Return whether there are more problems than are printed."""
-        return len(self.found) > MOST_TOLD
+        return len(self.found) > MOST_SHOWN
 
     def asked(self, place: str, message: str) -> None:
         """Note a problem of the command line: *message* says what is wrong at *place*."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.problems import unknown_key
 from wbsim.experiments.config.tree import Items, Table, merged, plain
-from wbsim.models.variants import variants
+from wbsim.models.kinds import kinds
 from wbsim.models.workloads.command_line import CommandError, words_of
 
 _COPY: Final = "for a copy of N MiB write dd if=/dev/zero of=DIR/FILE bs={size}k count={calls}"
@@ -100,14 +100,14 @@ def _with_job_files(line: str, directory: FilePath) -> str:
 def _fields_of(lines: list[str]) -> dict[str, object]:
     """Return the workload that command *lines* ask for, with what the program itself costs."""
     name = PurePosixPath((lines[0].split() or [""])[0]).name
-    for variant in variants("workloads").values():
-        if name in variant.spec.programs:
-            return {**variant.spec.fields_of(lines), **variant.spec.costs}
+    for kind in kinds("workloads").values():
+        if name in kind.spec.programs:
+            return {**kind.spec.fields_of(lines), **kind.spec.costs}
     if name in _SAME_WRITES:
         raise CommandError(f"{name} is not modelled; {_SAME_WRITES[name]}")
     raise CommandError(f"{lines[0]!r} is not a command line of {_known_programs()}")
 
 
 def _known_programs() -> str:
-    *others, last = sorted(variant.spec.programs[0] for variant in variants("workloads").values())
+    *others, last = sorted(kind.spec.programs[0] for kind in kinds("workloads").values())
     return f"{', '.join(others)} or {last}"

@@ -18,8 +18,8 @@ from wbsim.experiments.config.tree import Table, entries_of, merged, plain
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.kinds import kinds
 from wbsim.models.release import Release, release_of
-from wbsim.models.variants import variants
 from wbsim.sim.param import Spec
 
 PARTS: Final = (
@@ -44,8 +44,8 @@ def expand(likes: Likes, scenario: Table) -> Table:
     based = None if kernel is None else likes.based_on(kernel, _KERNELS)
     mounts = _mounts(likes, scenario, groups, _host(machine, release))
     programs = programs_of(likes, scenario)
-    kinds = {program["workload"]["kind"] for program in programs.values()}
-    keeps = any(variants("workloads")[kind].spec.keeps_files for kind in kinds)
+    used = {program["workload"]["kind"] for program in programs.values()}
+    keeps = any(kinds("workloads")[name].spec.keeps_files for name in used)
     entries = {
         "give_up": plain(scenario.get("give_up", DEFAULT_GIVE_UP)),
         "machine": machine,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from wbsim.models.filesystems.spec import FilesystemSpec
+from wbsim.models.kinds import kinds
 from wbsim.models.scenario import DriveSpec, KernelSpec, MachineSpec
-from wbsim.models.variants import variants
 from wbsim.models.workloads.spec import WorkloadSpec
 from wbsim.sim.param import Named, Spec, unit_of
 
@@ -47,15 +47,15 @@ def keys_of(spec: type[Spec], prefix: str = "", within: Sequence[type[Spec]] = (
             if one in within:
                 yield Key(path, "a list of devices, or one device and its count" if many else "a device")
             else:
-                yield from _of_variant(one, inner, within)
+                yield from _of_kind(one, inner, within)
 
 
-def _of_variant(spec: type[Spec], prefix: str, within: Sequence[type[Spec]] = ()) -> Iterator[Key]:
+def _of_kind(spec: type[Spec], prefix: str, within: Sequence[type[Spec]] = ()) -> Iterator[Key]:
     """Yield the keys of *spec*, or of each kind that may stand for it."""
-    kinds = _kinds_of(spec)
-    if not kinds:
+    specs = _kinds_of(spec)
+    if not specs:
         yield from keys_of(spec, prefix, within)
-    for kind, one in kinds.items():
+    for kind, one in specs.items():
         yield Key(f"{prefix}kind", f'"{kind}", with:')
         yield from keys_of(one, prefix, (*within, spec)) if one is not spec else ()
 
@@ -65,10 +65,10 @@ def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
     if "kind" not in spec.model_fields or get_origin(spec.model_fields["kind"].annotation) is Literal:
         return {}
     return {
-        kind: variant.spec
+        name: kind.spec
         for folder in _FOLDERS
-        for kind, variant in variants(folder).items()
-        if issubclass(variant.spec, spec)
+        for name, kind in kinds(folder).items()
+        if issubclass(kind.spec, spec)
     }
 
 
@@ -126,7 +126,7 @@ def reference() -> str:
     lines = []
     for name, spec in PARTS.items():
         lines += [f"## {name}", "", "| key | takes |", "|---|---|"]
-        keys = [*_OF_CONFIGURATIONS.get(name, ()), *_of_variant(spec, f"{name}.")]
+        keys = [*_OF_CONFIGURATIONS.get(name, ()), *_of_kind(spec, f"{name}.")]
         rows = [f"| `{key.path}` | {key.takes} |" for key in keys]
         lines += [*dict.fromkeys(rows), ""]
     return "\n".join(lines)

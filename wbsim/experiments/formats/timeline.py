@@ -29,10 +29,10 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     if not len(seconds):
-        told = (
+        message = (
             f"{outcome.variant} ended before its levels were looked at once; make more files, or larger ones"
         )
-        raise bad("timeline", told)
+        raise bad("timeline", message)
     took_s = seconds[-1]
     if every_s is None:
         every_s = next((step for step in _STEPS_S if took_s >= 10 * step), _STEPS_S[-1])

@@ -68,8 +68,8 @@ class Dump:
             from_read = error.filename is None  # errors of stat(2) and open(2) name the file
             if from_read and error.errno == errno.EINVAL and refuses is not None:
                 return refuses
-            told = f"cannot be read ({error.strerror}); make it readable, or give a copy of /proc and /sys"
-            raise bad(str(path), told) from None
+            message = f"cannot be read ({error.strerror}); make it readable, or give a copy of /proc and /sys"
+            raise bad(str(path), message) from None
         except UnicodeDecodeError:
             raise bad(str(path), "is no text; give / or a copy of a machine's /proc and /sys") from None
 

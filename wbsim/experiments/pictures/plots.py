@@ -113,8 +113,10 @@ def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
     frame = chosen(frame, wanted.where)
     for name in added:
         if name in axes and (without := list(frame[name]).count("-")):
-            told = f"{without} of {len(frame)} runs have no such key; leave them out with --where KEY=VALUE"
-            raise bad("plot", told, name)
+            message = (
+                f"{without} of {len(frame)} runs have no such key; leave them out with --where KEY=VALUE"
+            )
+            raise bad("plot", message, name)
         frame = frame.assign(**{name: of_one_kind(list(frame[name]))})
     return frame.rename(columns={column: name for name, column in COLUMNS.items()})
 
@@ -138,8 +140,8 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tup
 def _check_map(x: str, wanted: Wanted, figures: Sequence[str]) -> None:
     """Refuse what a map of one figure over *x* and ``wanted.heat`` cannot show."""
     if len({x, wanted.heat, figures[0]}) < 3:
-        told = f"a map of {figures[0]} over {x} and {wanted.heat} needs three of them; give --x and --heat"
-        raise bad("--heat", told)
+        message = f"a map of {figures[0]} over {x} and {wanted.heat} needs three of them; give --x and --heat"
+        raise bad("--heat", message)
     if wanted.by:
         raise bad("--by", f"is {', '.join(wanted.by)}; a map has no lines: leave --by out, or --heat")
     if len(wanted.y) > 1:
@@ -196,8 +198,8 @@ def against(
             scale_to(panel, chain.from_iterable(heights))
             ticks_at(panel, list(frame[x]))
             if not found:
-                told = "no run has this figure"
-                panel.text(0.5, 0.5, told, transform=panel.transAxes, ha="center", color="0.35")
+                message = "no run has this figure"
+                panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", color="0.35")
     for (part_title, _), top, bottom in zip(parts, rows[0], rows[-1], strict=True):
         top.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
         bottom.set_xlabel(x)

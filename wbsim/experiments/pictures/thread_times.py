@@ -53,7 +53,7 @@ class _Panel(NamedTuple):
     bars: list[_Bar]
 
 
-def lives_picture(result: Result) -> Figure:
+def thread_times_picture(result: Result) -> Figure:
     """Return a panel for each run with a bar for each kind of thread that did anything.
 
     Along a sweep there is a panel for each kind that did much, with a bar for each run.  If no thread did

@@ -84,8 +84,8 @@ class Fit:
         )
 
 
-def fit(of: Calibration, how: How, tell: Callable[[str], None]) -> Fit:
-    """Make the fit, and *tell* of each round."""
+def fit(of: Calibration, how: How, report: Callable[[str], None]) -> Fit:
+    """Make the fit, and *report* of each round."""
     runs = Runs(how, f"calibration with {of.config.name}")
     values = {name: constant.start for name, constant in of.constants.items()}
     for number in range(1, MAX_ROUNDS + 1):
@@ -98,7 +98,7 @@ def fit(of: Calibration, how: How, tell: Callable[[str], None]) -> Fit:
         errors = log_errors(cases, outcomes)
         change = of.change(errors)
         wanted = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
-        tell(f"round {number}: {_shown(values)}; to change by {_shown(wanted)}")
+        report(f"round {number}: {_shown(values)}; to change by {_shown(wanted)}")
         if max(map(abs, change.values())) < CLOSE_ENOUGH:
             break
         values = of.improved(values, change, outcomes)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wbsim.experiments.captures.conditions import Options, conditions_of
-from wbsim.experiments.captures.merge_decisions import story_of
+from wbsim.experiments.captures.merge_decisions import steps_of
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.captures.replay import replay
 from wbsim.experiments.captures.report import figure
@@ -43,8 +43,8 @@ class Capture:
     def judge(self, rules: PlugRules | None = None) -> Verdict:
         """Every decision of the kernel beside that of *rules* (its own by default)."""
         of = self._of
-        story = story_of(self._capture.events(), of.scheduler)
-        return replay(story, rules or self.rules, of.limits, of.scheduler, of.device)
+        steps = steps_of(self._capture.events(), of.scheduler)
+        return replay(steps, rules or self.rules, of.limits, of.scheduler, of.device)
 
     def what_if(self, rules: Mapping[str, PlugRules] = PLUG_RULES) -> pd.DataFrame:
         """A row for each of *rules*, by name: the ``requests`` that would have left their plugs,
@@ -53,7 +53,7 @@ class Capture:
         import pandas as pd
 
         of = self._of
-        issued = what_if(story_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
+        issued = what_if(steps_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
         rows = []
         for name, found in issued.items():
             sectors = sum(length * count for length, count in found.lengths.items())
@@ -64,7 +64,7 @@ class Capture:
     def draw(self, rules: Mapping[str, PlugRules] = PLUG_RULES) -> Figure:
         """The same as a picture: how many requests, and of which sizes."""
         of = self._of
-        issued = what_if(story_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
+        issued = what_if(steps_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
         return figure(self._capture.path.name, of, issued)
 
 

@@ -13,7 +13,7 @@ from wbsim.experiments.formats.report import outcome_table
 from wbsim.experiments.pictures.facets import chosen, narrowed, settings_of, usual_lines
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.plots import against
-from wbsim.experiments.pictures.thread_times import lives_picture
+from wbsim.experiments.pictures.thread_times import thread_times_picture
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.python.arguments import known
 from wbsim.experiments.running.outcome import Outcome
@@ -175,7 +175,7 @@ class Findings:
 
     def where_time_goes(self) -> Figure:
         """The lives of the threads, as bars."""
-        return lives_picture(result_of(self._results()))
+        return thread_times_picture(result_of(self._results()))
 
     def _results(self) -> Results:
         return Results(self.title, self.axes, list(self.outcomes), [])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, Told, attempt
+from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, OnJobProgress, attempt
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.version import model_version
 
@@ -18,7 +18,7 @@ class Cluster:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def run(self, jobs: Sequence[Job], told: Told | None) -> Ended:
+    def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
         """See `experiments.running.jobs.Executor`; how far a job is, its worker does not tell.
 
         Raises:
@@ -50,8 +50,10 @@ class Cluster:
 def _attempt(job: Job, version: str) -> Outcome | Failure:
     """What a worker does; one with other sources would give other results."""
     if model_version() != version:
-        told = f"a worker has another model ({model_version()}, not {version}); install the same wbsim there"
-        return Failure("input", told)
+        message = (
+            f"a worker has another model ({model_version()}, not {version}); install the same wbsim there"
+        )
+        return Failure("input", message)
     return attempt(job)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wbsim.experiments.config.problems import BadInput, Problem
-from wbsim.experiments.running.jobs import Executor, Failure, Job, Told
+from wbsim.experiments.running.jobs import Executor, Failure, Job, OnJobProgress
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Meter, Telling
 from wbsim.experiments.running.store import Names, Store
@@ -113,8 +113,8 @@ class Runs:
     def _execute(self, missing: Mapping[str, Job]) -> None:
         names, wanted = list(missing), list(missing.values())
         meter = Meter(len(wanted), self._how.progress) if self._how.progress != "nothing" else None
-        told: Told | None = meter.note if meter is not None else None
-        with closing(self._executor().run(wanted, told)) as ended:
+        on_progress: OnJobProgress | None = meter.note if meter is not None else None
+        with closing(self._executor().run(wanted, on_progress)) as ended:
             try:
                 for place, result in ended:
                     self._known[names[place]] = result

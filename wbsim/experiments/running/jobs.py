@@ -11,7 +11,7 @@ from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
-from wbsim.experiments.running.simulate import Tell, run_case
+from wbsim.experiments.running.simulate import OnProgress, run_case
 from wbsim.sim.invariants import LawBroken
 
 MOST_RUNS: Final = 100_000
@@ -49,20 +49,20 @@ ATTEMPTS = 3
 """How often a job is tried at most."""
 
 
-def attempt(job: Job, tell: Tell | None = None) -> Outcome | Failure:
+def attempt(job: Job, on_progress: OnProgress | None = None) -> Outcome | Failure:
     """Run *job* here; whatever it raises becomes a failure."""
     try:
-        return run_case(*job, tell=tell)
+        return run_case(*job, on_progress=on_progress)
     except BadInput as error:
         return Failure("input", str(error), traceback.format_exc())
     except LawBroken as error:
         return Failure("law", str(error), traceback.format_exc())
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        return Failure("error", told, traceback.format_exc())
+        message = f"{type(error).__name__}: {error}"
+        return Failure("error", message, traceback.format_exc())
 
 
-Told = Callable[[int, Progress], None]
+OnJobProgress = Callable[[int, Progress], None]
 """Takes the place of a job, and how far it is."""
 
 
@@ -73,6 +73,6 @@ Ended = Generator[tuple[int, Outcome | Failure], None, None]
 class Executor(Protocol):
     """Runs jobs somewhere."""
 
-    def run(self, jobs: Sequence[Job], told: Told | None) -> Ended:
-        """Every one of *jobs*, in any order; *told* hears how far they are."""
+    def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
+        """Every one of *jobs*, in any order; *on_progress* hears how far they are."""
         ...

@@ -22,7 +22,7 @@ from wbsim.sim.engine import GiveUp, Standstill
 from wbsim.sim.invariants import LawBroken
 from wbsim.sim.units import S
 
-Tell = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
 def run_case(
@@ -30,7 +30,7 @@ def run_case(
     seed: int,
     replication: int = 0,
     primitives: Primitives | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Outcome:
     """Simulate *case* to its end, and *tell* of each iteration.
 
@@ -39,7 +39,7 @@ def run_case(
     """
     _forget_peak_rss()
     machine = build(case.scenario, seed, replication, primitives)
-    counters, sampler = _Counters(case, machine, tell), Sampler(machine)
+    counters, sampler = _Counters(case, machine, on_progress), Sampler(machine)
     started = time.process_time()
     _run(machine, case)
     cpu_s = time.process_time() - started
@@ -50,18 +50,18 @@ def run_case(
 class _Counters:
     """The counters of a run at the end of each iteration, until the last program ends."""
 
-    def __init__(self, case: Case, machine: Machine, tell: Tell | None) -> None:
+    def __init__(self, case: Case, machine: Machine, on_progress: OnProgress | None) -> None:
         self.samples: list[Sample] = []
         self.disks: dict[str, DiskResult] = {}
         self._machine = machine
         self._label = case.label
-        self._tell = tell
+        self._on_progress = on_progress
         programs = case.scenario.programs
         self._running = {name for name, program in programs.items() if not program.workload.endless}
         for name, program in machine.programs.items():
             program.on_iteration = partial(self._sample, name)
-        if tell is not None:
-            machine.watch(lambda: WATCH_NS, lambda: self._told(machine.env.now))
+        if on_progress is not None:
+            machine.watch(lambda: WATCH_NS, lambda: self._on_progress(machine.env.now))
 
     def _sample(self, name: str, iteration: Iteration) -> None:
         if not self._running:  # a sync(2) follows, beside which endless programs go on
@@ -89,12 +89,12 @@ class _Counters:
                 read_wait_ns=sum(of.wait_ns for of in reads),
             )
         )
-        self._told(iteration.end_ns)
+        self._on_progress(iteration.end_ns)
 
     def _told(self, now_ns: int) -> None:
-        if self._tell is not None:
+        if self._on_progress is not None:
             share = min(program.share_done for program in self._machine.programs.values())
-            self._tell(Progress(self._label, share, now_ns / S))
+            self._on_progress(Progress(self._label, share, now_ns / S))
 
 
 def _forget_peak_rss() -> None:

@@ -270,8 +270,8 @@ def _refuse_other_version(directory: Path, summary: Mapping[str, object]) -> Non
     with suppress(OSError, ValueError, LookupError, TypeError):
         made_by = _document(text_of(directory / "run.json"))["model"]
     if lacking is not None and made_by != model_version():
-        told = f"is of another version of wbsim ({lacking} is missing); run its configuration again"
-        raise bad(str(directory / "summary.json"), told)
+        message = f"is of another version of wbsim ({lacking} is missing); run its configuration again"
+        raise bad(str(directory / "summary.json"), message)
 
 
 def read_configuration(directory: Path) -> object:
@@ -305,12 +305,12 @@ def _undamaged(directory: Path, name: str) -> Iterator[None]:
         why = error
     else:
         return
-    told = f"{type(why).__name__}: {why}"
+    message = f"{type(why).__name__}: {why}"
     if isinstance(why, ValidationError):
         first = why.errors()[0]
         name = {"levels": "levels.parquet", "samples": "iterations.parquet"}.get(str(first["loc"][0]), name)
-        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    short = " ".join(told.split())[:_SHORT]
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    short = " ".join(message.split())[:_SHORT]
     raise bad(str(directory / name), f"is a damaged result ({short}); remove {directory} and run it again")
 
 

@@ -23,7 +23,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
-from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, Told, attempt
+from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, OnJobProgress, attempt
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.sim.interrupts import hear_signals, signals_held
@@ -90,9 +90,9 @@ class Workers:
         self._count = count or processors()
         self._peaks_mib = peaks_mib or {}
 
-    def run(self, jobs: Sequence[Job], told: Told | None) -> Ended:
+    def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
         """See `experiments.running.jobs.Executor`."""
-        crew = _Crew(jobs, told, Budget(available_mib(), self._peaks_mib))
+        crew = _Crew(jobs, on_progress, Budget(available_mib(), self._peaks_mib))
         try:
             crew.hire(min(self._count, len(jobs)))
             yield from crew.work()
@@ -113,9 +113,9 @@ class _Worker:
 class _Crew:
     """The workers of one list of jobs."""
 
-    def __init__(self, jobs: Sequence[Job], told: Told | None, budget: Budget) -> None:
+    def __init__(self, jobs: Sequence[Job], on_progress: OnJobProgress | None, budget: Budget) -> None:
         self._jobs = jobs
-        self._told = told
+        self._on_progress = on_progress
         self._budget = budget
         self._waiting = deque(range(len(jobs)))
         self._attempts = [0] * len(jobs)
@@ -128,7 +128,7 @@ class _Crew:
             others = [worker.pipe for worker in self._workers] + [ours]
             process = _FORK.Process(
                 target=_serve,
-                args=(self._jobs, theirs, others, os.getpid(), self._told is not None),
+                args=(self._jobs, theirs, others, os.getpid(), self._on_progress is not None),
                 daemon=True,
             )
             with signals_held(), warnings.catch_warnings():  # of our threads none holds a lock that it needs
@@ -184,8 +184,8 @@ class _Crew:
             return
         assert worker.place is not None
         if isinstance(said, Progress):
-            if self._told is not None:
-                self._told(worker.place, said)
+            if self._on_progress is not None:
+                self._on_progress(worker.place, said)
             return
         place, worker.place = worker.place, None
         self._budget.ends(place, said.peak_rss_mib if isinstance(said, Outcome) else 0.0)
@@ -252,12 +252,12 @@ def _serve(
         signal.signal(number, signal.SIG_DFL)
     hear_signals()
     gc.freeze()  # what was there before the fork is nobody's garbage
-    tell: Any = pipe.send if tells else None
+    on_progress: Any = pipe.send if tells else None
     with suppress(EOFError, OSError):
         while True:
             place = pipe.recv()
             gc.collect()  # the machine of the last job, with its files
-            pipe.send(attempt(jobs[place], tell))
+            pipe.send(attempt(jobs[place], on_progress))
 
 
 def _end_with(parent: int) -> None:

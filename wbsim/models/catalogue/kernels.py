@@ -10,9 +10,9 @@ from functools import partial
 from typing import Final
 
 from wbsim.models.block.spec import PlugRules
+from wbsim.models.kinds import kinds
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import KernelSpec
-from wbsim.models.variants import variants
 from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import KIB, MIB, MS, US, S
 
@@ -205,9 +205,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
             "dirty_background_ratio": specified(10, "mechanisms.md 0 [V all]"),
             "dirty_ratio": specified(20, "mechanisms.md 0 [V all]"),
         },
-        "filesystems": {
-            kind: variant.spec.rules_of(name) for kind, variant in variants("filesystems").items()
-        },
+        "filesystems": {kind: of_kind.spec.rules_of(name) for kind, of_kind in kinds("filesystems").items()},
     }
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from wbsim.models.variants import variants
+from wbsim.models.kinds import kinds
 from wbsim.sim.param import Inputs, assumed, measured
 
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
@@ -43,9 +43,7 @@ REFERENCE_PATHS: Final[Inputs] = {
         "dentry_ns": measured(1_000, f"{_INODES}: drop_caches, its dentries"),
         "reclaim_ns": measured(1_000, f"{_INODES}: drop_caches, the rest"),
     },
-    "filesystems": {
-        kind: dict(variant.spec.reference_costs) for kind, variant in variants("filesystems").items()
-    },
+    "filesystems": {name: dict(kind.spec.reference_costs) for name, kind in kinds("filesystems").items()},
     "writeback": {
         "take_ns": measured(150, f"{_PROFILE}: a quarter of list handling"),
         "requeue_ns": measured(150, f"{_PROFILE}: a quarter of list handling"),

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from wbsim.models.variants import variant_field
+from wbsim.models.kinds import kind_field
 from wbsim.sim.param import BadValue, Bytes, BytesOrNone, BytesPerS, Count, Flag, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
@@ -28,8 +28,8 @@ class DeviceSpec(Spec):
         return {}
 
 
-AnyDevice = Annotated[DeviceSpec, variant_field("devices")]
-"""Any variant of this folder, told apart by its ``kind``."""
+AnyDevice = Annotated[DeviceSpec, kind_field("devices")]
+"""The spec of any kind in this folder."""
 
 
 class SsdSpec(DeviceSpec):

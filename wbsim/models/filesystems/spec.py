@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import model_validator
 
-from wbsim.models.variants import of_each, variant_field
+from wbsim.models.kinds import by_kind, kind_field
 from wbsim.sim.param import BadValue, Bytes, CountOrNone, Inputs, Named, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES
 
@@ -99,7 +99,7 @@ class FilesystemSpec(Spec):
         return files * -(-bytes_each // PAGE_BYTES) * PAGE_BYTES
 
 
-AnyFilesystem = Annotated[FilesystemSpec, variant_field("filesystems")]
-"""Any variant of this folder, told apart by its ``kind``."""
-CostsOfFilesystems = Annotated[Named[Spec], of_each("filesystems", "Costs")]
-RulesOfFilesystems = Annotated[Named[Spec], of_each("filesystems", "Rules")]
+AnyFilesystem = Annotated[FilesystemSpec, kind_field("filesystems")]
+"""The spec of any kind in this folder."""
+CostsOfFilesystems = Annotated[Named[Spec], by_kind("filesystems", "Costs")]
+RulesOfFilesystems = Annotated[Named[Spec], by_kind("filesystems", "Rules")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wbsim.models.variants import variant_field
+from wbsim.models.kinds import kind_field
 from wbsim.sim.param import Spec
 
 
@@ -14,5 +14,5 @@ class FlusherSpec(Spec):
     kind: str
 
 
-AnyFlusher = Annotated[FlusherSpec, variant_field("flushers")]
-"""Any variant of this folder, told apart by its ``kind``."""
+AnyFlusher = Annotated[FlusherSpec, kind_field("flushers")]
+"""The spec of any kind in this folder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from wbsim.models.variants import variant_field
+from wbsim.models.kinds import kind_field
 from wbsim.sim.param import BytesPerS, Count, Spec
 
 
@@ -19,8 +19,8 @@ class ThrottlingSpec(Spec):
         return False
 
 
-AnyThrottling = Annotated[ThrottlingSpec, variant_field("throttling")]
-"""Any variant of this folder, told apart by its ``kind``."""
+AnyThrottling = Annotated[ThrottlingSpec, kind_field("throttling")]
+"""The spec of any kind in this folder."""
 
 
 class CallerWritesSpec(ThrottlingSpec):

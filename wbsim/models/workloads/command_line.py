@@ -77,5 +77,5 @@ class CommandParser(ArgumentParser):
             return ""
         known = [option for action in self._actions for option in action.option_strings]
         near = [get_close_matches(word.partition("=")[0], known, n=1) for word in message.split()[2:]]
-        told = ", ".join(option for options in near for option in options)
-        return f"; did you mean {told}?" if told else f"; those that are modelled: {', '.join(known)}"
+        guesses = ", ".join(option for options in near for option in options)
+        return f"; did you mean {guesses}?" if guesses else f"; those that are modelled: {', '.join(known)}"

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Field
 
+from wbsim.models.kinds import kind_field
 from wbsim.models.parts import Parts
-from wbsim.models.variants import variant_field
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.sim.param import Inputs, Spec, measured
 from wbsim.sim.units import US
@@ -158,5 +158,5 @@ class WorkloadSpec(Spec):
         return sum(files * size for _, files, size in self.makes())
 
 
-AnyWorkload = Annotated[WorkloadSpec, variant_field("workloads")]
-"""Any variant of this folder, told apart by its ``kind``."""
+AnyWorkload = Annotated[WorkloadSpec, kind_field("workloads")]
+"""The spec of any kind in this folder."""

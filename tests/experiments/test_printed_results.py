@@ -1,6 +1,6 @@
 """What commands tell machines and people: every key of every JSON document, and tables, as data.
 
-``python -m tests.experiments.test_told`` writes told.tsv anew: read its difference.
+``python -m tests.experiments.test_printed_results`` writes printed_results.tsv anew: read its difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wbsim.experiments.running.simulate import simulate
 from wbsim.experiments.why.bottlenecks import AWAY
 from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity
 
-COMMITTED: Final = Path(__file__).parent / "told.tsv"
+COMMITTED: Final = Path(__file__).parent / "printed_results.tsv"
 CAPTURE: Final = Path(__file__).parents[1] / "captures" / "fsmark-xfs-ag2.trace.xz"
 TEXT: Final = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2)
 COMMANDS: Final = {

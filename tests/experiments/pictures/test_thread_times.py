@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.experiments.why.test_explain import FAST, SLOW, SWEPT
-from wbsim.experiments.pictures.thread_times import SHORT, lives_picture
+from wbsim.experiments.pictures.thread_times import SHORT, thread_times_picture
 from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns
 from wbsim.experiments.why.explain import Result
 
 
 def test_a_run_has_a_bar_for_each_kind() -> None:
     """As long as what is neither idle nor absent; the large parts bear their names."""
-    slow, fast = lives_picture(Result("A title", (), [SLOW, FAST])).axes
+    slow, fast = thread_times_picture(Result("A title", (), [SLOW, FAST])).axes
     assert [label.get_text() for label in slow.get_yticklabels()] == ["sda/flusher x2", "a/process x8 of 9"]
     assert [round(bar.get_width()) for bar in slow.patches] == [15, 60, 5, 95]
     assert [text.get_text() for text in slow.texts] == ["pages 15", "allocate 60", "throttled 95"]
@@ -26,7 +26,7 @@ def test_a_sweep_has_a_panel_for_each_kind() -> None:
     """With a bar for each run that has threads of it; none for a kind that never did much."""
     idle = Kind("jbd2", 1, {"user": 100_000.0, "waiting idle": 1_900_000.0}, 1)
     runs = [SWEPT[0]._replace(kinds=[*SWEPT[0].kinds, idle]), SWEPT[1]]
-    flusher, process = lives_picture(Result("A title", ("contexts",), runs)).axes
+    flusher, process = thread_times_picture(Result("A title", ("contexts",), runs)).axes
     assert flusher.get_title(loc="left") == "sda/flusher, by contexts"
     assert [label.get_text() for label in flusher.get_yticklabels()] == [
         "1 (100,000 files/s)", "12 (125,000 files/s)",
@@ -37,8 +37,10 @@ def test_a_sweep_has_a_panel_for_each_kind() -> None:
     ]  # fmt: skip
     assert [round(bar.get_width()) for bar in process.patches] == [5, 95]
     little = [run._replace(kinds=[idle]) for run in runs]
-    assert len(lives_picture(Result("A title", ("contexts",), little)).axes) == 1, "rather than nothing"
-    both = lives_picture(
+    assert len(thread_times_picture(Result("A title", ("contexts",), little)).axes) == 1, (
+        "rather than nothing"
+    )
+    both = thread_times_picture(
         Result("A title", ("contexts",), [*runs, *(run._replace(variant="b") for run in runs)])
     )
     assert [panel.get_title(loc="left") for panel in both.axes] == [
@@ -66,7 +68,7 @@ def test_a_bar_is_as_long_as_its_thread_was_busy(threads: list[dict[str, int]]) 
     """The legend names each part that is drawn, and what is too short to be seen is left out."""
     kinds = [Kind(f"k{n}x", 1, {**life}, 1) for n, life in enumerate(threads)]
     run = SLOW._replace(kinds=kinds)
-    figure = lives_picture(Result("t", (), [run]))
+    figure = thread_times_picture(Result("t", (), [run]))
     (panel,) = figure.axes
     legend = [text.get_text() for of in figure.legends for text in of.get_texts()]
     assert not set(legend) & set(AWAY)
@@ -79,10 +81,10 @@ def test_a_bar_is_as_long_as_its_thread_was_busy(threads: list[dict[str, int]]) 
 def test_a_run_without_busy_threads_has_bars_of_all_kinds() -> None:
     """The bars are white; a sweep has a panel for each kind."""
     idle = [Kind(name, 0, {"waiting idle": 2e6}, 1) for name in ("a", "b")]
-    (panel,) = lives_picture(Result("t", (), [SLOW._replace(kinds=idle)])).axes
+    (panel,) = thread_times_picture(Result("t", (), [SLOW._replace(kinds=idle)])).axes
     assert [label.get_text() for label in panel.get_yticklabels()] == ["a", "b"]
     swept = [run._replace(kinds=idle) for run in SWEPT]
-    assert len(lives_picture(Result("t", ("contexts",), swept)).axes) == 2
+    assert len(thread_times_picture(Result("t", ("contexts",), swept)).axes) == 2
 
 
 def test_small_causes_are_one_part_of_the_bar() -> None:
@@ -90,7 +92,7 @@ def test_small_causes_are_one_part_of_the_bar() -> None:
     small = Kind("a", 1, {"user": 1e6, "ready": 4e4, "spinning l": 4e4}, 1)
     tiny = Kind("b", 1, {"user": 1e6, "waiting absent": 9e5, "waiting throttled": 200.0}, 1)
     for kind, widths in ((small, [50, 4]), (tiny, [50])):
-        figure = lives_picture(Result("t", (), [SLOW._replace(kinds=[kind])]))
+        figure = thread_times_picture(Result("t", (), [SLOW._replace(kinds=[kind])]))
         assert [bar.get_width() for bar in figure.axes[0].patches] == pytest.approx(widths)
         legend = [text.get_text() for text in figure.legends[0].get_texts()]
         assert legend == ["user", SHORT][: len(widths)]

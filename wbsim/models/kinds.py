@@ -1,7 +1,7 @@
-"""Variants by their folder: a module or package with a ``SPEC`` and a ``COMPONENT`` is one, and needs no
-registration.
+"""The kinds of a component, found by their folder.
 
-What else lies in the folder is what its variants share.
+A module or package that has a ``SPEC`` and a ``COMPONENT`` is a kind: it needs no registration.  The other
+modules of the folder are what its kinds share.  The key ``kind`` of a configuration chooses one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from wbsim.sim.param import BadValue, Given, Spec
 
 
-class Variant(NamedTuple):
+class Kind(NamedTuple):
     """A spec and the component that is built from it."""
 
     spec: type[Any]
@@ -26,31 +26,31 @@ class Variant(NamedTuple):
 
 
 @cache
-def variants(folder: str) -> dict[str, Variant]:
-    """The variants in ``models/<folder>``, by their ``kind``."""
+def kinds(folder: str) -> dict[str, Kind]:
+    """Return the kinds in ``models/<folder>`` by their names."""
     package = import_module(f"wbsim.models.{folder}")
     found = {}
     for module_info in iter_modules(package.__path__):
         module = import_module(f"wbsim.models.{folder}.{module_info.name}")
         if hasattr(module, "SPEC"):
-            found[module.SPEC.model_fields["kind"].default] = Variant(module.SPEC, module.COMPONENT)
+            found[module.SPEC.model_fields["kind"].default] = Kind(module.SPEC, module.COMPONENT)
     return found
 
 
 def component_of(folder: str, spec: Spec) -> Any:
-    """The component class for *spec*, a variant in *folder*."""
-    return next(v.component for v in variants(folder).values() if v.spec is type(spec))
+    """Return the component for *spec*, which is the spec of a kind in *folder*."""
+    return next(kind.component for kind in kinds(folder).values() if kind.spec is type(spec))
 
 
-def variant_field(folder: str) -> BeforeValidator:
-    """A field that takes any variant of *folder*, told apart by its ``kind``."""
+def kind_field(folder: str) -> BeforeValidator:
+    """Return the validator of a field that takes any kind in *folder*; the table names it as ``kind``."""
 
     def parse(value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
         kind = value.get("kind")
         kind = kind.value if isinstance(kind, Given) else kind
-        known = variants(folder)
+        known = kinds(folder)
         if not isinstance(kind, str) or kind not in known:
             raise BadValue(f"is {kind!r}; use one of {', '.join(sorted(known))}", "kind")
         return _validated(known[kind].spec, value, kind)
@@ -58,13 +58,16 @@ def variant_field(folder: str) -> BeforeValidator:
     return BeforeValidator(parse)
 
 
-def of_each(folder: str, part: str) -> BeforeValidator:
-    """A table by kind of variant in *folder*; an entry is of the spec that the variant's own calls *part*."""
+def by_kind(folder: str, part: str) -> BeforeValidator:
+    """Return the validator of a table by kinds in *folder*.
+
+    The entry of a kind is of the spec that the kind's own spec calls *part*.
+    """
 
     def parse(value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        known = variants(folder)
+        known = kinds(folder)
         specs = {}
         for kind, entry in value.items():
             if kind not in known:
