@@ -1,16 +1,35 @@
-"""The part of an allocation and of a conversion that passes under the inode's lock."""
+"""The costs of allocations and conversions: random factors, and the part under the inode's lock."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tests.harness import BlockLayer
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.sim.sync import HandOff
+
+pytestmark = pytest.mark.source
+
+
+def test_factors_come_in_the_order_of_their_stream() -> None:
+    """They are drawn in blocks of 4 096."""
+    drawn: list[int] = []
+
+    def draw(count: int) -> NDArray[np.float64]:
+        drawn.append(count)
+        return np.arange(sum(drawn) - count, sum(drawn), dtype=np.float64)
+
+    parts: Any = SimpleNamespace(variations=lambda name: draw)
+    factors = RandomFactors(parts, "map")
+    assert [factors.next() for _ in range(4_097)] == list(range(4_097))
+    assert drawn == [4_096, 4_096]
 
 
 def costs(**given: int) -> MapCosts:
