@@ -178,7 +178,7 @@ class SlowDevice:
 
     def __init__(self, env: Environment, latency_ns: int) -> None:
         self._env = env
-        self._latency_ns = latency_ns
+        self.latency_ns = latency_ns
         self.rank = env.next_rank()
         self.ranks = frozenset([self.rank])
         self.requests: list[Any] = []
@@ -190,7 +190,7 @@ class SlowDevice:
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         self.requests.append(request)
         self.times.append(self._env.now)
-        self._env.call_at(self._env.now + self._latency_ns, self.rank, done)
+        self._env.call_at(self._env.now + self.latency_ns, self.rank, done)
 
 
 class BlockLayer:

@@ -112,7 +112,7 @@ def frees_what_is_used(machine: Machine) -> None:
     block = int(file.pages.blocks[page]) + file.base
     found = filesystem(machine)
     if found.group_label == "group":  # by type one may not ask: CONTRIBUTING.md
-        found.placement._mballoc.give_back(block, 1)
+        found.placement.mballoc.give_back(block, 1)
     else:
         found.placement.groups[block // found.group_blocks].free.give_back(block % found.group_blocks, 1)
 
@@ -239,12 +239,12 @@ def test_a_law_of_a_filesystem_names_it() -> None:
 def test_free_blocks_are_disjoint_and_listed_by_their_largest_buddy() -> None:
     """ext4's own two: a run that touches another, and a group in a list where nobody looks for it."""
     machine = run(PAGED, "loop-ext4")
-    mballoc = filesystem(machine).placement._mballoc
-    number, group = next(iter(mballoc._groups.items()))
-    mballoc._of_order[group.order].remove(number)
+    mballoc = filesystem(machine).placement.mballoc
+    number, group = next(iter(mballoc.groups.items()))
+    mballoc.of_order[group.order].remove(number)
     with pytest.raises(LawBroken, match="listed by its largest buddy"):
         mballoc.check()
-    mballoc._of_order[group.order].add(number)
+    mballoc.of_order[group.order].add(number)
     mballoc.check()
     run_ = next(iter(group.runs()))
     group._runs[run_.first + run_.size - 1] = 1

@@ -35,7 +35,7 @@ def times(new_page: float, same_page: float, new_mib: float, create: float = 0.0
 
 def measured(release: str = "6.18.44", **calls: CallTimes) -> Measurement:
     """Return a measurement of *calls*, in which a program is half as fast as on the desk."""
-    return Measurement(release, calls, Times((2 * measure._DESK_PROGRAM_NS,)))
+    return Measurement(release, calls, Times((2 * measure.DESK_PROGRAM_NS,)))
 
 
 def test_a_call_is_taken_apart_with_large_folios() -> None:
@@ -123,7 +123,7 @@ def test_what_it_cannot_do_is_said(
         assert "there is neither mkfs.xfs nor mkfs.ext4; install xfsprogs or e2fsprogs" in said()
     monkeypatch.setattr(shutil, "which", lambda name: name)
     with monkeypatch.context() as patched:
-        patched.setattr(measure, "_available_bytes", lambda: 255 << 20)
+        patched.setattr(measure, "available_bytes", lambda: 255 << 20)
         assert "less than 256 MiB of memory are available; free some" in said()
     monkeypatch.setattr(os, "sysconf", lambda name: 65_536)
     assert "pages have 65536 B here; only 4 KiB are modelled" in said()
@@ -167,7 +167,7 @@ def test_a_busy_mount_is_undone_later(monkeypatch: pytest.MonkeyPatch) -> None:
         return subprocess.CompletedProcess(command, 0 if "-l" in command else 32, "", "busy")
 
     monkeypatch.setattr(subprocess, "run", run)
-    measure._umount(Path("/x"))
+    measure.umount(Path("/x"))
     assert begun == ["umount /x", "umount -l /x"]
 
 
@@ -179,8 +179,8 @@ def test_a_full_filesystem_is_one_error(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: name)
-    monkeypatch.setattr(measure, "_mounted", lambda kind: nullcontext(tmp_path))
-    monkeypatch.setattr(measure, "_call_times", refuse)
+    monkeypatch.setattr(measure, "mounted", lambda kind: nullcontext(tmp_path))
+    monkeypatch.setattr(measure, "call_times", refuse)
     with pytest.raises(BadInput, match="a file on xfs cannot be written: No space left on device"):
         measure.measure()
 
@@ -196,7 +196,7 @@ def test_a_mount_that_is_refused_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(subprocess, "run", refuse)
     with (
         pytest.raises(BadInput, match=r"mount -t tmpfs .* failed: mount: permission denied$"),
-        measure._mounted("xfs"),
+        measure.mounted("xfs"),
     ):
         pass
     assert [command[0] for command in begun] == ["mount"]
@@ -218,7 +218,7 @@ def test_all_that_was_mounted_is_undone(monkeypatch: pytest.MonkeyPatch, fails: 
         return subprocess.CompletedProcess(command, 0, "/dev/loop9\n", "")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(BadInput) if fails else nullcontext(), measure._mounted("ext4"):
+    with pytest.raises(BadInput) if fails else nullcontext(), measure.mounted("ext4"):
         begun.append("used")
     assert begun == [
         "mount -t tmpfs", "losetup -f --show", "mkfs.ext4 -q /dev/loop9", "mount -o noatime",
@@ -229,9 +229,9 @@ def test_all_that_was_mounted_is_undone(monkeypatch: pytest.MonkeyPatch, fails: 
 def test_the_time_of_the_loop_itself_is_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that does nothing takes 100 ns, so each call of others, and two calls of a creat(2), have it."""
     each = iter((measure.ROUNDS + 1) * [100.0, 3_100.0, 1_100.0, 90_100.0])
-    monkeypatch.setattr(measure, "_each_ns", lambda count, call, path: next(each))
-    monkeypatch.setattr(measure, "_create_ns", lambda folder: 20_200.0)
-    found = measure._call_times(tmp_path, 4 << 20)
+    monkeypatch.setattr(measure, "each_ns", lambda count, call, path: next(each))
+    monkeypatch.setattr(measure, "create_ns", lambda folder: 20_200.0)
+    found = measure.call_times(tmp_path, 4 << 20)
     assert [of.rounds for of in found] == [
         (of,) * measure.ROUNDS for of in (3_000.0, 1_000.0, 90_000.0, 20_000.0)
     ]
@@ -241,13 +241,13 @@ def test_times_are_those_of_this_thread(monkeypatch: pytest.MonkeyPatch) -> None
     """In ns; of a thread that sleeps, or of another one, no time counts."""
     clock = iter([1_000, 6_000])
     monkeypatch.setattr(measure.time, "thread_time_ns", lambda: next(clock))
-    assert measure._busy_ns(lambda: None) == 5_000
+    assert measure.busy_ns(lambda: None) == 5_000
 
 
 def test_calls_are_timed_on_files_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every round has times, and no file that was written is left."""
-    monkeypatch.setattr(measure, "_FILES", 20)
-    found = measure._call_times(tmp_path, 4 << 20)
+    monkeypatch.setattr(measure, "FILES", 20)
+    found = measure.call_times(tmp_path, 4 << 20)
     assert [len(of.rounds) for of in found] == [measure.ROUNDS] * 4
     assert found.new_mib.lowest > found.new_page.lowest > 0
     assert found.create.lowest > 0

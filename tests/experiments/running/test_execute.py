@@ -203,13 +203,13 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch, seen: Path) -> 
     """Where one fills most of what there is, they run one after the other; all of them, in the end."""
     monkeypatch.setattr(workers_module, "available_mib", lambda: 100.0)
     given: list[int] = []
-    give = workers_module._Crew._give
+    give = workers_module.Crew.give
 
     def counted(crew: Any) -> None:
         give(crew)
-        given.append(sum(worker.place is not None for worker in crew._workers))
+        given.append(sum(worker.place is not None for worker in crew.workers))
 
-    monkeypatch.setattr(workers_module._Crew, "_give", counted)
+    monkeypatch.setattr(workers_module.Crew, "give", counted)
     jobs = jobs_of("workload.nrfiles=1,2,3,4")
     assert len(list(Workers(2, {"base": 60.0}).run(jobs, None))) == 4
     assert max(given) == 1
@@ -330,20 +330,20 @@ def test_a_worker_leaves_the_keyboard_to_its_parent(monkeypatch: pytest.MonkeyPa
 
 def test_a_worker_that_was_stopped_for_a_moment_is_not_lost(seen: Path) -> None:
     """Twice for less than the limit, which together are more."""
-    crew = workers_module._Crew([], None, workers_module.Budget(1.0, {}))
+    crew = workers_module.Crew([], None, workers_module.Budget(1.0, {}))
     crew.hire(1)
-    (worker,) = crew._workers
+    (worker,) = crew.workers
     pid = worker.process.pid
     assert pid is not None
     try:
         for _ in range(2):
             os.kill(pid, signal.SIGSTOP)
             time.sleep(0.05)
-            assert crew._lost() == []
+            assert crew.lost() == []
             time.sleep(0.4)
-            assert crew._lost() == []
+            assert crew.lost() == []
             os.kill(pid, signal.SIGCONT)
             time.sleep(0.05)
-            assert crew._lost() == []
+            assert crew.lost() == []
     finally:
         crew.dismiss()

@@ -129,9 +129,9 @@ GUESSES = [Effect(Guess(name, 1.0, 0.0, 2.0), 1.0, 0.0) for name in "ab"]
 def test_the_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
     """64 x (2 + 2) runs that come to 0, 1, ... 255: a fortieth of the way from the first to the last."""
     study: Any = Figures(lambda run: run)
-    _, (low, high) = sensitivity_module._sobol(study, GUESSES, 2, 64)
+    _, (low, high) = sensitivity_module.sobol_effects(study, GUESSES, 2, 64)
     assert [low, high] == pytest.approx([6.375, 255 - 6.375])
-    _, (low, high) = sensitivity_module._sobol(study, GUESSES, 2, 4)
+    _, (low, high) = sensitivity_module.sobol_effects(study, GUESSES, 2, 4)
     assert 0 < low < high < 15, "of few runs, too, it lies between them"
 
 
@@ -139,7 +139,7 @@ def test_the_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
 def test_what_sobol_s_runs_refuse_counts_as_the_mean_of_the_others() -> None:
     """Every third of them, where all others come to 7: nothing has a share."""
     study: Any = Figures(lambda run: 7.0 if run % 3 else np.nan)
-    effects, interval = sensitivity_module._sobol(study, GUESSES, 2, 8)
+    effects, interval = sensitivity_module.sobol_effects(study, GUESSES, 2, 8)
     assert interval == (7.0, 7.0)
     assert [(of.first, of.total) for of in effects] == [(0, 0), (0, 0)]
 

@@ -75,9 +75,9 @@ def test_allocations_and_conversions_by_hand() -> None:
         steps = [filesystem.placement.map_extent(thread, inode, file, page, 1) for page in pages]
         for transaction in (*steps, filesystem.metadata.convert(thread, inode, ioend)):
             began_ns, held_ns = env.now, file.lock.stat.hold_ns
-            before = len(journal._running)
+            before = len(journal.running)
             yield from transaction
-            logged.append(len(journal._running) - before)
+            logged.append(len(journal.running) - before)
             took.append(env.now - began_ns)
             held.append(file.lock.stat.hold_ns - held_ns)
 

@@ -120,7 +120,7 @@ class JournalMachine(RuleBasedStateMachine):
         """A handle has begun: its transaction has room for it, and the log for the transaction."""
         journal = self.log.journal
         self.outstanding += credits_asked
-        assert len(journal._running) + 22 + self.outstanding + self.reserved <= self.most
+        assert len(journal.running) + 22 + self.outstanding + self.reserved <= self.most
         assert journal.used + self.most <= self.blocks
 
     def returned(self, what: str, began_ns: int) -> None:
@@ -180,11 +180,11 @@ class JournalMachine(RuleBasedStateMachine):
         journal, now = self.log.journal, self.env.now
         journal.check()
         self.log.layer.queue.check()
-        assert (journal._credits, journal._reserved) == (self.outstanding, self.reserved)
+        assert (journal.credits, journal.reserved) == (self.outstanding, self.reserved)
         slack_ns = S + 50 * MS  # the timer's whole second, and the writes
-        if journal._running:
-            assert now - journal._since_ns < self.interval_ns + slack_ns
-        assert all(now - at <= self.expire_ns + slack_ns for at, _, _ in journal._committed)
+        if journal.running:
+            assert now - journal.since_ns < self.interval_ns + slack_ns
+        assert all(now - at <= self.expire_ns + slack_ns for at, _, _ in journal.committed)
 
     def teardown(self) -> None:
         """Given time, all is done, and all that was dirtied is in place; the log is empty."""
@@ -196,7 +196,7 @@ class JournalMachine(RuleBasedStateMachine):
         run_for(self.env, 10 * S)
         self.check()
         journal = self.log.journal
-        assert (len(journal._running), journal.used, self.outstanding, self.reserved) == (0, 0, 0, 0)
+        assert (len(journal.running), journal.used, self.outstanding, self.reserved) == (0, 0, 0, 0)
         assert {block for _, block in self.dirtied} == self.place.keys()
         assert journal.written_bytes == 4_096 * self.logged
 

@@ -160,13 +160,13 @@ def test_by_order_only_groups_that_were_read_take_part() -> None:
     assert of.find(20, 64)[0] // GROUP_BLOCKS == 5
     assert of.find(20, 100)[0] // GROUP_BLOCKS in (4, 5, 6, 7)
     for number in (4, 5, 6, 7):
-        for run in list(of._groups[number].runs()):
+        for run in list(of.groups[number].runs()):
             assert of.take_exactly(at(number, run.first), run.size)
     assert of.find(20, 64)[0] // GROUP_BLOCKS == 21
-    assert len(of._groups) == MANY.groups
+    assert len(of.groups) == MANY.groups
     fresh = Mballoc(MANY, by_order=False)
     assert fresh.find(20, 100)[0] // GROUP_BLOCKS == 20
-    assert list(fresh._groups) == [20]
+    assert list(fresh.groups) == [20]
 
 
 def test_a_place_in_one_group_or_as_for_anything() -> None:

@@ -113,7 +113,7 @@ def test_ext4_takes_of_its_processor_s_run(pages: int, kernel: str) -> None:
     assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of just its pages leaves it one run"
     journal = fs.metadata.journal
-    assert (journal._credits, journal._reserved) == (0, 0), "no handle is left open"
+    assert (journal.credits, journal.reserved) == (0, 0), "no handle is left open"
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
@@ -197,7 +197,7 @@ def test_an_ext4_file_that_finds_pieces_alone_keeps_no_credits() -> None:
     """
     of = OneRun("loop-ext4", 1, "6.18")
     fs = of.filesystem
-    mballoc = fs.placement._mballoc
+    mballoc = fs.placement.mballoc
     while mballoc.find(0, 32_768)[1]:
         pass
     for runs in fs.placement.new_blocks.locality_groups:
@@ -212,7 +212,7 @@ def test_an_ext4_file_that_finds_pieces_alone_keeps_no_credits() -> None:
     assert of.bios[-2:] == [(10_000, 3), (10_004, 2)]
     assert [tuple(extent) for extent in of.inode.file.extents()] == [(0, 10_000, 3), (3, 10_004, 2)]
     journal = fs.metadata.journal
-    assert (journal._credits, journal._reserved) == (0, 0)
+    assert (journal.credits, journal.reserved) == (0, 0)
 
 
 def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:

@@ -36,7 +36,7 @@ def test_no_more_records_are_in_flight_than_there_are_buffers() -> None:
     of = Log()
     of.commit(4 * 3_584 + 2_048, MetaBuffer(0, 8))
     of.run()
-    times, latency_ns = of.layer.device.times, of.layer.device._latency_ns
+    times, latency_ns = of.layer.device.times, of.layer.device.latency_ns
     assert times[1] < times[0] + latency_ns <= times[2]
     assert times[1] + latency_ns <= times[3]
     assert times[2] + latency_ns <= times[4]
@@ -195,7 +195,7 @@ def test_what_grows_counts_once_while_another_checkpoint_is_written() -> None:
     for when_ns in (1, 10_000_001):
         of.at(when_ns, of.log.want_push)
     of.run()
-    assert (of.log.checkpoint, of.log._bytes) == (3, 25 * KIB)
+    assert (of.log.checkpoint, of.log.item_bytes) == (3, 25 * KIB)
 
 
 def test_a_push_is_of_what_was_there() -> None:
@@ -220,7 +220,7 @@ def test_while_memory_is_full_a_pass_begins_with_a_log_force(push_ns: int | None
     of.at(8_000, of.log.want_ail, 0)
     requests = of.run(50_000_000)
     assert [request[2] for request in requests] == ["FW", "W"]
-    assert of.layer.device.times[0] + of.layer.device._latency_ns <= of.layer.device.times[1]
+    assert of.layer.device.times[0] + of.layer.device.latency_ns <= of.layer.device.times[1]
 
 
 def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
@@ -235,11 +235,11 @@ def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
     for extents in (1, 2):
         for _ in range(extents):
             metadata.log_extent(inode)
-        logged.append(of.log._bytes)
+        logged.append(of.log.item_bytes)
     of.at(0, of.log.want_push)
     of.run()
     metadata.log_extent(inode)
-    logged.append(of.log._bytes)
+    logged.append(of.log.item_bytes)
     assert of.log.items == [inode.cluster]
     each, whole = spec.extent_log_bytes, spec.inode_log_bytes
     assert logged == [each + whole, 3 * each + whole, each + whole]
@@ -257,6 +257,6 @@ def test_end_of_a_run_logs_its_cluster_once_a_checkpoint() -> None:
     logged = []
     for _ in range(2):
         metadata.run_ended(inode)
-        logged.append(of.log._bytes)
+        logged.append(of.log.item_bytes)
     assert logged == [400, 500]
     assert of.log.items == [inode.cluster]

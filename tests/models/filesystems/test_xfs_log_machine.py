@@ -107,7 +107,7 @@ class XfsLogs(RuleBasedStateMachine):
         return [
             request.start_sector
             for request, when in zip(device.requests, device.times, strict=True)
-            if request.op == "FW" and when + device._latency_ns <= now
+            if request.op == "FW" and when + device.latency_ns <= now
         ]
 
     @invariant()
@@ -142,7 +142,7 @@ class XfsLogs(RuleBasedStateMachine):
         self.what_was_committed_is_written_in_order()
         log, device = self.of.log, self.of.layer.device
         assert self.waiting == 0
-        assert (log._bytes, log.items, log.ail, log.full) == (0, [], {}, False)
+        assert (log.item_bytes, log.items, log.ail, log.full) == (0, [], {}, False)
         assert log.written_bytes == 512 * sum(sum(self.records_of(number)) for number in self.size)
         written = {(r.start_sector - 100) // 1_000 for r in device.requests if r.op == "W"}
         assert written == set().union(*self.items.values())

@@ -193,9 +193,9 @@ def test_an_allocation_and_its_conversion_are_logged() -> None:
         def body(thread: Thread) -> Steps:
             log = of.filesystem.metadata.log
             for step in (of.mapper, of.converter):
-                before = log._bytes
+                before = log.item_bytes
                 yield from step(thread)
-                sizes.append(log._bytes - before)
+                sizes.append(log.item_bytes - before)
 
         return body
 

@@ -120,7 +120,7 @@ def test_there_are_eight_at_most_and_one_more_a_second() -> None:
 def test_one_goes_when_another_was_idle_for_more_than_a_second(idle_ns: int, threads: int) -> None:
     """The one that has just ended its work, of three; of two none goes."""
     pool = Pool(min_threads=2, max_threads=3)
-    pool.of._start_thread()
+    pool.of.start_thread()
     run_for(pool.env, 0)
     pool.runs(idle_ns - 1)
     pool.ask()
@@ -140,8 +140,8 @@ def test_one_a_second_comes_and_goes_though_two_end_at_once() -> None:
     comes.ask()
     assert comes.runs(S + 2) == 3
     goes = Pool(5, 5, min_threads=2, max_threads=4)
-    goes.of._start_thread()
-    goes.of._start_thread()
+    goes.of.start_thread()
+    goes.of.start_thread()
     goes.runs(2 * S)
     goes.ask()
     goes.ask()
@@ -151,7 +151,7 @@ def test_one_a_second_comes_and_goes_though_two_end_at_once() -> None:
 def test_it_is_the_longest_idle_that_counts() -> None:
     """Not the one that came last: of three, one has been idle for two seconds, another for an instant."""
     pool = Pool(5, 9, max_threads=3)
-    pool.of._start_thread()
+    pool.of.start_thread()
     pool.runs(2 * S)
     pool.of._alive = 2  # who ends first stays
     pool.ask()

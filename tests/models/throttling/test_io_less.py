@@ -14,7 +14,7 @@ from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import P13_MACHINE
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
 from wbsim.models.page_cache.estimates import WriteBandwidth
-from wbsim.models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, _poll_interval
+from wbsim.models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, poll_interval
 from wbsim.models.throttling.spec import IoLessSpec
 from wbsim.models.time_accounting import Spent
 from wbsim.models.tracepoints import Signals
@@ -84,7 +84,7 @@ def test_writers_are_held_to_the_flusher_s_rate() -> None:
     cache = machine.cache
     limits = cache.thresholds()
     of = machine.throttle.controls[machine.cache.wbs[0]]  # type: ignore[attr-defined]
-    hard_limit = of._limit.hard(limits)
+    hard_limit = of.limit.hard(limits)
     assert limits.freerun * 0.8 < cache.dirty_and_writeback <= hard_limit + 4 * POLL_PAGES
     last = only(machine.programs).iterations[-2:]
     rate = 16_000 * S / (last[1].end_ns - last[0].end_ns)
@@ -123,7 +123,7 @@ def test_the_rate_falls_by_an_eighth_of_the_step_near_the_limit() -> None:
     is what the last balanced rate is below the present one: 12 813, an eighth of which is 1 602.
     """
     of = control(175_000)
-    counts: Any = of._wb
+    counts: Any = of.wb
     counts.dirtied = 10_240
     of.update(199, 0, LIMITS)
     assert (of.bandwidth.stamp, of.bandwidth.balanced_ratelimit) == (0, 25_600)
@@ -141,7 +141,7 @@ def test_the_rate_rises_below_the_setpoint() -> None:
     """
     of = control(160_000)
     of.bandwidth.dirty_ratelimit = 1_000
-    counts: Any = of._wb
+    counts: Any = of.wb
     counts.dirtied = 100
     of.update(200, 0, LIMITS)
     assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (1_019, 25_600)
@@ -166,7 +166,7 @@ def test_at_the_setpoint_no_rate_rises(dirty_and_writeback: int, rate: int) -> N
 def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
     """Nor does one that has no thresholds at hand move the rate; the stamps go on."""
     of = control(199_000)
-    counts: Any = of._wb
+    counts: Any = of.wb
     counts.written = 400
     of.update(200, 0, None)
     assert (of.bandwidth.write, of.bandwidth.dirty_ratelimit) == ((400_000 + 25_600 * 3_896) // 4_096, 25_600)
@@ -184,7 +184,7 @@ def test_a_look_just_a_second_after_the_last_one_counts() -> None:
     600 more in 1 000.
     """
     of = control()
-    counts: Any = of._wb
+    counts: Any = of.wb
     counts.written = 400
     of.update(200, 0, None)
     before = (400_000 + 25_600 * 3_896) // 4_096
@@ -216,7 +216,7 @@ def test_a_slow_writer_s_pause_is_for_32_pages(ratelimit: int, pause: int, pages
 )
 def test_who_is_far_from_the_limit_checks_seldom(dirty_and_writeback: int, limit: int, interval: int) -> None:
     """dirty_poll_interval: the root of the distance, as a power of two."""
-    assert _poll_interval(dirty_and_writeback, limit) == interval
+    assert poll_interval(dirty_and_writeback, limit) == interval
 
 
 def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
@@ -268,7 +268,7 @@ def test_who_thought_for_more_than_a_second_is_credited_nothing(now: int, paused
     )  # fmt: skip
     dirtier = throttle.dirtier()
     dirtier.paused_when, dirtier.nr_dirtied = 4_000, 1_000
-    throttle._carry(dirtier, 39 - (now - 4_000), 39, now, 1_000)
+    throttle.carry(dirtier, 39 - (now - 4_000), 39, now, 1_000)
     assert (dirtier.paused_when, dirtier.nr_dirtied) == (paused_when, 0)
 
 

@@ -38,9 +38,9 @@ _IMAGE_BYTES: Final = GIB
 _MOST_BYTES: Final = 256 * MIB
 """The size of a file that is written."""
 _LEAST_BYTES: Final = 16 * MIB
-_FILES: Final = 20_000
+FILES: Final = 20_000
 _TEXT_BYTES: Final = MIB
-_DESK_PROGRAM_NS: Final = 97_000_000
+DESK_PROGRAM_NS: Final = 97_000_000
 """The time of compressing `_sample` on the desk, where fs_mark takes 3.6 us of user time a file."""
 _CHUNK_INODES: Final = 64
 _SPREAD: Final = 1.5
@@ -112,25 +112,25 @@ def measure() -> Measurement:
         raise bad(
             PLACE, f"there is neither mkfs.xfs nor mkfs.ext4; install {' or '.join(_PACKAGES.values())}"
         )
-    size = min(_MOST_BYTES, _available_bytes() // 16 // MIB * MIB)
+    size = min(_MOST_BYTES, available_bytes() // 16 // MIB * MIB)
     if size < _LEAST_BYTES:
         raise bad(PLACE, f"less than {16 * _LEAST_BYTES // MIB} MiB of memory are available; free some")
     if os.sysconf("SC_PAGE_SIZE") != PAGE_BYTES:
         raise bad(PLACE, f"pages have {os.sysconf('SC_PAGE_SIZE')} B here; only 4 KiB are modelled")
     calls = {}
     for kind in kinds:
-        with _mounted(kind) as folder:
+        with mounted(kind) as folder:
             try:
-                calls[kind] = _call_times(folder, size)
+                calls[kind] = call_times(folder, size)
             except OSError as error:
                 raise bad(PLACE, f"a file on {kind} cannot be written: {error.strerror}") from None
     sample = _sample()
     bz2.compress(sample)
-    program = Times(tuple(_busy_ns(lambda: bz2.compress(sample)) for _ in range(ROUNDS)))
+    program = Times(tuple(busy_ns(lambda: bz2.compress(sample)) for _ in range(ROUNDS)))
     return Measurement(platform.release(), calls, program)
 
 
-def _available_bytes() -> int:
+def available_bytes() -> int:
     """Return MemAvailable of /proc/meminfo."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
@@ -139,7 +139,7 @@ def _available_bytes() -> int:
 
 
 @contextmanager
-def _mounted(kind: str) -> Iterator[Path]:
+def mounted(kind: str) -> Iterator[Path]:
     """Make a filesystem of that *kind* on a loop device in memory, and yield where it is mounted."""
     with ExitStack() as stack:
         folder = Path(mkdtemp(prefix="wbsim-"))
@@ -150,7 +150,7 @@ def _mounted(kind: str) -> Iterator[Path]:
             stack.callback(made.rmdir)
         with signals_held():  # until it is known what to undo
             _run("mount", "-t", "tmpfs", "-o", f"size={2 * _IMAGE_BYTES}", "wbsim", str(memory))
-            stack.callback(_umount, memory)
+            stack.callback(umount, memory)
         image = memory / "image"
         with image.open("wb") as file:
             file.truncate(_IMAGE_BYTES)
@@ -160,11 +160,11 @@ def _mounted(kind: str) -> Iterator[Path]:
         _run(f"mkfs.{kind}", "-q", device)
         with signals_held():
             _run("mount", "-o", "noatime", device, str(mount_point))
-            stack.callback(_umount, mount_point)
+            stack.callback(umount, mount_point)
         yield mount_point
 
 
-def _umount(path: Path) -> None:
+def umount(path: Path) -> None:
     """Unmount *path*; if it is busy, as soon as it no longer is."""
     with signals_held():
         if subprocess.run(["umount", str(path)], capture_output=True, check=False).returncode:
@@ -192,23 +192,23 @@ def _run(*command: str) -> str:
         raise bad(PLACE, f"{' '.join(command)} failed: {said}") from None
 
 
-def _call_times(folder: Path, size: int) -> CallTimes:
+def call_times(folder: Path, size: int) -> CallTimes:
     """Return the times of calls in *folder*, with files of *size* bytes."""
     rounds: list[tuple[float, ...]] = []
     page, mib = bytes(PAGE_BYTES), bytes(MIB)
     for _ in range(ROUNDS + 1):
-        loop_ns = _each_ns(size // PAGE_BYTES, lambda file, at: os.fspath(""), folder / "f")
-        new_page = _each_ns(
+        loop_ns = each_ns(size // PAGE_BYTES, lambda file, at: os.fspath(""), folder / "f")
+        new_page = each_ns(
             size // PAGE_BYTES, lambda file, at: os.pwrite(file, page, at * PAGE_BYTES), folder / "f"
         )
-        same_page = _each_ns(size // PAGE_BYTES, lambda file, at: os.pwrite(file, page, 0), folder / "f")
-        new_mib = _each_ns(size // MIB, lambda file, at: os.pwrite(file, mib, at * MIB), folder / "f")
-        create = _create_ns(folder / "files") - 2 * loop_ns
+        same_page = each_ns(size // PAGE_BYTES, lambda file, at: os.pwrite(file, page, 0), folder / "f")
+        new_mib = each_ns(size // MIB, lambda file, at: os.pwrite(file, mib, at * MIB), folder / "f")
+        create = create_ns(folder / "files") - 2 * loop_ns
         rounds.append((new_page - loop_ns, same_page - loop_ns, new_mib - loop_ns, create))
     return CallTimes(*(Times(times) for times in zip(*rounds[1:], strict=True)))
 
 
-def _each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float:
+def each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float:
     """Return the processor time of one of *count* calls with a new file at *path*, which is then removed."""
     file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL)
     try:
@@ -217,28 +217,28 @@ def _each_ns(count: int, call: Callable[[int, int], object], path: Path) -> floa
             for number in range(count):
                 call(file, number)
 
-        return _busy_ns(calls) / count
+        return busy_ns(calls) / count
     finally:
         os.close(file)
         path.unlink()
 
 
-def _create_ns(folder: Path) -> float:
+def create_ns(folder: Path) -> float:
     """Return the processor time of making one empty file in *folder*, which is then removed."""
     folder.mkdir()
-    names = [f"{folder}/{sha1(b'%d' % number).hexdigest()}" for number in range(_FILES)]
+    names = [f"{folder}/{sha1(b'%d' % number).hexdigest()}" for number in range(FILES)]
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
 
     def create() -> None:
         for name in names:
             os.close(os.open(name, flags))
 
-    busy_ns = _busy_ns(create)
+    took_ns = busy_ns(create)
     shutil.rmtree(folder)
-    return busy_ns / _FILES
+    return took_ns / FILES
 
 
-def _busy_ns(work: Callable[[], object]) -> float:
+def busy_ns(work: Callable[[], object]) -> float:
     """Return the processor time of this thread, and of the kernel for it, while it does *work*."""
     began_ns = time.thread_time_ns()
     work()
@@ -308,7 +308,7 @@ def cost_lines(of: Measurement) -> list[str]:
     lines = [
         *_found_lines(of, factors),
         "processors.writer_scale = 1.0",
-        f"processors.program_scale = {_measured(_scale(of.program.lowest / _DESK_PROGRAM_NS), 'bzip2')}",
+        f"processors.program_scale = {_measured(_scale(of.program.lowest / DESK_PROGRAM_NS), 'bzip2')}",
         f"processors.flusher_scale = {_assumed(mean)}",
     ]
     for name, ns in (("call_ns", cost.call), ("folio_ns", cost.folio), ("page_ns", cost.page)):

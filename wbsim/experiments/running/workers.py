@@ -92,7 +92,7 @@ class Workers:
 
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
         """See `experiments.running.jobs.Executor`."""
-        crew = _Crew(jobs, on_progress, Budget(available_mib(), self._peaks_mib))
+        crew = Crew(jobs, on_progress, Budget(available_mib(), self._peaks_mib))
         try:
             crew.hire(min(self._count, len(jobs)))
             yield from crew.work()
@@ -110,8 +110,8 @@ class _Worker:
         self.stopped_at: float | None = None
 
 
-class _Crew:
-    """The workers of one list of jobs."""
+class Crew:
+    """The ``workers`` that are alive, for one list of jobs."""
 
     def __init__(self, jobs: Sequence[Job], on_progress: OnJobProgress | None, budget: Budget) -> None:
         self._jobs = jobs
@@ -119,13 +119,13 @@ class _Crew:
         self._budget = budget
         self._waiting = deque(range(len(jobs)))
         self._attempts = [0] * len(jobs)
-        self._workers: list[_Worker] = []
+        self.workers: list[_Worker] = []
 
     def hire(self, count: int) -> None:
         """Fork so many workers."""
         for _ in range(count):
             ours, theirs = _FORK.Pipe()
-            others = [worker.pipe for worker in self._workers] + [ours]
+            others = [worker.pipe for worker in self.workers] + [ours]
             process = _FORK.Process(
                 target=_serve,
                 args=(self._jobs, theirs, others, os.getpid(), self._on_progress is not None),
@@ -135,35 +135,35 @@ class _Crew:
                 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
                 process.start()
                 theirs.close()
-                self._workers.append(_Worker(process, ours))
+                self.workers.append(_Worker(process, ours))
 
     def dismiss(self) -> None:
         """End all workers, whatever they do."""
-        for worker in self._workers:
+        for worker in self.workers:
             worker.process.kill()
-        for worker in self._workers:
+        for worker in self.workers:
             worker.process.join()
             worker.pipe.close()
-        self._workers.clear()
+        self.workers.clear()
 
     def work(self) -> Iterator[tuple[int, Outcome | Failure]]:
         """What each job came to, as they end."""
         left = len(self._jobs)
         while left:
-            self._give()
-            ready = wait([worker.pipe for worker in self._workers], timeout=_LOOK_S)
-            for worker in [worker for worker in self._workers if worker.pipe in ready]:
+            self.give()
+            ready = wait([worker.pipe for worker in self.workers], timeout=_LOOK_S)
+            for worker in [worker for worker in self.workers if worker.pipe in ready]:
                 for ended in self._heard(worker):
                     left -= 1
                     yield ended
-            for worker in self._lost():
+            for worker in self.lost():
                 for ended in self._replaced(worker, "its worker was stopped"):
                     left -= 1
                     yield ended
 
-    def _give(self) -> None:
+    def give(self) -> None:
         """A job for each idle worker, as far as their memory goes."""
-        for worker in self._workers:
+        for worker in self.workers:
             if worker.place is None and self._waiting and self._budget.fits(self._kind(self._waiting[0])):
                 place = self._waiting.popleft()
                 self._budget.begins(place, self._kind(place))
@@ -203,7 +203,7 @@ class _Crew:
 
     def _replaced(self, worker: _Worker, why: str) -> Iterator[tuple[int, Outcome | Failure]]:
         """Another one for a worker that is lost."""
-        self._workers.remove(worker)
+        self.workers.remove(worker)
         worker.process.kill()
         worker.process.join()
         worker.pipe.close()
@@ -212,10 +212,10 @@ class _Crew:
             self._budget.ends(worker.place, 0.0)
             yield from self._ended(worker.place, Failure("lost", why))
 
-    def _lost(self) -> list[_Worker]:
+    def lost(self) -> list[_Worker]:
         """Who has been stopped for too long."""
         found = []
-        for worker in self._workers:
+        for worker in self.workers:
             if not _is_stopped(worker.process.pid):
                 worker.stopped_at = None
             elif worker.stopped_at is None:

@@ -263,7 +263,7 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
     effects = [*_ends(study, effects[:TORNADO]), *effects[TORNADO:]]
     interval = None
     if sobol:
-        effects, interval = _sobol(study, effects, min(most, len(effects)), sobol)
+        effects, interval = sobol_effects(study, effects, min(most, len(effects)), sobol)
     title = f"How far our guesses move {figure} of {case.label}"
     counts = study.asked, len(study.refused)
     return Sensitivity(title, figure, value, effects, interval, *counts, study.refusals())
@@ -308,7 +308,7 @@ def _ends(study: _Study, effects: Sequence[Effect]) -> list[Effect]:
     return moved
 
 
-def _sobol(
+def sobol_effects(
     study: _Study, effects: Sequence[Effect], most: int, samples: int
 ) -> tuple[list[Effect], tuple[float, float]]:
     """The shares of the variance of the first ones, and the middle 95 % of their runs."""

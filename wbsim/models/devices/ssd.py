@@ -23,14 +23,18 @@ from wbsim.sim.units import SECTOR_BYTES, S
 
 
 class Ssd(BlockDevice):
-    """One drive.  Everything is first come, first served, so a request's end is known when it comes."""
+    """One drive.
+
+    Everything is first come, first served, so a request's end is known when it comes.  ``latency_ns`` passes
+    between a request's last transfer and its end.
+    """
 
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
         self._env = env
         self._ends = InOrder(env)
         self._link = spec.link
         self._command_ns = spec.command_time
-        self._latency_ns = spec.latency
+        self.latency_ns = spec.latency
         self._flash_page = spec.flash_page
         self._cache_pages = spec.cache // spec.flash_page
         self._program_ns, self._read_ns = spec.program_time, spec.read_time
@@ -65,9 +69,9 @@ class Ssd(BlockDevice):
         cached = self._take(size, programmed)
         if self._loses_cache and "F" in request.op:
             programmed_ns = self._programming[-1] if self._programming else cached
-            self._env.call_at(max(cached, programmed_ns) + self._latency_ns, self._ends.rank, done)
+            self._env.call_at(max(cached, programmed_ns) + self.latency_ns, self._ends.rank, done)
         else:
-            self._ends.add(cached + self._latency_ns, done)
+            self._ends.add(cached + self.latency_ns, done)
 
     def _whole_units(self, start: int, end: int) -> int:
         """Return the bytes that flash programs for a write of sectors *start* to *end*.

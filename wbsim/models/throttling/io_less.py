@@ -45,28 +45,28 @@ class PausedDirtier(Dirtier):
 class Limit:
     """global_dirty_limit: the limit that follows a falling threshold slowly; all contexts share it."""
 
-    __slots__ = ("_hz", "_limit", "_stamp")
+    __slots__ = ("_hz", "_stamp", "limit")
 
     def __init__(self, hz: int) -> None:
         self._hz = hz
-        self._limit = 0
+        self.limit = 0
         self._stamp = 0
 
     def hard(self, thresholds: Thresholds) -> int:
         """hard_dirty_limit."""
-        return max(thresholds.limit, self._limit)
+        return max(thresholds.limit, self.limit)
 
     def update(self, now: int, threshold: int, dirty_and_writeback: int) -> None:
         """update_dirty_limit, at most every 200 ms; *now* in jiffies."""
         if now - self._stamp < self._hz // 5:
             return
         self._stamp = now
-        if self._limit < threshold:
-            self._limit = threshold
+        if self.limit < threshold:
+            self.limit = threshold
         else:
             floor = max(threshold, dirty_and_writeback)
-            if self._limit > floor:
-                self._limit -= (self._limit - floor) >> 5
+            if self.limit > floor:
+                self.limit -= (self.limit - floor) >> 5
 
 
 class Control:
@@ -78,9 +78,9 @@ class Control:
     def __init__(
         self, wb: Wb, cache: PageCache, limit: Limit, spec: IoLessSpec, share: Callable[[int], int]
     ) -> None:
-        self._wb = wb
+        self.wb = wb
         self._cache = cache
-        self._limit = limit
+        self.limit = limit
         self._hz = spec.hz
         self._share = share
         self.bandwidth = wb.bandwidth
@@ -91,13 +91,13 @@ class Control:
 
         The flusher calls it without *thresholds* and so moves the write bandwidth alone.
         """
-        bandwidth, wb, cache = self.bandwidth, self._wb, self._cache
+        bandwidth, wb, cache = self.bandwidth, self.wb, self._cache
         elapsed = now - bandwidth.stamp
         if elapsed < self._hz // 5:
             return
         if not (elapsed > self._hz and bandwidth.stamp < start):
             if thresholds is not None:
-                self._limit.update(now, thresholds.limit, cache.dirty_and_writeback)
+                self.limit.update(now, thresholds.limit, cache.dirty_and_writeback)
                 self._update_ratelimit(thresholds, elapsed)
             bandwidth.update_write(elapsed, wb.written - bandwidth.written_stamp, self._hz)
         bandwidth.dirtied_stamp = wb.dirtied
@@ -108,10 +108,10 @@ class Control:
         """bdi_position_ratio in 10-bit fixed point; 0 at or above the hard limit."""
         dirty_and_writeback, wb_dirty, avg_write = (
             self._cache.dirty_and_writeback,
-            self._wb.dirty_and_writeback,
+            self.wb.dirty_and_writeback,
             self.bandwidth.avg_write,
         )
-        limit = self._limit.hard(thresholds)
+        limit = self.limit.hard(thresholds)
         if dirty_and_writeback >= limit:
             return 0
         setpoint = (thresholds.freerun + limit) // 2
@@ -136,7 +136,7 @@ class Control:
     def max_pause(self) -> int:
         """bdi_max_pause (jiffies): at most 200 ms, less while little of the context is dirty."""
         per = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
-        return int(min(self._wb.dirty_and_writeback // per + 1, max(self._hz // 5, 1)))
+        return int(min(self.wb.dirty_and_writeback // per + 1, max(self._hz // 5, 1)))
 
     def min_pause(self, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
         """bdi_min_pause: the shortest pause worth taking (jiffies), and the pages until the next check."""
@@ -161,9 +161,9 @@ class Control:
 
     def _update_ratelimit(self, thresholds: Thresholds, elapsed: int) -> None:
         bandwidth, dirty_and_writeback = self.bandwidth, self._cache.dirty_and_writeback
-        setpoint = (thresholds.freerun + self._limit.hard(thresholds)) // 2
+        setpoint = (thresholds.freerun + self.limit.hard(thresholds)) // 2
         current = bandwidth.dirty_ratelimit
-        dirty_rate = (self._wb.dirtied - bandwidth.dirtied_stamp) * self._hz // elapsed
+        dirty_rate = (self.wb.dirtied - bandwidth.dirtied_stamp) * self._hz // elapsed
         task_ratelimit = (current * self.position_ratio(thresholds) >> FIXED) + 1
         balanced = min(task_ratelimit * bandwidth.avg_write // (dirty_rate | 1), bandwidth.avg_write)
         step = 0
@@ -197,7 +197,7 @@ class IoLessThrottle(Throttle):
         self._jiffy_ns = S // spec.hz
         self._cache = cache
         self._signals = signals
-        self._limit = Limit(spec.hz)
+        self.limit = Limit(spec.hz)
         self._shares = FlexShares(env, cache.wbs)
         self.controls: dict[Wb, Control] = {}
 
@@ -216,7 +216,7 @@ class IoLessThrottle(Throttle):
         self._flushers = flushers
         for wb in wbs:
             share = partial(self._shares.share, wb)
-            self.controls[wb] = Control(wb, self._cache, self._limit, self._spec, share)
+            self.controls[wb] = Control(wb, self._cache, self.limit, self._spec, share)
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
         """See `Throttle`: wb_update_bandwidth."""
@@ -240,7 +240,7 @@ class IoLessThrottle(Throttle):
             if dirty <= thresholds.freerun:
                 dirtier.paused_when = now
                 dirtier.nr_dirtied = 0
-                dirtier.nr_dirtied_pause = _poll_interval(dirty, thresholds.limit)
+                dirtier.nr_dirtied_pause = poll_interval(dirty, thresholds.limit)
                 wb.dirty_exceeded = False
                 break
             if not flushers.in_progress(wb):
@@ -255,7 +255,7 @@ class IoLessThrottle(Throttle):
                 if dirtier.paused_when:
                     pause -= now - dirtier.paused_when
                 if pause < min_pause:
-                    self._carry(dirtier, pause, period, now, pages)
+                    self.carry(dirtier, pause, period, now, pages)
                     break
                 if pause > max_pause:
                     now += min(pause - max_pause, max_pause)
@@ -279,7 +279,7 @@ class IoLessThrottle(Throttle):
         if not flushers.in_progress(wb) and cache.dirty > cache.thresholds().background:
             flushers.start_background(wb)
 
-    def _carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
+    def carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
         """Too short a pause is not taken but credited, unless the task thought for over a second."""
         if pause < -self._hz:
             dirtier.paused_when = now
@@ -291,7 +291,7 @@ class IoLessThrottle(Throttle):
             dirtier.nr_dirtied_pause += pages
 
 
-def _poll_interval(dirty_and_writeback: int, limit: int) -> int:
+def poll_interval(dirty_and_writeback: int, limit: int) -> int:
     """dirty_poll_interval: sparser checks the farther from the limit."""
     return 1 << (_ilog2(limit - dirty_and_writeback) >> 1) if limit > dirty_and_writeback else 1
 

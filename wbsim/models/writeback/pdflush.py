@@ -104,7 +104,7 @@ class Pdflush(Flushers):
         self.claimed: set[BackingDevice] = set()
         self._alive = 0
         for _ in range(min_threads):
-            self._start_thread()
+            self.start_thread()
         self._env.call_at(interval_ns, parts.urgent, self._timer)
 
     @property
@@ -161,7 +161,8 @@ class Pdflush(Flushers):
     def _arm(self, in_ns: int) -> None:
         self._env.call_at(self._env.now + in_ns, self._parts.urgent, self._timer)
 
-    def _start_thread(self) -> None:
+    def start_thread(self) -> None:
+        """Start one more thread (start_one_pdflush_thread)."""
         worker = Worker(self._parts.of(f"pdflush{len(self._made)}").thread(FLUSHER))
         self._made.append(worker.thread)
         self._alive += 1
@@ -192,7 +193,7 @@ class Pdflush(Flushers):
         now = self._env.now
         if not self._idle and now - self._last_empty_ns > POOL_NS and self._alive < self._max_threads:
             self._last_empty_ns = now
-            self._start_thread()
+            self.start_thread()
 
     def _do(self, thread: Thread, job: Work) -> Steps:
         if job.reason == "periodic":

@@ -34,6 +34,12 @@ class Journal:
     """One journal, and its thread.
 
     *runs* are its places on disk, each a first block and a length, from the filesystem's *first_block* on.
+
+    * ``running``: the blocks of the running transaction, which began at ``since_ns``; -1: there is none.
+    * ``credits`` and ``reserved``: the blocks that open handles may still log, and those reserved for
+      conversions.
+    * ``committed``: the transactions that are not in place yet: when each was committed, its blocks, and how
+      many blocks of the log it has.
     """
 
     def __init__(
@@ -58,10 +64,10 @@ class Journal:
         self._head = self.used = 0
         self._wanted = self._asleep = False
         self._waiters: deque[Task] = deque()
-        self._running: dict[int, None] = {}
-        self._since_ns = -1
+        self.running: dict[int, None] = {}
+        self.since_ns = -1
         self._in_commit: dict[int, None] = {}  # the blocks of the transaction that is being committed
-        self._committed: deque[tuple[int, dict[int, None], int]] = deque()  # when, what, blocks of the log
+        self.committed: deque[tuple[int, dict[int, None], int]] = deque()
         self._commit = Completion(parts.env, _COMMIT)
         self._committing = Completion(
             parts.env, _COMMIT
@@ -69,7 +75,7 @@ class Journal:
         self._committing.complete()
         self._placing: dict[Completion, None] = {}  # of transactions that somebody writes in place
         self._most = spec.blocks // 3  # j_max_transaction_buffers
-        self._credits = self._reserved = 0
+        self.credits = self.reserved = 0
         self.written_bytes = 0
 
     def start(self) -> None:
@@ -82,8 +88,8 @@ class Journal:
         return not self._fits(self._spec.map_credits) or self.used + self._most > self._spec.blocks
 
     def _fits(self, credits_asked: int) -> bool:
-        asked = self._credits + self._reserved + credits_asked
-        return len(self._running) + OVERHEAD + asked <= self._most
+        asked = self.credits + self.reserved + credits_asked
+        return len(self.running) + OVERHEAD + asked <= self._most
 
     def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
         """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,
@@ -91,46 +97,46 @@ class Journal:
         """
         while not self._fits(credits_asked) or self.used + self._most > self._spec.blocks:
             thread.before_sleep()
-            if self.used + self._most > self._spec.blocks and self._committed:
+            if self.used + self._most > self._spec.blocks and self.committed:
                 yield from self._write_oldest(thread)
                 continue
             yield from self._wait(thread.task)
-        self._credits += credits_asked
+        self.credits += credits_asked
 
     def stop_handle(self, credits_asked: int, blocks: Collection[int]) -> None:
         """The handle has dirtied *blocks*.
 
         A transaction without any is over with its handles: whoever waits for the next one goes on.
         """
-        self._credits -= credits_asked
+        self.credits -= credits_asked
         self.log(blocks)
-        if self._waiters and not self._running:
+        if self._waiters and not self.running:
             self._wake_waiters()
 
     def log(self, blocks: Collection[int]) -> None:
         """*blocks* belong to the running transaction, which begins with the first of them."""
-        if self._since_ns < 0 and blocks:
-            self._since_ns = self._env.now
+        if self.since_ns < 0 and blocks:
+            self.since_ns = self._env.now
             # The timer of kjournald2 is rounded up to a whole second.
             expires_ns = -(-(self._env.now + self._spec.commit_interval) // S) * S
             self._env.call_at(expires_ns, self._urgent, self._expire)
         for block in blocks:
-            self._running[block] = None
+            self.running[block] = None
 
     def reserve(self, thread: Thread) -> Steps:
         """jbd2_journal_start_reserved: credits for the conversion of an extent, of half a transaction at
         most.
         """
-        while self._reserved + self._spec.convert_credits > self._most // 2:
+        while self.reserved + self._spec.convert_credits > self._most // 2:
             thread.before_sleep()
             self._waiters.append(thread.task)
             thread.task.waits_for = LOG_SPACE
             yield PARK
-        self._reserved += self._spec.convert_credits
+        self.reserved += self._spec.convert_credits
 
     def release(self) -> None:
         """An extent was converted."""
-        self._reserved -= self._spec.convert_credits
+        self.reserved -= self._spec.convert_credits
         self._wake_waiters()
 
     def force(self, thread: Thread) -> Steps:
@@ -138,14 +144,14 @@ class Journal:
         sync_blockdevs.
         """
         yield from self.commit_log(thread)
-        if self._committed:
+        if self.committed:
             yield from self._write_in_place(thread)
         for placed in [*self._placing]:
             yield from placed.wait(thread.task)
 
     def commit_log(self, thread: Thread) -> Steps:
         """jbd2_complete_transaction: what was dirtied by now is in the log when it ends."""
-        if self._running:
+        if self.running:
             commit = self._commit
             self.want()
             yield from commit.wait(thread.task)
@@ -158,18 +164,18 @@ class Journal:
         Raises:
             LawBroken: blocks were lost or counted twice, or credits given back that nobody had.
         """
-        held = sum(logged for _, _, logged in self._committed)
+        held = sum(logged for _, _, logged in self.committed)
         require(
             held <= self.used <= self._spec.blocks,
             f"journal: {self.used} of {self._spec.blocks} blocks are used, {held} hold what was committed",
         )
         require(
-            self._credits >= 0 and self._reserved >= 0,
-            f"journal: nobody gives back more than it had: {self._credits} credits, {self._reserved} kept",
+            self.credits >= 0 and self.reserved >= 0,
+            f"journal: nobody gives back more than it had: {self.credits} credits, {self.reserved} kept",
         )
 
     def _expire(self) -> None:
-        if self._since_ns >= 0 and self._env.now - self._since_ns >= self._spec.commit_interval:
+        if self.since_ns >= 0 and self._env.now - self.since_ns >= self._spec.commit_interval:
             self.want()
 
     def want(self) -> None:
@@ -197,16 +203,16 @@ class Journal:
                 self._asleep = True
                 yield PARK
             self._wanted = False
-            if self._running:
+            if self.running:
                 yield from self._commit_running()
-            while self._committed and self._env.now - self._committed[0][0] >= self._spec.expire:
+            while self.committed and self._env.now - self.committed[0][0] >= self._spec.expire:
                 yield from self._write_oldest(self._kthread)
 
     def _commit_running(self) -> Steps:
         """jbd2_journal_commit_transaction."""
-        blocks, commit = self._running, self._commit
+        blocks, commit = self.running, self._commit
         self._in_commit, self._committing = blocks, commit
-        self._running, self._since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
+        self.running, self.since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
         logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
         self.used += logged
         self._wake_waiters()
@@ -215,7 +221,7 @@ class Journal:
         yield from self._write(self._kthread, (self._next_block() for _ in range(logged - 1)), sync=True)
         yield from self._write(self._kthread, [self._next_block()], sync=True, op="FW")
         self.written_bytes += logged * PAGE_BYTES
-        self._committed.append((self._env.now, blocks, logged))
+        self.committed.append((self._env.now, blocks, logged))
         self._in_commit = {}
         self._env.call_at(self._env.now + self._spec.expire, self._urgent, self.want)
         commit.complete()
@@ -233,23 +239,23 @@ class Journal:
         """jbd2_log_do_checkpoint: the oldest transaction's blocks, but those that a newer one has logged
         again.
         """
-        _, blocks, logged = self._committed.popleft()
-        newer = self._logged_again() | {block for _, later, _ in self._committed for block in later}
+        _, blocks, logged = self.committed.popleft()
+        newer = self._logged_again() | {block for _, later, _ in self.committed for block in later}
         old = [block for block in blocks if block not in newer]
         batches = [old[first : first + _BATCH] for first in range(0, len(old), _BATCH)]
         yield from self._place(thread, batches, logged)
 
     def _write_in_place(self, thread: Thread) -> Steps:
         """sync_blockdev: what was committed, in the order of place, but what a newer transaction has."""
-        transactions = [*self._committed]
-        self._committed.clear()
+        transactions = [*self.committed]
+        self.committed.clear()
         dirty = {block for _, blocks, _ in transactions for block in blocks}
         logged = sum(logged for _, _, logged in transactions)
         yield from self._place(thread, [sorted(dirty - self._logged_again())], logged)
 
     def _logged_again(self) -> set[int]:
         """What the transaction has that runs, and the one that is being committed."""
-        return self._running.keys() | self._in_commit.keys()
+        return self.running.keys() | self._in_commit.keys()
 
     def _place(self, thread: Thread, batches: Iterable[list[int]], logged: int) -> Steps:
         """Write *batches* in place, one after the other; so many blocks of the log are then free."""

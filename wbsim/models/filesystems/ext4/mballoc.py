@@ -147,8 +147,8 @@ class Mballoc:
     def __init__(self, geometry: Geometry, *, by_order: bool) -> None:
         self.geometry = geometry
         self._by_order = by_order and geometry.groups >= _LINEAR_SCAN_GROUPS
-        self._groups: dict[int, BlockGroup] = {}
-        self._of_order: list[SortedList[int]] = [SortedList() for _ in range(_ORDERS)]
+        self.groups: dict[int, BlockGroup] = {}
+        self.of_order: list[SortedList[int]] = [SortedList() for _ in range(_ORDERS)]
         self._free = [
             sum(GROUP_BLOCKS - geometry.head_blocks(number) for number in self._numbers(flex))
             for flex in range(geometry.flexes)
@@ -175,9 +175,9 @@ class Mballoc:
         """
         while True:
             found = self._find_order(group, length) or self._find_piece(group, length)
-            if found is not None and (found[1] == length or len(self._groups) == self.geometry.groups):
+            if found is not None and (found[1] == length or len(self.groups) == self.geometry.groups):
                 return found
-            if len(self._groups) == self.geometry.groups:
+            if len(self.groups) == self.geometry.groups:
                 return 0, 0
             if found is not None:
                 self.give_back(*found)
@@ -189,7 +189,7 @@ class Mballoc:
         while length:
             number, offset = divmod(block, GROUP_BLOCKS)
             count = min(length, GROUP_BLOCKS - offset)
-            group = self._groups[number]
+            group = self.groups[number]
             self._unlist(group)
             group.give_back(offset, count)
             self._list(group)
@@ -198,7 +198,7 @@ class Mballoc:
     def extents(self) -> Iterator[Free]:
         """All free runs, by block; those of groups that nobody has read yet are whole."""
         for number in range(self.geometry.groups):
-            group = self._groups.get(number)
+            group = self.groups.get(number)
             if group is None:
                 head = self.geometry.head_blocks(number)
                 yield Free(number * GROUP_BLOCKS + head, GROUP_BLOCKS - head)
@@ -211,13 +211,13 @@ class Mballoc:
         Raises:
             LawBroken: blocks are free twice, or not found where they are.
         """
-        for number, group in self._groups.items():
+        for number, group in self.groups.items():
             ends = [run.first + run.size for run in group.runs()]
             require(
                 all(end < run.first for end, run in zip(ends, list(group.runs())[1:], strict=False)),
                 f"free space of group {number}: its runs lie apart",
             )
-            listed = [order for order, of in enumerate(self._of_order) if number in of]
+            listed = [order for order, of in enumerate(self.of_order) if number in of]
             require(
                 listed == ([group.order] if group.order >= 0 else []),
                 f"free space of group {number}: it is listed by its largest buddy {group.order}: {listed}",
@@ -253,7 +253,7 @@ class Mballoc:
         """Take *length* blocks of the first group from *start* with such a piece, or the longest."""
         best: tuple[BlockGroup, Free] | None = None
         for number in self._in_line(start):
-            group = self._groups.get(number) if self._by_order else self._group(number)
+            group = self.groups.get(number) if self._by_order else self._group(number)
             piece = None if group is None else group.best_piece(length)
             if group is not None and piece is not None and (best is None or piece.size > best[1].size):
                 best = group, piece
@@ -271,10 +271,10 @@ class Mballoc:
         first.
         """
         for least, behind in ((start, self.geometry.groups), (0, start)):
-            for listed in self._of_order[order:]:
+            for listed in self.of_order[order:]:
                 for number in listed.irange(least, behind, inclusive=(True, False)):
                     if not self.geometry.keeps_off_data(number):
-                        return self._groups[number]
+                        return self.groups[number]
         return None
 
     def _next_with(self, start: int, order: int) -> BlockGroup | None:
@@ -293,9 +293,9 @@ class Mballoc:
 
     def _group(self, number: int) -> BlockGroup:
         """The group, once its bitmap is read."""
-        group = self._groups.get(number)
+        group = self.groups.get(number)
         if group is None:
-            group = self._groups[number] = BlockGroup(number, self.geometry.head_blocks(number))
+            group = self.groups[number] = BlockGroup(number, self.geometry.head_blocks(number))
             self._free[number // self.geometry.flex_groups] -= group.blocks
             self._list(group)
         return group
@@ -310,9 +310,9 @@ class Mballoc:
         """*group* has changed: it takes part with what is free in it now."""
         self._free[group.number // self.geometry.flex_groups] += group.blocks
         if group.order >= 0:
-            self._of_order[group.order].add(group.number)
+            self.of_order[group.order].add(group.number)
 
     def _unlist(self, group: BlockGroup) -> None:
         self._free[group.number // self.geometry.flex_groups] -= group.blocks
         if group.order >= 0:
-            self._of_order[group.order].remove(group.number)
+            self.of_order[group.order].remove(group.number)

@@ -55,7 +55,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         self._costs = costs
         self._metadata = metadata
         self._names = names
-        self._mballoc = mballoc
+        self.mballoc = mballoc
         self.files: list[PagedFile] = []
         self.new_blocks = NewBlocks(mballoc, rules, processors, geometry.groups, self.files)
         self._tree_blocks = self._run_pages = 0  # blocks of paged files' trees; pages in files of one run
@@ -98,7 +98,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         else:
             block, got = self.new_blocks.find(inode.goal_group, pages)
         if got < pages:
-            self._mballoc.give_back(block, got)
+            self.mballoc.give_back(block, got)
             if self._rules.unwritten:
                 journal.release()
             journal.stop_handle(asked, ())
@@ -168,13 +168,13 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
-        for runs in (self._mballoc.extents(), *self.new_blocks.locality_groups):
+        for runs in (self.mballoc.extents(), *self.new_blocks.locality_groups):
             yield np.array(list(runs), np.int64).reshape(-1, 2)
 
     def check(self) -> None:
         """See `Placement.check`."""
-        self._mballoc.check()
-        free = sum(self._mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
+        self.mballoc.check()
+        free = sum(self.mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
         free += sum(left for runs in self.new_blocks.locality_groups for _, left in runs)
         used = self._run_pages + self._tree_blocks + self._names.leaf_blocks
         for file in self.files:

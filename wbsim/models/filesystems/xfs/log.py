@@ -67,7 +67,7 @@ class XfsLog:
         self._cil_worker = parts.thread("kworker/xfs-cil")
         self._aild = parts.thread("xfsaild")
         self.items: list[MetaBuffer] = []
-        self._bytes = 0
+        self.item_bytes = 0  # of the items of the checkpoint that grows
         self._push_wanted = False
         self._in_flight = 0
         self._written = 0
@@ -103,8 +103,8 @@ class XfsLog:
 
     def commit(self, size_bytes: int) -> None:
         """Add *size_bytes* of newly logged regions to the checkpoint."""
-        self._bytes += size_bytes
-        if self._bytes >= self._room_bytes:
+        self.item_bytes += size_bytes
+        if self.item_bytes >= self._room_bytes:
             self._out_of_room()
 
     @property
@@ -134,7 +134,7 @@ class XfsLog:
 
     def force(self, task: Task) -> Steps:
         """xfs_log_force: *task* sleeps until all that was committed by now is on disk."""
-        wanted = self.checkpoint if self._bytes else self.checkpoint - 1
+        wanted = self.checkpoint if self.item_bytes else self.checkpoint - 1
         if self._on_disk < wanted:
             self.want_push()
             self._forced.append((wanted, task))
@@ -167,13 +167,13 @@ class XfsLog:
     def _set_room(self) -> None:
         """After a change of the log's head or tail: how far the checkpoint may grow."""
         self.full = self.used_bytes() >= self._spec.size
-        free_bytes = self._spec.size - (self.used_bytes() - self._bytes)
+        free_bytes = self._spec.size - (self.used_bytes() - self.item_bytes)
         self._room_bytes = min(self._spec.checkpoint_bytes, free_bytes)
 
     def used_bytes(self) -> int:
         """How much of the log is used: from its tail on, with what the checkpoint will write."""
         tail = next(iter(self.ail.values())) if self.ail else self._written
-        return self._written - tail + self._bytes
+        return self._written - tail + self.item_bytes
 
     def _sync(self) -> None:
         """xfs_log_worker: force the log, and push all that is in the AIL by now."""
@@ -193,13 +193,13 @@ class XfsLog:
         spec, worker = self._spec, self._cil_worker
         per_record = spec.iclog_bytes - spec.record_header
         while True:
-            while not self._push_wanted or not self._bytes:
+            while not self._push_wanted or not self.item_bytes:
                 self._push_wanted = False
                 self._cil_asleep = True
                 yield PARK
             self._push_wanted = False
-            items, size_bytes = self.items, self._bytes
-            self.items, self._bytes = [], 0
+            items, size_bytes = self.items, self.item_bytes
+            self.items, self.item_bytes = [], 0
             self.checkpoint += 1
             self._set_room()
             while size_bytes > 0:
@@ -291,7 +291,7 @@ class XfsLog:
 
     def _force_log(self) -> Steps:
         """xfs_log_force: push the growing checkpoint and wait until it is on disk."""
-        if self._bytes or self._in_flight:
+        if self.item_bytes or self._in_flight:
             self.want_push()
             self._forcing = True
             self._aild.task.waits_for = LOG_WRITE
