@@ -19,7 +19,7 @@ class Congestion:
     def __init__(self, env: Environment, rank: int) -> None:
         self._env = env
         self._rank = rank
-        self._sleepers: dict[Task, int] = {}
+        self.sleepers: dict[Task, int] = {}
         self._sleeps = 0
 
     def wait(self, thread: Thread, at_most_ns: int) -> Steps:
@@ -27,19 +27,19 @@ class Congestion:
         task = thread.task
         thread.before_sleep()
         self._sleeps += 1
-        self._sleepers[task] = self._sleeps
+        self.sleepers[task] = self._sleeps
         self._env.call_at(self._env.now + at_most_ns, self._rank, partial(self._timeout, task, self._sleeps))
         task.waits_for = CONGESTION
         yield PARK
 
     def ended(self) -> None:
         """A queue left congestion."""
-        sleepers = list(self._sleepers)
-        self._sleepers.clear()
+        sleepers = list(self.sleepers)
+        self.sleepers.clear()
         for task in sleepers:
             self._env.wake(task)
 
     def _timeout(self, task: Task, sleep: int) -> None:
-        if self._sleepers.get(task) == sleep:
-            del self._sleepers[task]
+        if self.sleepers.get(task) == sleep:
+            del self.sleepers[task]
             self._env.wake(task)

@@ -57,7 +57,7 @@ def test_without_tracefs_it_says_what_the_kernel_lacks(
     assert list(tmp_path.iterdir()) == []
 
 
-def _mounted() -> bool:
+def mounted() -> bool:
     return (recorder.TRACEFS / "events").is_dir()
 
 
@@ -107,11 +107,11 @@ def test_this_machines_kernel_is_replayed_equal(
     """fs_mark on a fresh XFS: every decision and every full flush, and no trace of the recording is left."""
     device, there = disk
     out = tmp_path / "live.trace.xz"
-    before = _mounted()
+    before = mounted()
     monkeypatch.chdir(there)  # fs_mark takes no long paths
     fs_mark = shlex.split("fs_mark -S0 -n 200 -s 4096 -L 2 -D 100 -d 0 -d 1 -d 2 -d 3")
     assert main(["capture", "--out", str(out), "--device", device, "--", *fs_mark]) == 0
-    assert _mounted() == before
+    assert mounted() == before
     capture = open_capture(out)
     of = conditions_of(capture, Options())
     verdict = replay(
@@ -146,7 +146,7 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
     the command began has ended, too.
     """
     device, _ = disk
-    before = _mounted()
+    before = mounted()
     out = tmp_path / "out" / "c.trace"
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         stops = f"sleep {4242 + number} & kill -{number.value} $PPID; wait"
@@ -163,14 +163,14 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
         assert subprocess.run(begun, check=False, capture_output=True).returncode == 1
     assert not list(out.parent.iterdir())
     assert not list(recorder.TRACEFS.glob("instances/wbsim-*"))
-    assert _mounted() == before
+    assert mounted() == before
 
 
 @pytest.mark.fullsize
 def test_a_signal_at_any_moment_of_a_recording(disk: tuple[str, Path], tmp_path: Path) -> None:
     """Fifty of them: the convention's status, a whole capture or none, nobody left running, all put back."""
     device, there = disk
-    before, out, dice = _mounted(), tmp_path / "out" / "c.trace.xz", random.Random(50)
+    before, out, dice = mounted(), tmp_path / "out" / "c.trace.xz", random.Random(50)
     for turn in range(50):
         number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[turn % 3]
         stay = f"sleep {5_000 + turn} & fs_mark -S0 -n 200 -s 4096 -L 3 -d {turn}; sleep 0.2; kill $!"
@@ -196,7 +196,7 @@ def test_a_signal_at_any_moment_of_a_recording(disk: tuple[str, Path], tmp_path:
             steps_of(open_capture(out).events(), "mq-deadline")
             out.unlink()
         assert not list(recorder.TRACEFS.glob("instances/wbsim-*")), case
-        assert _mounted() == before, case
+        assert mounted() == before, case
 
 
 # -- piece by piece, on a tracefs of plain files ---------------------------------------------------------
@@ -338,5 +338,5 @@ def test_the_filesystem_is_the_one_on_just_that_device(
         "32 1 7:0 / /mnt/x rw,relatime shared:2 - xfs /dev/loop0 rw\n"
     )
     monkeypatch.setattr(recorder, "Path", lambda _: tmp_path / "mountinfo")
-    assert recorder._mounted("7,0") == "filesystem xfs at /mnt/x"
-    assert recorder._mounted("8,0") == ""
+    assert recorder.mounted("7,0") == "filesystem xfs at /mnt/x"
+    assert recorder.mounted("8,0") == ""

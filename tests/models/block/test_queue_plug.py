@@ -254,8 +254,8 @@ def test_congestion_wait_wakes_all() -> None:
         env.start(task, steps)
     env.call_at(60, 0, congestion.ended)
     left: list[int] = []
-    env.call_at(60, 1 << 40, lambda: left.append(len(congestion._sleepers)))
+    env.call_at(60, 1 << 40, lambda: left.append(len(congestion.sleepers)))
     env.run()
     assert log == [("c", 50), ("a", 60), ("b", 60), ("a", 160)]
     assert left == [1], "a sleeps again, b does not"
-    assert congestion._sleepers == {}
+    assert congestion.sleepers == {}

@@ -203,11 +203,11 @@ def test_pages_that_are_clean_together_are_in_one_flight() -> None:
     """
     for unwritten, pages in ((True, [9]), (False, [4, 5])):
         of = Walked("D" * 9, {i: 10 + i for i in range(9)}, unwritten=unwritten)
-        flights = [of.walk._sb.flight]
+        flights = [of.walk.sb.flight]
 
         def change(of: Walked = of, flights: list[Flight] = flights) -> None:
-            of.walk._sb.flight = Flight(of.env)
-            flights.append(of.walk._sb.flight)
+            of.walk.sb.flight = Flight(of.env)
+            flights.append(of.walk.sb.flight)
 
         of.env.call_at(5, 0, change)
         of.write()

@@ -89,6 +89,6 @@ def test_evictions_grow_again_after_somebody_waited() -> None:
     env = Environment()
     none: Any = SimpleNamespace()
     inodes, task = inodes_of(env, none, page_cache()), env.task("kswapd0")
-    assert [inodes._next_lump(task) for _ in range(3)] == [2, 4, 8]
+    assert [inodes.next_lump(task) for _ in range(3)] == [2, 4, 8]
     inodes._locks.sb_lists[0].lock.stat.contentions += 1
-    assert [inodes._next_lump(task) for _ in range(7)] == [1, 2, 4, 8, 16, 32, 32]
+    assert [inodes.next_lump(task) for _ in range(7)] == [1, 2, 4, 8, 16, 32, 32]

@@ -60,7 +60,7 @@ def test_rates_are_sums_of_processes_rates_and_iterations_are_barriers() -> None
 def test_a_sub_directory_lasts_an_iteration_and_a_group() -> None:
     """The time hash: each process takes one directory per second of start, each in the next group."""
     machine = run_small(processes=4, files=50, loops=2, memory_mib=64)
-    directories = only(machine.mounts)._directories.values()
+    directories = only(machine.mounts).directories.values()
     groups = [directory.group.number for directory in directories]
     assert groups == [0, 1, 2, 3], "both iterations began in the same second"
 
@@ -69,7 +69,7 @@ def test_round_robin_uses_all_directories() -> None:
     """-N 10 with -D 5: ten files here, ten there."""
     changes = {"workload.subdirs": 5, "workload.per_subdir": 10}
     machine = run_small(processes=2, files=100, loops=1, memory_mib=64, changes=changes)
-    assert len(only(machine.mounts)._directories) == 2 * 5
+    assert len(only(machine.mounts).directories) == 2 * 5
 
 
 def test_overhead_is_the_program_s_own_time() -> None:

@@ -96,7 +96,7 @@ def record(
             bios, lost = counted(instance / "trace")
             named = device or bios.most_common(1)[0][0]
             with _packed(out)(partial, "wt", encoding="utf-8", errors="surrogateescape") as file:
-                times = f" event_ns {event_ns} program_ns {program_ns} {_mounted(named)}" if cpu else ""
+                times = f" event_ns {event_ns} program_ns {program_ns} {mounted(named)}" if cpu else ""
                 file.write(f"# {limits(named)}{times}\n# command: {shlex.join(command)}\n")
                 with (instance / "trace").open(encoding="utf-8", errors="surrogateescape") as text:
                     shutil.copyfileobj(text, file)
@@ -197,7 +197,7 @@ def _of_children_ns() -> int:
     return round((used.ru_utime + used.ru_stime) * 1e9)
 
 
-def _mounted(device: str) -> str:
+def mounted(device: str) -> str:
     """The filesystem on *device* and where it is mounted, as the first line has them."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields, _, rest = line.partition(" - ")

@@ -217,7 +217,7 @@ class Writepages:
         costs: MapCosts,
         rules: WritepagesRules,
     ) -> None:
-        self._sb = sb
+        self.sb = sb
         self._queue: Any = sb.bdi.queue
         self._mapper = mapper
         self._costs = costs
@@ -227,7 +227,7 @@ class Writepages:
         """Write back from where the last call ended or, for data integrity, the complete file."""
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0
-        base = file.base + self._sb.first_block
+        base = file.base + self.sb.first_block
         build = _Build(inode, self._queue, base, file.ioends, self._rules.page_bios)
         at = self._begin(file, wbc)
         while at.budget > 0 and (page := at.next_page(file)) != _NO_PAGE:
@@ -291,7 +291,7 @@ class Writepages:
         run = int(take_run(pages.states, pages.blocks, page, at_most))
         assert run, "the page is dirty and has a block: only this task makes it clean"
         inode.dirty_pages -= run
-        build.add(self._sb.flight, page, int(pages.blocks[page]), run)
+        build.add(self.sb.flight, page, int(pages.blocks[page]), run)
         return run
 
     def _begin(self, file: PagedFile, wbc: WritebackControl) -> _Position:

@@ -241,7 +241,7 @@ class SuperblockInodes:
         task, costs, locks = thread.task, self._costs, self._locks
         left = inodes
         while left > 0 and self.cached:
-            lump = min(self._next_lump(task), left, self.cached)  # others evict at the same time
+            lump = min(self.next_lump(task), left, self.cached)  # others evict at the same time
             left -= lump
             self._forget(lump)
             work_ns = lump * (costs.dentry_ns + costs.evict_ns + costs.reclaim_ns)
@@ -256,7 +256,11 @@ class SuperblockInodes:
             if (ready := cond_resched(task)) is not None:
                 yield ready
 
-    def _next_lump(self, task: Task) -> int:
+    def next_lump(self, task: Task) -> int:
+        """Return how many inodes *task* evicts before it looks at the locks again.
+
+        The number doubles each time, and is 1 where a lock was contended since the last time.
+        """
         sb_list = self._of_node(self._locks.sb_lists, task)
         contentions = sb_list.lock.stat.contentions + self._locks.hashes[0].lock.stat.contentions
         self._lump = min(2 * self._lump, _LUMP) if contentions == self._contentions else 1

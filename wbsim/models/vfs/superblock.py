@@ -58,7 +58,7 @@ class MountedSuperblock(Superblock):
         files: int = 0,
     ) -> None:  # fmt: skip
         self._env = env
-        self._directories: dict[str, Any] = {}
+        self.directories: dict[str, Any] = {}
         self._in_making: dict[str, Completion] = {}
         self._landing: list[Flight] = []
         self.name = name
@@ -85,12 +85,12 @@ class MountedSuperblock(Superblock):
         """The directory at *path*, which is made if it is not there."""
         if path in self._in_making:
             yield from self._in_making[path].wait(thread.task)
-        elif path not in self._directories:
+        elif path not in self.directories:
             made = self._in_making[path] = Completion(self._env, "lock i_rwsem")
-            self._directories[path] = yield from self.filesystem.names.mkdir(thread)
+            self.directories[path] = yield from self.filesystem.names.mkdir(thread)
             del self._in_making[path]
             made.complete()
-        return self._directories[path]
+        return self.directories[path]
 
     def wait_sb_inodes(self, thread: Thread) -> Steps:
         """wait_sb_inodes: the walk over its inodes, and until all that is under writeback now is clean."""
