@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wbsim.experiments.running.execute
-from wbsim.experiments.running.jobs import Ended, Failure, Job, Told
+from wbsim.experiments.running.jobs import Ended, Failure, Job, OnJobProgress
 from wbsim.experiments.running.outcome import DiskResult, MountResult, Outcome, ProgramResult, Sample
 from wbsim.sim.units import MS, S
 
@@ -75,7 +75,7 @@ def simulate_by(monkeypatch: pytest.MonkeyPatch, of: Callable[[Job], Outcome | F
         def __init__(self, *_: Any) -> None:
             pass
 
-        def run(self, jobs: Sequence[Job], told: Told | None) -> Ended:
+        def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
             for place, job in enumerate(jobs):
                 ran.append(job)
                 yield place, of(job)

@@ -114,11 +114,11 @@ def commanded(*arguments: str) -> Callable[[], object]:
         RuntimeError: its exit status is not 0.
     """
     from wbsim.experiments.cli import main
-    from wbsim.experiments.running.jobs import Ended, Job, Told, attempt
+    from wbsim.experiments.running.jobs import Ended, Job, OnJobProgress, attempt
     from wbsim.experiments.running.workers import Workers
 
-    def in_process(_: Workers, jobs: Sequence[Job], told: Told | None) -> Ended:
-        del told
+    def in_process(_: Workers, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
+        del on_progress
         yield from ((place, attempt(job)) for place, job in enumerate(jobs))
 
     def run() -> None:

@@ -32,7 +32,7 @@ def run_case(
     primitives: Primitives | None = None,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
-    """Simulate *case* to its end, and *tell* of each iteration.
+    """Simulate *case* to its end, and call *on_progress* after each iteration.
 
     Raises:
         BadInput: the workload does not end within the scenario's ``give_up``, or not at all.
@@ -61,7 +61,7 @@ class _Counters:
         for name, program in machine.programs.items():
             program.on_iteration = partial(self._sample, name)
         if on_progress is not None:
-            machine.watch(lambda: WATCH_NS, lambda: self._on_progress(machine.env.now))
+            machine.watch(lambda: WATCH_NS, lambda: self._report(machine.env.now))
 
     def _sample(self, name: str, iteration: Iteration) -> None:
         if not self._running:  # a sync(2) follows, beside which endless programs go on
@@ -89,9 +89,9 @@ class _Counters:
                 read_wait_ns=sum(of.wait_ns for of in reads),
             )
         )
-        self._on_progress(iteration.end_ns)
+        self._report(iteration.end_ns)
 
-    def _told(self, now_ns: int) -> None:
+    def _report(self, now_ns: int) -> None:
         if self._on_progress is not None:
             share = min(program.share_done for program in self._machine.programs.values())
             self._on_progress(Progress(self._label, share, now_ns / S))
