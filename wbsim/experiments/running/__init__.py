@@ -1,6 +1,6 @@
 """Running cases, and keeping their results.
 
-Read `execute` first: it runs those cases that are not in the `store` yet.  `simulate` runs one case,
-`outcome` is what it measures, and `workers` and `cluster` run many.  Which cases there are is decided in
-`config` and `sweeps`.
+Read `execute` first: it runs the cases that are missing in the `store`.  `simulate` runs one case, `outcome`
+has its figures, and `workers` and `cluster` run many cases.  `config` and `sweeps` decide which cases a
+command needs.
 """

@@ -1,4 +1,4 @@
-"""Runs on a dask cluster: the same jobs, the same values; results are kept where they are asked for."""
+"""Runs jobs on a dask cluster; the process that asked for them keeps the results."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Cluster:
         self._address = address
 
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
-        """See `experiments.running.jobs.Executor`; how far a job is, its worker does not tell.
+        """See `experiments.running.jobs.Executor`; workers of a cluster do not report their progress.
 
         Raises:
-            BadInput: dask is not installed, or nobody answers at the address.
+            BadInput: dask is not installed, or no scheduler answers at the address.
         """
         client, as_completed = _client(self._address)
         try:
@@ -48,7 +48,7 @@ class Cluster:
 
 
 def _attempt(job: Job, version: str) -> Outcome | Failure:
-    """What a worker does; one with other sources would give other results."""
+    """Run *job* on a worker; a worker with other sources than *version* would give other results."""
     if model_version() != version:
         message = (
             f"a worker has another model ({model_version()}, not {version}); install the same wbsim there"
@@ -58,7 +58,7 @@ def _attempt(job: Job, version: str) -> Outcome | Failure:
 
 
 def _came(future: Any) -> Outcome | Failure:
-    """What a future holds; that its worker is lost, if it holds nothing."""
+    """Return the result of *future*, or a failure if its worker was lost."""
     if future.status == "finished":
         result: Outcome | Failure = future.result()
         return result

@@ -1,4 +1,4 @@
-"""The one way to run cases: those that are not in the store yet, by an executor; whatever asks for them."""
+"""The one way to run jobs: every command runs the jobs that are missing in the store, by an executor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ from wbsim.sim.invariants import LawBroken
 
 
 class How(NamedTuple):
-    """How cases are run: with which *seed*; where results are kept (nowhere without a *directory*); by how
-    many processes (one for each processor without), or by the dask cluster at an address; and what is told on
-    stderr of how far they are (see `progress.Telling`).
+    """The settings of a run of jobs.
+
+    * ``seed``: the seed of the first replication.
+    * ``directory``: the directory for the results; None: results are not kept.
+    * ``processes``: the number of worker processes; None: one for each processor.
+    * ``cluster``: the address of a dask scheduler, which takes the place of the worker processes.
+    * ``progress``: what is printed on stderr while jobs run (`progress.Telling`).
     """
 
     seed: int = 1
@@ -31,19 +35,19 @@ class How(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What jobs came to, in their order."""
+    """Jobs, and their results in the same order."""
 
     jobs: list[Job]
     results: list[Outcome | Failure]
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Of those that ended."""
+        """Return the outcomes of the jobs that did not fail."""
         return [result for result in self.results if isinstance(result, Outcome)]
 
     @property
     def failures(self) -> list[tuple[Job, Failure]]:
-        """Those that came to nothing."""
+        """Return the jobs that failed, with their failures."""
         return [
             (job, result)
             for job, result in zip(self.jobs, self.results, strict=True)
@@ -51,12 +55,12 @@ class Ran(NamedTuple):
         ]
 
     def all_outcomes(self) -> list[Outcome]:
-        """Every one.
+        """Return the outcomes of all jobs.
 
         Raises:
-            BadInput: one asks for what cannot end, or its worker was lost.
-            LawBroken: one broke a law of the model.
-            RuntimeError: one has met a fault of ours.
+            BadInput: a run cannot end, or its worker was lost.
+            LawBroken: a run broke a law of the model.
+            RuntimeError: a run met a fault of wbsim.
         """
         for _, failure in self.failures:
             if failure.kind == "law":
@@ -70,8 +74,9 @@ class Ran(NamedTuple):
 
 
 class Runs:
-    """Runs of one purpose, asked for at once or step by step: none is run twice, nor one that is in the
-    directory.
+    """The runs of one command, which may ask for jobs in several steps.
+
+    A job runs once, and only if the directory lacks its result.
 
     Raises:
         BadInput: the directory cannot be written.
@@ -87,7 +92,7 @@ class Runs:
         self._asked: dict[str, Job] = {}
 
     def run(self, jobs: Sequence[Job]) -> Ran:
-        """Every one of *jobs*, in their order.
+        """Return the results of *jobs* in their order; run the jobs that have none.
 
         Raises:
             BadInput: a result cannot be written, or the cluster cannot be reached.
@@ -136,7 +141,7 @@ class Runs:
 
 
 def _named(result: Outcome | Failure, job: Job) -> Outcome | Failure:
-    """The result as that of *job*: one run may stand for several cases that are alike."""
+    """Return *result* with the variant and the point of *job*: equal cases share one run."""
     if isinstance(result, Failure):
         return result
     case = job.case
@@ -144,7 +149,7 @@ def _named(result: Outcome | Failure, job: Job) -> Outcome | Failure:
 
 
 def run_jobs(jobs: Sequence[Job], how: How, title: str = "", axes: Sequence[str] = ()) -> Ran:
-    """Every one of *jobs*, in their order; with a directory, only what is not there is run.
+    """Return the results of *jobs* in their order; run only jobs whose result the directory lacks.
 
     Raises:
         BadInput: the directory cannot be written, or the cluster cannot be reached.

@@ -1,4 +1,4 @@
-"""What is to be run, and how a run that came to nothing is told."""
+"""Jobs, the failures that replace their results, and the protocol of an executor."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from wbsim.experiments.running.simulate import OnProgress, run_case
 from wbsim.sim.invariants import LawBroken
 
 MOST_RUNS: Final = 100_000
-"""Of one command; each takes a millisecond at least, and a place in the plan."""
+"""The upper bound for one command.  Every run takes at least a millisecond and a place in the plan."""
 
 
 class Job(NamedTuple):
-    """One run: a case, with its seed and its replication."""
+    """One run: a case, its seed and its replication."""
 
     case: Case
     seed: int
@@ -28,10 +28,16 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that came to nothing: the last *message* after so many *attempts*, and where it was raised.
+    """A run without a result: the *message* and the *traceback* of the last of *attempts* attempts.
 
-    ``kind``: the *input* asks for what cannot end; a *law* of the model is broken; an *error* of ours; its
-    worker is *lost*.  The first two come of the input, and would come again: they are not tried again.
+    ``kind`` is one of these:
+
+    * ``input``: the run cannot end with this input.
+    * ``law``: the run broke a law of the model.
+    * ``error``: wbsim has a fault.
+    * ``lost``: the worker process ended or was stopped.
+
+    ``input`` and ``law`` follow from the input, so a second attempt would fail like the first.
     """
 
     kind: Literal["input", "law", "error", "lost"]
@@ -41,16 +47,16 @@ class Failure:
 
     @property
     def again(self) -> bool:
-        """Whether another attempt may end otherwise."""
+        """Return whether another attempt may succeed."""
         return self.kind in ("error", "lost")
 
 
 ATTEMPTS = 3
-"""How often a job is tried at most."""
+"""The largest number of attempts of one job."""
 
 
 def attempt(job: Job, on_progress: OnProgress | None = None) -> Outcome | Failure:
-    """Run *job* here; whatever it raises becomes a failure."""
+    """Run *job* in this process; return an exception as a failure."""
     try:
         return run_case(*job, on_progress=on_progress)
     except BadInput as error:
@@ -63,16 +69,16 @@ def attempt(job: Job, on_progress: OnProgress | None = None) -> Outcome | Failur
 
 
 OnJobProgress = Callable[[int, Progress], None]
-"""Takes the place of a job, and how far it is."""
+"""Called with the place of a job in the list and its progress."""
 
 
 Ended = Generator[tuple[int, Outcome | Failure], None, None]
-"""The places of jobs with what each came to, as they end; closing it ends what still runs."""
+"""Yields (place, result) when a job ends.  Closing the generator ends the jobs that still run."""
 
 
 class Executor(Protocol):
-    """Runs jobs somewhere."""
+    """Runs jobs: in processes of this machine or on a cluster."""
 
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
-        """Every one of *jobs*, in any order; *on_progress* hears how far they are."""
+        """Run *jobs* in any order, and call *on_progress* while they run."""
         ...

@@ -1,8 +1,8 @@
-"""The measurements of one run: its figures, its levels over time, and what its threads spent their time on.
+"""The measurements of one run: its figures, its levels over time, and how its threads spent their time.
 
-Levels are what is dirty and under writeback, and what disks were given, every so often.  The step begins
-short and doubles whenever there are `MOST` samples, of which every second is then dropped: a run of any
-length ends with between half of `MOST` and `MOST` of them, evenly spaced.
+Levels are samples of dirty pages, pages under writeback and the counters of disks, at equal steps.  A step is
+10 ms at first.  When there are `MOST` samples, every second one is dropped and the step doubles.  So a long
+run has between half of `MOST` and `MOST` samples.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OF_ALL: Final = (
 )  # fmt: skip
 _OF_DISK: Final = ("ios", "sectors", "busy_ns", "queued", "write_wait_ns", "reads", "read_wait_ns")
 Levels = dict[str, tuple[int, ...]]
-"""By name.
+"""The levels by name; each has a value for each sample.
 
 * ``time_ns``: the time of the sample.
 * ``dirty_pages`` and ``writeback_pages``, the thresholds ``background_pages`` and ``limit_pages``.
@@ -41,18 +41,18 @@ Levels = dict[str, tuple[int, ...]]
 
 
 def level_names(disks: Iterable[str]) -> list[str]:
-    """The names of all levels of a machine with these *disks*."""
+    """Return the names of all levels of a machine with these *disks*."""
     return [*_OF_ALL, *(f"{name} {what}" for name in disks for what in _OF_DISK)]
 
 
 def disks_with_requests(levels: Levels, disks: Iterable[str]) -> list[str]:
-    """Return those of *disks* that completed requests until the last sample; all of them if none did."""
+    """Return the *disks* that completed requests until the last sample; without any, all disks."""
     busy = [name for name in disks if levels[f"{name} ios"][-1] or levels[f"{name} reads"][-1]]
     return busy or list(disks)
 
 
 class Sampler:
-    """Samples a machine while it runs; what it does cannot be seen by the model."""
+    """Samples a machine while it runs, which does not change the run."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -91,11 +91,11 @@ def _of_disk(queue: Queue) -> tuple[int, ...]:
 
 
 Lives = dict[str, dict[str, int]]
-"""For each thread, by name: where its time went (ns), by state and cause ("system allocate")."""
+"""The time of each thread (ns), by its name, then by state and cause ("system allocate")."""
 
 
 def lives_of(machine: Machine) -> Lives:
-    """The life of every thread, until the end of the run."""
+    """Return how every thread spent its time until the end of the run."""
     return {
         thread.task.name: {
             f"{state} {cause}".strip(): ns
@@ -106,12 +106,13 @@ def lives_of(machine: Machine) -> Lives:
 
 
 def uses_of(machine: Machine) -> dict[str, float]:
-    """For which share of the run each resource was in use: those that most threads share come first.
+    """Return the utilisation of each resource (0 to 1); the resources that most threads share come first.
 
-    All processors together are one resource; a lock is in use while it is held or handed on, a class of locks
-    while the busiest of them is; the parts of a
-    device are named after its disk; a thread, which can use one processor only, while it runs and does not
-    spin.
+    * All processors together are one resource.
+    * A lock is in use while it is held or handed over, and a class of locks while its busiest lock is.
+    * The parts of a device have the name of its disk.
+    * A thread is a resource, because it can use one processor only.  It is in use while it runs and does not
+      spin.
     """
     now = machine.env.now
     uses = {"processors": machine.processors.used_ns / machine.processors.count}
@@ -127,10 +128,10 @@ def uses_of(machine: Machine) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Sample:
-    """The cumulative counters at the end of one iteration of *program*: its own, and those of all disks
-    together.
+    """The cumulative counters at the end of one iteration of *program*.
 
-    ``ios``, ``merges``, ``sectors`` and ``write_wait_ns`` count writes.
+    ``files_per_sec``, ``app_overhead_us``, ``count`` and ``system_ns`` are the program's.  The others are
+    sums over all disks, where ``ios``, ``merges``, ``sectors`` and ``write_wait_ns`` count writes.
     """
 
     program: str
@@ -149,9 +150,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """What one program got; times in s, from its start to its last iteration.
+    """The result of one program; times in s, from its start to its last iteration.
 
-    ``reckoned_files`` of its files were not simulated, since its pace was steady; they are in the times.
+    ``reckoned_files`` files were not simulated, because the pace was steady.  The times include them.
     """
 
     wall_time: float
@@ -209,7 +210,7 @@ class Outcome:
     * ``extents``: see `MountResult`; of all mounts.
     * ``flushed_files`` and ``flushed_bytes``: written back by flushers; a file counts each time that a
       flusher leaves it clean.
-    * ``lives``, ``uses`` and ``levels``: see the modules of these names.
+    * ``lives``, ``uses`` and ``levels``: see `Lives`, `uses_of` and `Levels`.
     * ``cpu_s`` and ``peak_rss_mib``: the cost of the simulation.  Every other figure is the same on any
       machine.
     """
@@ -330,7 +331,7 @@ def _mount_result(filesystem: Filesystem) -> MountResult:
 
 def _program_result(case: Case, machine: Machine, name: str, last: Sample | None) -> ProgramResult:
     program, spec = machine.programs[name], case.scenario.programs[name]
-    end_ns = machine.env.now if last is None else last.end_ns  # an endless one may have got nowhere
+    end_ns = machine.env.now if last is None else last.end_ns  # an endless program may lack an iteration
     return ProgramResult(
         wall_time=(end_ns - spec.start + program.reckoned.ns) / S,
         system_cpu_time=(program.system_ns + program.reckoned.system_ns) / S,

@@ -1,4 +1,4 @@
-"""What a directory of results says of itself, from names alone: its plan, and which runs are there."""
+"""The plan of a directory of results, and the names of its runs; no result is read for these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Label = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run: the name of its directory, and what it is of."""
+    """One run of a plan: the name of its directory, its variant, point, seed and replication."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
     variant: _Label
@@ -38,7 +38,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was asked for last."""
+    """The plan of the last command that wrote to the directory."""
 
     title: _Label
     axes: list[_Label]
@@ -55,7 +55,7 @@ def _adapter() -> TypeAdapter[Plan]:
 
 
 def known_names(directory: Path) -> tuple[set[str], set[str]]:
-    """The names of the runs that are done below *directory*, and of those that failed."""
+    """Return the names of the runs below *directory* that are done, and of the runs that failed."""
     done, failed = (
         set(os.listdir(directory / folder)) if (directory / folder).is_dir() else set()
         for folder in (RUNS, FAILED)
@@ -64,10 +64,10 @@ def known_names(directory: Path) -> tuple[set[str], set[str]]:
 
 
 def read_plan(directory: Path) -> Plan:
-    """The document of the plan.
+    """Return the plan in *directory*.
 
     Raises:
-        BadInput: there is none.
+        BadInput: plan.json is missing or damaged.
     """
     try:
         plan = _adapter().validate_json(text_of(directory / PLAN), strict=True)

@@ -1,4 +1,7 @@
-"""How far the runs are: one line on stderr, rewritten in place; in a pipe, once that it takes long."""
+"""The progress of runs, as one line on stderr that is rewritten in place.
+
+In a pipe: one message after ten seconds, if more than a minute is left.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ SHORTER: Final = "sooner with less to do: fewer files or bytes, --quick, --repli
 
 
 class Progress(NamedTuple):
-    """One run: which, the share that is done, the simulated time (s)."""
+    """The progress of one run: its label, the share that is done (0 to 1), and the simulated time (s)."""
 
     label: str
     share: float
@@ -24,7 +27,7 @@ class Progress(NamedTuple):
 
 
 class Meter:
-    """Puts the reports of several runs into one line, with an estimate of what is left."""
+    """Prints the progress of several runs as one line, with an estimate of the time left."""
 
     def __init__(self, runs: int, telling: Telling) -> None:
         self._runs = runs
@@ -35,12 +38,12 @@ class Meter:
         self._told = False
 
     def note(self, place: int, report: Progress) -> None:
-        """The run at *place* has come this far."""
+        """Take the *report* of the run at *place*."""
         self._running[place] = report
         self._show()
 
     def ended(self, place: int) -> None:
-        """The run at *place* has ended."""
+        """Count the run at *place* as ended."""
         self._running.pop(place, None)
         self._ended += 1
         self._show()
@@ -67,13 +70,13 @@ class Meter:
                 print(f"wbsim: about {span(left_s)} left; {SHORTER}", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._telling == "always":
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def span(seconds: float) -> str:
-    """A duration as people say it."""
+    """Return a duration in s, min or h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

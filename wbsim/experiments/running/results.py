@@ -1,4 +1,4 @@
-"""The results of a directory: the one place where they are read."""
+"""Reads the results of a directory; every command that needs results uses this module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from wbsim.experiments.running.store import read_configuration, read_run
 
 
 class Results(NamedTuple):
-    """What is in a directory: the title and the axes of its plan, and the outcomes of runs that are done."""
+    """The results of a directory: the title and the axes of its plan, and the outcomes of the ended runs.
+
+    ``directories`` has the directory of each outcome.
+    """
 
     title: str
     axes: tuple[str, ...]
@@ -22,20 +25,20 @@ class Results(NamedTuple):
     directories: list[Path]
 
     def configurations(self) -> Iterator[object]:
-        """What each outcome's run was: resolved, one at a time.
+        """Yield the resolved scenario of each outcome.
 
         Raises:
-            BadInput: one is damaged.
+            BadInput: a config.json is damaged.
         """
         for directory in self.directories:
             yield read_configuration(directory)
 
 
 def read_results(directory: Path) -> Results:
-    """What the runs of the plan in *directory* measured, in its order; those that are missing are left out.
+    """Return the outcomes of the plan in *directory*, in its order; runs that are missing are left out.
 
     Raises:
-        BadInput: there is no result, or one that is damaged.
+        BadInput: no run has ended, or a result is damaged.
     """
     plan = read_plan(directory)
     done, _ = known_names(directory)
@@ -57,11 +60,14 @@ _SHORT: Final = {
     "workload": ("programs", "workload"), "filesystem": ("mounts", "filesystem"),
     "device": ("machine", "disks", "device"), "queue": ("machine", "disks", "queue"),
 }  # fmt: skip
-"""What needs no name where there is one of it: the table of its name, and what of it is meant."""
+"""Keys that need no name where the machine has one disk, mount or program: the path to the part."""
 
 
 def setting_of(scenario: Any, key: str) -> Any:
-    """What a resolved *scenario* has at *key*, as a configuration has it; None, if that is nothing single."""
+    """Return the value of a resolved *scenario* at *key*; None if *key* is missing or has several values.
+
+    A key without a name, such as ``device.speed``, stands for the only disk, mount or program.
+    """
     parts = key.split(".")
     short = parts[1] if parts[0] == "machine" and len(parts) > 1 else parts[0]
     if short in _SHORT and short not in scenario["machine"]:

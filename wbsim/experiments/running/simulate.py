@@ -32,10 +32,10 @@ def run_case(
     primitives: Primitives | None = None,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
-    """Simulate *case* to its end, and call *on_progress* after each iteration.
+    """Simulate *case*, call *on_progress* after each iteration, and return the figures.
 
     Raises:
-        BadInput: the workload does not end within the scenario's ``give_up``, or not at all.
+        BadInput: the workload does not end within the scenario's ``give_up``, or comes to a standstill.
     """
     _forget_peak_rss()
     machine = build(case.scenario, seed, replication, primitives)
@@ -64,7 +64,7 @@ class _Counters:
             machine.watch(lambda: WATCH_NS, lambda: self._report(machine.env.now))
 
     def _sample(self, name: str, iteration: Iteration) -> None:
-        if not self._running:  # a sync(2) follows, beside which endless programs go on
+        if not self._running:  # the final sync(2) runs; only endless programs iterate now
             return
         program = self._machine.programs[name]
         if program.share_done >= 1:
@@ -98,19 +98,19 @@ class _Counters:
 
 
 def _forget_peak_rss() -> None:
-    """From here on the most memory that this process had is counted anew (proc(5), clear_refs)."""
+    """Reset the peak memory of this process (proc(5), clear_refs)."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_rss_mib() -> float:
-    """The most memory that this process had since then."""
+    """Return the peak memory (MiB) of this process since the reset."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def simulate(case: Case, seed: int) -> Machine:
-    """The machine of *case* after its run, for whoever wants to look at more than an `Outcome`.
+    """Return the machine of *case* after its run, for tools that need more than an `Outcome`.
 
     Raises:
         BadInput: the workload does not end within the scenario's ``give_up``.
@@ -121,7 +121,7 @@ def simulate(case: Case, seed: int) -> Machine:
 
 
 def _run(machine: Machine, case: Case) -> None:
-    # A run makes no cycles, and hunting for them among half a million inodes takes a tenth of the time.
+    # A run makes no reference cycles, and the collector takes a tenth of the time with half a million inodes.
     gc.disable()
     try:
         machine.run()
@@ -138,4 +138,4 @@ def _run(machine: Machine, case: Case) -> None:
 
 
 WATCH_NS: Final = 10 * S
-"""How often it is told how far a run is, within an iteration."""
+"""The simulated time between two reports of progress (ns)."""

@@ -1,17 +1,17 @@
-"""Where runs are kept: a directory for each, under a name that says what it is.
+"""The results of runs on disk: each run has a directory.
 
-DIR/plan.json                   what was asked for last: title, axes, and each run's variant, point and name
-DIR/runs/NAME/config.json       the resolved configuration, seed and replication, and the model's version
-DIR/runs/NAME/summary.json      what the run measured: the same bytes wherever it ran
-DIR/runs/NAME/iterations.parquet  its counters at the end of each iteration
-DIR/runs/NAME/levels.parquet    its levels over time (`experiments.running.outcome`)
-DIR/runs/NAME/run.json          how it was made: versions, command, time and memory that it took
-DIR/failed/NAME/                the same of a run that came to nothing, with traceback.txt
-DIR/dataset.parquet             a row for each run of the plan (`experiments.statistics.dataset`)
+DIR/plan.json                     the last command: title, axes, and each run's variant, point and name
+DIR/runs/NAME/config.json         the resolved configuration, seed and replication, and the model's version
+DIR/runs/NAME/summary.json        the figures of the run: the same bytes on every machine
+DIR/runs/NAME/iterations.parquet  the counters at the end of each iteration
+DIR/runs/NAME/levels.parquet      the levels over time (`experiments.running.outcome`)
+DIR/runs/NAME/run.json            versions, command, processor time and memory
+DIR/failed/NAME/                  the same files for a failed run, with traceback.txt
+DIR/dataset.parquet               a row for each run of the plan (`experiments.statistics.dataset`)
 
-NAME is a digest of config.json.  A run is written aside and renamed when it is whole, so that there is no
-lock and nothing to repair; what a killed process left aside, the next one removes.  A changed configuration
-or model has other names: nothing stale is ever taken for a result.
+NAME is a digest of config.json.  A changed configuration or model gets other names, so an old result is never
+taken for a new one.  A run is written to a directory aside, which is renamed when it is complete.  This
+needs no lock and no repair.  If a process is killed, the next process removes its directory aside.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from wbsim.sim.text_files import text_of
 from wbsim.sim.units import GIB
 
 _MOST_SHOWN: Final = 60
-"""The letters of a path that is refused."""
+"""The letters of a refused path that an error shows."""
 
 
 class Names:
-    """Names of jobs; the text of a scenario is made once."""
+    """The names of jobs; the JSON of a scenario is made once."""
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[Scenario, str]] = {}
 
     def identity(self, job: Job) -> str:
-        """Return one line of JSON: the version of the model, seed, replication, and every number."""
+        """Return one line of JSON: the version of the model, seed, replication, and the resolved scenario."""
         scenario = job.case.scenario
         if id(scenario) not in self._texts:
             self._texts[id(scenario)] = scenario, canonical(resolved(scenario))
@@ -65,7 +65,7 @@ class Names:
         return f'{{"model":"{model_version()}",{numbers},"scenario":{self._texts[id(scenario)][1]}}}'
 
     def name(self, job: Job) -> str:
-        """20 hexadecimal digits."""
+        """Return the name of *job*: 20 hexadecimal digits."""
         return blake2b(self.identity(job).encode(), digest_size=10).hexdigest()
 
 
@@ -80,9 +80,9 @@ _NAMED_ELSEWHERE: Final = (
     "cpu_s",
     "peak_rss_mib",
 )
-"""What a summary leaves out: it is the plan's, the series' or the machine's that simulated."""
+"""The fields that summary.json omits: plan.json, the parquet files or run.json have them."""
 _KEPT: Final = tuple(field.name for field in fields(Outcome) if field.name not in _NAMED_ELSEWHERE)
-"""The figures that a summary has."""
+"""The fields that summary.json has."""
 _MOST_SUMMARY_BYTES: Final = GIB  # extents of each file of a large run
 _MOST_DIGITS: Final = 20
 _SHORT: Final = 200
@@ -104,10 +104,10 @@ def refuse_file(out: Path | None) -> None:
 
 
 class Store:
-    """The runs below *directory*, which is made if it is not there.
+    """The runs below *directory*, which is made if it does not exist.
 
     Raises:
-        BadInput: it cannot be written.
+        BadInput: the directory cannot be written.
     """
 
     def __init__(self, directory: Path, names: Names) -> None:
@@ -122,10 +122,10 @@ class Store:
         self._remove_left_aside()
 
     def plan(self, title: str, axes: Sequence[str], jobs: Sequence[Job]) -> None:
-        """Write down what is asked for now; earlier plans' runs stay where they are.
+        """Write the plan of this command; the runs of earlier plans stay.
 
         Raises:
-            BadInput: it cannot be written.
+            BadInput: the plan cannot be written.
         """
         runs = [
             {
@@ -146,7 +146,7 @@ class Store:
         )
 
     def find(self, job: Job) -> Outcome | None:
-        """What *job* measured, if it was run."""
+        """Return the outcome of *job*; None if it has not run."""
         directory = self.directory / RUNS / self._names.name(job)
         if not directory.is_dir():
             return None
@@ -157,10 +157,10 @@ class Store:
         )
 
     def keep(self, job: Job, came: Outcome | Failure) -> None:
-        """Write down what *job* came to.
+        """Write the result *came* of *job*.
 
         Raises:
-            BadInput: it cannot be written.
+            BadInput: the result cannot be written.
         """
         name = self._names.name(job)
         failed = isinstance(came, Failure)
@@ -186,7 +186,7 @@ class Store:
             shutil.rmtree(self.directory / FAILED / name, ignore_errors=True)
 
     def peaks_mib(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """The most memory that runs of *jobs* took, by variant."""
+        """Return the largest memory (MiB) of the kept runs of *jobs*, by variant."""
         peaks: dict[str, float] = {}
         for job in jobs:
             with suppress(OSError, ValueError, KeyError):
@@ -195,12 +195,15 @@ class Store:
         return peaks
 
     def _place_aside(self, name: str) -> Path:
-        """Where this process writes what is not whole yet; its name tells the next one whether we live."""
+        """Return the directory aside for *name*.
+
+        It contains the host and the process ID, so that a later process can see whether this one has ended.
+        """
         return self.directory / f"{_ASIDE}{socket.gethostname()}-{os.getpid()}-{name}"
 
     @contextmanager
     def _aside(self, name: str) -> Iterator[Path]:
-        """A directory to write into, which is gone afterwards."""
+        """Make a directory aside for the body, and remove what is left of it afterwards."""
         aside = self._place_aside(name)
         with _writing(self.directory):
             try:
@@ -211,7 +214,7 @@ class Store:
 
     @staticmethod
     def _put(aside: Path, place: Path) -> None:
-        """In place at once; if somebody else was quicker with the same run, theirs stays."""
+        """Rename *aside* to *place*; if another process was faster with the same run, its result stays."""
         if place.parent.name == FAILED:
             shutil.rmtree(place, ignore_errors=True)
         try:
@@ -221,7 +224,7 @@ class Store:
                 raise
 
     def _remove_left_aside(self) -> None:
-        """What processes of this host left that are no more."""
+        """Remove the directories aside of processes of this host that have ended."""
         for aside in self.directory.glob(f"{_ASIDE}{socket.gethostname()}-*"):
             pid = aside.name.removeprefix(f"{_ASIDE}{socket.gethostname()}-").partition("-")[0]
             if pid.isdigit() and not Path(f"/proc/{pid}").exists():
@@ -275,10 +278,10 @@ def _refuse_other_version(directory: Path, summary: Mapping[str, object]) -> Non
 
 
 def read_configuration(directory: Path) -> object:
-    """The resolved scenario of the run that is kept in *directory*.
+    """Return the resolved scenario of the run in *directory*.
 
     Raises:
-        BadInput: it is damaged.
+        BadInput: config.json is damaged.
     """
     with _undamaged(directory, "config.json"):
         scenario = _document(text_of(directory / "config.json", _MOST_SUMMARY_BYTES))["scenario"]
@@ -290,10 +293,10 @@ def read_configuration(directory: Path) -> object:
 
 @contextmanager
 def _undamaged(directory: Path, name: str) -> Iterator[None]:
-    """What goes wrong in the body is the damage of the file *name* in *directory*.
+    """Report errors of the body as damage of the file *name* in *directory*.
 
     Raises:
-        BadInput: something does.
+        BadInput: the body raised an error.
     """
     import pyarrow
 
@@ -315,7 +318,11 @@ def _undamaged(directory: Path, name: str) -> Iterator[None]:
 
 
 def _document(text: str) -> dict[str, Any]:
-    """JSON, in which every number is one."""
+    """Parse JSON; refuse NaN, infinities and integers of more than 20 digits.
+
+    Raises:
+        ValueError: *text* is not such JSON.
+    """
 
     def number(digits: str) -> float:
         if not isfinite(found := float(digits)):
@@ -333,13 +340,13 @@ def _document(text: str) -> dict[str, Any]:
 
 @cache
 def _adapter() -> TypeAdapter[Outcome]:
-    """Every field is of its type; who reads results need not look."""
+    """Return the reader that checks the type of every field."""
     return TypeAdapter(Outcome)
 
 
 @cache
 def _libraries() -> dict[str, str]:
-    """What runs us, with versions."""
+    """Return the versions of the libraries that decide a result."""
     return {library: version(library) for library in _LIBRARIES}
 
 
@@ -356,10 +363,10 @@ def _write_columns(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
 
 
 def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Have *write* make a file beside *path*, then put it in place at once: never half a file.
+    """Replace *path* in one step: *write* writes a file next to it, which is then renamed.
 
     Raises:
-        BadInput: the place cannot be written.
+        BadInput: the folder cannot be written.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with _writing(path):
@@ -368,13 +375,13 @@ def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
             write(partial)
             partial.replace(path)
         finally:
-            with suppress(NotADirectoryError):  # then nothing was begun
+            with suppress(NotADirectoryError):  # then no file was begun
                 partial.unlink(missing_ok=True)
 
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """What the system refuses becomes an error that names *path*."""
+    """Report an OSError of the body as an error that names *path*."""
     try:
         yield
     except OSError as error:

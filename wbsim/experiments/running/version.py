@@ -1,4 +1,7 @@
-"""Which model made a result: a digest of the sources that decide what a run measures, of no engine."""
+"""The version of the model: a digest of the sources that decide what a run measures.
+
+The engine is not part of it, because all engines give the same results.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _MEASURES: Final = ("running/simulate.py", "running/outcome.py")
 
 @cache
 def model_version() -> str:
-    """16 hexadecimal digits: of all of `sim` and `models`, and of what reads a run's figures off them."""
+    """Return 16 hexadecimal digits of `sim`, `models` and the modules that read the figures of a run."""
     of = blake2b(digest(_EXPERIMENTS.parent).encode(), digest_size=8)
     for name in _MEASURES:
         of.update((_EXPERIMENTS / name).read_bytes())

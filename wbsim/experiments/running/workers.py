@@ -1,8 +1,8 @@
-"""Runs in processes of this machine, one job each at a time, as far as memory allows (`Budget`).
+"""Runs jobs in processes of this machine, as many at once as memory allows (`Budget`).
 
-Workers are forked once the jobs are known and have them in memory, so that only places are sent.  One that is
-killed, or stopped, costs one attempt of its job and is replaced.  However this process ends, its workers end:
-the kernel kills them with it (prctl(2), PR_SET_PDEATHSIG).  Signals from the keyboard are for this process.
+Workers are forked after the jobs are known, so they have the jobs in memory and receive only places.  A
+worker that is killed or stopped is replaced; this costs one attempt of its job.  The kernel kills the workers
+when this process ends (prctl(2), PR_SET_PDEATHSIG).  Only this process handles signals from the keyboard.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def available_mib() -> float:
 
 
 class Budget:
-    """Memory for runs by their kind; what a kind needs is the most that one of it has had."""
+    """The memory for runs.  A run needs the largest peak that a run of its kind has had."""
 
     def __init__(self, mib: float, peaks_mib: dict[str, float]) -> None:
         self._mib = _SHARE * mib
@@ -52,39 +52,42 @@ class Budget:
         self._running: dict[int, str] = {}
 
     def fits(self, kind: str) -> bool:
-        """Return whether one more run of *kind* fits; a run that is alone always does."""
+        """Return whether one more run of *kind* fits; a single run always fits."""
         needed = sum(self._needed(other) for other in (*self._running.values(), kind))
         return not self._running or needed <= self._mib
 
     def begins(self, place: int, kind: str) -> None:
-        """The run at *place* has begun."""
+        """Count the memory of the run at *place*, which begins."""
         self._running[place] = kind
 
     def ends(self, place: int, peak_mib: float) -> None:
-        """The run at *place* has ended, with a peak of *peak_mib*; 0 if that is not known."""
+        """Free the memory of the run at *place*, which ended with a peak of *peak_mib*; 0: unknown."""
         kind = self._running.pop(place)
         self._peaks_mib[kind] = max(self._peaks_mib.get(kind, 0.0), peak_mib)
 
     def _needed(self, kind: str) -> float:
-        """Return what a run of *kind* needs (MiB): the largest peak of all kinds if this one is unknown."""
+        """Return the memory of a run of *kind* (MiB); for an unknown kind, the largest peak of all kinds."""
         return self._peaks_mib.get(kind, max(self._peaks_mib.values(), default=0.0))
 
 
 _PR_SET_PDEATHSIG: Final = 1
 _FORK: Final = multiprocessing.get_context("fork")
 _LOOK_S: Final = 0.5
-"""How often it is asked whether a worker is stopped."""
+"""The time between two looks for stopped workers (s)."""
 _STOPPED_S: Final = 5.0
-"""Whoever is stopped for longer, beside us who are not, does not come back."""
+"""A worker that stays stopped for longer (s), while this process runs, counts as lost."""
 
 
 def processors() -> int:
-    """How many processors we may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 class Workers:
-    """Runs jobs in *count* processes at once; ``peaks_mib`` is what is known of their memory, by variant."""
+    """Runs jobs in *count* processes at once.
+
+    *peaks_mib*: the largest memory of earlier runs (MiB) by variant.
+    """
 
     def __init__(self, count: int | None = None, peaks_mib: dict[str, float] | None = None) -> None:
         self._count = count or processors()
@@ -101,7 +104,12 @@ class Workers:
 
 
 class _Worker:
-    """A process, our end of its pipe, the place of its job (None without), and since when it is stopped."""
+    """A worker process.
+
+    * ``pipe``: the parent's end of its pipe.
+    * ``place``: the place of its job; None: it has no job.
+    * ``stopped_at``: since when it has been stopped (monotonic clock, s); None: it runs.
+    """
 
     def __init__(self, process: BaseProcess, pipe: Connection) -> None:
         self.process = process
@@ -122,7 +130,7 @@ class Crew:
         self.workers: list[_Worker] = []
 
     def hire(self, count: int) -> None:
-        """Fork so many workers."""
+        """Fork *count* workers."""
         for _ in range(count):
             ours, theirs = _FORK.Pipe()
             others = [worker.pipe for worker in self.workers] + [ours]
@@ -131,14 +139,15 @@ class Crew:
                 args=(self._jobs, theirs, others, os.getpid(), self._on_progress is not None),
                 daemon=True,
             )
-            with signals_held(), warnings.catch_warnings():  # of our threads none holds a lock that it needs
+            with signals_held(), warnings.catch_warnings():
+                # No thread of this process holds a lock that the child needs.
                 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
                 process.start()
                 theirs.close()
                 self.workers.append(_Worker(process, ours))
 
     def dismiss(self) -> None:
-        """End all workers, whatever they do."""
+        """Kill all workers."""
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
@@ -147,7 +156,7 @@ class Crew:
         self.workers.clear()
 
     def work(self) -> Iterator[tuple[int, Outcome | Failure]]:
-        """What each job came to, as they end."""
+        """Yield (place, result) when a job ends, until all jobs have ended."""
         left = len(self._jobs)
         while left:
             self.give()
@@ -162,20 +171,23 @@ class Crew:
                     yield ended
 
     def give(self) -> None:
-        """A job for each idle worker, as far as their memory goes."""
+        """Give a job to each idle worker, as long as memory is left."""
         for worker in self.workers:
             if worker.place is None and self._waiting and self._budget.fits(self._kind(self._waiting[0])):
                 place = self._waiting.popleft()
                 self._budget.begins(place, self._kind(place))
                 worker.place = place
-                with suppress(OSError):  # it is dead, which its pipe says next
+                with suppress(OSError):  # the worker is dead; its pipe reports that next
                     worker.pipe.send(place)
 
     def _kind(self, place: int) -> str:
         return self._jobs[place].case.variant
 
     def _heard(self, worker: _Worker) -> Iterator[tuple[int, Outcome | Failure]]:
-        """What a worker says: how far it is, or what its job came to; if it says nothing, it is no more."""
+        """Yield the result of *worker*, which sent something or died.
+
+        A report of progress goes to the callback.  A dead worker is replaced.
+        """
         try:
             said = worker.pipe.recv()
         except (EOFError, OSError):
@@ -192,7 +204,7 @@ class Crew:
         yield from self._ended(place, said)
 
     def _ended(self, place: int, came: Outcome | Failure) -> Iterator[tuple[int, Outcome | Failure]]:
-        """A job came to this: once more, if that may help."""
+        """Yield the result *came* of the job at *place*, unless the job gets another attempt."""
         self._attempts[place] += 1
         if isinstance(came, Failure):
             if came.again and self._attempts[place] < ATTEMPTS:
@@ -202,7 +214,7 @@ class Crew:
         yield place, came
 
     def _replaced(self, worker: _Worker, why: str) -> Iterator[tuple[int, Outcome | Failure]]:
-        """Another one for a worker that is lost."""
+        """Replace *worker*, which is lost, and count an attempt of its job."""
         self.workers.remove(worker)
         worker.process.kill()
         worker.process.join()
@@ -213,7 +225,7 @@ class Crew:
             yield from self._ended(worker.place, Failure("lost", why))
 
     def lost(self) -> list[_Worker]:
-        """Who has been stopped for too long."""
+        """Return the workers that have been stopped for too long."""
         found = []
         for worker in self.workers:
             if not _is_stopped(worker.process.pid):
@@ -226,7 +238,7 @@ class Crew:
 
 
 def _is_stopped(pid: int | None) -> bool:
-    """Whether a process has been stopped (proc(5), state T)."""
+    """Return whether a process is stopped (proc(5), state T)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except OSError:
@@ -234,7 +246,7 @@ def _is_stopped(pid: int | None) -> bool:
 
 
 def _how(status: int | None) -> str:
-    """How a process ended."""
+    """Return how a process ended: the name of a signal or an exit status."""
     if status is not None and status < 0:
         return signal.Signals(-status).name
     return f"exit status {status}"
@@ -243,7 +255,7 @@ def _how(status: int | None) -> str:
 def _serve(
     jobs: Sequence[Job], pipe: Connection, others: Sequence[Connection], parent: int, tells: bool
 ) -> None:
-    """What a worker does: the jobs whose places it is sent, until there is nobody to send one."""
+    """Run the jobs whose places arrive on *pipe*, until the parent closes it.  This is the worker."""
     _end_with(parent)
     for end in others:
         end.close()
@@ -251,17 +263,17 @@ def _serve(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     hear_signals()
-    gc.freeze()  # what was there before the fork is nobody's garbage
+    gc.freeze()  # never collect objects from before the fork
     on_progress: Any = pipe.send if tells else None
     with suppress(EOFError, OSError):
         while True:
             place = pipe.recv()
-            gc.collect()  # the machine of the last job, with its files
+            gc.collect()  # free the machine of the last job and its files
             pipe.send(attempt(jobs[place], on_progress))
 
 
 def _end_with(parent: int) -> None:
-    """Be killed when *parent* ends, also if it has ended already."""
+    """Have the kernel kill this process when *parent* ends; exit now if *parent* has ended already."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
