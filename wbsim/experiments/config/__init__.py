@@ -1,10 +1,10 @@
-"""Configurations: a TOML text to the scenarios of its variants and of the points of its sweep.
+"""Configurations: from a TOML text to the scenarios of its variants and sweep points.
 
-Text becomes a tree whose tables know where their entries are written (`toml_tree`, `tree`).  A variant, a
-point of `sweeps` and the command line change that tree.  Then names, ``like`` and counts are expanded:
-`scenarios`, with `likes`, `disks`, `filesystems` and `programs`.  `Scenario` checks the result.  Begin with
-`experiment`.
+Begin with `experiment`.  The text becomes a tree, whose tables know the place of each entry (`toml_tree`,
+`tree`).  A variant, a point of `sweeps` and the command line change the tree.  Then `scenarios` expands
+names, ``like`` and counts, with `likes`, `disks`, `filesystems` and `programs`.  `Scenario` checks the
+result.
 
-`problems` has the messages of all that is wrong; they are reported together, each with its place and its
-remedy.  `schema` lists the keys for editors and the reference.  Running is not here: see `running`.
+`problems` collects all errors and reports them together, each with its place and its remedy.  `schema` lists
+the keys for editors and the reference.  The package `running` runs the cases.
 """

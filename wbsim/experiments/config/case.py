@@ -1,4 +1,4 @@
-"""Cases of an experiment, each of which is one scenario."""
+"""Experiments and their cases; each case has one scenario."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from wbsim.models.scenario import Scenario
 
 @dataclass(frozen=True)
 class Case:
-    """One run of an experiment: a variant, at one point of the sweep (empty without one).
+    """One case of an experiment: a variant at one point of the sweep; without a sweep the point is empty.
 
-    ``rows``: the ids of the published figures that it stands for; ``quick``: the overrides of a shorter run.
+    ``rows``: the ids of the published figures that the case reproduces; ``quick``: the overrides of a shorter
+    run.
     """
 
     variant: str
@@ -30,7 +31,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A whole configuration, validated; ``axes`` are the names of what is swept."""
+    """A complete, validated configuration; ``axes`` are the names of the swept keys."""
 
     title: str
     axes: tuple[str, ...]
@@ -38,10 +39,10 @@ class Experiment:
     replications: int = 1
 
     def only_case(self, variant: str | None) -> Case:
-        """Return the one run, or the one of that name.
+        """Return the case whose variant or label is *variant*; None: the only case.
 
         Raises:
-            BadInput: there are several of them, or none.
+            BadInput: no case matches, or several do.
         """
         cases = [case for case in self.cases if variant in (None, case.label, case.variant)]
         if len(cases) != 1:

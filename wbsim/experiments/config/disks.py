@@ -1,7 +1,7 @@
-"""The disks of a machine: drives of the catalogue, several alike, arrays of them, and how fast each is.
+"""The disks of a machine: drives of the catalogue, groups of equal disks, arrays, and the speed of devices.
 
-``like`` names a drive wherever a device stands: a disk, its device, the members of an array, and the device
-behind a write cache.
+``like`` can name a drive in four places: a disk, its device, a member of an array, and the device behind a
+write cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_DISKS: Final = 1024
 
 
 def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, object]:
-    """Return the entries of *device*, and of all that it is made of, *speed* times as fast."""
+    """Return the entries of *device* and of the devices in it, *speed* times as fast."""
     entries = entries_of(device)
     kind = plain(entries.get("kind"))
     known = kinds("devices")
@@ -45,8 +45,8 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
 def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, drives: Bases) -> list[str]:
     """Add the disk *name*, as *named* describes it, to *disks*.
 
-    *named* has the entries of all disks, and *drives* the drives that ``like`` may name.  Return the names of
-    the disks that the entry makes with its ``count``; without a count an empty list.
+    *named* has the entries of all disks, and *drives* the drives that ``like`` may name.  With a ``count``,
+    return the names of the disks of the group; otherwise return an empty list.
     """
     given = likes.problems.table(named, name)
     count = plain(given.get("count"))
@@ -74,9 +74,9 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, drive
 
 
 def with_like(likes: Likes, given: object, drives: Bases) -> object:
-    """Return the *given* device with each ``like`` replaced by the device of that drive.
+    """Return the *given* device with each ``like`` replaced by the device of the named drive.
 
-    Members of an array may be one table with a ``count``.
+    One table with a ``count`` may stand for the members of an array.
     """
     if not isinstance(given, Table):
         return given
@@ -98,7 +98,7 @@ def with_like(likes: Likes, given: object, drives: Bases) -> object:
 
 
 def _alike(likes: Likes, members: Table, drives: Bases) -> list[object]:
-    """Return as many devices as the table *members* has for its ``count``."""
+    """Return a list of ``count`` equal devices, which the table *members* describes."""
     count = plain(members.get("count"))
     if not _is_count(count):
         missing = "is missing; say how many members there are"
@@ -116,12 +116,12 @@ def _no_count(count: object) -> str:
 
 
 def at_its_speed(likes: Likes, disk: Any) -> object:
-    """Return *disk* with its device as many times as fast as its ``speed`` says."""
+    """Return *disk* with its device made faster by its ``speed``, and without that key."""
     device = disk.get("device") if isinstance(disk, Table) else None
     if not isinstance(device, Table) or "speed" not in device:
         return disk
     speed = plain(device["speed"])
-    speed = speed.by if isinstance(speed, Factor) else speed  # a factor of a sweep is the speed itself
+    speed = speed.by if isinstance(speed, Factor) else speed  # the factor x2 means a speed of 2
     rest = device.without("speed")
     if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
         what = f"is {shown(speed)}; give how many times as fast, such as 2"

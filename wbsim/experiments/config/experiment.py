@@ -1,18 +1,18 @@
 """Experiment configurations: a TOML text becomes the scenarios of its variants and its sweep.
 
 title = "..."                      # what the experiment shows
-[scenario]                         # the common scenario; `like` names what a part starts from
+replications = 8                   # optional: the number of runs of each case; 1 by default
+[scenario]                         # the common scenario; `like` names the base of a part
 machine.like = "p13-vm"
 kernel.like = "3.11"
-filesystem.like = "p13-xfs"        # one disk and one mount need no name, nor does one program:
+filesystem.like = "p13-xfs"        # a single disk, mount or program needs no name:
 workload.command = "fs_mark -D 10000 -S0 ..."
-sync_after = true                  # optional: a sync(2) follows; by default, where files are looked at
-machine.memory.memory = "16 GiB"   # any number of a spec can be given
-[variants.patched]                 # what sets a variant apart
-rows = ["P13-wall-p"]              # optional: the published figures that it stands for
+sync_after = true                  # optional: a sync(2) follows; the default depends on the program
+machine.memory.memory = "16 GiB"   # every number of a spec is a key
+[variants.patched]                 # the changes of a variant
+rows = ["P13-wall-p"]              # optional: the published figures that the variant reproduces
 kernel.writeback.plug_scope = "slice"
-quick = ["workload.loops=12"]      # optional, here or in a variant: what --quick sets
-replications = 8                   # optional: how often `wbsim reproduce` runs it
+quick = ["workload.loops=12"]      # optional, here or next to title: the overrides of --quick
 [sweep]                            # optional: see `experiments.config.sweeps`
 name = "threads"
 points = [
@@ -20,11 +20,11 @@ points = [
 { value = 2, workload.processes = 2 },
 ]
 
-Several of them have names (`experiments.config.scenarios`):
+Several disks, mounts or programs have names (`experiments.config.scenarios`):
 
-machine.disks.sd = { like = "sata-ssd", count = 2 }        # sd0 and sd1, beside those that the machine has
+machine.disks.sd = { like = "sata-ssd", count = 2 }        # sd0 and sd1, in addition to the machine's
 mounts.d = { like = "loop-ext4", each = "sd", at = "/d{n}" }
-programs.make = "fs_mark ... -d /d0/a"                     # a path picks its mount
+programs.make = "fs_mark ... -d /d0/a"                     # the path selects the mount
 programs.copy = { command = "dd of=/d1/x ...", start = "5 s" }
 programs.sync = { command = "sync", start = "4 s", times = 3, every = "10 s" }   # or sync -f PATH
 """
@@ -76,7 +76,7 @@ from wbsim.sim.text_files import text_of
 from wbsim.sim.units import MIB
 
 MOST_BYTES: Final = 4 * MIB
-"""The largest configuration."""
+"""The upper bound for the size of a configuration."""
 _TOP: Final = ("title", "scenario", "variants", "sweep", "quick", "replications")
 _OF_A_VARIANT: Final = ("rows", "quick")
 
@@ -86,11 +86,11 @@ def load(
 ) -> Experiment:
     """Return the experiment in *file*, or in the configuration of the package that has this name.
 
-    *overrides* have the form ``key.path=value``, and *asked* is what else is swept.  Of the variants, *only*
-    that one is read, if it is given.
+    *overrides* have the form ``key.path=value``.  *asked* is the sweep of the command line.  *only* is the
+    one variant to read; None: all variants.
 
     Raises:
-        BadInput: all that is wrong with it.
+        BadInput: all problems of the configuration.
     """
     file = _by_name(file)
     try:
@@ -112,7 +112,7 @@ def config_path(name: str) -> Path:
 
 
 def _by_name(file: Path) -> Path:
-    """Return *file*, or the configuration of the package that has this name where there is no such file."""
+    """Return *file*, or the configuration of the package if only the package has this name."""
     with suppress(OSError, ValueError):  # no file can have such a name
         if file.parent == Path() and not file.exists() and config_path(file.name).is_file():
             return config_path(file.name)
@@ -124,10 +124,10 @@ def parse(
 ) -> Experiment:
     """Return the experiment in *text*, as `load` does.
 
-    It is called *name* in messages, and its job files lie beside that.
+    *name* is the name of the configuration in messages; its folder is searched for job files.
 
     Raises:
-        BadInput: all that is wrong with it.
+        BadInput: all problems of the configuration.
     """
     try:
         document = parse_toml(text, name)
@@ -139,7 +139,7 @@ def parse(
 
 
 class _Reader:
-    """Makes an experiment of the tree *document*; all that is wrong with it is reported together."""
+    """Makes an experiment from the tree *document*, and reports all problems together."""
 
     def __init__(self, document: Table, overrides: Sequence[str], directory: Path, asked: Asked) -> None:
         self._document = document
@@ -149,10 +149,10 @@ class _Reader:
         self._asked = axes_asked(self._problems, asked)
 
     def experiment(self, only: str | None) -> Experiment:
-        """Return what the document says; of its variants, *only* that one.
+        """Return the experiment with all variants, or with the variant *only*.
 
         Raises:
-            BadInput: all that is wrong with it.
+            BadInput: all problems of the configuration.
         """
         document, problems = self._document, self._problems
         problems.refuse_unknown(document, _TOP)
@@ -187,7 +187,7 @@ class _Reader:
         return Experiment(title, tuple(names), tuple(cases), replications)
 
     def _cases(self, name: str, variant: Table, scenario: Table, axes: Sequence[Axis]) -> Iterator[Case]:
-        """Yield the cases of the *variant* of that *name*, of those that have no problem."""
+        """Yield the cases of *variant*, which is called *name*; leave out cases with a problem."""
         problems = self._problems
         problems.refuse_unknown(variant, (*PARTS, *_OF_A_VARIANT))
         rows = problems.texts(variant, "rows")
@@ -201,7 +201,7 @@ class _Reader:
                     yield Case(name, step.shown, made, rows, quick)
 
     def _set(self, table: Table, settings: Sequence[Setting]) -> Table:
-        """Return *table* with keys set, or names in braces filled in."""
+        """Return *table* with the *settings*; a setting that is not a key replaces its name in braces."""
         for path, value, place in settings:
             if path[0] in PARTS:
                 at = written_as(table, path)
@@ -242,7 +242,7 @@ class _Reader:
             return None
 
     def _override(self, text: str) -> Iterator[Setting]:
-        """Yield what ``key.path=value`` on the command line sets, or note its problem."""
+        """Yield the setting of *text* (``key.path=value`` of the command line), or note its problem."""
         key, equals, value = text.partition("=")
         place = f"{SET}{text}"
         if not equals or not key:
@@ -258,10 +258,10 @@ class _Reader:
 
 
 def from_command(command: str, overrides: Sequence[str] = (), asked: Asked = NOTHING) -> Experiment:
-    """Return P13's machine and kernel under another fs_mark command.
+    """Return the experiment that runs the fs_mark *command* on the machine and kernel of report P13.
 
     Raises:
-        BadInput: all that is wrong with it.
+        BadInput: all problems of the command and the overrides.
     """
     quoted = command.replace("\\", "\\\\").replace('"', '\\"')
     text = f"""title = "fs_mark on P13's machine"
@@ -275,18 +275,18 @@ workload.command = "{quoted}"
 
 
 def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] = ()) -> Case:
-    """Return the smaller run that *file* names for *case*, one of *whole*.
+    """Return the smaller run that ``quick`` in *file* describes for *case*, a case of *whole*.
 
-    *overrides* are put over the values that make it smaller.
+    *overrides* take precedence over the values of ``quick``.
 
     Raises:
-        BadInput: it names none.
+        BadInput: *case* has no ``quick``, or the configuration has problems with these values.
     """
     if not case.quick:
         raise bad("--quick", f"{case.label} names no smaller run; give it quick = [...] in {file}")
     try:
         return load(file, [*case.quick, *overrides]).cases[whole.cases.index(case)]
-    except BadInput as error:  # the file has these overrides, not the command line
+    except BadInput as error:  # the quick overrides stand in the file, not on the command line
         found = [problem._replace(place=_of_quick(problem.place, case, file)) for problem in error.problems]
         raise BadInput(found) from None
 

@@ -1,4 +1,4 @@
-"""Filesystems of a configuration: those of the catalogue, and what mkfs makes on the disk of a mount."""
+"""The filesystems of a configuration: from the catalogue, or made by mkfs on the disk of a mount."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from wbsim.sim.param import Bytes, Spec
 from wbsim.sim.units import GIB
 
 MADE: Final[Mapping[str, Callable[[Target, Release], FilesystemSpec]]] = {"xfs": made_xfs, "ext4": made_ext4}
-"""By name: the mkfs that makes such a filesystem for the device and the release of a case."""
+"""The mkfs of each filesystem, by name: a function of the device and the kernel release of a case."""
 _ANY: Final = Target(1 << 40)
 _PARTS: Final[ChainMap[str, FilesystemSpec]] = ChainMap(
     FILESYSTEMS, {name: make(_ANY, (6, 1, 0)) for name, make in MADE.items()}
 )
 BASES: Final = Bases("filesystems", _PARTS)
-"""All that ``like`` of a filesystem can name; those of `MADE` are examples here."""
+"""The filesystems that ``like`` can name; parts of `MADE` are placeholders for a device of 1 TiB."""
 _BYTES: Final[TypeAdapter[int]] = TypeAdapter(Bytes)
 _DEVICE: Final[TypeAdapter[DeviceSpec]] = TypeAdapter(AnyDevice)
 
@@ -39,9 +39,9 @@ class Host(NamedTuple):
 
 
 def filesystem_of(likes: Likes, given: Table, disk: object, host: Host) -> Table | None:
-    """Return the filesystem that is *given* and lies on *disk*, which may be no name of a disk.
+    """Return the *given* filesystem on *disk*; None if it has a problem, which is reported.
 
-    None means that it has a problem, which is reported.
+    If *disk* is not the name of a disk of *host*, the device is unknown.
     """
     expanded = likes.expanded(given, BASES)
     if expanded is None:
@@ -65,7 +65,7 @@ def filesystem_of(likes: Likes, given: Table, disk: object, host: Host) -> Table
 
 
 def _device(disk: Spec | Mapping[str, object]) -> DeviceSpec | None:
-    """Return the device of a *disk*; None if it is not valid, which its own check reports."""
+    """Return the device of *disk*; None if the device is invalid, which the check of the disk reports."""
     try:
         return _DEVICE.validate_python(entries_of(disk).get("device"))
     except ValidationError:
@@ -73,9 +73,9 @@ def _device(disk: Spec | Mapping[str, object]) -> DeviceSpec | None:
 
 
 def _size(given: object, device: DeviceSpec | None) -> int | None:
-    """Return the *given* size in bytes, or what *device* holds.
+    """Return the *given* size in bytes; without one, return the capacity of *device*.
 
-    A size that cannot be read stands for any size, because the check of the filesystem reports it.
+    For an invalid size or an unknown device return 1 GiB, because a later check reports the error.
     """
     value = plain(given)
     if value is None or isinstance(value, Factor):
@@ -87,7 +87,7 @@ def _size(given: object, device: DeviceSpec | None) -> int | None:
 
 
 def _target(size: int, device: DeviceSpec | None, processors: int) -> Target:
-    """Return what mkfs sees of *device*: md reports its chunk and its stripe, a controller does not."""
+    """Return what mkfs sees of *device*: md reports its chunk and its stripe; a RAID controller does not."""
     unit = width = 0
     if isinstance(device, Raid0Spec):
         unit, width = device.chunk, device.chunk * len(device.members)
@@ -95,6 +95,6 @@ def _target(size: int, device: DeviceSpec | None, processors: int) -> Target:
 
 
 def _rotates(device: DeviceSpec) -> bool:
-    """Return whether *device* is a disk that rotates, or is made of some."""
+    """Return whether *device* is a rotating disk or contains one."""
     parts = (part if isinstance(part, tuple) else (part,) for part in device.parts().values())
     return isinstance(device, DiskSpec) or any(_rotates(one) for of in parts for one in of)

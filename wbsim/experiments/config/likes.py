@@ -1,14 +1,18 @@
 """``like``: a part of the catalogue, or a user's file with a machine, a disk, a filesystem or a kernel.
 
-A file is a table as the configuration would have it.  It may have a ``like``, too, and starts from that::
+A file holds the table that the configuration would have in its place.  ``like`` in a file names its base::
 
     like = "p13-vm"
     processors.count = 16
-    disks.nvme0n1 = { like = "pm9a3" }                # the disks of a file are all that its machine has
+    disks.nvme0n1 = { like = "pm9a3" }                # a file lists all disks of its machine
     processors.wake_time = { assumed = "5 us", low = "1 us", high = "50 us", why = "not measured here" }
 
-``like`` names a path that ends in .toml, from the configuration's folder, or a name: NAME.toml in that
-folder, in its machines/, disks/, filesystems/ or kernels/, or in the same folders of ~/.config/wbsim.
+``like`` is the name of a part, or the path of a .toml file, relative to the folder of the configuration.  A
+name that the catalogue lacks stands for the first of these files that exists:
+
+* NAME.toml in the folder of the configuration;
+* NAME.toml in the folder machines/, disks/, filesystems/ or kernels/ in it, by the kind of the part;
+* NAME.toml in the folder of the same name in ~/.config/wbsim.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ HOME: Final = Path("~/.config/wbsim").expanduser()
 
 
 class Bases(NamedTuple):
-    """The parts that ``like`` can name for one kind of part: *parts* by name, and files in *folder*."""
+    """The bases that ``like`` can name for one kind of part: ``parts`` by name, and files in ``folder``."""
 
     folder: str
     parts: Mapping[str, Spec]
@@ -37,17 +41,17 @@ class Bases(NamedTuple):
 class Likes(NamedTuple):
     """Reads the ``like`` of a configuration's tables.
 
-    problems   collects what is wrong
-    directory  the folder of the configuration, in which files are looked for
+    problems   collects the errors
+    directory  the folder of the configuration, where the search for files begins
     """
 
     problems: Problems
     directory: Path
 
     def based_on(self, given: Table, bases: Bases) -> Table | None:
-        """Return the part that ``like`` names, with what is *given* put over it.
+        """Return the part that ``like`` names, with the entries of *given* put over it.
 
-        None means that there is no such part, which is reported.
+        Return None if no part has this name, which is reported.
         """
         expanded = self.expanded(given, bases)
         if expanded is None:
@@ -60,9 +64,9 @@ class Likes(NamedTuple):
         return merged(bases.parts[like], expanded.without("like"))
 
     def expanded(self, given: Table, bases: Bases) -> Table | None:
-        """Return *given*, put over the user's files that its ``like`` names, one after another.
+        """Return *given*, put over the file that its ``like`` names; this file may name another file.
 
-        None means that one of them cannot be read, which is reported.
+        Return None if a file cannot be read, which is reported.
         """
         seen: set[Path] = set()
         while isinstance(like := plain(given.get("like")), str) and like not in bases.parts:
@@ -92,29 +96,29 @@ def _unknown_like(like: object, bases: Bases) -> str:
 
 
 def _table_in(file: Path, given: Table) -> Table:
-    """Return the table in *file* as one that stands for *given*.
+    """Return the table in *file*, with the key of *given*.
 
     Raises:
-        ValueError: it cannot be read.
+        ValueError: *file* cannot be read.
     """
     try:
         table = parse_toml(text_of(file), str(file))
     except NotToml as error:
         line = "" if error.line is None else f":{error.line}"
         raise ValueError(f"{file}{line} cannot be read: {error}") from None
-    except (OSError, ValueError) as error:  # what is no text is a ValueError, too
+    except (OSError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         raise ValueError(f"{file} cannot be read: {error}") from None
     part = with_origins(moved(table, given.key))
     return part.at(given.key, part.where, {"like": part.where, **part.places})
 
 
 def _file_of(like: str, folder: str, directory: Path) -> Path | None:
-    """Return the file that *like* names; *folder* is where such parts lie."""
+    """Return the file that *like* names, or None; *folder* is the folder of this kind of part."""
     for path in _candidates(like, folder, directory):
         try:
             if path.is_file():
                 return path
-        except OSError:  # a name that no file can have
+        except OSError:  # the name is invalid as a file name
             continue
     return None
 

@@ -1,4 +1,4 @@
-"""The names that Linux has for settings, in sysctl and in sysfs, and the keys that stand for them here."""
+"""The names of settings in sysctl and sysfs, and the keys of a configuration for the same settings."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _NOT_MODELLED: Final = {
 
 
 def key_of(name: str) -> str | None:
-    """Return what to write instead of Linux's *name* for a setting; None if it is no such name.
+    """Return the message for *name*, Linux's name of a setting; None for any other name.
 
-    Names may begin with the directory that sysctl prints: ``vm.dirty_bytes``.
+    *name* may begin with the directory that sysctl prints: ``vm.dirty_bytes``.
     """
     name = name.removeprefix("vm.")
     if name in _KEYS:

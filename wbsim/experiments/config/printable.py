@@ -1,12 +1,11 @@
-"""Text of a user, as it can stand in a line of an error.
+"""Makes the text of a user printable in one line of an error.
 
-It stands alone because the command line reads it before an engine is chosen, when nothing of `sim` may be
-imported.
+The module imports nothing of `sim`, because the command line needs it before an engine is chosen.
 """
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """Return *text* with its control characters escaped: one line that does nothing to a terminal."""
+    """Return *text* in one line, with escapes for all letters that could control a terminal."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

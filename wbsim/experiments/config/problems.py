@@ -1,4 +1,4 @@
-"""Problems of an input: collected, and reported together, each with its place and its remedy."""
+"""The problems of an input, which are reported together, each with its place and its remedy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wbsim.sim.param import BadValue, Spec, bare
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: ``place: key: what is wrong; what would be right``."""
+    """One error in an input, printed as ``place: key: what is wrong; what would be right``."""
 
     place: str
     key: str
@@ -37,7 +37,7 @@ _MOST_LISTED: Final = 40
 
 
 class BadInput(Exception):
-    """One or more problems; nothing was simulated and nothing was written."""
+    """One or more problems of an input."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         shown = list(problems[:MOST_SHOWN])
@@ -48,25 +48,25 @@ class BadInput(Exception):
 
 
 def bad(place: str, message: str, key: str = "") -> BadInput:
-    """Return a single problem, ready to be raised."""
+    """Return the exception for a single problem."""
     return BadInput([Problem(place, key, message)])
 
 
 def from_validation(error: ValidationError, root: type[Spec], tree: Table) -> Iterator[Problem]:
-    """Yield pydantic's findings on a *root* that was made from *tree*, in our words."""
+    """Yield a problem for each error of pydantic, which validated *tree* as a *root*."""
     for finding in _of_one_place(_flatten(error.errors(), (), root)):
         place, key = place_and_key(tree, finding.path)
         yield Problem(place, ".".join(key), _message(finding, key))
 
 
 def messages_of(error: ValidationError, root: type[Spec]) -> list[str]:
-    """Return pydantic's findings on a *root* that stands in no file: the path and the message of each."""
+    """Return the path and the message of each error of pydantic in a *root* that was not read from a file."""
     found = _of_one_place(_flatten(error.errors(), (), root))
     return [": ".join(filter(None, (".".join(of.path), _message(of, of.path)))) for of in found]
 
 
 class _Finding(NamedTuple):
-    """A finding of pydantic at ``path``, which is ``below`` the variant (or the whole) of type ``spec``."""
+    """An error of pydantic at ``path``; ``below`` is the path within ``spec``, the variant or the root."""
 
     kind: str
     message: str
@@ -81,7 +81,7 @@ _TYPES: Final = ("bool", "int", "float", "str")
 
 def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[_Finding]:
     for error in errors:
-        # Pydantic's own name for one of the types that a value may have has a bracket, or is this at the end.
+        # Pydantic adds the type that it tried for a union: a part with a bracket, or a last part in _TYPES.
         parts = tuple(part for part in map(str, error["loc"]) if "[" not in part)
         parts = parts[:-1] if parts[-1:] and parts[-1] in _TYPES else parts
         if error["type"] == "variant":
@@ -119,7 +119,7 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
 
 
 def shown(value: object) -> str:
-    """Return *value* as a configuration has it, or the first part of a long one."""
+    """Return *value* as it stands in a configuration, cut after 60 letters."""
     plain = bare(value)
     text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)
     return text if len(text) <= 60 else f"{text[:60]}..."
@@ -131,7 +131,7 @@ _EXPECTED: Final = {
     "int_from_float": "a whole number", "int_parsing_size": "a whole number", "float_type": "a number",
     "float_parsing": "a number", "model_attributes_type": "a table", "dataclass_type": "a table",
 }  # fmt: skip
-"""By pydantic's kind of error about a type: what the configuration should have had."""
+"""The expected value, by pydantic's name of a type error."""
 
 
 _BESIDE: Final[dict[tuple[str, int], tuple[str, ...]]] = {
@@ -140,11 +140,11 @@ _BESIDE: Final[dict[tuple[str, int], tuple[str, ...]]] = {
     ("mounts", 2): ("like", "disk", "at", "each", "files", "cached_inodes"),
     ("machine", 3): ("like", "count"),
 }  # fmt: skip
-"""Keys of a configuration's tables that are none of the spec's, by where the table is and how deep."""
+"""The keys of a table that its spec lacks, by the first part of the table's key and the number of parts."""
 
 
 def _known_at(finding: _Finding, written: Path) -> list[str]:
-    """Return the keys that are known beside the key of a *finding*, which is *written* so."""
+    """Return the known keys of the table of *finding*; *written* is the key as the user wrote it."""
     table = written[:-1]
     beside = _BESIDE.get((written[0], len(table)), ())
     if table[-1:] == ("device",):
@@ -155,7 +155,7 @@ def _known_at(finding: _Finding, written: Path) -> list[str]:
 
 
 def _message(finding: _Finding, written: Path) -> str:
-    """Return the message of *finding*, whose key is *written* so."""
+    """Return the message of *finding*; *written* is the key as the user wrote it."""
     if finding.kind == "extra_forbidden":
         return unknown_setting(finding.path[-1], _known_at(finding, written))
     if finding.kind == "missing":
@@ -179,11 +179,11 @@ _RENAMED: Final = {
     "sb_list_lock": "inodes",
     "sb_list_ns": "inodes",
 }
-"""By key of an earlier version: its new name."""
+"""The new names of keys of earlier versions."""
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:
-    """Return the message for a key that does not exist, with its new name or the nearest that does."""
+    """Return the message for an unknown *key*, with its new name or the most similar *known* key."""
     if _RENAMED.get(key) in known:
         return f"is called {_RENAMED[key]} now"
     near = get_close_matches(key, known, n=1, cutoff=0.7)
@@ -193,36 +193,36 @@ def unknown_key(key: str, known: Sequence[str]) -> str:
 
 
 def unknown_setting(key: str, known: Sequence[str]) -> str:
-    """Return the message for a key of a configuration that does not exist, which may be a name of Linux."""
+    """Return the message for an unknown *key* of a configuration, which may be Linux's name of a setting."""
     if _RENAMED.get(key) in known:
         return unknown_key(key, known)
     return key_of(key) or unknown_key(key, known)
 
 
 def instead(key: str, given: Iterable[str]) -> str:
-    """Return the end of a message: the one of the *given* keys that may be a misspelt *key*."""
+    """Return the end of a message, with the *given* key that may be a misspelt *key*."""
     near = get_close_matches(key, given, n=1, cutoff=0.6)
     return f"; is it meant by {near[0]}?" if near else ""
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return *names* as a line of an error has them: not all of thousands."""
+    """Return the first *names* for an error, with the number of the others."""
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     return f"{', '.join(names[:_MOST_LISTED])}{more}"
 
 
 def _fields_at(spec: type[Spec], path: Path) -> list[str]:
-    """Return the fields of the spec that stands at *path* below *spec*."""
+    """Return the fields of the spec at *path* below *spec*."""
     specs: list[type[Spec]] = [spec]
     for part in path:
         fields = [one.model_fields[part] for one in specs if part in one.model_fields]
-        if fields:  # or else it is the name of one of several, or its number
+        if fields:  # otherwise *part* is a name of a table or a number of a list
             specs = [below for field in fields for below in _specs_in(field.annotation)]
     return sorted({name for one in specs for name in one.model_fields})
 
 
 def _specs_in(annotation: Any) -> list[type[Spec]]:
-    """Return the specs that a field of this type may hold."""
+    """Return the specs that a field with this *annotation* may hold."""
     if get_origin(annotation) is Annotated:
         return _specs_in(annotation.__origin__)
     if isinstance(annotation, type) and issubclass(annotation, Spec):
@@ -231,7 +231,7 @@ def _specs_in(annotation: Any) -> list[type[Spec]]:
 
 
 class Problems:
-    """The one collector of what is wrong with a configuration."""
+    """Collects the problems of a configuration."""
 
     def __init__(self) -> None:
         self.found: list[Problem] = []
@@ -269,9 +269,9 @@ class Problems:
                 self.wrong(table, name, unknown_setting(name, known))
 
     def table(self, of: Table, entry: str) -> Table:
-        """Return *entry* of the table *of*; note a problem, and return an empty table, if it is no table.
+        """Return *entry* of the table *of*, which is a table; return an empty table if *entry* is missing.
 
-        Without an entry it is empty, too.
+        Note a problem, and return an empty table, if *entry* is anything else.
         """
         value = of.get(entry)
         if isinstance(value, Table):
@@ -281,9 +281,9 @@ class Problems:
         return of.below(entry)
 
     def texts(self, of: Table, entry: str) -> tuple[str, ...]:
-        """Return *entry* of the table *of*, a list of texts, which is empty if it is not given.
+        """Return *entry* of the table *of*, a list of texts; return an empty list if *entry* is missing.
 
-        Note a problem, and return an empty list, if it is anything else.
+        Note a problem, and return an empty list, if *entry* is anything else.
         """
         value = of.get(entry, ())
         if (isinstance(value, Items) and all(isinstance(text, str) for text in value)) or value == ():

@@ -26,13 +26,13 @@ _SAME_WRITES: Final = {
     "unzip": _UNPACK,
     "git": _UNPACK,
 }
-"""By program that is not modelled: the modelled command that writes as it does (buffer sizes are [R])."""
+"""For each program that is not modelled: a modelled command with the same writes (buffer sizes are [R])."""
 _BESIDE: Final = ("command", "start", "memory")
-"""Keys of a program that its workload does not have."""
+"""The keys of a program that its workload lacks."""
 
 
 def programs_of(likes: Likes, scenario: Table) -> Table:
-    """Return all programs of *scenario* by name: that of the program itself where none is given."""
+    """Return all programs of *scenario* by name; the kind of its workload names a program without a name."""
     if "programs" not in scenario:
         given = likes.problems.table(scenario, "workload")
         is_table = isinstance(scenario.get("workload", given), Table)
@@ -59,7 +59,7 @@ def programs_of(likes: Likes, scenario: Table) -> Table:
 
 
 def _program(likes: Likes, given: Table) -> Table | None:
-    """Return one program, from its command and the other keys; None if it has a problem."""
+    """Return the *given* program, from its command and its other keys; None if it has a problem."""
     problems = likes.problems
     command = plain(given.get("command"))
     own = {"start": 0, **{name: given[name] for name in ("start", "memory") if name in given}}
@@ -86,7 +86,7 @@ def _program(likes: Likes, given: Table) -> Table | None:
 
 
 def _with_job_files(line: str, directory: FilePath) -> str:
-    """Return a command *line* with the paths of the job files that lie in *directory*."""
+    """Return the command *line*; a job file (.fio) that lies in *directory* becomes its path there."""
     if ".fio" not in line:
         return line
     words = words_of(line)
@@ -98,7 +98,7 @@ def _with_job_files(line: str, directory: FilePath) -> str:
 
 
 def _fields_of(lines: list[str]) -> dict[str, object]:
-    """Return the workload that command *lines* ask for, with what the program itself costs."""
+    """Return the fields of the workload of the command *lines*, with the costs of the program itself."""
     name = PurePosixPath((lines[0].split() or [""])[0]).name
     for kind in kinds("workloads").values():
         if name in kind.spec.programs:

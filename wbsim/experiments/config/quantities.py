@@ -16,7 +16,7 @@ def split(value: object) -> tuple[Any, str]:
     """Return the number of *value*, an int or a float, and its unit.
 
     Raises:
-        ValueError: *value* is no number.
+        ValueError: *value* is not a number.
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value, ""
@@ -28,7 +28,7 @@ def split(value: object) -> tuple[Any, str]:
 
 
 def joined(number: Any, unit: str) -> object:
-    """Return *number* with its unit, or as a whole number of the base of that unit."""
+    """Return *number* with its *unit*; a fraction becomes a whole number of the base unit."""
     if not unit:
         return number
     if number == int(number):
@@ -41,7 +41,7 @@ def scaled(value: object, by: float) -> object:
     """Return *by* times *value*, a number with or without a unit; whole numbers stay whole.
 
     Raises:
-        ValueError: *value* is no number.
+        ValueError: *value* is not a number.
     """
     number, unit = split(value)
     times = number * by
@@ -49,7 +49,7 @@ def scaled(value: object, by: float) -> object:
 
 
 def amount(value: object) -> object:
-    """Return what is equal for two numbers that are the same in other units; the text of any other value."""
+    """Return a key that is equal for equal amounts in different units; for other values return the text."""
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
         return Fraction(str(value))
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None

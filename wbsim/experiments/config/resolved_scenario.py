@@ -1,4 +1,4 @@
-"""A scenario with every number: as a document, and as the text that identifies it."""
+"""Converts a scenario to a document with every number, and to the text that identifies the scenario."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from wbsim.sim.param import bare
 
 
 def resolved(scenario: Scenario) -> dict[str, object]:
-    """Return every key of *scenario*, nested as in a configuration; in base units (ns, B, B/s)."""
+    """Return all keys of *scenario*, nested as in a configuration, with values in base units (ns, B, B/s)."""
     document: dict[str, object] = bare(scenario.inputs())
     return document
 
 
 def canonical(document: Mapping[str, object]) -> str:
-    """Return the one text of *document*."""
+    """Return *document* as JSON with sorted keys and no spaces: equal documents have equal texts."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"))

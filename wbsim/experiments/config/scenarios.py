@@ -1,7 +1,7 @@
 """Expand the scenario of a configuration: names, ``like`` and counts.
 
-One disk, one mount or one program needs no name: then ``machine.device``, ``filesystem`` and ``workload``
-belong to it.
+A single disk, mount or program needs no name.  Its keys are then below ``machine.device`` and
+``machine.queue``, ``filesystem``, or ``workload``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARTS: Final = (
 )  # fmt: skip
 DEFAULT_GIVE_UP: Final = "100000 s"
 ONLY_MOUNT: Final = "mnt"
-"""The name of a filesystem that was given none."""
+"""The name of a mount that has no name in the configuration."""
 _ALREADY_THERE: Final = ("files", "cached_inodes")
 _OF_A_MOUNT: Final = ("disk", "at", "each", *_ALREADY_THERE)
 _OF_A_DISK: Final = ("queue", "device")
@@ -35,7 +35,7 @@ _KERNELS: Final = Bases("kernels", KERNELS)
 
 
 def expand(likes: Likes, scenario: Table) -> Table:
-    """Return the tree from which `Scenario` makes the *scenario* of a configuration."""
+    """Return the *scenario* of a configuration as the tree that `Scenario` validates."""
     problems = likes.problems
     kernel = likes.expanded(problems.table(scenario, "kernel"), _KERNELS)
     base = None if kernel is None else plain(kernel.get("like"))
@@ -58,7 +58,7 @@ def expand(likes: Likes, scenario: Table) -> Table:
 
 
 def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None, dict[str, list[str]]]:
-    """Return the machine, and the names of the disks of each group that has a count."""
+    """Return the machine, and the names of the disks of each group with a ``count``."""
     drives = Bases("disks", drives_of(release))
     machines = Bases("machines", machines_of(release))
     before = given.get("disks", {})
@@ -72,7 +72,7 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     if machine is None:
         return None, {}
     known = set(before) if isinstance(before, Mapping) else set(named)
-    if set(named) - known:  # a user's file has all disks of its machine
+    if set(named) - known:  # a user's file lists all disks of its machine
         machine["disks"] = {}
     disks = dict(machine["disks"])
     names = list(disks)
@@ -88,9 +88,9 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
 
 
 def _host(machine: Table | None, release: Release) -> Host:
-    """Return what mkfs sees of *machine*.
+    """Return *machine* as mkfs sees it.
 
-    A machine that is not known, which is reported already, stands for one with a disk.
+    If *machine* is None, which is already reported, return a host with one disk.
     """
     if machine is None:
         return Host({"": {}}, 1, release)
@@ -123,7 +123,7 @@ def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host
 def _mounts_of(
     likes: Likes, name: str, given: Table, groups: Mapping[str, list[str]], host: Host
 ) -> dict[str, Table]:
-    """Return the mount *name*, as it is *given*, or one for each disk of a group."""
+    """Return the *given* mount under its *name*; with ``each``, return a mount for each disk of the group."""
     disks = list(host.disks)
     where = {key: plain(given[key]) for key in _OF_A_MOUNT if key in given}
     each = where.pop("each", None)

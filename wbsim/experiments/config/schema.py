@@ -1,6 +1,4 @@
-"""Every key that a configuration may have: as rows for a reference, and as a JSON Schema; made from the
-specs.
-"""
+"""All keys of a configuration, made from the specs: as rows of a reference, and as a JSON Schema."""
 
 from __future__ import annotations
 
@@ -23,16 +21,16 @@ _UNITS: Final = {
 
 
 class Key(NamedTuple):
-    """One key of a table: where it stands, and what it takes."""
+    """One key of a table: its path, and the values that it takes, in words."""
 
     path: str
     takes: str
 
 
 def keys_of(spec: type[Spec], prefix: str = "", within: Sequence[type[Spec]] = ()) -> Iterator[Key]:
-    """Yield every key of *spec* and of the specs in it; of a part of several kinds, the keys of each kind.
+    """Yield every key of *spec* and of the specs in it; a part with several kinds has the keys of each kind.
 
-    *within* has the parts that *spec* is in.  A part inside of itself, as a device of an array, is one key.
+    *within* has the specs around *spec*.  A spec inside itself, such as a device in an array, is one key.
     """
     for name, field in spec.model_fields.items():
         if name == "kind":
@@ -51,7 +49,7 @@ def keys_of(spec: type[Spec], prefix: str = "", within: Sequence[type[Spec]] = (
 
 
 def _of_kind(spec: type[Spec], prefix: str, within: Sequence[type[Spec]] = ()) -> Iterator[Key]:
-    """Yield the keys of *spec*, or of each kind that may stand for it."""
+    """Yield the keys of *spec*, or of each of its kinds."""
     specs = _kinds_of(spec)
     if not specs:
         yield from keys_of(spec, prefix, within)
@@ -61,7 +59,7 @@ def _of_kind(spec: type[Spec], prefix: str, within: Sequence[type[Spec]] = ()) -
 
 
 def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
-    """Return the kinds of a part, if it is the base of several."""
+    """Return the specs of the kinds of *spec* by name; empty if *spec* is not the base of several kinds."""
     if "kind" not in spec.model_fields or get_origin(spec.model_fields["kind"].annotation) is Literal:
         return {}
     return {
@@ -89,7 +87,7 @@ def _is_named(annotation: object) -> bool:
 
 
 def _takes(annotation: Any, unit: str) -> str:
-    """Return in words what a key takes."""
+    """Return, in words, the values that a key takes."""
     if unit in _UNITS:
         return _UNITS[unit]
     if get_origin(annotation) is Annotated:
@@ -109,7 +107,7 @@ PARTS: Final[dict[str, type[Spec]]] = {
     "machine": MachineSpec, "machine.disks.NAME": DriveSpec, "kernel": KernelSpec,
     "filesystem": FilesystemSpec, "workload": WorkloadSpec,
 }  # fmt: skip
-"""The tables of a scenario; ``mounts.NAME`` is a filesystem's, ``programs.NAME`` a workload's."""
+"""The tables of a scenario; ``mounts.NAME`` has the keys of a filesystem, ``programs.NAME`` of a workload."""
 _OF_CONFIGURATIONS: Final = {
     "machine.disks.NAME": (
         Key("machine.disks.NAME.like", "a drive of `wbsim list disks`, or a file with a disk"),
@@ -118,7 +116,7 @@ _OF_CONFIGURATIONS: Final = {
         Key("machine.disks.NAME.device.speed", "a number: times as fast"),
     )
 }
-"""By table: keys that a configuration has beside those of the specs."""
+"""The keys of a configuration that the specs lack, by table."""
 
 
 def reference() -> str:
@@ -172,7 +170,7 @@ def _by_name(table: object) -> dict[str, object]:
 
 
 def _table(spec: type[Spec]) -> dict[str, object]:
-    """Return a table: the keys of *spec* or, where there are several kinds, of any of them; and ``like``."""
+    """Return the schema of a table: ``like``, and the keys of *spec* or of all its kinds."""
     specs = list(_kinds_of(spec).values()) or [spec]
     fields = {name: field for one in specs for name, field in one.model_fields.items()}
     properties: dict[str, object] = {"like": {"type": "string"}}

@@ -1,16 +1,16 @@
-"""Sweeps: lists, ranges, zipped lists and Latin hypercubes of any keys become points and what each sets.
+"""Sweeps: lists, ranges, zipped lists and Latin hypercubes of keys become points with their settings.
 
-In a configuration, with a key in quotes where it has dots:
+In a configuration (a key with dots stands in quotes):
 
 [sweep]
-grid = { "workload.processes" = [1, 2, 4], "kernel.like" = ["3.11", "5.15"] }    # each with each
-zip = { "workload.processes" = [1, 2], "workload.files" = [800, 400] }           # the first with the first
-lhs = { samples = 20, "machine.memory.memory" = ["1 GiB", "64 GiB"] }            # anywhere between two ends
-name = "threads"                                                                 # or by hand: `points`
+grid = { "workload.processes" = [1, 2, 4], "kernel.like" = ["3.11", "5.15"] }    # all combinations
+zip = { "workload.processes" = [1, 2], "workload.files" = [800, 400] }           # first with first, and so on
+lhs = { samples = 20, "machine.memory.memory" = ["1 GiB", "64 GiB"] }            # samples between two ends
+name = "threads"                                                                 # or a list of points
 points = [{ value = 1, workload.processes = 1 }, { value = 2, workload.processes = 2 }]
 
-On the command line: ``KEY=1,2,4..64`` (`values_of`).  ``x2`` is twice what stands there otherwise.  A name
-that is no key stands for ``{name}`` in command lines.
+On the command line: ``KEY=1,2,4..64`` (`values_of`).  ``x2`` doubles the value that the key has otherwise.
+If a name is not a key, its value replaces ``{name}`` in command lines.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from wbsim.experiments.config.toml_tree import MOST_LEVELS, NotToml, document_of
 from wbsim.experiments.config.tree import SET, Items, Path, Table
 
 Point = dict[str, Any]
-"""The values of one case, numbers or texts, by the name of what is swept."""
+"""The values of one case, numbers or texts, by the name of the swept key."""
 MOST_POINTS: Final = 10_000
-"""The most points of a sweep; each is checked before anything is run, in about a millisecond."""
+"""The upper bound for the points of a sweep.  All are checked before the first run, in about 1 ms each."""
 MOST_REPLICATIONS: Final = 100_000
 _LARGEST: Final = (1 << 63) - 1
 _SWEEP: Final = ("name", "points", "grid", "zip", "lhs")
 
 
 class Asked(NamedTuple):
-    """The sweep of a command line: ``KEY=VALUES`` each.
+    """The sweep of a command line.
 
-    The lists are swept each with each, or *together* (the first values, the second ones ...).  With *samples*
-    some have two ends of a range, of which a Latin hypercube is made.
+    * ``lists``: the swept keys, ``KEY=VALUES`` each.
+    * ``together``: zip the lists (first values, second values ...); otherwise sweep all combinations.
+    * ``samples``: the number of samples of a Latin hypercube over the keys that have a range, ``LOW..HIGH``.
     """
 
     lists: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ NOTHING: Final = Asked()
 
 
 class Setting(NamedTuple):
-    """A key that is set to a value, and where that is written."""
+    """A key, the value that it is set to, and the place of the setting."""
 
     path: Path
     value: object
@@ -59,7 +60,7 @@ class Setting(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One value of an axis: as it is shown, and what it sets."""
+    """One value of an axis: its labels (``shown``) and its settings (``sets``)."""
 
     shown: Point
     sets: tuple[Setting, ...]
@@ -73,10 +74,10 @@ class Axis(NamedTuple):
 
 
 def points(axes: Sequence[Axis]) -> Iterator[Step]:
-    """Yield each step of each axis with each of the others; one that sets nothing, without any axis.
+    """Yield all combinations of the steps of *axes*; without an axis yield one step that sets nothing.
 
     Raises:
-        BadInput: they are more than anyone can want.
+        BadInput: there are more than `MOST_POINTS` points.
     """
     many = prod(len(axis.steps) for axis in axes)
     if many > MOST_POINTS:
@@ -87,10 +88,10 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
 
 
 def by_hand(name: str, entries: Items) -> Axis:
-    """Return the axis of a list of tables, each with its ``value`` and what that sets.
+    """Return the axis of a list of tables, each with its ``value`` and the keys that it sets.
 
     Raises:
-        ValueError: two have the same value.
+        ValueError: a value occurs twice, or is neither a number nor a text.
     """
     steps = []
     for entry in entries:
@@ -103,14 +104,14 @@ def by_hand(name: str, entries: Items) -> Axis:
 
 
 Lists = Mapping[str, Items]
-"""By key: the values that it is swept over."""
+"""The values of each swept key."""
 
 
 def grid(lists: Lists) -> list[Axis]:
     """Return an axis for each key.
 
     Raises:
-        ValueError: one has a value twice.
+        ValueError: a key has a value twice.
     """
     for key, values in lists.items():
         _refuse_twice(key, values)
@@ -121,7 +122,7 @@ def grid(lists: Lists) -> list[Axis]:
 
 
 def _places(values: Items) -> list[str]:
-    """Return where each of *values* is written."""
+    """Return the place of each of *values*."""
     return [values.place_of(str(number)) for number in range(len(values))]
 
 
@@ -135,10 +136,10 @@ def _refuse_twice(key: str, values: Sequence[object]) -> None:
 
 
 def zipped(lists: Lists) -> Axis:
-    """Return one axis for all keys: the first values, the second ones, and so on.
+    """Return one axis for all keys: the first values, the second values, and so on.
 
     Raises:
-        ValueError: their numbers differ.
+        ValueError: the lengths of the lists differ.
     """
     lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
@@ -154,13 +155,13 @@ def zipped(lists: Lists) -> Axis:
 
 
 def latin_hypercube(samples: int, ends: Lists) -> Axis:
-    """Return one axis for all keys: *samples* points, each in another *samples*-th of each key's range.
+    """Return one axis for all keys: *samples* points of a Latin hypercube between the *ends* of each key.
 
-    Whole numbers stay whole, ends with a unit keep it.  The sample is the same each time (scipy's qmc, seed
-    0).
+    Each point lies in another *samples*-th of a key's range.  Whole numbers stay whole, and values have the
+    unit of their ends.  Every call returns the same points (scipy's qmc, seed 0).
 
     Raises:
-        ValueError: the ends of a key are not two numbers of one unit, or *samples* are too many.
+        ValueError: the ends of a key are not two rising numbers in one unit, or *samples* is too large.
     """
     from scipy.stats import qmc
 
@@ -178,7 +179,7 @@ def latin_hypercube(samples: int, ends: Lists) -> Axis:
 
 
 def _between(key: str, ends: Sequence[object]) -> Callable[[float], object]:
-    """Return the function that gives the value at a share of the way between two *ends*."""
+    """Return a function from a share (0 to 1) to the value there between the two *ends* of *key*."""
     if len(ends) != 2:
         raise ValueError(f"{key} has {len(ends)} ends; give the smallest and the largest value")
     (low, unit), (high, other) = map(split, ends)
@@ -203,7 +204,7 @@ def _step(values: Mapping[str, object], places: Mapping[str, str]) -> Step:
 
 
 def _is_label(value: object) -> bool:
-    """Return whether *value* is a number or a text that can be shown."""
+    """Return whether *value* can be a label: a number of at most 64 bits or a printable text."""
     if isinstance(value, str):
         return bool(value.strip()) and value.isprintable()
     return isinstance(value, int | float) and abs(value) <= _LARGEST
@@ -215,13 +216,13 @@ def _shown(value: object) -> object:
 
 
 def values_of(text: str) -> list[object]:
-    """Return the values of ``1,2,4..64``: a list, in which ``..`` goes on as the values before it began.
+    """Return the values of a list such as ``1,2,4..64``, in which ``..`` continues the series before it.
 
-    With two values before it by adding, with three or more by adding or, where these do not, by multiplying;
-    numbers may have a unit.  Commas in quotes and brackets are part of a value.
+    The series is arithmetic if the values before ``..`` fit, otherwise geometric.  Numbers may have a unit.
+    Commas in quotes and brackets are part of a value.
 
     Raises:
-        ValueError: a range that does not say its step, or does not end at its end.
+        ValueError: a range has no constant step or does not meet its end, or a value occurs twice.
     """
     values: list[object] = []
     for part in _split_list(text):
@@ -236,7 +237,7 @@ def values_of(text: str) -> list[object]:
 
 
 def _range(begun: Sequence[object], last: object, text: str) -> list[object]:
-    """Return the values that follow those that have *begun*, up to *last*."""
+    """Return the values after *begun*, the first values of a range, up to *last*."""
     given, units = zip(*map(split, begun), strict=True)
     last_given, unit = split(last)
     numbers, end = [Fraction(str(number)) for number in given], Fraction(str(last_given))
@@ -267,10 +268,10 @@ def _range(begun: Sequence[object], last: object, text: str) -> list[object]:
 
 
 def value_of(text: str) -> object:
-    """Return the value of *text*, which is a text if it is no value of TOML.
+    """Return *text* as a value of TOML, or as a text if it is not valid TOML.
 
     Raises:
-        ValueError: it is nested deeper than a key can be.
+        ValueError: the value is nested deeper than `MOST_LEVELS`.
     """
     try:
         document = document_of(f"v = {text}")
@@ -280,7 +281,7 @@ def value_of(text: str) -> object:
 
 
 def _split_list(text: str) -> list[str]:
-    """Return the parts between commas that stand in no quotes and no brackets."""
+    """Return the parts of *text* between the commas that are outside quotes and brackets."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
@@ -299,7 +300,7 @@ def _split_list(text: str) -> list[str]:
 
 
 def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
-    """Yield what the *sweep* of a configuration says, and note what is wrong with it."""
+    """Yield the axes of the *sweep* of a configuration, and note its problems."""
     problems.refuse_unknown(sweep, _SWEEP)
     if "name" in sweep or "points" in sweep:
         entries, name = sweep.get("points"), sweep.get("name", "point")
@@ -332,7 +333,7 @@ def _has_value(entry: object) -> bool:
 def _axis(
     problems: Problems, table: Table, entry: str, make: Callable[..., Axis], *given: object
 ) -> Iterator[Axis]:
-    """Yield what *make* makes of what is *given* as *entry* of *table*, or note the problem."""
+    """Yield the axis that *make* makes of *given*, or note the problem at *entry* of *table*."""
     try:
         yield make(*given)
     except ValueError as error:
@@ -350,7 +351,7 @@ def _lists(problems: Problems, table: Table) -> dict[str, Items]:
 
 
 def axes_asked(problems: Problems, asked: Asked) -> list[Axis]:
-    """Return what the command line sweeps; see `axes_of`."""
+    """Return the axes that the command line asks for, and note its problems."""
     lists: dict[str, Items] = {}
     ends: dict[str, Items] = {}
     for text in asked.lists:

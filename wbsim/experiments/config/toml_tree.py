@@ -1,6 +1,7 @@
 """Parse the text of a configuration to its tree, with the line of each key.
 
-tomllib checks the text and gives its values, but no lines; the lines are read here from a text that it took.
+tomllib checks the text and returns the values, but no lines.  This module finds the lines in a text that
+tomllib has accepted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from wbsim.experiments.config.tree import Path, Table, placed
 
 MOST_LEVELS: Final = 32
-"""The most parts of a key."""
+"""The upper bound for the parts of a key, and for nested tables and lists."""
 _DIGITS: Final = re.compile(r"[0-9][0-9_]{4300,}")
 _DOTTED: Final = re.compile(r"""(?:[\w"'-]{1,100}[ \t]?\.[ \t]?){256}""")
 _HINTS: Final = {
@@ -25,7 +26,7 @@ _MOST: Final = 1 << 63
 
 
 class NotToml(ValueError):
-    """A text that breaks TOML's rules, in this *line*, where that is known."""
+    """The error of a text that breaks a rule of TOML; *line* is None if the line is unknown."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -33,11 +34,11 @@ class NotToml(ValueError):
 
 
 def parse_toml(text: str, name: str) -> Table:
-    """Return the tree of a TOML *text*, which is called *name* in places.
+    """Return the tree of a TOML *text*; its places are ``name:line``.
 
     Raises:
-        NotToml: it is none.
-        ValueError: it is nested deeper than a key can be.
+        NotToml: *text* is not valid TOML.
+        ValueError: *text* is nested deeper than `MOST_LEVELS`.
     """
     document, lines = document_of(text), dict[Path, str]()
     for path, line in lines_of_keys(text):
@@ -50,18 +51,18 @@ def document_of(text: str) -> dict[str, object]:
     """Return the document of a TOML *text*.
 
     Raises:
-        NotToml: it is none.
-        ValueError: it is nested deeper than a key can be.
+        NotToml: *text* is not valid TOML.
+        ValueError: *text* is nested deeper than `MOST_LEVELS`.
     """
     too_deep = _DOTTED.search(text) is not None
     try:
         document = {} if too_deep else tomllib.loads(text)
         too_deep = too_deep or levels_of(document) > MOST_LEVELS
-    except RecursionError:  # tomllib goes as deep as the text does
+    except RecursionError:  # tomllib calls itself once a level
         too_deep = True
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(str(error)) from None
-    except ValueError:  # Python reads no whole number of so many digits
+    except ValueError:  # Python refuses whole numbers of more than 4300 digits
         found = _DIGITS.search(text)
         raise _beyond(text.count("\n", 0, found.start()) + 1 if found else None) from None
     if too_deep:
@@ -73,7 +74,7 @@ def document_of(text: str) -> dict[str, object]:
 
 
 def _not_toml(message: str) -> NotToml:
-    """Return the error for a *message* of tomllib, with the remedy where that is plain."""
+    """Return the error for a *message* of tomllib, with a remedy if `_HINTS` has one."""
     at = _ERROR_AT.search(message)
     what = message[: at.start()] if at else message
     where = f" ({at[2]})" if at else ""
@@ -86,7 +87,7 @@ def _beyond(line: int | None, key: str = "") -> NotToml:
 
 
 def _beyond_64_bits(value: object, path: Path) -> Path | None:
-    """Return the key of the first whole number that is beyond TOML's 64 bits."""
+    """Return the key of the first whole number that exceeds TOML's 64 bits; None without one."""
     if isinstance(value, Mapping | list):
         below = value.items() if isinstance(value, Mapping) else enumerate(value)
         found = (_beyond_64_bits(item, (*path, str(key))) for key, item in below)
@@ -95,7 +96,7 @@ def _beyond_64_bits(value: object, path: Path) -> Path | None:
 
 
 def levels_of(value: object) -> int:
-    """Return how deep tables and lists are nested in *value*; deep nesting needs no recursion here."""
+    """Return the depth of the nested tables and lists in *value*, without recursion."""
     levels, layer = 0, [value]
     while layer := [below for of in layer for below in _below(of)]:
         levels += 1
@@ -118,7 +119,7 @@ _BARE: Final = re.compile(r"[^,\]}#\n]*")
 
 
 def lines_of_keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Yield every key of a TOML *text*, and every entry of a list, with its line (from 1)."""
+    """Yield every key of a TOML *text*, and every entry of a list, with its line (the first is 1)."""
     return _Lines(text).keys()
 
 
@@ -134,7 +135,7 @@ class _Lines:
         self._text = text
         self._at = 0
         self._counted, self._line = 0, 1
-        self._entries: dict[Path, int] = {}  # of arrays of tables, so far
+        self._entries: dict[Path, int] = {}  # the number of the last entry of each array of tables
 
     def keys(self) -> Iterator[tuple[Path, int]]:
         """See `lines_of_keys`."""
@@ -150,7 +151,7 @@ class _Lines:
                 yield from self._pair(table)
 
     def _header(self) -> Iterator[Path]:
-        """Yield the tables that a header names; the last is the one that it begins."""
+        """Yield the paths of the tables that a header names; the last is the table that begins there."""
         double = self._text.startswith("[[", self._at)
         self._at += 1 + double
         path: Path = ()

@@ -1,7 +1,7 @@
-"""The tree of a configuration: tables and lists that know their keys, and where each entry is written.
+"""The tree of a configuration: tables and lists that know their keys and the place of each entry.
 
-Tables are put over each other (`merged`, `put`) and over parts of the catalogue.  Each keeps its places, so
-that a problem with a value is reported where that is written (`place_and_key`).
+A place is a line of a file or an option.  Tables are put over each other (`merged`, `put`) and over parts of
+the catalogue.  They keep their places, so that an error names the place of the wrong value (`place_and_key`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wbsim.experiments.config.quantities import scaled
 from wbsim.sim.param import ByHand, Given, Origin, Spec, Stated
 
 Path = tuple[str, ...]
-"""A key in a configuration, part by part; an entry of a list is its number."""
+"""The parts of a key in a configuration; the part of a list entry is its number."""
 SET: Final = "--set "
 """The beginning of the place of a value that the command line sets."""
 
@@ -23,9 +23,9 @@ SET: Final = "--set "
 class Placed:
     """A table or a list that a user wrote.
 
-    key     its key, as it is written
-    where   where it is written: ``file:line`` or an option; empty if that is where its parent is written
-    places  where each of its entries is written, by the entry's name or number
+    key     the key, as the user wrote it
+    where   the place: ``file:line`` or an option; empty if it is the place of the parent
+    places  the place of each entry, by the entry's name or number
     """
 
     key: Path = ()
@@ -38,7 +38,7 @@ class Placed:
         return self
 
     def place_of(self, entry: str) -> str:
-        """Return where *entry* is written, or where this is if it has no such entry."""
+        """Return the place of *entry*; if it has none, return the place of the table or the list."""
         return self.places.get(entry, self.where)
 
     def key_of(self, entry: str) -> Path:
@@ -46,7 +46,7 @@ class Placed:
         return *self.key, entry
 
     def below(self, entry: str, entries: Mapping[str, object] | None = None) -> Table:
-        """Return a table of *entries* that stands at *entry* of this one."""
+        """Return a table of *entries* with the key and the place of *entry*."""
         return Table(entries or {}).at(self.key_of(entry), self.place_of(entry), {})
 
 
@@ -62,13 +62,13 @@ class Table(Placed, dict[str, Any]):
         return self.like({name: value for name, value in self.items() if name not in names})
 
     def dropped(self, name: str) -> Table:
-        """Return the table as if it never had an entry of that *name*."""
+        """Return the table without the entry *name* and without its place."""
         places = {entry: place for entry, place in self.places.items() if entry != name}
         return self.without(name).at(self.key, self.where, places)
 
 
 class Items(Placed, list[Any]):
-    """Values by number."""
+    """Values in a list."""
 
 
 def plain(value: object) -> Any:
@@ -77,7 +77,7 @@ def plain(value: object) -> Any:
 
 
 def moved(value: object, key: Path) -> Any:
-    """Return *value* with *key* as its key, and all in it with the keys that follow."""
+    """Return *value* with *key* as its key; the keys of its entries begin with *key*."""
     if isinstance(value, Table):
         entries = {name: moved(below, (*key, name)) for name, below in value.items()}
         return Table(entries).at(key, value.where, value.places)
@@ -88,10 +88,10 @@ def moved(value: object, key: Path) -> Any:
 
 
 def placed(value: object, key: Path, where: str, lines: Mapping[Path, str] | None = None) -> Any:
-    """Return *value*, of plain dictionaries and lists, as one that is written at *key*.
+    """Return *value*, of plain dictionaries and lists, as a table or a list with the key *key*.
 
-    *lines* has the places of keys in it.  Any other key is at the place of the table around it; the outermost
-    place is *where*.
+    *lines* has the places of keys.  Any other key has the place of the table around it; the outermost place
+    is *where*.
     """
     if not isinstance(value, Mapping | list):
         return value
@@ -106,10 +106,10 @@ def placed(value: object, key: Path, where: str, lines: Mapping[Path, str] | Non
 
 
 def place_and_key(tree: Table, path: Path) -> tuple[str, Path]:
-    """Return where the value at *path* of *tree* is written, and its key as it is written.
+    """Return the place of the value at *path* of *tree*, and its key as the user wrote it.
 
-    A value of the catalogue is where the nearest table around it is.  With a table come the options that set
-    something in it, because one of them may be what is wrong there.
+    A value of the catalogue has the place of the nearest table around it.  The place of a table includes the
+    options that set something in the table, because one of them may cause the problem.
     """
     node: object = tree
     where, key = tree.where, path
@@ -123,7 +123,7 @@ def place_and_key(tree: Table, path: Path) -> tuple[str, Path]:
 
 
 def _entry(node: object, part: str) -> object:
-    """Return the entry of *node* that is called *part*; None if it has none."""
+    """Return the entry *part* of *node*; None if *node* lacks it."""
     if isinstance(node, Mapping):
         return node.get(part)
     if isinstance(node, Spec):
@@ -146,7 +146,7 @@ _FACTOR: Final = re.compile(r"x([0-9]{1,12}(?:\.[0-9]{1,12})?)")
 
 
 class Factor(NamedTuple):
-    """A multiple of the value that stands there otherwise."""
+    """A factor for the value that the key has otherwise, such as ``x2``."""
 
     by: float
 
@@ -155,7 +155,7 @@ class Factor(NamedTuple):
 
 
 def factor_in(value: object) -> object:
-    """Return *value*, marked as a user's, or the factor that it is written as."""
+    """Return the `Factor` of a text such as ``x2``; return any other *value* as `by_hand` marks it."""
     match = _FACTOR.fullmatch(value) if isinstance(value, str) else None
     return Factor(float(match[1])) if match else by_hand(value)
 
@@ -172,7 +172,7 @@ def with_origins(table: Table, *, factors: bool = False) -> Table:
 
 
 def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
-    """Return *value*, and each value in it, as a `Given`, whose source is where it is written.
+    """Return *value*, and each value in it, as a `Given` with its place as the source.
 
     ``{ assumed = 5, low = 1, high = 9, why = "..." }`` names another origin.  With *factors* a text such as
     ``x2`` is a factor.
@@ -190,7 +190,7 @@ def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
 
 
 def _stated(table: Table, where: str) -> Given | None:
-    """Return what a *table* that names an origin gives; None of any other table."""
+    """Return the value of a *table* that names an origin; None for any other table."""
     name = next((key for key in table if key in _ORIGINS), None)
     if name is None or not set(table) <= {name, *_BESIDE}:
         return None
@@ -200,20 +200,20 @@ def _stated(table: Table, where: str) -> Given | None:
 
 
 def by_hand(value: object) -> object:
-    """Return *value*, marked as a user's if it is a whole number, because that may lack its unit."""
+    """Return *value*; mark a whole number as `ByHand`, because its unit may be missing."""
     return ByHand(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def entries_of(part: Spec | Mapping[str, object]) -> dict[str, object]:
-    """Return the entries of *part*; those of a spec are `Given`, or other specs."""
+    """Return the entries of *part*; the entries of a spec are `Given` or other specs."""
     return part.entries() if isinstance(part, Spec) else dict(part)
 
 
 def merged(base: Spec | Mapping[str, object], changes: Table) -> Table:
     """Return *base* with *changes* put over it, table by table.
 
-    What is of another ``kind`` replaces a table whole, and a factor multiplies.  A part of the catalogue in
-    *base* that nothing changes stays that part, which was checked when it was made.
+    A table of another ``kind`` replaces the complete table, and a factor multiplies a number.  An unchanged
+    part of the catalogue in *base* stays the same object, which is already checked.
     """
     result = entries_of(base)
     if "kind" in changes and "kind" in result and plain(changes["kind"]) != plain(result["kind"]):
@@ -231,12 +231,12 @@ def merged(base: Spec | Mapping[str, object], changes: Table) -> Table:
 
 
 def put(table: Table, path: Path, value: object, place: str) -> Table:
-    """Return *table* with *value*, which is written at *place*, put at *path*.
+    """Return *table* with *value* at *path*; *place* is the place of *value*.
 
-    A number in *path* is a place of a list.
+    A number in *path* selects an entry of a list.
 
     Raises:
-        ValueError: the list has no such place.
+        ValueError: the list lacks the entry.
     """
     first, *rest = path
     if not rest:
@@ -250,7 +250,7 @@ def put(table: Table, path: Path, value: object, place: str) -> Table:
         inner = put(by_number.at(below.key, below.where, below.places), tuple(rest), value, place)
         changed: Any = Items(inner.values()).at(inner.key, inner.where, inner.places)
     else:
-        if isinstance(plain(below), str):  # a program that is its command alone
+        if isinstance(plain(below), str):  # a program may be a text, which is its command
             below = Table({"command": below}).at(table.key_of(first), table.place_of(first), {})
         within = below if isinstance(below, Table) else Table().at(table.key_of(first), "", {})
         changed = put(within, tuple(rest), value, place)
@@ -262,17 +262,18 @@ _INNER: Final = {"programs": "workload", "mounts": "filesystem"}
 
 
 def written_as(table: Mapping[str, object], path: Path) -> Path:
-    """Return *path* as *table* has it.
+    """Return the form of *path* that *table* uses.
 
-    ``workload.x`` is the only named program's, and ``programs.a.workload.x`` (as a resolved configuration has
-    it) is ``programs.a.x``; so with filesystems and mounts.
+    ``workload.x`` is a key of the only program, if that has a name.  ``programs.a.workload.x``, the form of a
+    resolved configuration, becomes ``programs.a.x`` or ``workload.x``.  Filesystems and mounts follow the
+    same rules.
     """
     first, *rest = path
     named = table.get(_SHORT.get(first, ""))
     if first not in table and isinstance(named, Mapping) and len(named) == 1:
         return (_SHORT[first], *named, *rest)
     short = _INNER.get(first, "")
-    if first not in table and short in table and len(path) > 2:  # by the name that show prints
+    if first not in table and short in table and len(path) > 2:  # the key that `wbsim show` prints
         return (short, *rest[2 if rest[1] == short else 1 :])
     if len(path) > 3 and path[2] == _INNER.get(first):
         return (first, path[1], *path[3:])
@@ -289,13 +290,13 @@ def _over(below: object, value: Any) -> object:
         return replace(value, value=Factor(number.by * factor.by))
     try:
         times = scaled(number, factor.by)
-    except ValueError:  # there is nothing to multiply, which the factor that is left says
+    except ValueError:  # `factors_in` finds the factor that is left
         return value
     return replace(value, value=times, source=f"{value.source}: times {factor.by:g}")
 
 
 def has_name(value: object, name: str) -> bool:
-    """Return whether any text in *value* has ``{name}``."""
+    """Return whether any text in *value* contains ``{name}``."""
     value = plain(value)
     if isinstance(value, Mapping):
         return any(has_name(below, name) for below in value.values())
@@ -305,7 +306,7 @@ def has_name(value: object, name: str) -> bool:
 
 
 def with_name(value: object, name: str, text: str) -> Any:
-    """Return *value* with *text* for every ``{name}`` in its texts."""
+    """Return *value* with *text* in place of every ``{name}`` in its texts."""
     if isinstance(value, Given):
         return replace(value, value=with_name(value.value, name, text))
     if isinstance(value, Table):
@@ -317,7 +318,7 @@ def with_name(value: object, name: str, text: str) -> Any:
 
 
 def factors_in(value: object, path: Path = ()) -> Iterator[Path]:
-    """Yield the path of each factor that is left in *value* because it found nothing to multiply."""
+    """Yield the path of each factor that is left in *value*, because the key had no number to multiply."""
     if isinstance(value, Mapping | Items):
         for key, below in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from factors_in(below, (*path, str(key)))
