@@ -1,4 +1,4 @@
-"""`wbsim advise`: how many writeback contexts a device wants."""
+"""`wbsim advise`: the smallest number of writeback contexts that is enough for a device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "how many writeback contexts a device wants"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml")
     add_variant(parser)
     parser.add_argument("--quick", action="store_true", help="the smaller run that the configuration names")
@@ -21,7 +21,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run with ever more of them and print the answer; returns the exit status."""
+    """Run with several numbers of contexts and print the answer; return the exit status."""
     import sys
 
     from wbsim.experiments.why.advise import advise

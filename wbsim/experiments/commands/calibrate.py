@@ -1,4 +1,4 @@
-"""`wbsim calibrate`: refit the calibrated constants and compare; or a machine's costs, from a capture."""
+"""`wbsim calibrate`: refit the calibrated constants, or take the costs of a machine from a capture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "refit the calibrated constants and compare, or take a machine's costs fr
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("report", nargs="?", choices=["P13", "V13", "N10", "W25"])
     what.add_argument(
@@ -22,7 +22,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Fit and print; the exit status says whether the committed constants came out."""
+    """Fit and print; return 0, or 1 if a fitted constant differs from the committed one."""
     import sys
 
     if arguments.capture is not None:

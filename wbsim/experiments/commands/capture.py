@@ -1,4 +1,4 @@
-"""`wbsim capture`: record a capture on this machine."""
+"""`wbsim capture`: record a capture of the block layer on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "record such a capture on this machine (root)"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="packed if it ends in .xz or .gz"
     )
@@ -30,7 +30,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Record; the exit status is the command's."""
+    """Record a capture while the command runs; return the exit status of the command."""
     import sys
 
     from wbsim.experiments.captures.conditions import device_of

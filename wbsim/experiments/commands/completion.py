@@ -1,4 +1,4 @@
-"""`wbsim completion`: completion of commands and options in a shell."""
+"""`wbsim completion`: a script that completes commands and options in a shell."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ HELP = 'completion for bash: eval "$(wbsim completion bash)"'
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("shell", choices=["bash"])
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the script; returns the exit status."""
+    """Print the script; return the exit status."""
     actions: Any = arguments.parser._actions
     (commands,) = (action.choices for action in actions if isinstance(action.choices, dict))
     cases = [f'        {name}) words="{" ".join(_words(parser))}" ;;' for name, parser in commands.items()]
@@ -38,7 +38,7 @@ def execute(arguments: Namespace) -> int:
 
 
 def _words(parser: Any) -> list[str]:
-    """The options of a command, and what it can only be given one of."""
+    """Return the long options of a command and the choices of its positional arguments."""
     words = []
     for action in parser._actions:
         words += [option for option in action.option_strings if option.startswith("--")]

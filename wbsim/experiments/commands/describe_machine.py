@@ -1,6 +1,4 @@
-"""`wbsim describe-machine`: a machine file of the machine that it runs on, or of a copy of its /proc and
-/sys.
-"""
+"""`wbsim describe-machine`: write a machine file for this machine, or for a copy of /proc and /sys."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ HELP = "write a machine file from what /proc and /sys say"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument(
         "root", nargs="?", type=Path, default=Path("/"), metavar="DIR|TAR",
         help="a folder or a tarball with copies of proc and sys, of any depth; this machine by default",
@@ -37,7 +35,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print it, or write it; returns the exit status."""
+    """Print or write the machine file; return the exit status."""
     import sys
 
     from wbsim.experiments.config.problems import bad
@@ -65,10 +63,12 @@ def execute(arguments: Namespace) -> int:
 
 
 def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
-    """See `experiments.machines.describe.describe`; what is wrong is told by its place in the tarball.
+    """Describe the machine in the tarball *path*; see `experiments.machines.describe.describe`.
+
+    Errors name the place in the tarball.
 
     Raises:
-        BadInput: it is none, or what is in it is no machine.
+        BadInput: *path* is not a tarball, or its files do not describe a machine.
     """
     import tarfile
     import zlib
@@ -97,7 +97,7 @@ def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
 
 
 def _inside(member: TarInfo, folder: str) -> TarInfo | None:
-    """Return *member* as the data filter leaves it, or None if it is a device or leads out of *folder*."""
+    """Return *member* as tarfile's data filter changes it; None for a device or a path out of *folder*."""
     import tarfile
 
     try:
@@ -111,10 +111,10 @@ def _first_line(error: Exception) -> str:
 
 
 def _is_file(root: Path) -> bool:
-    """Whether it is a file, and no folder.
+    """Return whether *root* is a file.
 
     Raises:
-        BadInput: no path is called so.
+        BadInput: *root* is not a valid path, or cannot be looked up.
     """
     from wbsim.experiments.config.problems import bad
 
@@ -126,10 +126,10 @@ def _is_file(root: Path) -> bool:
 
 
 def _refuse_foreign(out: Path) -> None:
-    """What is there already has to be what an earlier call wrote: it is replaced.
+    """Refuse to replace a file *out* that is not a machine file of wbsim.
 
     Raises:
-        BadInput: it is something else.
+        BadInput: *out* exists, and wbsim did not write it.
     """
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.machines.describe import BEGINS

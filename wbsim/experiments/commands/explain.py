@@ -1,4 +1,4 @@
-"""`wbsim explain`: where the threads of a run spent their time, and what held it back."""
+"""`wbsim explain`: how the threads of a run spent their time, and which resource was the bottleneck."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ HELP = "where the threads of a run spent their time, and what held it back"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
     parser.add_argument("--json", action="store_true", help="print one JSON document, draw nothing")
 
 
 def execute(arguments: Namespace) -> int:
-    """Print it, and draw it; returns the exit status."""
+    """Print the explanation and draw it, or print it as JSON; return the exit status."""
     import sys
     from functools import partial
 

@@ -1,4 +1,4 @@
-"""`wbsim layout`: the extents of the files of a run, after a sync(2), as xfs_bmap shows them by default."""
+"""`wbsim layout`: the extents of the files of a run after a sync(2), as xfs_bmap or filefrag prints them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "where the files of a run lie, as xfs_bmap or filefrag print it"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml")
     add_variant(parser)
     parser.add_argument("--mount", metavar="NAME", help="of several")
@@ -22,7 +22,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Simulate, print, and draw with --out; return the exit status."""
+    """Simulate, print the extents, and draw the disk with --out; return the exit status."""
     import sys
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`wbsim list`: what a configuration can name."""
+"""`wbsim list`: the names that a configuration can use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _WHAT = ("machines", "disks", "devices", "kernels", "filesystems", "workloads", 
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("what", choices=_WHAT, metavar="|".join(_WHAT))
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the names, each with a word about it; returns the exit status."""
+    """Print the names, each with a few words about it; return the exit status."""
     from wbsim.experiments.formats.table import table
 
     heading, rows, use = _ROWS[arguments.what]()
@@ -29,7 +29,7 @@ def execute(arguments: Namespace) -> int:
 
 
 class _Rows(NamedTuple):
-    """A table, and how a configuration names one of its rows."""
+    """A table of names; ``use`` shows how a configuration names a row."""
 
     heading: tuple[str, ...]
     rows: list[tuple[str, ...]]
@@ -37,7 +37,7 @@ class _Rows(NamedTuple):
 
 
 def _fitted(of: Spec) -> str:
-    """Return the reports to which constants of *of* were fitted, or from which they were set."""
+    """Return the reports from which constants of *of* were fitted or set."""
     from wbsim.experiments.published.fitted_constants import fitted_to
 
     return ", ".join(sorted(fitted_to(of))) or "nothing"

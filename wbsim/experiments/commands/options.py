@@ -20,7 +20,7 @@ _DIGITS: Final = 18
 
 
 class Parser(ArgumentParser):
-    """Tells what is wrong in one line, with the remedy."""
+    """Reports an error in one line, with the remedy."""
 
     def error(self, message: str) -> NoReturn:
         """See `argparse.ArgumentParser`."""
@@ -29,31 +29,31 @@ class Parser(ArgumentParser):
         raise SystemExit(2)
 
     def _get_values(self, action: Action, arg_strings: list[str]) -> object:
-        """See `argparse.ArgumentParser`, which takes ``--seed=--`` for a ``--seed`` of nothing."""
+        """See `argparse.ArgumentParser`; it would accept ``--seed=--`` as an option without a value."""
         if action.nargs is None and action.option_strings and arg_strings == ["--"]:
             self.error(f"argument {action.option_strings[-1]}: expected one argument")
         return super()._get_values(action, arg_strings)
 
 
 def natural(text: str) -> int:
-    """A whole number."""
+    """Return *text* as a whole number; raise ValueError if it is not one."""
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
         raise ValueError
     return int(text)
 
 
 def positive(text: str) -> int:
-    """A whole number of one or more, and no more of anything than can be meant."""
+    """Return *text* as a whole number from 1 to 100000; raise ValueError if it is not one."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 100_000:
         raise ValueError
     return int(text)
 
 
 def directory(text: str) -> Path:
-    """A path."""
+    """Return *text* as a path; raise ValueError if *text* is blank, has a NUL or is not UTF-8."""
     if not text.strip() or "\0" in text:
         raise ValueError
-    text.encode()  # what no file's name can be in a table of results
+    text.encode()  # raises: a table of results cannot hold a path that is not UTF-8
     return Path(text)
 
 
@@ -61,10 +61,10 @@ natural.__name__, positive.__name__ = "whole number", "number of one to 100000"
 
 
 class EachOnce(Action):
-    """Appends KEY=VALUE, of which no key comes twice: the last one would win in silence."""
+    """Appends KEY=VALUE; refuses a second value of a key, which would silently replace the first."""
 
     def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, *_: object) -> None:
-        """Add one."""
+        """Append *values*, which is one KEY=VALUE."""
         given = getattr(namespace, self.dest)
         keys = {override.partition("=")[0].removeprefix("scenario.") for override in given}
         if (key := values.partition("=")[0].removeprefix("scenario.")) in keys:
@@ -73,24 +73,24 @@ class EachOnce(Action):
 
 
 def add_set(parser: ArgumentParser) -> None:
-    """``--set``, which overrides a key."""
+    """Add ``--set``, which overrides a key."""
     parser.add_argument(
         "--set", action=EachOnce, default=[], metavar="KEY.PATH=VALUE", help="override a setting"
     )
 
 
 def add_variant(parser: ArgumentParser) -> None:
-    """``--variant``, which picks one."""
+    """Add ``--variant``, which selects a variant."""
     parser.add_argument("--variant", metavar="NAME", help="of several")
 
 
 def add_json(parser: ArgumentParser) -> None:
-    """``--json``."""
+    """Add ``--json``, which prints a JSON document."""
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def add_running(parser: ArgumentParser) -> None:
-    """What every command takes that runs cases: how they are run (`how_of`)."""
+    """Add the options of every command that runs cases; `how_of` reads them."""
     parser.add_argument("--seed", type=natural, default=1)
     parser.add_argument(
         "--out", type=directory, metavar="DIR", help="keep the results there; what is there is not run"
@@ -109,7 +109,11 @@ def add_running(parser: ArgumentParser) -> None:
 
 
 def how_of(arguments: Namespace) -> How:
-    """How cases are to be run."""
+    """Return the settings of a run, from the options of `add_running`.
+
+    Raises:
+        BadInput: --jobs is given with --cluster, or --out is a file.
+    """
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.running.execute import How
     from wbsim.experiments.running.store import refuse_file
@@ -122,14 +126,14 @@ def how_of(arguments: Namespace) -> How:
 
 
 def print_json(document: object) -> None:
-    """Print *document* as JSON on stdout; a number that is unknown (nan) or infinite is null."""
+    """Print *document* as JSON on stdout; an unknown number (nan) and an infinite number are null."""
     import json
 
     print(json.dumps(_with_nulls(document), indent=1, allow_nan=False))
 
 
 def _with_nulls(value: object) -> object:
-    """Return *value* with None for each number that JSON lacks, in tables and lists, too."""
+    """Return *value* with None for each number that JSON lacks, also in tables and lists."""
     if isinstance(value, dict):
         return {key: _with_nulls(of) for key, of in value.items()}
     if isinstance(value, list | tuple):

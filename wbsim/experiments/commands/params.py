@@ -11,13 +11,13 @@ HELP = "every number with its unit, origin and source"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml", help="plug.toml by default")
     add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
-    """Print them; returns the exit status."""
+    """Print the numbers; return the exit status."""
     from wbsim.experiments.config.experiment import config_path, load
     from wbsim.experiments.formats.numbers import numbers_document, numbers_table
 

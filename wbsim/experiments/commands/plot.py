@@ -1,4 +1,4 @@
-"""`wbsim plot`: pictures of what a command wrote."""
+"""`wbsim plot`: draw the results that a command wrote with --out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Draw; print the pictures' paths and the knees of lines; return the exit status."""
+    """Draw the pictures, print their paths and the knees of lines, and return the exit status."""
     from wbsim.experiments.pictures.facets import where_of
     from wbsim.experiments.pictures.plots import Wanted, plot_directory
 

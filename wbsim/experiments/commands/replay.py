@@ -1,4 +1,4 @@
-"""`wbsim replay`: judge a capture of a real kernel, decision by decision."""
+"""`wbsim replay`: compare the decisions in a capture of a real kernel with those of the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "judge a capture of a real kernel, decision by decision"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument(
         "capture", type=Path, metavar="CAPTURE", help="ftrace's text or blkparse's; plain, gz or xz"
     )
@@ -28,7 +28,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Judge and print; the exit status says whether the model decides as the kernel did."""
+    """Compare and print; return 0, or 1 if a decision of the model differs from the kernel's."""
     import sys
 
     from wbsim.experiments.captures.conditions import Options, conditions_of, device_of

@@ -1,4 +1,4 @@
-"""`wbsim reproduce`: published figures against simulated ones."""
+"""`wbsim reproduce`: compare published figures with simulated figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HELP = "published figures against simulated ones"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument(
         "reports", nargs="*", metavar="REPORT", help="such as P13; all that are modelled by default"
     )
@@ -23,7 +23,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run them and print the table; returns the exit status."""
+    """Run the reports' experiments and print the table; return the exit status."""
     from wbsim.experiments.published.reproduce import reproduce
     from wbsim.experiments.published.tables import reproduction_table
 

@@ -1,4 +1,4 @@
-"""`wbsim run`: simulate what a configuration says."""
+"""`wbsim run`: simulate the experiment of a configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "simulate one experiment"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml")
     parser.add_argument("--fs-mark", metavar="LINE", help="an fs_mark command line, run on P13's machine")
     add_set(parser)
@@ -27,7 +27,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run it; returns the exit status."""
+    """Run the experiment and print the result; return the exit status."""
     from wbsim.experiments.commands.run_output import print_result
     from wbsim.experiments.config.experiment import from_command, load
     from wbsim.experiments.config.problems import bad

@@ -1,4 +1,4 @@
-"""What `run` and `sweep` print and write of their runs."""
+"""The output of `wbsim run` and `wbsim sweep`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING_WRITTEN = (
 
 
 def print_result(ran: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
-    """Print the tables, or one JSON document; tell of failures on stderr; the exit status."""
+    """Print the tables or one JSON document, report failures on stderr, and return the exit status."""
     if arguments.out is not None:
         print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
     if arguments.json:
@@ -37,7 +37,7 @@ def print_result(ran: Ran, title: str | None, experiment: Experiment, arguments:
 
 
 def _why(job: Job, failure: Failure) -> list[str]:
-    """What a run came to nothing for; of a fault of ours, where it was raised."""
+    """Return the lines that report a *failure*; a fault of wbsim has its traceback."""
     of = f"variant {job.case.label}, replication {job.replication}, seed {job.seed}"
     match failure.kind:
         case "law":
@@ -53,7 +53,7 @@ def _why(job: Job, failure: Failure) -> list[str]:
 
 
 def _status(kinds: set[str]) -> int:
-    """Of what failed, what is worst: a fault of ours, then the machine's, then the input's."""
+    """Return the exit status of the worst failure: a fault of wbsim, then a lost worker, then bad input."""
     worst = next((kind for kind in ("law", "error", "lost", "input") if kind in kinds), None)
     return {None: 0, "law": 70, "error": 70, "lost": 1, "input": 2}[worst]
 

@@ -1,4 +1,4 @@
-"""`wbsim schema`: what a configuration may say, as a JSON Schema for editors."""
+"""`wbsim schema`: the keys of a configuration, as a JSON Schema for editors or as a reference."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ HELP = "what a configuration may say, as a JSON Schema or as a reference"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("--reference", action="store_true", help="every key as Markdown instead")
 
 
 def execute(arguments: Namespace) -> int:
-    """Print it; returns the exit status."""
+    """Print the schema or the reference; return the exit status."""
     from wbsim.experiments.config.schema import json_schema, reference
 
     if arguments.reference:

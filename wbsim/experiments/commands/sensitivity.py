@@ -1,4 +1,4 @@
-"""`wbsim sensitivity`: how far the assumed numbers could move an answer."""
+"""`wbsim sensitivity`: how much the assumed numbers could change a figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELP = "how far the assumed numbers could move an answer"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml")
     add_variant(parser)
     parser.add_argument("--figure", default="wall_time", metavar="NAME", help="such as write_iops")
@@ -38,7 +38,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Vary them and print the table; draws the tornado into --out; returns the exit status."""
+    """Vary the numbers, print the table, draw the tornado into --out, and return the exit status."""
     import sys
     from functools import partial
 

@@ -1,4 +1,4 @@
-"""`wbsim show`: a configuration resolved, each number with its origin and source."""
+"""`wbsim show`: a resolved configuration; each number has its origin and its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "a configuration with every number, its origin and its source"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml")
     add_variant(parser)
     add_set(parser)
@@ -19,7 +19,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print it; returns the exit status."""
+    """Print the configuration; return the exit status."""
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.resolved_scenario import resolved
     from wbsim.experiments.formats.numbers import numbers_table

@@ -1,4 +1,4 @@
-"""`wbsim status`: how far what is kept in a directory is."""
+"""`wbsim status`: the progress of the runs in a directory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ HELP = "what of a directory's runs is done, failed or missing"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="what a command wrote with --out")
     add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
-    """Print it; returns the exit status."""
+    """Print the status; return the exit status."""
     from wbsim.experiments.sweeps.status import status_of
 
     status = status_of(arguments.directory)

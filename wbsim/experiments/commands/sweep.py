@@ -1,4 +1,4 @@
-"""`wbsim sweep`: a configuration at many values of its keys."""
+"""`wbsim sweep`: simulate an experiment at many values of its keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "simulate an experiment at many values of its keys"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml")
     parser.add_argument(
         "--set", action=EachOnce, default=[], metavar="KEY=1,2,4..64",
@@ -40,7 +40,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run it; returns the exit status."""
+    """Run the sweep and print the result; return the exit status."""
     from wbsim.experiments.commands.run_output import print_result
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.sweeps import Asked

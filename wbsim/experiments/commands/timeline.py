@@ -1,4 +1,4 @@
-"""`wbsim timeline`: what a run did over time, as vmstat and iostat print it."""
+"""`wbsim timeline`: the levels of a run over time, in the form of vmstat and iostat -x."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HELP = "what a run did over time, as vmstat and iostat -x print it"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """What it takes."""
+    """Add the options of the command to *parser*."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
     parser.add_argument(
         "--every", metavar="TIME", help="a line for so much simulated time; 1 s, or less in a shorter run"
@@ -17,7 +17,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print it for every variant and point, of replications the first; returns the exit status."""
+    """Print the first replication of every variant and point; return the exit status."""
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.timeline import timeline
     from wbsim.experiments.running.results import read_results
