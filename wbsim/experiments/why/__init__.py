@@ -1,5 +1,5 @@
-"""Reasons: why a run took as long as it did, and what would change that.
+"""Reasons for the length of a run, and changes that would affect it.
 
-Read `bottlenecks` first, then `explain`.  `sensitivity` varies assumed numbers, and `advise` the number of
-writeback contexts.
+Read `bottlenecks` first, then `explain`.  `sensitivity` varies assumed numbers.  `advise` varies the number
+of writeback contexts.
 """

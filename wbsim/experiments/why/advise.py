@@ -1,9 +1,11 @@
-"""`wbsim advise`: the smallest number of writeback contexts that is as good as the best.
+"""`wbsim advise`: the smallest number of writeback contexts whose rate is close to the best rate.
 
-The same run with 1, 2, 4 ... contexts of each device, up to one for each allocation group where these pick
-the context, else one for each processor.  Then what lies between the smallest that is good enough and the
-largest below it is halved, until these are neighbours.  What counts is when the programs end, as for fio:
-what they leave in memory then is written.
+First the case runs with 1, 2, 4 ... contexts for each device, up to a largest number.  If allocation groups
+pick the context, this is the number of allocation groups, otherwise the number of processors.  Then a
+bisection finds the smallest number whose rate is within `SHORT_OF_BEST` of the best.
+
+The rate covers the time until the last program ends, as in fio.  The time to write pages that are still dirty
+is left out.
 """
 
 from __future__ import annotations
@@ -25,23 +27,23 @@ from wbsim.models.machine import build
 
 AXIS: Final = "contexts"
 SHORT_OF_BEST: Final = 0.05
-"""Who is no further from the best is as good."""
+"""A rate is good enough if it is at most this share below the best rate."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What was run, by number of contexts: *outcomes* have it as their point."""
+    """The outcomes of the runs; the point of each outcome is its number of contexts."""
 
     title: str
     outcomes: list[Outcome]
 
     @property
     def runs(self) -> list[Run]:
-        """What the outcomes say of their runs."""
+        """Return the runs of the outcomes."""
         return [run_of(outcome) for outcome in self.outcomes]
 
     def text(self) -> str:
-        """The table of the runs, and the answer."""
+        """Return the table of the runs and the answer."""
         runs = self.runs
         unit, rates = rates_of(runs)
         rate_of = dict(zip(map(contexts_of, runs), rates, strict=True))
@@ -52,7 +54,7 @@ class Advice:
         return "\n\n".join([self.title, sweep_table(AXIS, runs), answer])
 
     def document(self) -> dict[str, object]:
-        """The answer, and what each number of contexts achieved."""
+        """Return the answer and the rate with each number of contexts, for ``--json``."""
         runs = self.runs
         unit, rates = rates_of(runs)
         return {
@@ -64,10 +66,10 @@ class Advice:
 
 
 def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: bool, how: How) -> Advice:
-    """Run that *variant* of *config* with ever more contexts; a *quick* one is smaller, as it says itself.
+    """Run *variant* of *config* with several numbers of contexts; *quick* runs its smaller version.
 
     Raises:
-        BadInput: all that is wrong with it, or it does not say which run is meant.
+        BadInput: all problems of the configuration, or *variant* does not select a single case.
     """
     whole = load(config, overrides)
     given = whole.only_case(variant)
@@ -94,18 +96,18 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
 
 
 def contexts_of(run: Run) -> int:
-    """With how many contexts it was."""
+    """Return the number of contexts of *run*."""
     return int(run.point[AXIS])
 
 
 def _by(case: Case) -> Literal["allocation_group", "hash", "processor"]:
-    """What picks the context of an inode."""
+    """Return the rule that picks the context of an inode."""
     flusher = case.scenario.kernel.flusher
     return flusher.by if isinstance(flusher, ParallelSpec) else "allocation_group"
 
 
 def _most(case: Case) -> int:
-    """How many contexts are tried at most."""
+    """Return the largest number of contexts to try."""
     machine = build(case.scenario, 0)
     if _by(case) != "allocation_group":
         return machine.processors.count
@@ -120,14 +122,14 @@ def _most(case: Case) -> int:
 
 
 def _wanted(runs: Sequence[Run]) -> int:
-    """The fewest contexts that are as good as the best."""
+    """Return the smallest number of contexts that is good enough."""
     _, rates = rates_of(runs)
     enough = (1 - SHORT_OF_BEST) * max(rates)
     return min(contexts_of(run) for run, rate in zip(runs, rates, strict=True) if rate >= enough)
 
 
 def _next(runs: Sequence[Run]) -> int | None:
-    """Which number of contexts to look at, between the most that fall short and the fewest that do not."""
+    """Return the next number to try: the middle between too few and enough contexts; None at the end."""
     wanted = _wanted(runs)
     below = max((count for run in runs if (count := contexts_of(run)) < wanted), default=wanted)
     return (below + wanted) // 2 if wanted - below > 1 else None

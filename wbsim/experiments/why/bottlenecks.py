@@ -1,4 +1,4 @@
-"""Which resource held a run back, and its threads by kind."""
+"""The bottleneck of a run, and its threads by kind."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from typing import Final, NamedTuple
 from wbsim.experiments.running.outcome import Lives
 
 AWAY: Final = ("waiting a pause", "waiting children", "waiting idle", "waiting absent")
-"""What nobody would call work, or waiting."""
+"""Causes that count neither as work nor as waiting for a resource."""
 SEEN: Final = 0.0005
-"""Less than this part of the run is nothing."""
+"""A smaller share of the run counts as nothing."""
 ALIKE: Final = 0.01
-"""Resources whose use differs by less than this part of the run are as good as equal."""
+"""Utilisations that differ by less than this share of the run count as equal."""
 
 
 class Resource(NamedTuple):
-    """What a run used: for which *share* of its time."""
+    """A resource of a run; ``share`` is its utilisation (0 to 1)."""
 
     name: str
     share: float
 
 
 def most_used(uses: Mapping[str, float]) -> list[Resource]:
-    """The resources, from the one that held the run back downwards.
+    """Return the resources, the bottleneck first, then by utilisation.
 
-    That is the one that was used for the largest share of the run's time: the run cannot become shorter than
-    its use.  Of those that are as good as equal, it is the one that most threads share.  Of threads of a kind
-    only the busiest is named.
+    The bottleneck is the resource with the highest utilisation, because the run cannot be shorter than its
+    busy time.  Among resources within `ALIKE` of the highest, it is the one that most threads share.  Of each
+    kind only the busiest resource is returned.
+
+    *uses* lists the resources that most threads share first (`experiments.running.outcome.uses_of`).
     """
     uses = _busiest(uses)
     by_share = sorted((Resource(*item) for item in uses.items()), key=lambda of: -of.share)
@@ -38,7 +40,7 @@ def most_used(uses: Mapping[str, float]) -> list[Resource]:
 
 
 def _busiest(uses: Mapping[str, float]) -> dict[str, float]:
-    """Of those of a kind, only the most used."""
+    """Return *uses* with only the busiest resource of each kind."""
     of_kind: dict[str, Resource] = {}
     for name, share in uses.items():
         kind = kind_of(name)
@@ -48,18 +50,21 @@ def _busiest(uses: Mapping[str, float]) -> dict[str, float]:
 
 
 def kind_of(name: str) -> str:
-    """Its name without its number, which is at the end or, of a device's contexts, behind a colon."""
+    """Return *name* without its numbers: one at the end, and one after a colon (a device's context)."""
     return re.sub(r":\d+(?=/)|[ -]?\d+$", "", name)
 
 
 def busy_ns(life: Mapping[str, float]) -> float:
-    """How much of it was work, or waiting for something in particular."""
+    """Return the time of *life* that was work or waiting for a resource (ns)."""
     return sum(ns for cause, ns in life.items() if cause not in AWAY)
 
 
 class Kind(NamedTuple):
-    """Threads that differ in their numbers only: how many did anything, the mean of their lives (ns; that of
-    all, if none did), and how many there are.
+    """The threads of a run whose names differ only in their numbers.
+
+    * ``threads``: the number of active threads; these were busy for more than `SEEN` of the run.
+    * ``life``: the mean time of the active threads by state and cause (ns); without any, the mean of all.
+    * ``of``: the number of all threads of the kind.
     """
 
     name: str
@@ -69,7 +74,7 @@ class Kind(NamedTuple):
 
 
 def kinds_of(lives: Lives) -> list[Kind]:
-    """The threads of a run, those of a kind together."""
+    """Return the threads of a run, grouped by kind."""
     groups: dict[str, list[dict[str, int]]] = {}
     for name, life in lives.items():
         groups.setdefault(kind_of(name), []).append(life)

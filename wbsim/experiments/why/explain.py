@@ -1,8 +1,9 @@
-"""`wbsim explain`: why a run took as long as it did, from what it wrote.
+"""`wbsim explain`: the reasons for the length of a run, from its results.
 
-For each run it names the resource that held it back (`experiments.why.bottlenecks.most_used` has the rule),
-says where the lives of its threads went, and, for two variants, what their flushers spend on a file; along a
-sweep, what each run achieved and how the lives of each kind of thread changed.
+* Without a sweep: the bottleneck of each run (`experiments.why.bottlenecks.most_used` has the rule), and how
+  its threads spent their time.
+* With two variants and no sweep: also the time that their flushers spend on a file.
+* With a sweep: the rate of each run, and how the time of each kind of thread changes along the sweep.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from wbsim.sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")
 _HELD: Final = 0.5
-"""What is in use for less than this part of a run does not hold it back."""
+"""A resource with a lower utilisation is not called a bottleneck."""
 _NEXT: Final = 3
-"""How many resources are named beside the first."""
+"""The number of resources that are named after the first."""
 
 
 class Run(NamedTuple):
     """One run: its length (ns), threads by kind, uses, work, and the amount that its flushers wrote back.
 
-    ``wall_time`` (s): until the last program ended; ``on_disk_time`` (s): until the sync(2) after it
-    returned, or None without one.
+    ``wall_time`` (s): until the last program ended; ``on_disk_time`` (s): until the final sync(2) returned,
+    or None without this sync.
     """
 
     variant: str
@@ -50,17 +51,17 @@ class Run(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its variant, and its point of the sweep."""
+        """Return the variant and the point of the sweep."""
         return " ".join([self.variant, *map(str, self.point.values())])
 
     @property
     def place(self) -> str:
-        """Its point of the sweep."""
+        """Return the point of the sweep."""
         return ", ".join(map(str, self.point.values()))
 
 
 class Result(NamedTuple):
-    """What is to be explained: runs, of several replications the first; and what was swept."""
+    """The runs to explain: the first replication of each case; ``axes`` are the swept keys."""
 
     title: str
     axes: tuple[str, ...]
@@ -68,10 +69,10 @@ class Result(NamedTuple):
 
 
 def result_of(results: Results) -> Result:
-    """What *results* say of their runs.
+    """Return the runs of *results*.
 
     Raises:
-        BadInput: one has no threads, or has used nothing.
+        BadInput: a result is damaged: it has no times of threads or no utilisation of resources.
     """
     places: Sequence[object] = results.directories or [results.title] * len(results.outcomes)
     for outcome, place in zip(results.outcomes, places, strict=True):
@@ -82,7 +83,7 @@ def result_of(results: Results) -> Result:
 
 
 def run_of(of: Outcome) -> Run:
-    """Return the run of an outcome."""
+    """Return the run of the outcome *of*."""
     length_ns = max(sum(life.values()) for life in of.lives.values())
     return Run(
         of.variant, of.point, length_ns, of.wall_time, kinds_of(of.lives), of.uses, of.files, of.file_bytes,
@@ -91,7 +92,7 @@ def run_of(of: Outcome) -> Run:
 
 
 def explanation(result: Result) -> str:
-    """All of it as text."""
+    """Return the explanation of *result* as text."""
     parts, runs = [result.title], result.runs
     if result.axes:
         for variant, of in by_variant(runs):
@@ -131,7 +132,7 @@ def document(result: Result) -> dict[str, object]:
 
 
 def verdict(run: Run, others: int = _NEXT) -> str:
-    """Which resource held the run back, and how many others come next."""
+    """Return a line with the bottleneck of *run* and the next *others* resources."""
     first, *then = most_used(run.uses)
     held = "held back by" if first.share >= _HELD else "held back by nothing in particular; most used was"
     text = (
@@ -144,9 +145,7 @@ def verdict(run: Run, others: int = _NEXT) -> str:
 
 
 def lives_table(run: Run) -> str:
-    """Where the lives of the threads went, as shares of the run: a column for each kind of thread that did
-    anything.
-    """
+    """Return the table of thread times in % of the run, with a column for each active kind of thread."""
     kinds = seen_kinds(run)
     causes = in_order(seen_causes(run, kinds))
     header = ("% of the run", *(titled(kind) for kind in kinds))
@@ -155,12 +154,12 @@ def lives_table(run: Run) -> str:
 
 
 def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
-    """The runs of each variant, along the sweep."""
+    """Return the runs of each variant, in the order of the sweep."""
     return [(variant, list(of)) for variant, of in groupby(runs, lambda run: run.variant)]
 
 
 def sweep_table(axis: str, runs: Sequence[Run]) -> str:
-    """Return the rate of each run until its last program ended, and the bottleneck of the complete run."""
+    """Return a table: the rate of each run until its last program ended, and the bottleneck of the run."""
     unit, rates = rates_of(runs)
     rows, best = [], max(rates)
     for run, rate in zip(runs, rates, strict=True):
@@ -181,7 +180,7 @@ def rates_of(runs: Sequence[Run]) -> tuple[str, list[float]]:
 
 
 def kind_table(name: str, runs: Sequence[Run]) -> str:
-    """Where the lives of the threads of one kind went, as shares of the run: a column for each run."""
+    """Return the table of the times of the threads *name* in % of the run, with a column for each run."""
     kinds = [kind_named(name, run) for run in runs]
     causes = in_order(
         {cause for run, kind in zip(runs, kinds, strict=True) if kind for cause in seen_causes(run, [kind])}
@@ -197,12 +196,12 @@ def kind_table(name: str, runs: Sequence[Run]) -> str:
 
 
 def seen_names(runs: Sequence[Run]) -> list[str]:
-    """The kinds of thread that did anything in any run."""
+    """Return the kinds of thread that are active in any run."""
     return list(dict.fromkeys(kind.name for run in runs for kind in seen_kinds(run)))
 
 
 def kind_named(name: str, run: Run) -> Kind | None:
-    """The threads of that kind, if the run has any."""
+    """Return the threads of the kind *name*; None if the run has none."""
     return next((kind for kind in run.kinds if kind.name == name), None)
 
 
@@ -246,7 +245,7 @@ def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, flo
 
 
 def in_order(causes: Iterable[str]) -> list[str]:
-    """By state, then along the path of a page, then by name; what is no work and no waiting comes last."""
+    """Return *causes* by state, then along the path of a page, then by name; causes in `AWAY` come last."""
     paths = list(PATHS)
 
     def place(cause: str) -> tuple[bool, int, int, str]:
@@ -258,17 +257,17 @@ def in_order(causes: Iterable[str]) -> list[str]:
 
 
 def seen_kinds(run: Run) -> list[Kind]:
-    """The threads that did anything."""
+    """Return the kinds of thread that are active in *run*."""
     return [kind for kind in run.kinds if _shown(busy_ns(kind.life), run)]
 
 
 def seen_causes(run: Run, kinds: Iterable[Kind]) -> set[str]:
-    """What took some of the time of these."""
+    """Return the causes that took at least `SEEN` of the run in any of *kinds*."""
     return {cause for kind in kinds for cause, ns in kind.life.items() if _shown(ns, run)}
 
 
 def _small(runs: Iterable[Run]) -> bool:
-    """Whether files are counted; where they are large, MiB are."""
+    """Return whether files are counted; with a mean size above 1 MiB in any run, MiB are counted."""
     return all(run.file_bytes <= run.files * MIB for run in runs)
 
 
@@ -277,7 +276,7 @@ def _shown(ns: float, run: Run) -> bool:
 
 
 def titled(kind: Kind) -> str:
-    """Its name, and how many did anything of how many there are."""
+    """Return the name of *kind* with the numbers of active and of all threads."""
     return kind.name if kind.of == 1 else f"{kind.name} x{_count(kind)}"
 
 

@@ -1,9 +1,11 @@
-"""The runs that a model refuses when its numbers are varied: for which reason, and by which number.
+"""The runs that a model refuses when its numbers are varied, with the reason and the numbers that cause it.
 
-A reason is the model's message.  Messages that differ in numbers only are one reason.  If the scenario itself
-is refused, a cause is a number whose usual value lifts the refusal, or that is refused alone.  If the run is
-refused later, a cause is a number that separates the refused runs from those that ended: its refused values
-lie all above or all below the others.
+A reason is the message of the model.  Messages that differ only in numbers are one reason.
+
+* The scenario is refused before the run: a cause is a number whose usual value lifts the refusal.  Without
+  such a number, a cause is a number that is refused when all others have their usual values.
+* The run is refused later: a cause is a number that separates the refused runs from the runs that ended.  Its
+  refused values are all above or all below the others.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 Values = Mapping[str, float | int]
-"""Numbers by path: those that are not at their usual values."""
+"""Numbers by path; a path that is missing has its usual value."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _LOOKED_AT: Final = 5
-"""Causes are those of at most this many runs of a reason: each number of each is validated apart."""
+"""At most this many runs of a reason are searched for causes; a run needs a validation for each number."""
 _LISTED: Final = 6
 
 
 class Refused(NamedTuple):
-    """One run that was refused: its numbers, and the model's messages; *early* if it was not started."""
+    """One refused run: its numbers and the messages of the model; ``early``: refused before it started."""
 
     values: Values
     messages: tuple[str, ...]
@@ -29,14 +31,14 @@ class Refused(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """One reason, with the numbers that caused it and all numbers of each refused run."""
+    """One reason, with the paths of the numbers that caused it, and all numbers of each refused run."""
 
     reason: str
     causes: tuple[str, ...]
     points: list[Values]
 
     def document(self) -> dict[str, object]:
-        """Return the reason for ``--json``."""
+        """Return the document of the reason for ``--json``."""
         points = [dict(of) for of in self.points]
         return {"reason": self.reason, "count": len(points), "causes": list(self.causes), "points": points}
 
@@ -56,8 +58,8 @@ def refusals_of(
 ) -> list[Refusal]:
     """Return the reasons of the runs *refused*, the most frequent first.
 
-    *ended* has the numbers of the other runs, *usual* those of the case.  *messages* returns what a scenario
-    with other numbers is refused for.
+    *ended* has the numbers of the runs that ended, and *usual* the numbers of the case.  *messages* returns
+    the messages with which the model refuses a scenario with other numbers.
     """
     groups: dict[tuple[str, bool], list[tuple[str, Values]]] = {}
     for of in refused:
@@ -78,7 +80,7 @@ def refusals_of(
 def _early(
     pattern: str, points: Sequence[Values], usual: Values, messages: Callable[[Values], Sequence[str]]
 ) -> list[str]:
-    """Return the paths of the numbers because of which the *points* are refused with *pattern*."""
+    """Return the paths of the numbers that cause the refusal of the *points* with the message *pattern*."""
 
     def refuses(values: Values) -> bool:
         return pattern in map(_pattern, messages(values))
@@ -92,7 +94,7 @@ def _early(
 
 
 def _apart(refused: Sequence[Values], ended: Sequence[Values]) -> list[str]:
-    """Return the paths of the numbers that separate the *refused* runs from those that *ended*."""
+    """Return the paths of the numbers that separate the *refused* runs from the runs that *ended*."""
     if not ended:
         return []
     return [
@@ -108,7 +110,7 @@ def _pattern(message: str) -> str:
 
 
 def _merged(messages: Sequence[str]) -> str:
-    """Return *messages* of one pattern as one: a number that differs is a range."""
+    """Return *messages* of one pattern as one message, with a range for each number that differs."""
     columns = zip(*(_NUMBER.findall(message) for message in messages), strict=True)
     ranges = [
         of[0] if len({*of}) == 1 else f"{min(of, key=float)} .. {max(of, key=float)}"
@@ -119,7 +121,7 @@ def _merged(messages: Sequence[str]) -> str:
 
 
 def _listed(values: Sequence[float | int]) -> str:
-    """Return a few values, or the range of many."""
+    """Return *values* as a list, or as a range if there are more than `_LISTED`."""
     texts = [str(value) if isinstance(value, int) else f"{value:g}" for value in sorted(set(values))]
     if len(texts) > _LISTED:
         return f"{texts[0]} .. {texts[-1]}"

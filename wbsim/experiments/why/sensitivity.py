@@ -1,15 +1,17 @@
-"""`wbsim sensitivity`: how far could our guesses move this answer?
+"""`wbsim sensitivity`: how much the assumed numbers (guesses) could change a figure.
 
-Every assumed number of a case is varied within its range, all others as they are:
+Every assumed number of a case is varied within its range, in three steps:
 
-1. Morris (elementary effects): which of them matter at all.  ``mu*`` is the mean absolute effect of moving
-   one number through its range, ``sigma`` how much that depends on the others.
-2. One at a time: the figure at both ends of the range of the ten that matter most, which is the tornado.
-3. Sobol: of the few that matter most, which share of the variance each explains alone (S1) and with the
-   others (ST); the middle 95 % of these runs are the interval that contains our guesses.
+1. Morris (elementary effects) finds the numbers that matter.  ``mu*`` is the mean absolute effect of moving
+   one number through its range.  ``sigma`` shows how much this effect depends on the other numbers.
+2. One at a time: the figure at both ends of the range of the ten numbers that matter most.  The tornado shows
+   these figures.
+3. Sobol: the share of the variance that each of the few largest guesses explains alone (S1) and together with
+   others (ST).  The middle 95 % of these runs are the interval of the figure.
 
-Samples are SALib's.  A range whose ends are more than `WIDE` times apart counts by its logarithm.  Runs that
-the model refuses are listed by reason (`experiments.why.refusals`); effects are those between the others.
+SALib makes the samples.  A range whose ends differ by more than a factor of `WIDE` is sampled on a
+logarithmic scale.  Refused runs are listed by reason (`experiments.why.refusals`).  Morris leaves them out,
+and Sobol gives them the mean figure of the other runs.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ TORNADO: Final = 10
 
 
 class Guess(NamedTuple):
-    """An assumed number, and between which ends it may lie."""
+    """An assumed number and the ends of its range."""
 
     path: str
     value: float
@@ -50,11 +52,11 @@ class Guess(NamedTuple):
 
     @property
     def logarithmic(self) -> bool:
-        """Whether its ends are far apart."""
+        """Return whether the range is sampled on a logarithmic scale."""
         return self.low > 0 and self.high > WIDE * self.low
 
     def at(self, share: float) -> float | int:
-        """Its value so far between its ends."""
+        """Return the value at *share* of the range (0 to 1)."""
         if self.logarithmic:
             found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
         else:
@@ -63,8 +65,11 @@ class Guess(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What one guess does to the figure: Morris' ``mu_star`` and ``sigma``; the figure at its ``low`` and
-    ``high`` end; Sobol's ``first`` and ``total`` share of the variance, for the few.
+    """The effect of one guess on the figure.
+
+    * ``mu_star`` and ``sigma``: the results of Morris.
+    * ``low`` and ``high``: the figure at the ends of the range; None: not run, or the run has no figure.
+    * ``first`` and ``total``: Sobol's shares of the variance (S1 and ST); None: not among the few.
     """
 
     guess: Guess
@@ -80,8 +85,9 @@ class Effect(NamedTuple):
 class Sensitivity:
     """The effects of all guesses on a figure, the largest first.
 
-    ``value`` is the figure with all guesses at their usual values.  ``interval`` holds 95 % of Sobol's
-    runs, or None without them.  ``runs`` and ``refused`` are the numbers of all and of refused runs.
+    * ``value``: the figure with all guesses at their usual values.
+    * ``interval``: the middle 95 % of Sobol's runs, or None without Sobol.
+    * ``runs`` and ``refused``: the number of all runs and of refused runs.
     """
 
     title: str
@@ -142,7 +148,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def guesses_of(scenario: Scenario) -> list[Guess]:
-    """The assumed numbers of *scenario* that have a range."""
+    """Return the assumed numbers of *scenario* that have a range."""
     return [
         Guess(number.path, number.value, number.given.low, number.given.high)
         for number in scenario.numbers()
@@ -157,10 +163,10 @@ def _is_guess(number: Number, given: Given) -> bool:
 
 
 def with_numbers(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
-    """*scenario* with other *values* at these paths, as `Spec.numbers` writes them.
+    """Return *scenario* with other *values*, by path; `Spec.numbers` defines the form of a path.
 
     Raises:
-        ValidationError: they do not go together.
+        ValidationError: the model refuses the values.
     """
     inputs = scenario.inputs()
     for path, value in values.items():
@@ -180,7 +186,7 @@ _KINDS: Final = {
 
 
 class _Study:
-    """Runs of one case with other numbers."""
+    """The runs of one case with other numbers."""
 
     def __init__(self, case: Case, figure: str, how: How, guesses: Sequence[Guess]) -> None:
         self._case = case
@@ -193,7 +199,7 @@ class _Study:
         self._ended: list[Values] = []
 
     def figures(self, shares: NDArray[np.float64], of: Sequence[Guess]) -> NDArray[np.float64]:
-        """Return the figure at each row of *shares* of the guesses *of*; nan where the model refuses."""
+        """Return the figure at each row of *shares*, of the guesses *of*; nan for a refused or failed run."""
         jobs: list[tuple[Values, Job | None]] = []
         for row in shares.tolist():
             values: Values = {guess.path: guess.at(share) for guess, share in zip(of, row, strict=True)}
@@ -217,12 +223,12 @@ class _Study:
         return np.array(found)
 
     def refusals(self) -> list[Refusal]:
-        """Return the reasons of all refused runs until now."""
+        """Return the reasons of the runs refused so far, with their causes."""
         usual = {guess.path: guess.value for guess in self._guesses}
         return refusals_of(self.refused, self._ended, usual, self._messages)
 
     def _messages(self, values: Values) -> list[str]:
-        """Return the reasons for which a scenario with other *values* is refused."""
+        """Return the messages with which the model refuses a scenario with other *values*."""
         try:
             with_numbers(self._case.scenario, values)
         except ValidationError as error:
@@ -237,11 +243,14 @@ class _Study:
 
 
 def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int, sobol: int) -> Sensitivity:
-    """How far the assumed numbers of *case* can move its *figure*: Morris with so many *trajectories* over
-    all, then Sobol with *sobol* base samples (a power of two; none with 0) over the *most* that matter.
+    """Return how much the assumed numbers of *case* can change its *figure*.
+
+    Morris runs *trajectories* trajectories over all numbers.  Then Sobol runs *sobol* base samples (a power
+    of two; 0: no Sobol) over the *most* numbers with the largest effects.
 
     Raises:
-        BadInput: there is no assumed number with a range, no such figure, or a result cannot be written.
+        BadInput: an argument is invalid, nothing can be varied, the model refuses too many runs, or a result
+            cannot be written.
     """
     if figure not in FIGURES:
         raise bad("--figure", f"there is no {figure}; use one of {', '.join(FIGURES)}")
@@ -278,7 +287,7 @@ def _problem(guesses: Sequence[Guess]) -> dict[str, object]:
 
 
 def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[Effect]:
-    """Every guess, the one that matters most first."""
+    """Return the effect of every guess by Morris, the largest first."""
     from SALib.sample import morris as sampling
 
     shares = sampling.sample(_problem(guesses), trajectories, num_levels=LEVELS, seed=0)
@@ -300,7 +309,7 @@ def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[
 
 
 def _ends(study: _Study, effects: Sequence[Effect]) -> list[Effect]:
-    """The figure at both ends of each, the others as they are."""
+    """Return *effects* with the figure at both ends of each range; all other numbers are usual."""
     moved = []
     for of in effects:
         low, high = study.figures(np.array([[0.0], [1.0]]), [of.guess]).tolist()
@@ -311,7 +320,7 @@ def _ends(study: _Study, effects: Sequence[Effect]) -> list[Effect]:
 def sobol_effects(
     study: _Study, effects: Sequence[Effect], most: int, samples: int
 ) -> tuple[list[Effect], tuple[float, float]]:
-    """The shares of the variance of the first ones, and the middle 95 % of their runs."""
+    """Return *effects*, the first *most* with their shares of the variance, and the figure's interval."""
     from SALib.analyze import sobol as analysis
     from SALib.sample import sobol as sampling
 
@@ -329,5 +338,5 @@ def sobol_effects(
         found = {"S1": np.zeros(len(few)), "ST": np.zeros(len(few))}
     shares = zip(effects, found["S1"], found["ST"], strict=False)
     named = [of._replace(first=float(first), total=float(total)) for of, first, total in shares]
-    cuts = quantiles(filled.tolist(), n=40, method="inclusive")  # never beyond what a run came to
+    cuts = quantiles(filled.tolist(), n=40, method="inclusive")  # between the smallest and the largest figure
     return [*named, *effects[most:]], (cuts[0], cuts[-1])
