@@ -3,11 +3,12 @@
     import wbsim
 
     found = wbsim.load("plug.toml").set({"workload.loops": 6}).run(replications=3)
-    found.frame()                       # tidy, with units in its names
+    found.frame()                       # tidy, with units in the column names
     found.plot(y=["write_iops", "file_rate"])
 
-`load` and `experiment` give a `Study` (set, variant, vary, run), a run gives `Findings` (frames and
-pictures), `Capture` judges a capture of a real kernel.  What is wrong with an input is a `BadInput`.
+`load` and `experiment` return a `Study` (set, variant, vary, run).  A run returns `Findings` (frames and
+pictures).  `Capture` compares a capture of a real kernel with the model.  An error in an input raises
+`BadInput`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ __all__ = ["PLUG_RULES", "BadInput", "Capture", "Findings", "Study", "experiment
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module of *name* when it is first asked for, so that `import wbsim` is fast."""
+    """Import the module of *name* at its first use, so that `import wbsim` is fast."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,7 +1,8 @@
 """Everything around a run: configurations, running, statistics, pictures, reports and captures.
 
-Data flows in one direction.  `config` reads what is asked; `running` and `sweeps` run it and keep results.
-Then `statistics` reads figures off them, and `formats`, `pictures` and `why` show them.  `published` compares
-with the reports, `captures` with a real kernel, and `machines` describes the machine of a user.  `cli` with
-`commands`, and `python`, are the two ways in.
+Data flows in one direction.  `config` reads an experiment.  `running` and `sweeps` run its cases and keep the
+results.  `statistics` takes figures from the results, and `formats`, `pictures` and `why` show them.
+
+`published` compares the model with the reports, and `captures` compares it with a real kernel.  `machines`
+describes the machine of a user.  The two interfaces are `cli` with `commands`, and `python`.
 """

@@ -1,9 +1,16 @@
 """The command line `wbsim`.
 
-Results go to stdout, everything else to stderr.  Exit status: 0 done; 1 a claim does not hold
-(``calibrate`` disagrees with the committed constants, ``replay`` with the kernel), or a run was lost; 2 bad
-input; 70 a fault of ours; 128 + its number if a signal ended it.  Heavy imports are made where they are used,
-so that ``--help`` answers at once.
+Results go to stdout, everything else to stderr.  The exit status is one of these:
+
+* 0: done.
+* 1: a claim does not hold (``calibrate`` disagrees with the committed constants, ``replay`` with the kernel),
+  a run was lost, or stdout cannot be written.
+* 2: bad input.
+* 70: a fault of wbsim.
+* 128 + N: signal N ended the command; 141: the reader of stdout has closed the pipe.
+* ``capture`` returns the exit status of its command.
+
+Large modules are imported where they are used, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -26,14 +33,14 @@ COMMANDS: Final = (
     "schema", "describe-machine", "layout", "reproduce", "calibrate", "params", "replay", "capture",
     "completion",
 )  # fmt: skip
-"""Each is a module of `experiments.commands`, of that name."""
+"""The commands; each is a module of `experiments.commands`, with an underscore for a hyphen."""
 
 
 _NOT_TAKEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def parser_of_wbsim() -> Parser:
-    """Return what the command line takes; ``command`` is the name that was given, ``parser`` this one."""
+    """Return the parser of the command line; it sets ``command`` to the name and ``parser`` to itself."""
     parser = Parser(
         prog="wbsim",
         description="A discrete-event laboratory of the Linux writeback path.",
@@ -52,7 +59,7 @@ def parser_of_wbsim() -> Parser:
 
 class _Version(Action):
     def __call__(self, parser: ArgumentParser, *_: object) -> None:
-        """Print and end."""
+        """Print the versions and exit."""
         from importlib.metadata import version
 
         from wbsim import sim
@@ -68,14 +75,14 @@ def _module(command: str) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
-    if sys.stderr is None:  # who calls us has closed it
+    """Run one command; return the exit status."""
+    if sys.stderr is None:  # the caller has closed it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
         print("wbsim: stdout is closed; give it somewhere to print to", file=sys.stderr)
         return 1
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # what a locale has no letters for is told all the same
+        if isinstance(stream, TextIOWrapper):  # print letters that the locale lacks as escapes
             stream.reconfigure(errors="backslashreplace")
     arguments = Namespace()
     try:
@@ -93,15 +100,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is not None or error.errno not in _NOT_TAKEN:
             raise
         print(f"wbsim: what it prints was not taken ({error.strerror})", file=sys.stderr)
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  so that Python's own end has nothing to flush
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  Python flushes stdout at exit, which would fail again
         return 1
     return status
 
 
 def _told(arguments: Namespace) -> int:
-    """Run it; what is wrong is told in one line each."""
+    """Run the command; print each problem in one line."""
     try:
-        import wbsim.sim  # noqa: F401  which chooses the engine
+        import wbsim.sim  # noqa: F401  chooses the engine
     except ImportError as error:
         if error.name != "wbsim_compiled":
             raise
@@ -117,7 +124,7 @@ def _told(arguments: Namespace) -> int:
                 execute: Callable[[Namespace], int] = _module(arguments.command).execute
                 return execute(arguments)
             except Exception:
-                if came:  # and was made into this
+                if came:  # a library turned the exception of the signal into this one
                     raise Ended(came[0]) from None
                 raise
     except Ended as ended:
@@ -143,14 +150,14 @@ def _interrupted(arguments: Namespace, number: int) -> int:
 def program() -> NoReturn:
     """Run `main` and end the process.
 
-    A signal may come while a library is half loaded, and the library's destructors may then abort Python's
-    finalisation (LLVM's do).  So a process that a signal ended skips the finalisation.
+    A signal may come while a library is half loaded.  The library's destructors may then abort Python's
+    finalisation, as LLVM's do.  So a process that was ended by a signal skips the finalisation.
     """
     status = main()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if status > 128:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):  # the reader is gone, or the stream is closed
+            with suppress(OSError, ValueError):  # the reader is gone or the stream is closed
                 stream.flush()
         os._exit(status)
     sys.exit(status)
