@@ -33,14 +33,14 @@ _LINE: Final = re.compile(
     r"\s*(\d+,\d+)\s+(\d{1,18})\s+(-?\d{1,18})\s+\d+\.\d{9}\s+(\d{1,18})\s+([A-Z]{1,2}|m)\s+([A-Z]+(?=\s)|)\s*(.*)$"
 )
 _PLACE: Final = re.compile(r"(?:(\d{1,18}) [+/] (\d{1,18}) )?(?:\( *\d+\) )?\[.*\]$")
-"""Sector, sectors, and with ``-t`` the elapsed time; an empty flush has the task alone."""
+"""The sector, the sectors and, with ``-t``, the elapsed time; an empty flush has only the task."""
 _PACKET: Final = re.compile(r"\d{1,18} (?:\([0-9a-f .]*\) )?\[.*\]$")
-"""Bytes of a packet command, and the command itself if the driver gave it (``dump_pdu``)."""
+"""The bytes of a packet command, and the command itself if the driver gave it (``dump_pdu``)."""
 _COUNT: Final = re.compile(r"\[.*\] (\d{1,18})$")
 _REMAPPED_FROM: Final = re.compile(r"\d+ \+ \d+ <- \((\d+,\d+)\)")
 _SUMMARY: Final = re.compile(r"(?:\^C)?(?:(?:CPU\d+|Total|Events) \(|Throughput \(R/W\):|Skips: )")
 _PROCESS: Final = re.compile(r"(?:\^C)?\S.* \(\d+(?:, \.\.\.)?\)$")
-"""First line of a process in the summary of ``-s``; the next line counts its reads."""
+"""The first line of a process in the summary of ``-s``; the next line counts its reads."""
 _READS: Final = " Reads Queued:"
 _NOTE: Final = re.compile(
     r"Input file .* added$|\(\d+,\d+\): skipping |sector alias |(?:merge|issue|complete) not found for \("
@@ -52,7 +52,7 @@ _NAMES: Final = {
 
 
 def is_blkparse(line: str) -> bool:
-    """Return whether *line* can stand in blkparse's text."""
+    """Return whether *line* can be a line of blkparse's text."""
     return _LINE.match(line.rstrip()) is not None or _NOTE.match(line) is not None
 
 
@@ -103,7 +103,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
 
 
 def _begins_summary(line: str, following: Iterator[tuple[int, str]]) -> bool:
-    """Return whether the summary begins with *line*; take one line of *following* if needed to decide."""
+    """Return whether the summary begins with *line*; this may consume one line of *following*."""
     if _SUMMARY.match(line):
         return True
     return _PROCESS.match(line.rstrip()) is not None and next(following, (0, ""))[1].startswith(_READS)
@@ -116,10 +116,10 @@ class _Sequences:
         self._next: dict[tuple[str, str], int] = {}
 
     def lost_before(self, sequence: int, device: str, cpu: str, remap: str) -> int:
-        """Return the number of events that are missing before *sequence*; 0 or less if none is.
+        """Return the number of events that are missing before *sequence*; 0 or less: none.
 
         *remap*: the fields of a remap, else empty.  blkparse prints a remap with the device that the bio goes
-        to, also if the traced device is the partition that the bio comes from.
+        to, even if the traced device is the partition that the bio comes from.
         """
         stream = device, cpu
         origin = _REMAPPED_FROM.match(remap)

@@ -1,4 +1,4 @@
-"""The device, rules and limits for which a capture is replayed: those of its header, else of the options."""
+"""The device, rules and limits of a replay: from the header of the capture, or else from the options."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from wbsim.models.block.spec import MAX_DISCARD_BYTES, QueueLimits
 from wbsim.models.catalogue.kernels import era_of
 from wbsim.sim.units import KIB
 
-_FEWEST: Final = {"max_sectors_kb": 4, "max_segments": 1}  # a page fits into a request
+_FEWEST: Final = {"max_sectors_kb": 4, "max_segments": 1}  # a request must have room for a page
 _MOST: Final = 1_000_000
 
 NEWEST = "6.18"
-"""The kernel that is assumed where neither header nor options name one."""
+"""The kernel that is assumed if neither the header nor the options name one."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says; None where it says nothing."""
+    """The options of the command line; None: not given."""
 
     device: str | None = None
     kernel: str | None = None
@@ -34,9 +34,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Conditions:
-    """``kernel`` made the capture, and ``era`` names its plug rules; ``asked`` is the era of the what-if.
+    """The conditions of a replay.
 
-    ``notes`` say what was assumed.
+    * ``kernel``: the kernel that made the capture; ``era`` names its plug rules.
+    * ``asked``: the era of the what-if; None: not asked for.
+    * ``notes``: the assumptions, as messages.
     """
 
     kernel: str
@@ -52,8 +54,8 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
     """Join *capture*'s header with *options*.
 
     Raises:
-        BadInput: a limit is missing or contradicts the header, an unknown kernel or scheduler, or several
-            devices and none named.
+        BadInput: a limit is missing, out of range or contradicts the header.  Or the kernel or scheduler is
+            unknown, or the capture has several devices and none is named.
     """
     header, place = capture.header, str(capture.path)
     problems: list[Problem] = []
@@ -115,7 +117,7 @@ def _scheduler(
 def _kernel(
     header: Header, options: Options, problems: list[Problem], notes: list[str], place: str
 ) -> tuple[str, str, str | None]:
-    """The capture's kernel, its era, and the era that is asked for."""
+    """Return the capture's kernel, its era, and the era that the options ask for."""
     kernel = header.kernel or options.kernel
     if kernel is None:
         kernel = NEWEST
@@ -134,7 +136,11 @@ def _kernel(
 
 
 def _device(capture: Capture, options: Options) -> str:
-    """The device that is judged."""
+    """Return the device that is judged.
+
+    Raises:
+        BadInput: the capture has no bio for the named device, or several devices and none is named.
+    """
     named = options.device or capture.header.device
     bios = Counter(event.device for event in capture.events() if event.name == QUEUE)
     found = ", ".join(f"{device} ({count} bios)" for device, count in bios.most_common())
@@ -152,10 +158,10 @@ def _device(capture: Capture, options: Options) -> str:
 
 
 def device_of(text: str | None) -> str | None:
-    """MAJ:MIN as the tracepoints write it.
+    """Return *text* (MAJ:MIN or MAJ,MIN) as the tracepoints write a device: MAJ,MIN.
 
     Raises:
-        BadInput: it is no device.
+        BadInput: *text* is no device.
     """
     if text is None:
         return None

@@ -1,7 +1,7 @@
-"""Judgements that stand only if nothing hidden was in the task's plug, and are withdrawn otherwise.
+"""Judgements that are withdrawn if hidden requests were in the task's plug.
 
-An unplug counts the requests of its plug.  A count above the number that the capture
-shows proves hidden requests.  The replay then withdraws all judgements since the plug was known to be empty.
+An unplug counts the requests of its plug.  A count above the number that the capture shows proves hidden
+requests.  The replay then withdraws all judgements since the plug was known to be empty.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from wbsim.experiments.captures.verdict import Verdict
 class Episode:
     """The judgements on one task since its plug was last known to be empty.
 
-    ``ended``: the plug was sent on; the task's next bio begins another episode.  ``hidden``: the plug held
-    more than the capture shows.
+    ``ended``: the plug was flushed; the task's next bio begins another episode.  ``hidden``: the plug held
+    more requests than the capture shows.
     """
 
     decisions: int = 0
     decisions_equal: int = 0
     flushes: int = 0
     flushes_equal: int = 0
-    requests_more: int = 0  # simulated ones, less the kernel's
-    request_unseen: int = 0  # decisions not judged for that reason so far
-    differing: set[int] = field(default_factory=set)  # lines
+    requests_more: int = 0  # simulated requests less the kernel's
+    request_unseen: int = 0  # decisions that are not judged, as in `Verdict`
+    differing: set[int] = field(default_factory=set)  # lines of the mismatches
     requests: list[Seen] = field(default_factory=list)
     ended: bool = False
     hidden: bool = False
 
     def withdraw(self, verdict: Verdict) -> None:
-        """Take the judgements out of *verdict*; its decisions count as not judged."""
+        """Take the judgements of this episode out of *verdict*; its decisions count as not judged."""
         self.hidden = True
         for seen in self.requests:
             seen.hidden = True

@@ -1,6 +1,6 @@
-"""What a capture holds: the block layer's tracepoints, line by line, and the queue's limits.
+"""The contents of a capture: the block layer's tracepoints, line by line, and the limits of the queue.
 
-The names are the kernel's (include/trace/events/block.h), whatever text they were read from.
+For all formats, the names of events are those of the kernel (include/trace/events/block.h).
 """
 
 from __future__ import annotations
@@ -29,16 +29,21 @@ RQ_MERGE: Final = "block_rq_merge"
 LOST: Final = "lost"
 """Not a tracepoint: the recorder dropped events here."""
 NO_SECTORS: Final = "without sectors"
-"""Not a tracepoint: any event of a request without sectors, such as a packet command or an empty flush."""
+"""Not a tracepoint: an event of a request without sectors, such as a packet command or an empty flush."""
 
 
 class Event(NamedTuple):
     """One line of a capture.
 
-    ``size`` is the sectors of a bio or request, the first sector of the second part of a split,
-    the requests of an unplug, or how many events were lost.  ``device`` is "major,minor"; ftrace's
-    plug and unplug lines have none.  ``asleep``: an unplug on the way to sleep (blkparse only;
-    None where the capture does not say).
+    ``size`` depends on the event:
+
+    * bio or request: its sectors.
+    * split: the first sector of the second part.
+    * unplug: the number of requests.
+    * lost: the number of lost events; 0: the recorder did not count them.
+
+    ``device`` is "major,minor"; ftrace's plug and unplug lines have none.  ``asleep``: the task unplugs
+    because it goes to sleep (blkparse only); None: unknown.
     """
 
     line: int
@@ -53,17 +58,17 @@ class Event(NamedTuple):
 
 
 class Rwbs(NamedTuple):
-    """What the letters of a bio mean: blk_fill_rwbs (kernel/trace/blktrace.c)."""
+    """The meaning of the rwbs letters of a bio: blk_fill_rwbs (kernel/trace/blktrace.c)."""
 
     op: str
     sync: bool
     meta: bool
-    flushes: bool  # PREFLUSH or FUA: it never merges, and goes through the flush machinery
+    flushes: bool  # PREFLUSH or FUA: the bio never merges, and goes through the flush machinery
 
 
 @cache
 def rwbs_of(letters: str) -> Rwbs:
-    """Take *letters* apart: [F for PREFLUSH] operation [F for FUA] [A] [S] [M] ..."""
+    """Parse *letters*: [F for PREFLUSH] operation [F for FUA] [A] [S] [M] ..."""
     preflush = len(letters) > 1 and letters[0] == "F"
     rest = letters[1:] if preflush else letters
     op, flags = rest[:1], rest[1:]
@@ -85,7 +90,7 @@ def without_sectors(event: Event) -> Event:
 
 @dataclass(frozen=True)
 class Header:
-    """What a capture's first line says of the machine; None where it says nothing."""
+    """The values in the first line of a capture; None: not given."""
 
     kernel: str | None = None
     scheduler: str | None = None
@@ -101,10 +106,10 @@ _DEVICE: Final = re.compile(r"\d+,\d+$")
 
 
 def header_of(line: str, place: str) -> Header:
-    """Read ``# kernel 6.18.44 ... scheduler none nomerges 0 max_sectors_kb 64 ... device 7,0``.
+    """Parse ``# kernel 6.18.44 ... scheduler none nomerges 0 max_sectors_kb 64 ... device 7,0``.
 
     Raises:
-        BadInput: a limit is no number, or a device is not MAJOR,MINOR.
+        BadInput: a limit is not a number, or a device is not MAJOR,MINOR.
     """
     if not line.startswith("#"):
         return Header()
@@ -126,12 +131,12 @@ def header_of(line: str, place: str) -> Header:
 
 
 Parser = Callable[[Iterator[tuple[int, str]], Callable[[int, str], BadInput]], Iterator[Event]]
-"""Turns numbered lines into events; the second argument makes the error for a line."""
+"""Turns numbered lines into events; the second argument returns the error for a line."""
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A file of events: iterate over it as often as needed."""
+    """A file of events; each call of ``events`` reads them from the beginning."""
 
     path: Path
     format: str

@@ -2,7 +2,7 @@
 
 A line is ``TASK-PID (TGID) [CPU] FLAGS TIMESTAMP: event: fields``.  TGID and FLAGS depend on the kernel and
 its options.  trace-cmd pads the event's name; perf has a blank before the PID and the system before the name.
-Events of other tracepoints are passed over.  Left out: raw fields (``trace-cmd report -R``) and call chains.
+Events of other tracepoints are skipped.  Left out: raw fields (``trace-cmd report -R``) and call chains.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ LOST_LINE: Final = re.compile(
 _PERF_LOST: Final = re.compile(r"PERF_RECORD_LOST\w*\s+lost (\d{1,18})")
 _WRITTEN: Final = re.compile(r"#\s+entries-in-buffer/entries-written: (\d{1,18})/(\d{1,18})")
 _STARTED: Final = re.compile(r"##### CPU (\d{1,18}) buffer started ####")
-"""The kernel prints this line only if it overwrote events: the processor's earlier ones are lost."""
+"""The kernel prints this line only if it overwrote events, so earlier events of the processor are lost."""
 _HEADER: Final = re.compile(r"\s*(?:cpus=\d+|version = \S+|CPU:? ?\d+ is empty)$")
-"""Lines of trace-cmd about its file."""
+"""The lines of trace-cmd about its file."""
 _UNPARSED: Final = "[FAILED TO PARSE]"
 _FIELDS: Final = {
     **dict.fromkeys((QUEUE, GETRQ, BACKMERGE, FRONTMERGE, SPLIT), (_BIO, "7,0 W 1053824 + 8 [task]")),
@@ -55,7 +55,7 @@ _FIELDS: Final = {
 
 
 def is_ftrace(line: str) -> bool:
-    """Return whether *line* can stand in such a text."""
+    """Return whether *line* can be a line of ftrace's text."""
     text = line.rstrip()
     return line.startswith("# tracer:") or any(form.match(text) for form in (_LINE, LOST_LINE, _HEADER))
 

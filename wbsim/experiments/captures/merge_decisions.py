@@ -1,17 +1,17 @@
 """The kernel's decision on each bio, derived from the order of a task's events.
 
-A line says that a bio merged or got a request; whether that request went into the task's plug, and whether
-the plug was flushed to make room for it, shows in what the task does next:
+A line says that a bio merged or got a request.  The task's next events show whether that request went into
+the task's plug, and whether the plug was flushed first to make room:
 
-    getrq, plug                     it is the first in its plug
-    getrq, unplug N, ..., plug      the N plugged ones were flushed first (a full flush, or a sleep)
-    getrq, unplug N + 1             it joined the N plugged ones, and then the plug was flushed
-    (a plug of several queues is flushed with one unplug for each: their counts are added up)
-    getrq, anything else            it joined the plugged ones; with none plugged it went straight on
+    getrq, plug                     the request is the first in the plug
+    getrq, unplug N, ..., plug      N plugged requests were flushed first (a full flush, or a sleep)
+    getrq, unplug N + 1             the request joined N plugged requests, and then the plug was flushed
+    getrq, any other event          the request joined the plugged requests; an empty plug was bypassed
 
-Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  Until the first plug or unplug after lost events nothing
-is known of a task's plug.  An unplug of more requests than the task's plug held proves hidden requests.
-They began before the capture, or belong to a device that is not in it (`Unseen`).
+A plug with requests of several queues is flushed with one unplug for each queue, so their counts are summed.
+Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  After lost events a task's plug is unknown until its
+next plug or unplug.  An unplug of more requests than the task's plug held proves hidden requests (`Unseen`).
+Hidden requests began before the capture, or belong to a device that the capture does not record.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ DECISIONS: Final = {BACKMERGE: BACK, FRONTMERGE: FRONT, GETRQ: NEW}
 
 
 class Piece(NamedTuple):
-    """A bio, or a part of one that was split, and what the kernel did with it.
+    """A bio, or a part of a split bio, and the kernel's decision on it.
 
-    ``first``: of its bio.  ``split_off``: more of the bio follows, so that this piece never merges.
-    ``tried``: the line at which the kernel tried to merge it; 0 if that was before the capture or in a gap.
-    A wait for a tag may part that line from the decision.  ``known``: what the task's plug holds is known.
-    ``merge`` is None in `Emptied`, where the kernel has not decided yet.
+    * ``merge``: the decision; None in `Emptied`, where the kernel has not decided yet.
+    * ``first``: this piece is the first of its bio.
+    * ``split_off``: more of the bio follows, so that this piece never merges.
+    * ``tried``: the line at which the kernel tried to merge the piece; 0: before the capture or in a gap.
+      The decision may follow many lines later, after a wait for a tag.
+    * ``known``: the contents of the task's plug are known.
     """
 
     line: int
@@ -65,10 +67,11 @@ class Piece(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Destination of the request of *piece*: the task's plug, or straight on.
+    """The destination of the request of ``piece``.
 
-    ``flushed``: whether that flushed what the plug held; None where it held nothing or the task slept.
-    ``sure``: the capture tells a full flush from a sleep.
+    * ``plugged``: the request is in the task's plug; otherwise it bypassed the plug.
+    * ``flushed``: the plug was flushed to make room; None: the plug was empty, or the task slept.
+    * ``sure``: the capture shows whether a flush is a full flush or a sleep.
     """
 
     piece: Piece
@@ -78,28 +81,26 @@ class Placed(NamedTuple):
 
 
 class Left(NamedTuple):
-    """The plug of task *pid* was flushed while the task has a request in hand; `Placed` gives the reason."""
+    """The plug of task *pid* was flushed before its new request is placed; `Placed` gives the reason."""
 
     pid: int
 
 
 class Emptied(NamedTuple):
-    """The task's plug was flushed by its end or by a sleep; ``queued``: a bio that still waits for its
-    fate.
-    """
+    """The plug of task *pid* ended or was flushed by a sleep; ``queued``: a bio without decision, or None."""
 
     pid: int
     queued: Piece | None
 
 
 class Unseen(NamedTuple):
-    """The plug of task *pid* held requests that the capture does not show, since it was last known empty."""
+    """The plug of task *pid* has held hidden requests since it was last known to be empty."""
 
     pid: int
 
 
 class Moved(NamedTuple):
-    """A request was inserted, or ``merged`` into a waiting one on insertion, or ``issued`` to the driver."""
+    """A request was inserted, ``merged`` into a waiting request on insertion, or ``issued`` to the driver."""
 
     line: int
     pid: int
@@ -128,7 +129,10 @@ Step = Piece | Placed | Left | Emptied | Unseen | Moved | Lost | Passed
 
 
 class _Bio:
-    """A queued bio: what of it has no decision yet; ``known`` is its task's, before its plug was flushed."""
+    """The part of a queued bio without a decision.
+
+    ``known``: the contents of the task's plug were known before the plug was flushed.
+    """
 
     __slots__ = ("device", "end", "first", "known", "rwbs", "split", "start", "tried")
 
@@ -144,7 +148,7 @@ class _Bio:
 
 
 class _Task:
-    """State of one task, as far as the capture shows it."""
+    """The state of one task, as far as the capture shows it."""
 
     __slots__ = (
         "asleep", "begun", "bios", "devices", "first_move", "flushing", "fresh", "known", "plugged",
@@ -154,29 +158,29 @@ class _Task:
     def __init__(self, known: bool) -> None:
         self.bios: list[_Bio] = []
         self.plugged = 0
-        self.devices: set[str] = set()  # of the plugged requests
-        self.flushing = False  # an unplug was the latest event
-        self.begun = False  # a bio has been decided on
+        self.devices: set[str] = set()  # the devices of the plugged requests
+        self.flushing = False  # the latest event is an unplug
+        self.begun = False  # the capture shows a decision of this task
         self.known = known
-        self.fresh: Piece | None = None  # got a request, and it is open where that went
-        self.sent_on = 0  # how many requests the unplugs right after that flushed
-        self.asleep: bool | None = None  # what these say of a sleep
-        self.first_move = ""  # and what became of the first request afterwards
+        self.fresh: Piece | None = None  # the piece whose request is not placed yet
+        self.sent_on = 0  # the requests that unplugs have flushed since `fresh` was set
+        self.asleep: bool | None = None  # `Event.asleep` of these unplugs
+        self.first_move = ""  # the name of the first move after these unplugs
 
     def add(self, fresh: Piece) -> None:
-        """The request of *fresh* is in the plug."""
+        """Add the request of *fresh* to the plug."""
         self.plugged += 1
         self.devices.add(fresh.device)
         self.fresh = None
 
     def empty(self) -> None:
-        """The plug holds nothing."""
+        """Empty the plug."""
         self.plugged, self.flushing = 0, False
         self.devices.clear()
 
 
 def _moved(task: _Task | None, event: Event) -> Moved:
-    """Return the step of a request of *task*; note the first one since the plug was emptied."""
+    """Return the step of *event*; record in *task* the first move since its plug was flushed."""
     if task is not None and task.sent_on and not task.first_move:
         task.first_move = event.name
     assert event.device is not None
@@ -187,9 +191,9 @@ def _moved(task: _Task | None, event: Event) -> Moved:
 
 
 def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
-    """Yield the steps, in the order in which they become certain; a task's own steps are in its order.
+    """Yield the steps in the order in which they become certain; the steps of one task keep their order.
 
-    *scheduler* tells whether a plug's flush inserts its requests even when the task does not sleep.
+    *scheduler*: with a scheduler, a flush of the plug inserts its requests even if the task does not sleep.
     """
     tasks: dict[int, _Task] = {}
     flush_issues = scheduler in (None, "none")
@@ -251,12 +255,12 @@ def _follow(task: _Task, event: Event, flush_issues: bool) -> Iterator[Step]:
 
 
 def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iterator[Step]:
-    """Yield where the request of *fresh* went, as the task's next *event* shows."""
+    """Yield the destination of the request of *fresh*, as the task's next *event* shows."""
     held, name = task.plugged, event.name
     if name == UNPLUG:
         if held and task.sent_on + event.size == held + 1:
             task.add(fresh)
-            task.plugged -= task.sent_on  # these left with earlier unplugs of this flush
+            task.plugged -= task.sent_on  # earlier unplugs of this flush took these requests
             task.sent_on, task.first_move = 0, ""
             yield Placed(fresh, True, False)
             return
@@ -265,8 +269,8 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
         task.sent_on += event.size
         task.asleep = event.asleep
     elif task.sent_on:
-        # schedule() has the requests inserted (blk_mq_flush_plug_list from_schedule), a full plug issues
-        # them.
+        # A sleep in schedule() inserts the requests (blk_mq_flush_plug_list from_schedule).  A full plug
+        # issues them.
         asleep = task.first_move == INSERT if task.asleep is None and flush_issues else task.asleep
         if task.sent_on > held and task.known:
             yield Unseen(event.pid)
@@ -283,7 +287,8 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
             yield Emptied(event.pid, None)
         yield Placed(fresh, True, None if asleep else True, sure=asleep is not None)
     elif name == PLUG:
-        # kernels that count a plug's requests by queue (to 4.x) plug each queue; later ones the first only
+        # Kernels to 4.x count a plug's requests by queue and trace a plug event for each queue.  Later
+        # kernels trace one only for the first request.
         if fresh.device in task.devices:
             task.empty()
         task.add(fresh)
@@ -297,7 +302,7 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
 
 
 def _piece(task: _Task, event: Event) -> Piece:
-    """Return the decision in *event*, joined with the bio that it decides on."""
+    """Return the decision of *event* with the values of its bio."""
     first, split_off, known, tried = True, False, task.known, event.line if task.begun else 0
     task.begun = True
     for bio in task.bios:
@@ -318,7 +323,7 @@ def _piece(task: _Task, event: Event) -> Piece:
 
 
 def _queued(task: _Task, event: Event) -> Piece | None:
-    """The oldest bio that waits for its fate while the plug is flushed."""
+    """Return the oldest bio without a decision, while the plug is flushed; None: none is queued."""
     if not task.bios:
         return None
     bio = task.bios[0]

@@ -1,14 +1,15 @@
-"""Where the flusher's processor time went in a capture with sched_switch: per file and per request.
+"""The flusher's processor time in a capture with sched_switch, per file and per request.
 
-A flusher's events come one after the other, so the time between two of them, less what it was not on a
-processor and less what tracing itself takes, belongs to what the second one ends:
+The time between two events of a flusher belongs to the work that the second event ends.  Time off the
+processor and the time of tracing itself are subtracted.
 
     block_bio_queue, writeback_single_inode    an inode was taken, mapped, its pages walked
     block_bio_backmerge, -frontmerge           its bio was merged
     block_getrq, block_plug                    it got a request
     block_unplug, block_rq_insert, -issue      requests were sent on
 
-A worker is the flusher of the device from ``writeback_start`` of its bdi on until it starts on another one.
+A worker is the flusher of a device from ``writeback_start`` of the device's bdi until ``writeback_start`` of
+another bdi.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ _COMMAND: Final = "# command: "
 
 
 class Recording(NamedTuple):
-    """What the first two lines of such a capture say: of which device with which *filesystem*, mounted *at*;
-    what tracing takes for an event, and what processor time *command* and all that it started took (ns).
+    """The values in the first two lines of a capture with sched_switch.
+
+    * ``at``: the mount point of the filesystem on ``device``.
+    * ``event_ns``: the time of tracing an event.
+    * ``program_ns``: the processor time of ``command`` and of all processes that it started.
     """
 
     kernel: str
@@ -56,8 +60,10 @@ class Recording(NamedTuple):
 
 @dataclass(frozen=True)
 class FlusherTime:
-    """The processor time of a device's flushers (ns): per file, its pages and bios with it, and per request;
-    of how many ``files``, ``pages`` and ``requests``.
+    """The processor time of a device's flushers.
+
+    ``file_ns``: the time per file, including its pages and bios.  ``request_ns``: the time per request.
+    ``files``, ``pages`` and ``requests``: the numbers that were written.
     """
 
     recording: Recording
@@ -72,7 +78,10 @@ class FlusherTime:
 class _Worker:
     """A task that was a flusher at least once; times in ns.
 
-    ``off``: since its last event; ``ours``: the bdi that it writes back is the device's.
+    * ``last``: the time of its last event.
+    * ``left``: the time when it left its processor; None: it runs.
+    * ``off``: the time off the processor since its last event.
+    * ``ours``: the bdi that it writes back is the device's.
     """
 
     last: int | None = None
@@ -90,10 +99,10 @@ class _Sums:
 
 
 def flusher_time(path: Path) -> FlusherTime:
-    """What the capture in *path* tells.
+    """Return the processor time of the flushers in the capture at *path*.
 
     Raises:
-        BadInput: it was not recorded with ``wbsim capture --cpu``, or no flusher wrote anything in it.
+        BadInput: the capture was not recorded with ``wbsim capture --cpu``, or no flusher wrote in it.
     """
     recording = _recording(path)
     sums, workers = _Sums(), dict[int, _Worker]()
@@ -143,7 +152,7 @@ def _recording(path: Path) -> Recording:
 
 
 def _switch(workers: dict[int, _Worker], fields: str, now: int) -> None:
-    """One task leaves its processor, and another one comes."""
+    """Record a sched_switch at *now*: one task leaves its processor, and another task gets it."""
     if found := _SWITCH.match(fields):
         if leaves := workers.get(int(found[1])):
             leaves.left = now
@@ -154,7 +163,7 @@ def _switch(workers: dict[int, _Worker], fields: str, now: int) -> None:
 
 
 def _event(worker: _Worker, name: str, fields: str, now: int, sums: _Sums) -> None:
-    """What *worker* did since its last event ended with this one."""
+    """Add the time of *worker* since its last event to the stage that the event *name* ends."""
     stage = _STAGES.get(name)
     if stage is None:
         if name == "writeback_written":

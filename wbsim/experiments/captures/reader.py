@@ -1,4 +1,4 @@
-"""Open a capture: plain, gz or xz; ftrace's text or blkparse's."""
+"""Open a capture: the text of ftrace or blkparse, plain or packed by gz or xz."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _FOREIGN: Final = {
     b"\x17\x08\x44tracing": "is a trace.dat; print it with trace-cmd report first",
 }
 _LOOKED_AT: Final = 200
-"""Lines that are searched for the first event, to tell the format."""
+"""The number of lines that are searched for the first event, which shows the format."""
 _LONGEST: Final = 1 << 16
 
 
 def open_capture(path: Path) -> Capture:
-    """The capture in *path*, its header read.
+    """Open the capture at *path* and read its header.
 
     Raises:
-        BadInput: no such file, or nothing in it that is an event of a known format.
+        BadInput: *path* cannot be read, or its first lines have no event of a known format.
     """
     start = _start_of(path)
     for magic, remedy in _FOREIGN.items():
@@ -77,10 +77,12 @@ def _events(path: Path, parse: Parser) -> Iterator[Event]:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The numbered lines; what is no text stays visible as escapes, for the parser to refuse.
+    """Yield the lines of *path* with their numbers.
+
+    Bytes that are not UTF-8 become surrogate escapes, so the parser sees and refuses them.
 
     Raises:
-        BadInput: it cannot be read, or its packed text breaks off; a line is longer than any of a capture.
+        BadInput: *path* cannot be read, its packed text breaks off, or a line is too long.
     """
     start = _start_of(path)
     opener = next((opener for magic, opener in _PACKED.items() if start.startswith(magic)), open)

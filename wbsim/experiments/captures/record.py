@@ -1,7 +1,7 @@
 """Record the block layer's events while a command runs, with the queue's limits in the first line.
 
-Everything happens in a tracefs instance of our own, read as plain text (``trace``, not the pipe): the
-machine's own tracing is not touched, and removing the instance puts everything back.
+The recording uses a new tracefs instance, whose ``trace`` file is read as plain text.  The tracing of the
+machine is not touched, and removing the instance restores everything.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EVENTS: Final = (
 )  # fmt: skip
 SWITCHES: Final = "sched/sched_switch"
 MARKS: Final = 20_000
-"""How many marks tell what tracing takes for an event."""
+"""The number of marks that are written to measure the time of tracing an event."""
 LIMITS: Final = (
     "scheduler",
     "nomerges",
@@ -50,11 +50,15 @@ LIMITS: Final = (
 )
 _QUEUED: Final = re.compile(r": block_bio_queue: (\d+,\d+) ")
 GRACE_S: Final = 2
-"""So long a command may take to end, before it is killed."""
+"""The time that a command has to end after SIGTERM, before it is killed (s)."""
 
 
 class Recorded(NamedTuple):
-    """What a recording holds; *status* is the command's exit status, *others* the bios for other devices."""
+    """The counts of a recording.
+
+    ``status``: the exit status of the command.  ``bios``: the bios for ``device``.  ``others``: the bios for
+    other devices.  ``lost``: the number of lost events.
+    """
 
     status: int
     device: str
@@ -66,12 +70,17 @@ class Recorded(NamedTuple):
 def record(
     out: Path, command: Sequence[str], buffer_mib: int, device: str | None = None, cpu: bool = False
 ) -> Recorded:
-    """Run *command*, then sync(2), and write the events meanwhile to *out* (.gz and .xz are packed).
+    """Record the events of *command* and of a sync(2) after it to *out* (.gz and .xz are packed).
 
-    Another sync(2) comes first: what others had dirty is not to be recorded.
-    *buffer_mib* is the room for events, per processor.  The first line's limits are those of *device*
-    ("major,minor"), by default of the one that was given the most bios.  *cpu*: with sched_switch, and in
-    the first line what `wbsim.experiments.captures.processor` needs.
+    An earlier sync(2) writes back the dirty pages of other programs, so that they are not recorded.
+
+    Args:
+        out: the file of the capture.
+        command: the program and its arguments.
+        buffer_mib: the size of each processor's event buffer.
+        device: "major,minor" of the disk whose limits the first line gives; None: that with the most bios.
+        cpu: record sched_switch too, and give in the first line the values that
+            `wbsim.experiments.captures.processor` needs.
 
     Raises:
         BadInput: not root, no tracefs, no such command, no bio at all, or *out* cannot be written.
@@ -112,14 +121,14 @@ def _packed(out: Path) -> Any:
 
 
 def _status_of(command: Sequence[str]) -> int:
-    """Run *command* in a process group of its own, which ends with us."""
+    """Run *command* in a new process group, which ends with this process; return its exit status."""
     process: subprocess.Popen[bytes] | None = None
     try:
-        with signals_held():  # until it is known whom to end
+        with signals_held():  # until `process` is set, so that a signal can end the command
             process = subprocess.Popen(command, process_group=0, preexec_fn=hear_signals)
         return process.wait()
     finally:
-        if process is not None and process.returncode is None:  # we are to end
+        if process is not None and process.returncode is None:  # an exception or a signal ends this process
             for number in (signal.SIGTERM, signal.SIGKILL):
                 with suppress(ProcessLookupError, subprocess.TimeoutExpired):
                     os.killpg(process.pid, number)
@@ -128,13 +137,13 @@ def _status_of(command: Sequence[str]) -> int:
 
 @contextmanager
 def _tracefs() -> Iterator[Path]:
-    """Where tracefs is mounted; mounted there for the time being where it is not."""
+    """Yield the mount point of tracefs; if tracefs is not mounted, mount it while the body runs."""
     if (TRACEFS / "events").is_dir():
         yield TRACEFS
         return
     mounted: subprocess.CompletedProcess[str] | None = None
     try:
-        with signals_held():  # until it is known what to undo
+        with signals_held():  # until `mounted` is set, so that a signal undoes the mount
             mounted = subprocess.run(
                 ["mount", "-t", "tracefs", "tracefs", TRACEFS], capture_output=True, text=True, check=False
             )
@@ -152,7 +161,11 @@ def _tracefs() -> Iterator[Path]:
 
 @contextmanager
 def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) -> Iterator[Path]:
-    """An instance that records *events*, and is gone afterwards."""
+    """Yield a tracefs instance that records *events*; remove it after the body.
+
+    Raises:
+        BadInput: the kernel lacks block events or sched_switch.
+    """
     missing = [event for event in events if not (root / "events" / event).is_dir()]
     if "block/block_bio_queue" in missing:
         raise bad(str(root / "events"), "has no block events; the kernel needs CONFIG_BLK_DEV_IO_TRACE")
@@ -177,7 +190,10 @@ def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) ->
 
 
 def _event_ns(instance: Path) -> int:
-    """What tracing takes for an event: a mark, less a write that goes nowhere.  The marks are taken away."""
+    """Return the time of tracing an event (ns): that of a mark less that of a write to /dev/null.
+
+    The marks are removed from the trace.
+    """
 
     def each_ns(path: Path) -> int:
         with path.open("wb", buffering=0) as file:
@@ -198,7 +214,7 @@ def _of_children_ns() -> int:
 
 
 def mounted(device: str) -> str:
-    """The filesystem on *device* and where it is mounted, as the first line has them."""
+    """Return the filesystem on *device* and its mount point, in the words of the first line."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields, _, rest = line.partition(" - ")
         words = fields.split()
@@ -208,7 +224,11 @@ def mounted(device: str) -> str:
 
 
 def counted(trace: Path) -> tuple[Counter[str], int]:
-    """The bios by device, and how many events were lost; whatever else the text holds."""
+    """Return the bios by device and the number of lost events in the text of *trace*.
+
+    Raises:
+        BadInput: the text has no bio.
+    """
     bios: Counter[str] = Counter()
     lost = 0
     with trace.open(encoding="utf-8", errors="surrogateescape") as text:
@@ -223,7 +243,7 @@ def counted(trace: Path) -> tuple[Counter[str], int]:
 
 
 def limits(device: str) -> str:
-    """The first line: machine, queue limits and device."""
+    """Return the first line of a capture: machine, queue limits and device."""
     queue = queue_of(device)
     values = {name: (queue / name).read_text().strip() for name in LIMITS}
     scheduler = values["scheduler"]
@@ -235,7 +255,11 @@ def limits(device: str) -> str:
 
 
 def queue_of(device: str) -> Path:
-    """The sysfs directory of the queue of *device*, a disk or a partition."""
+    """Return the sysfs directory of the queue of *device*, a disk or a partition.
+
+    Raises:
+        BadInput: the device has no queue.
+    """
     place = Path("/sys/dev/block") / device.replace(",", ":")
     for path in (place, place.resolve().parent):
         if (path / "queue").is_dir():

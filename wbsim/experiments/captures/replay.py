@@ -1,20 +1,23 @@
-"""Replay a capture: the same bios, with its plug boundaries, through the simulator's block layer.
+"""Replay a capture: send its bios, with its plug boundaries, through the simulator's block layer.
 
-Each task's bios go through a `models.block.plug.Plug` of its own, and what leaves a plug towards a
-scheduler waits in a `models.block.elevator`; both are what the simulator runs.  Two things are judged, one by
-one: what became of each bio (backmerge, frontmerge, getrq), and whether a new request flushed the plug that
-it came to.
+The bios of each task go through a `models.block.plug.Plug`.  Requests that leave a plug for a scheduler wait
+in a `models.block.elevator`.  The simulator runs the same two modules.  The replay judges two kinds of
+decisions: the fate of each bio (backmerge, frontmerge, getrq), and whether a new request flushed its plug.
 
-What a capture does not say is counted, not guessed: how many segments a bio of several pages has
-(`Verdict.by_segments`: one a page, less where the kernel's own merges prove less), and when a request
-left the scheduler (`Verdict.in_dispatch`).  Both lean on the kernel's answer, and both can still be refuted:
-a merge has to fit with one segment a bio, and a request in dispatch has to be issued by the next dispatch of
-the task that issues it, and never to be joined again.  With nomerges 1, which request
-merged last is taken from the kernel's merges, too: when the one before it left is not shown either.  The
-simulated plugs follow the simulator's own decisions, those of other devices' bios the kernel's.
+A capture lacks two facts.  The replay takes them from the kernel's decisions and counts the cases:
 
-Decisions are not judged if the capture hides what they depend on.  That is a request whose beginning is not
-shown (`requests`), or a plug that held more than is shown (`episodes`).
+* The segments of a bio (`Verdict.by_segments`): one a page, or fewer if the kernel's merges prove fewer.
+* The time at which a request left the scheduler (`Verdict.in_dispatch`).
+
+Both assumptions can be refuted.  A merge must fit with one segment a bio.  A request in dispatch must be
+issued in the current or the next dispatch of its task, and no bio may join the request later.
+
+With nomerges 1 a bio is tried only against the request that merged last.  The capture does not show when that
+request leaves, so the replay takes the last merge from the kernel's merges.  For bios of the judged device,
+the simulated plugs follow the simulator's decisions; for bios of other devices, the kernel's.
+
+Decisions are not judged if the capture hides what they depend on.  The hidden part is a request whose
+beginning is not shown (`requests`), or a plug that held more requests than are shown (`episodes`).
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ def replay(
 
 
 class _Doubt(NamedTuple):
-    """The kernel did not merge where the simulator would, as if the request were in dispatch."""
+    """A bio that the kernel did not merge and the simulator would: the request may have been in dispatch."""
 
     line: int
     simulated: str
@@ -65,19 +68,18 @@ class _Doubt(NamedTuple):
 
 
 class _Runs:
-    """Dispatches: issues of one task with nothing else of it in between.
+    """The runs of all tasks.  A run is a dispatch: issues of one task without other events between them.
 
-    A dispatch takes requests out of their queue first and issues them then.  So a request that had left by
-    some line is issued in its task's run that was under way, or in the next one, and never after a
-    whole run that began later.
+    A dispatch first takes requests out of their queue and then issues them.  So a request that has left its
+    queue is issued in the run that is under way then, or in the next run.
     """
 
     def __init__(self) -> None:
-        self._starts: dict[int, tuple[int, int]] = {}  # the lines of a task's run and of the one before it
+        self._starts: dict[int, tuple[int, int]] = {}  # the first lines of a task's last two runs
         self._broken: set[int] = set()
 
     def issued(self, pid: int, line: int) -> int:
-        """*pid* issued a request; the line in which its run before this one began."""
+        """Record that *pid* issued a request at *line*; return the line where its previous run began."""
         current, before = self._starts.get(pid, (0, 0))
         if pid in self._broken or not current:
             current, before = line, current
@@ -86,7 +88,7 @@ class _Runs:
         return before
 
     def broken_by(self, pid: int) -> None:
-        """*pid* did something else."""
+        """Record another event of *pid*, which ends its run."""
         self._broken.add(pid)
 
 
@@ -102,22 +104,22 @@ class _Judge:
         self._complete = True
 
     def _forget(self) -> None:
-        """Nothing is known of any plug or queue."""
+        """Drop the state of all plugs and queues, which is unknown now."""
         self._plugs: dict[int, Plug] = {}
-        self._newest: dict[int, Bio | None] = {}  # of each task: what awaits its place, None if it merged
+        self._newest: dict[int, Bio | None] = {}  # by task: the bio to be placed; None: it merged
         self._early: dict[int, tuple[Bio, Merge]] = {}
-        self._was_full: dict[int, bool | None] = {}  # of plugs that were sent on: whether they were full
-        self._on_its_way: dict[int, Request] = {}  # left a plug, by start sector
+        self._was_full: dict[int, bool | None] = {}  # by task, after `Left`: whether the plug was full
+        self._on_its_way: dict[int, Request] = {}  # requests that left a plug, by start sector
         self._waiting = Waiting(self._scheduler, self._bounds)
         self._runs = _Runs()
         self._doubts: dict[int, _Doubt] = {}  # by the start sector of the request
         self._requests = Requests()
-        self._fresh: dict[int, Seen] = {}  # of each task: the request that awaits its place
+        self._fresh: dict[int, Seen] = {}  # by task: the kernel's request that is to be placed
         self._episodes: dict[int, Episode] = {}
         self._complete = False
 
     def take(self, step: Step) -> None:
-        """Follow *step*, and judge what it decides."""
+        """Follow *step*, and judge its decision if it has one."""
         if isinstance(step, Piece):
             self._decide(step)
         elif isinstance(step, Placed):
@@ -174,7 +176,7 @@ class _Judge:
         self._runs.broken_by(moved.pid)
         request = self._on_its_way.pop(moved.sector, None)
         if (request is None or (seen is not None and seen.hidden)) and not moved.merged:
-            # the waiting requests are tried by their order, so each one has its place among them
+            # bios are tried in the order of insertion, so unknown requests also take their place in it
             request = Request(bio_of(moved))
         if request is None:
             return
@@ -229,14 +231,15 @@ class _Judge:
         else:
             seen = self._requests.joined_by(piece)
             if not (seen.hidden or seen.plugged or seen.inserted) and piece.known:
-                episode.withdraw(self.verdict)  # it went past the plug, as far as the capture shows
+                # It seemed to bypass the plug, but a bio joined it: the plug holds hidden requests.
+                episode.withdraw(self.verdict)
             seen.hidden = seen.hidden or not piece.known
         if kernel is NEW or seen.hidden:
             episode.requests.append(seen)
         return piece.known and not (seen.hidden or beside or episode.hidden)
 
     def _set_aside(self, piece: Piece) -> None:
-        """Count the decision in *piece* as not judged, and why."""
+        """Count the decision in *piece* as not judged, by its reason."""
         verdict = self.verdict
         verdict.bios += piece.first
         verdict.requests_kernel += piece.merge is NEW
@@ -268,7 +271,7 @@ class _Judge:
         if kernel is NEW:
             for request in touching:
                 if waiting.since(request) > piece.tried:
-                    return NEW  # it came while this bio waited for a tag
+                    return NEW  # the request was inserted while this bio waited for a tag
                 if would_merge(request, bio, self._bounds):
                     self.verdict.in_dispatch += 1
                     simulated = BACK if request.end_sector == bio.start_sector else FRONT
@@ -286,7 +289,7 @@ class _Judge:
         return waiting.attempt_merge(bio, piece.pid, piece.cpu)
 
     def _contradict(self, doubt: _Doubt | None) -> None:
-        """The request that a bio did not join was not in dispatch: the simulator would have merged them."""
+        """Count the bio of *doubt* as judged and different, because the request was not in dispatch."""
         if doubt is not None and not doubt.episode.hidden:
             self.verdict.in_dispatch -= 1
             self._equal(doubt.line, "decision", NEW.value, doubt.simulated, doubt.episode)
@@ -294,7 +297,7 @@ class _Judge:
             doubt.episode.decisions_equal -= 1
 
     def _fit(self, joining: Bio | Request, request: Request) -> None:
-        """The kernel merged the two: they have fewer segments than pages, down to one a bio."""
+        """Reduce the segments of both, down to one a bio, so that they merge as the kernel merged them."""
         most = self._limits.max_segments
         if request.segments + joining.segments > most:
             self.verdict.by_segments += 1
@@ -314,12 +317,12 @@ class _Judge:
             self._follow_to(placed, bio, full, sent_on=sent_on)
         if placed.plugged and placed.flushed is not False:
             self._episodes[piece.pid] = episode = Episode()
-            if seen is not None:  # it is alone in its plug, and shown from its beginning
+            if seen is not None:  # the request is alone in its plug, and the capture shows its beginning
                 seen.hidden = False
                 episode.requests.append(seen)
 
     def _follow_to(self, placed: Placed, bio: Bio, full: bool | None, *, sent_on: bool) -> None:
-        """Put the request of *bio* where the kernel put it; judge whether that flushed the plug."""
+        """Put the request of *bio* where the kernel put it; judge whether the plug was flushed first."""
         piece = placed.piece
         request = Request(bio)
         if not placed.plugged:
@@ -333,9 +336,7 @@ class _Judge:
         self._plug(piece.pid).add(request)
 
     def _is_full(self, pid: int) -> bool | None:
-        """Whether the plug has to be flushed before it takes the task's newest bio; None if it holds
-        nothing.
-        """
+        """Return whether the plug must be flushed before it takes the task's newest bio; None if empty."""
         plug, bio = self._plug(pid), self._newest.get(pid)
         return plug.must_flush(bio.queue, self._bounds) if bio is not None and plug.requests else None
 
@@ -352,7 +353,7 @@ class _Judge:
         episode.flushes_equal += equal
 
     def _equal(self, line: int, what: str, kernel: str, simulated: str, episode: Episode) -> bool:
-        """Return whether *kernel* is *simulated*; keep the difference, if any, for as long as it stands."""
+        """Return whether *kernel* equals *simulated*; record a difference in *episode* and the verdict."""
         if kernel == simulated:
             return True
         episode.differing.add(line)
@@ -362,7 +363,7 @@ class _Judge:
 
 
 def bio_of(piece: Piece | Moved) -> Bio:
-    """Return the bio of *piece*, with one segment for each page it may lie in; a discard has none."""
+    """Return the bio of *piece*, with one segment for each page; a discard has no segments."""
     rwbs = rwbs_of(piece.rwbs)
     pages = -(-piece.sectors * SECTOR_BYTES // PAGE_BYTES)
     return Bio(
@@ -378,8 +379,10 @@ def bio_of(piece: Piece | Moved) -> Bio:
 
 
 def _follow(plug: Plug, bio: Bio, kernel: Merge) -> bool:
-    """Another device's *bio*, whose limits are not known, joins the plugged request that the kernel joined it
-    to.
+    """Merge *bio* as the kernel did, because the limits of its device are unknown.
+
+    Returns:
+        Whether *bio* merged.
     """
     for request in plug.requests if kernel is not NEW else ():
         if _touch(request, bio):

@@ -1,4 +1,4 @@
-"""A replay for people: what was judged, what another kernel would have issued, and a picture of that."""
+"""The report of a replay: its judgements, the requests that other kernels would have issued, a picture."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLASSES: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-"""Upper bounds of the size histogram (KiB); what is larger has a class of its own."""
+"""Upper bounds of the size histogram (KiB); all larger requests form one more class."""
 
 
 def replay_document(
     path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]
 ) -> dict[str, object]:
-    """The replay as one JSON document."""
+    """Return the replay as one JSON document."""
     document: dict[str, object] = {
         "capture": str(path),
         "kernel": conditions.kernel,
@@ -60,7 +60,7 @@ def replay_document(
 
 
 def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]) -> str:
-    """The replay as a page of text."""
+    """Return the replay as a page of text."""
     limits = conditions.limits
     lines = [
         f"{path.name}: {verdict.bios} bios for {conditions.device}, kernel {conditions.kernel}",
@@ -121,14 +121,14 @@ def _era_table(conditions: Conditions, eras: Mapping[str, Issued]) -> str:
         for length, count in issued.lengths.items():
             histogram[_class_of(length)] += count
         sectors = sum(length * count for length, count in issued.lengths.items())
-        mean = sectors * SECTOR_BYTES / KIB / max(issued.requests, 1)  # of a capture that breaks off, none
+        mean = sectors * SECTOR_BYTES / KIB / max(issued.requests, 1)  # a cut capture may have no requests
         counts = [str(histogram[size]) if histogram[size] else "." for size in used]
         rows.append((f"{name}{mark}", str(issued.requests), f"{mean:.1f}", *counts))
     return table(("plug rules of", "requests", "mean KiB", *(_label(size) for size in used)), rows)
 
 
 def _class_of(sectors: int) -> int:
-    """The place in `CLASSES` of a request's length."""
+    """Return the index in `CLASSES` of a request of *sectors* sectors; ``len(CLASSES)`` if it is larger."""
     return sum(sectors * SECTOR_BYTES > bound * KIB for bound in CLASSES)
 
 
@@ -147,14 +147,16 @@ def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str,
     """Write the picture of `figure` to *path*.
 
     Raises:
-        BadInput: the place cannot be written.
+        BadInput: *path* cannot be written.
     """
     replace_whole(path, partial(save_png, figure(title, conditions, eras)))
 
 
 def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Figure:
-    """How many requests each era would have issued, and the bytes by request size of this kernel and the one
-    asked.
+    """Return the picture of a what-if.
+
+    The left panel has the number of requests that each era would have issued.  The right panel has the bytes
+    by request size, for the capture's era and the era that was asked for.
     """
     from matplotlib.figure import Figure
 

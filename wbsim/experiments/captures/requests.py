@@ -1,7 +1,7 @@
 """The kernel's requests from getrq to issue, by the kernel's own decisions, as far as a capture shows them.
 
-A bio that merges with none of them has joined a *hidden* request, which began before the capture or in a gap
-of it.  The size of a hidden request is unknown, so decisions on it are not judged.
+A bio may merge with a request that the capture does not show.  Such a request is *hidden*: it began before
+the capture or in a gap.  The size of a hidden request is unknown, so decisions on it are not judged.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from wbsim.models.block.merge import BACK
 class Seen:
     """A request of task *pid* from sector *start* to *end*.
 
-    ``plugged``: it is in its task's plug, as far as the steps say.  ``inserted``: it waits in the
-    scheduler, where all tasks may join it.  ``hidden``: the capture does not show all of it.
+    * ``plugged``: by the steps so far, the request is in its task's plug.
+    * ``inserted``: the request waits in the scheduler, where the bios of all tasks may join it.
+    * ``hidden``: the capture does not show the complete request.
     """
 
     __slots__ = ("end", "hidden", "inserted", "pid", "plugged", "start")
@@ -31,20 +32,20 @@ class Seen:
 
 
 class Requests:
-    """The requests of one device that are not issued, by both ends."""
+    """The requests of one device that are not issued, indexed by their first sector and by their end."""
 
     def __init__(self) -> None:
         self._by_start: defaultdict[int, list[Seen]] = defaultdict(list)
         self._by_end: defaultdict[int, list[Seen]] = defaultdict(list)
 
     def begin(self, piece: Piece, *, hidden: bool) -> Seen:
-        """Return the new request that the bio of *piece* got."""
+        """Add and return the new request of the bio of *piece*."""
         return self._add(Seen(piece.pid, piece.sector, piece.sector + piece.sectors, hidden=hidden))
 
     def joined_by(self, piece: Piece) -> Seen:
         """Return the request that the bio of *piece* merged with, extended by the bio.
 
-        The request is hidden if the capture shows none.  A task joins a request in its own plug first.
+        If the capture shows no such request, a hidden one is added.  A task's own plug is tried first.
         """
         start, end = piece.sector, piece.sector + piece.sectors
         beside = self._by_end.get(start, ()) if piece.merge is BACK else self._by_start.get(end, ())
@@ -70,7 +71,7 @@ class Requests:
             return found
         if found is None:
             found = Seen(moved.pid, start, end, hidden=True)
-        found.start, found.end = start, end  # a hidden one shows its ends only now
+        found.start, found.end = start, end  # only now are the ends of a hidden request known
         found.inserted = True
         if not moved.merged:
             return self._add(found)

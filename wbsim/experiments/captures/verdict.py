@@ -1,4 +1,4 @@
-"""Verdict of a replay: counts of what was judged, of what was not and why, and the first differences."""
+"""The verdict of a replay: counts of judged and unjudged decisions, and the first differences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 SHOWN: Final = 20
-"""Number of mismatches that are kept."""
+"""The number of mismatches that are kept."""
 
 
 class Mismatch(NamedTuple):
@@ -20,19 +20,19 @@ class Mismatch(NamedTuple):
 
 @dataclass
 class Verdict:
-    """Comparison of the simulator's block layer with the kernel's, on one device.
+    """The comparison of the simulator's block layer with the kernel's, on one device.
 
-    The totals hold judged decisions and full flushes only.
+    The totals include only judged decisions and judged full flushes.
 
-    ``full_flush_unknown``: flushes that may as well have been a sleep, or follow the capture's end.
-    ``by_segments``: merges that show a bio to have fewer segments than pages.
-    ``in_dispatch``: bios that came for a request which had left its queue, as its issue shows.
-    ``unjudged``: decisions that cannot be judged, for three reasons.
-    ``inside_plug``: of these, decisions on a plug that the capture shows only in part.
-    ``request_unseen``: of these, decisions on a request that is not shown from its beginning.
-    The other unjudged decisions follow lost events.
-    ``uncounted_losses``: places at which the recorder lost events without counting them.
-    ``without_sectors``: events of requests without sectors, which are passed over.
+    * ``full_flush_unknown``: flushes that may have been a sleep, or may follow the end of the capture.
+    * ``by_segments``: merges that prove that a bio has fewer segments than pages.
+    * ``in_dispatch``: bios that did not join a request because it had left its queue, as its issue shows.
+    * ``unjudged``: decisions that are not judged, for three reasons: ``inside_plug``, ``request_unseen``, or
+      lost events before them.
+    * ``inside_plug``: unjudged decisions on a plug that the capture shows only in part.
+    * ``request_unseen``: unjudged decisions on a request whose beginning the capture does not show.
+    * ``uncounted_losses``: places where the recorder lost events without counting them.
+    * ``without_sectors``: events of requests without sectors, which are skipped.
     """
 
     bios: int = 0
@@ -55,5 +55,5 @@ class Verdict:
 
     @property
     def agrees(self) -> bool:
-        """True if everything that was judged is equal."""
+        """Return whether all judged decisions and full flushes are equal."""
         return self.decisions_equal == self.decisions_total and self.full_flush_equal == self.full_flush_total

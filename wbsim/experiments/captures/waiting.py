@@ -1,8 +1,8 @@
-"""What waits between the plugs and the driver, per scheduler, and which of it a bio may join.
+"""The requests that wait between the plugs and the driver, by scheduler, and the bios that may join them.
 
-The queues are `models.block.elevator`'s.  When a request leaves its queue, a capture does not say: a dispatch
-takes several requests first and issues them then, and only the issue is shown.  Until that a request may be
-*leaving*: the kernel's own decisions tell whether it still is where a bio can join it.
+The queues are those of `models.block.elevator`.  A dispatch first takes several requests out of their queue
+and then issues them.  A capture shows only the issue, not when a request leaves its queue.  Before its issue
+a request may be *leaving*: the kernel's decisions show whether a bio can still join it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ SCHEDULERS: Final = ("none", "kyber", "mq-deadline", "bfq")
 class Waiting:
     """The requests of one device that left a plug and are not issued.
 
-    none: a software queue per processor, and a run takes all; kyber: the same per operation;
-    mq-deadline: one elevator; bfq: one per process that writes synchronously, one for the rest.
+    * none: one software queue per processor; a dispatch takes the requests of all queues.
+    * kyber: one software queue per processor and operation; a dispatch takes all of one operation.
+    * mq-deadline: one elevator.
+    * bfq: one elevator for the synchronous bios of each process, and one for all other bios.
     """
 
     def __init__(self, scheduler: str, bounds: Bounds) -> None:
@@ -36,7 +38,7 @@ class Waiting:
         self._leaving: dict[int, tuple[Request, Hashable]] = {}
 
     def attempt_merge(self, bio: Bio, pid: int, cpu: int) -> Merge:
-        """BACK or FRONT if *bio*, submitted by *pid* on *cpu*, joined a waiting request, else NEW."""
+        """Return BACK or FRONT if *bio*, submitted by *pid* on *cpu*, joined a waiting request, else NEW."""
         queue = self._queues.get(self._key(bio, pid, cpu))
         if queue is None or not queue.waiting:
             return NEW
@@ -51,21 +53,21 @@ class Waiting:
         return merge
 
     def touching(self, bio: Bio, pid: int, cpu: int) -> list[Request]:
-        """The requests here that *bio* would be tried against."""
+        """Return the waiting requests that *bio* would be tried against because it would continue them."""
         queue = self._queues.get(self._key(bio, pid, cpu))
         return [] if queue is None else queue.touching(bio)
 
     def insert(self, request: Request, pid: int, cpu: int, line: int) -> None:
-        """*request* left its plug for the scheduler, in that *line* of the capture."""
+        """Insert *request*, which left its plug for the scheduler in *line* of the capture."""
         self._insert(request, self._key(request.bios[0], pid, cpu))
         self._since[request] = line
 
     def since(self, request: Request) -> int:
-        """The line in which *request* came here."""
+        """Return the line of the capture in which *request* was inserted."""
         return self._since[request]
 
     def issue(self, start_sector: int) -> None:
-        """The request that starts there goes to the driver; who was taken with it is leaving."""
+        """Remove the request at *start_sector*, which is issued; the requests taken with it are leaving."""
         self._leaving.pop(start_sector, None)
         request = self._by_start.get(start_sector)
         if request is None:
@@ -76,20 +78,25 @@ class Waiting:
             self.leave(other)
 
     def leave(self, request: Request) -> None:
-        """*request* cannot be joined, for all that the kernel did, and is not issued."""
+        """Mark *request* as leaving: by the kernel's decisions no bio can join it, and it is not issued."""
         self._leaving[request.start_sector] = request, self._places[request]
         self._remove(request)
 
     def set_one_hit(self, bio: Bio, pid: int, cpu: int) -> None:
-        """With nomerges 1 the kernel joined *bio* to what merged last: what was thought to be that has
-        left.
+        """Set the last merged request to the request that *bio* continues (nomerges 1).
+
+        The kernel joined *bio*, so the request that had been taken for the last merged one has left.
         """
         queue = self._queues.get(self._key(bio, pid, cpu))
         if isinstance(queue, Elevator):
             queue.set_one_hit(bio)
 
     def recall(self, bio: Bio) -> int | None:
-        """The kernel found a request for *bio* to join: it had not left; its first sector."""
+        """Put the leaving request that the kernel joined *bio* to back into its queue.
+
+        Returns:
+            The first sector of the request; None if *bio* touches no leaving request.
+        """
         for start, (request, key) in self._leaving.items():
             if request.end_sector == bio.start_sector or start == bio.end_sector:
                 del self._leaving[start]
@@ -110,7 +117,7 @@ class Waiting:
             self._by_start[request.start_sector] = request
 
     def _taken_with(self, request: Request) -> list[Request]:
-        """A run takes all software queues; kyber's, all of one operation."""
+        """Return the requests that a dispatch takes with *request*."""
         if self._scheduler == "none":
             return [other for other in self._places if other is not request]
         if self._scheduler == "kyber":

@@ -1,8 +1,9 @@
-"""What if another kernel had been given the same bios?
+"""The requests that another kernel would have issued for the bios of a capture.
 
-The same plugs, opened and ended as in the capture, under each era's rules: how many requests leave them, and
-of which sizes.  What a scheduler or a busy device merges later is left out for all eras alike: a capture
-shows when its own requests were dispatched, not when another kernel's would have been.
+The plugs begin and end as in the capture, and follow the rules of each era.  The result is the number and the
+sizes of the requests that leave the plugs.  Left out, for all eras: later merges of
+requests that wait for the device.  They depend on the times of dispatches, which the capture shows only for
+its own kernel.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from wbsim.models.block.spec import PlugRules, QueueLimits
 
 
 class Issued(NamedTuple):
-    """The requests that left one era's plugs: how many of each length (sectors)."""
+    """The number of requests that left one era's plugs, by length (sectors)."""
 
     lengths: Counter[int]
 
     @property
     def requests(self) -> int:
-        """How many there were."""
+        """Return the number of requests of all lengths."""
         return self.lengths.total()
 
 
 def what_if(
     steps: Iterable[Step], eras: Mapping[str, PlugRules], limits: QueueLimits, device: str
 ) -> dict[str, Issued]:
-    """What each of *eras* would have issued to *device* ("major,minor")."""
+    """Return the requests that each of *eras* would have issued to *device* ("major,minor")."""
     kernels = {name: _Kernel(rules, limits) for name, rules in eras.items()}
     for step in steps:
         if isinstance(step, Piece):
@@ -51,7 +52,7 @@ def what_if(
 
 
 class _Kernel:
-    """One era's plugs, by task."""
+    """The plugs of one era, one for each task."""
 
     def __init__(self, rules: PlugRules, limits: QueueLimits) -> None:
         self._rules = rules
@@ -61,8 +62,9 @@ class _Kernel:
         self._issued = Issued(Counter())
 
     def submit(self, piece: Piece, plugged: bool) -> None:
-        """Merge the bio of *piece* into its task's plug, or give it a request there or, unplugged, at
-        once.
+        """Merge the bio of *piece* into its task's plug, or give it a request.
+
+        *plugged*: the request goes into the plug; otherwise it is issued at once.
         """
         plug = self._plugs.get(piece.pid)
         if plug is None:
@@ -79,13 +81,13 @@ class _Kernel:
         plug.add(Request(bio))
 
     def flush(self, pid: int) -> None:
-        """The plug of task *pid* ends, or the task sleeps."""
+        """Flush the plug of task *pid*, which ended its plug or sleeps."""
         plug = self._plugs.get(pid)
         if plug is not None:
             self._issue(plug)
 
     def finish(self) -> Issued:
-        """Everything that left the plugs, with what they still hold."""
+        """Flush all plugs; return all requests that left them."""
         for plug in self._plugs.values():
             self._issue(plug)
         return self._issued
