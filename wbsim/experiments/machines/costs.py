@@ -1,8 +1,11 @@
-"""`wbsim calibrate --from`: what a capture with ``--cpu`` says of a machine's processors, for a machine file.
+"""`wbsim calibrate --from`: the processor times for a machine file, from a capture with ``--cpu``.
 
-The paths of the desk (docs/measurements.md H) keep their proportions.  ``flusher_scale`` is the flusher's
-time a file over the desk's; the block layer's paths are the capture's time a request; ``writer_scale`` is
-the command's processor time over what the desk's model takes for the same command.
+The times of kernel paths keep the proportions that they have on the desk, the reference machine
+(docs/measurements.md H).
+
+* ``flusher_scale``: the flusher's time a file, divided by the desk's.
+* The paths of the block layer: the capture's time a request, shared as on the desk.
+* ``writer_scale``: the command's processor time, divided by that of the same command in the desk's model.
 """
 
 from __future__ import annotations
@@ -20,13 +23,16 @@ from wbsim.sim.units import S
 
 DESK: Final = "desk-vm"
 _SMALL: Final = 4
-"""Pages a file, at most: of larger ones the capture does not tell how often blocks were given."""
+"""The largest mean number of pages a file.  For larger files, a capture does not show each allocation."""
 _BLOCK: Final = ("request_ns", "insert_ns", "dispatch_ns")
 
 
 class Scales(NamedTuple):
-    """A machine's costs beside the desk's (ns): of the flusher per file and per request, and of the command's
-    processor time (None: the model cannot run it, for the reason in ``why``).
+    """The costs of a machine (``found``) and the costs of the desk (ns).
+
+    * ``desk_file_ns`` and ``desk_request_ns``: the flusher's time per file and per request.
+    * ``desk_program_ns``: the processor time of the command; None: the model cannot run the command, and
+      ``why`` has the reason.
     """
 
     found: FlusherTime
@@ -37,16 +43,16 @@ class Scales(NamedTuple):
 
     @property
     def flusher(self) -> float:
-        """``flusher_scale``."""
+        """Return ``flusher_scale`` of the machine file."""
         return self.found.file_ns / self.desk_file_ns
 
     @property
     def writer(self) -> float | None:
-        """``writer_scale``."""
+        """Return ``writer_scale`` of the machine file; None: the model cannot run the command."""
         return self.found.recording.program_ns / self.desk_program_ns if self.desk_program_ns else None
 
     def lines(self) -> list[str]:
-        """The keys for a machine file that is like the desk."""
+        """Return the lines for a machine file whose ``like`` is the desk."""
         why = f"wbsim capture --cpu: {self.found.files} files on {self.found.recording.filesystem}"
         request = self.found.request_ns / self.desk_request_ns / self.flusher
         block: object = MACHINES[DESK].processors.paths.block
@@ -63,7 +69,7 @@ class Scales(NamedTuple):
         return [f"processors.writer_scale = {writer}", f"processors.flusher_scale = {measured}", *paths]
 
     def table(self) -> list[str]:
-        """What was found beside the desk's, for people."""
+        """Return the costs and those of the desk, as comment lines."""
         found, of = self.found, self.found.recording
         rows = [
             f"# Linux {of.kernel}, {of.filesystem} on {of.device}: {found.files} files of"
@@ -81,10 +87,11 @@ class Scales(NamedTuple):
 
 
 def scales_of(capture: Path) -> Scales:
-    """The costs that *capture* tells.
+    """Return the costs of the machine that made *capture*.
 
     Raises:
-        BadInput: it was not recorded with --cpu, of a filesystem that the desk has not, or of large files.
+        BadInput: the capture was not recorded with --cpu, has large files, or has a filesystem that the desk
+            lacks.
     """
     found = flusher_time(capture)
     paths: Any = MACHINES[DESK].processors.paths
@@ -98,7 +105,7 @@ def scales_of(capture: Path) -> Scales:
         )
     flusher, lists = paths.filesystems[kind].flusher, paths.writeback
     log_ns = flusher.log.commit_ns if hasattr(flusher, "log") else 0
-    pages_ns = flusher.page_ns * pages + (flusher.folio_ns or 0)  # one write(2) made them: one folio
+    pages_ns = flusher.page_ns * pages + (flusher.folio_ns or 0)  # one write(2) a file, so one folio
     file_ns = lists.take_ns + lists.inode_ns + lists.requeue_ns + flusher.map_ns + log_ns + pages_ns
     request_ns = sum(getattr(paths.block, name) for name in _BLOCK)
     program_ns, why = _program_ns(found.recording)
@@ -106,7 +113,7 @@ def scales_of(capture: Path) -> Scales:
 
 
 def _program_ns(of: Recording) -> tuple[float | None, str]:
-    """What the command's program takes in the desk's model, or why it cannot be run there."""
+    """Return the processor time of the command in the desk's model, or None and why it cannot be run."""
     text = f"""
 title = "the command of a capture"
 [scenario]

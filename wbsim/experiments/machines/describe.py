@@ -1,9 +1,9 @@
 """`wbsim describe-machine`: a machine file from /sys/block, /proc and sysctl of a machine.
 
-The kernel says how many processors and nodes there are, how much memory, and the queue and the size of each
-disk.  It does not say how long a drive's flash or platters take; that is assumed.  The times of a processor's
-paths are the desk's (docs/measurements.md H), times a scale with a range, unless a capture has them.  A line
-of the file names what is missing in a dump.
+The kernel reports the number of processors and nodes, the size of memory, and the queue and size of each
+disk.  It does not report the speed of a drive, so that is assumed.  The times of kernel paths are those of
+the desk (docs/measurements.md H), times a scale with a range, unless a capture has them.  Comments in the
+file name the missing parts of a dump.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wbsim.sim.units import KIB
 
 BASE: Final = "desk-vm"
 BEGINS: Final = "# Linux "
-"""The text with which every machine file of ours begins."""
+"""The first characters of every machine file that wbsim writes."""
 _VIRTUAL: Final = ("loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd")
 _WHOLE_DISK: Final = re.compile(r"(?:sd|hd|vd|xvd)[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+")
 _PERIODS: Final = {
@@ -34,13 +34,14 @@ ASSUMED: Final = (
     'processors.writer_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
     'processors.flusher_scale = { assumed = 1.0, low = 0.3, high = 3.0, why = "times the desk\'s" }',
 )
-"""Scales of a processor's times, which no machine says; a capture does (`experiments.machines.costs`)."""
+"""The scales of a processor's times.  No file of a dump has them; a capture does (`machines.costs`)."""
 
 
 class Disk(NamedTuple):
-    """A disk of the machine: its *size* in bytes, if known, and keys of its queue.
+    """A disk of the machine.
 
-    *like* is the drive of the catalogue that stands for it, and *why* the reason.
+    ``size``: in bytes; None: unknown.  ``keys``: the keys of its queue.  ``like``: the drive of the catalogue
+    that stands for the disk; ``why``: the reason.
     """
 
     name: str
@@ -51,12 +52,12 @@ class Disk(NamedTuple):
 
 
 def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
-    """Return the machine whose files lie in *root* or below as a machine file (TOML).
+    """Return a machine file (TOML) for the machine whose files lie in *root* or below.
 
-    *costs* are its lines on what its processors take.
+    *costs*: the lines on the times of processors.
 
     Raises:
-        BadInput: no folder there has a machine's files, or one of them says nonsense.
+        BadInput: no folder in *root* has a machine's files, or a file has an unexpected text.
     """
     dump = Dump(root)
     lines = [
@@ -89,7 +90,7 @@ def _quoted(name: str) -> str:
 
 
 def _kernel(dump: Dump) -> Iterator[str]:
-    """Yield the comments on what belongs to a configuration: the release, and the limits of dirty pages."""
+    """Yield comments with the values for a configuration: the release, and the limits of dirty pages."""
     release, keys, notes = dump.release, [], []
     if series := re.match(r"2\.6\.[0-9]{1,3}|[0-9]{1,3}\.[0-9]{1,3}", release):
         if series[0] in KERNELS:
@@ -119,7 +120,8 @@ def _kernel(dump: Dump) -> Iterator[str]:
 def _dirty(dump: Dump) -> list[str]:
     """Return vm.dirty_* as keys of ``kernel.dirty``.
 
-    Of a ratio and its size, the one that is 0 is left out.  A background ratio counts even if both are 0.
+    Zeros are left out, because a ratio is 0 if its size is set and vice versa.  If the background ratio and
+    the background size are both 0, the ratio stays.
     """
     names = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
     values = {name: dump.setting(f"vm.{name}") for name in names}
@@ -130,7 +132,7 @@ def _dirty(dump: Dump) -> list[str]:
 
 
 def _processors(dump: Dump) -> Iterator[str]:
-    """Yield the lines on processors and nodes."""
+    """Yield the lines on the numbers of processors and nodes."""
     count = len(re.findall(r"^processor\s*[0-9]*\s*:", dump.said("proc/cpuinfo"), re.MULTILINE))
     count = count or _listed_cpus(dump.said("sys/devices/system/cpu/online"))
     if count:
@@ -144,7 +146,7 @@ def _processors(dump: Dump) -> Iterator[str]:
 
 
 def _listed_cpus(ranges: str) -> int:
-    """Return how many processors a list such as ``0-7,16`` has; 0 if it is none."""
+    """Return the number of processors in a list such as ``0-7,16``; 0 if *ranges* is no such list."""
     count = 0
     for part in ranges.split(","):
         if (found := re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part.strip())) is None:
@@ -154,7 +156,7 @@ def _listed_cpus(ranges: str) -> int:
 
 
 def _memory(dump: Dump) -> Iterator[str]:
-    """Yield the line on memory."""
+    """Yield the line on the size of memory."""
     total = re.compile(r"^(?:Node [0-9]{1,5} )?MemTotal:\s*([0-9]{1,15}) kB", re.MULTILINE)
     kib = sum(map(int, total.findall(dump.said("proc/meminfo"))[:1]))
     if not kib:
@@ -168,7 +170,7 @@ def _memory(dump: Dump) -> Iterator[str]:
 
 
 def _disks(dump: Dump) -> Iterator[Disk]:
-    """Yield the disks of sys/block, or, if it is not there, those of proc/partitions."""
+    """Yield the disks of sys/block; if the dump lacks that folder, the disks of proc/partitions."""
     sizes = dict(dump.partitions())
     folder = next((name for name in ("sys/block", "sys/class/block") if dump.has(name)), None)
     if folder is None:
@@ -190,12 +192,12 @@ def _disks(dump: Dump) -> Iterator[Disk]:
 
 
 def _drive(name: str) -> str:
-    """Return the drive without platters that the disk *name* is taken for."""
+    """Return the flash drive of the catalogue that stands for the disk *name*."""
     return "pm9a3" if name.startswith("nvme") else "sata-ssd"
 
 
 def _like(name: str, rotates: bool) -> tuple[str, str]:
-    """Return the drive that the disk *name* is taken for, and why."""
+    """Return the drive of the catalogue that stands for the disk *name*, and the reason."""
     if name.startswith(("vd", "xvd")):
         says = ", which says that it rotates whatever lies beneath" if rotates else ""
         return "virtio-ssd", f"assumed: a virtual disk{says}; the kernel does not know how fast it is"
@@ -204,7 +206,7 @@ def _like(name: str, rotates: bool) -> tuple[str, str]:
 
 
 def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the queue of *disk*, a folder of the dump: one for each file that is there."""
+    """Yield the keys of the queue of *disk*, a folder of the dump; a missing file yields no key."""
     queue = f"{disk}/queue"
     if kib := dump.whole(f"{queue}/max_sectors_kb"):
         yield "queue.limits.max_sectors_bytes", f'"{kib} KiB"'
@@ -234,7 +236,7 @@ def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
 def _scheduler(name: str, kernel: str) -> str:
     """Return the scheduler *name* as a value that a configuration with that *kernel* accepts.
 
-    Distributions bring blk-mq's schedulers to releases that lack these; the legacy name stands for them.
+    Distributions backport the schedulers of blk-mq to older releases; the legacy name replaces them there.
     """
     if name not in get_args(Scheduler):
         return f'"noop"  # {name} is not modelled'

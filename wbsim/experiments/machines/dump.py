@@ -1,7 +1,7 @@
 """Dumps of a machine: copies of files of /proc and /sys, and the output of ``sysctl -a``.
 
-A dump is made by hand, by sosreport or by hwloc-gather-topology.  So the copies may lie some levels below the
-given folder, and files may be missing.
+A dump is made by hand, by sosreport or by hwloc-gather-topology.  So the copies may lie several levels below
+the given folder, and files may be missing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from wbsim.experiments.config.problems import bad, listed
 from wbsim.sim.text_files import text_of
 
 _LEVELS: Final = 5
-"""A dump may lie so many levels below the given folder."""
+"""The number of folder levels that are searched for a dump, from the given folder down."""
 _MOST_FOLDERS: Final = 10_000
-"""A folder with more of them on one level is no dump."""
+"""The search ends at a level with more folders."""
 _TELLS: Final = ("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu", "sys/devices/system/node")
-"""Files and folders of which a dump has at least one."""
+"""Files and folders that identify a dump; each dump has at least one."""
 _PARTITION: Final = re.compile(r"^\s*[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+(\S{1,100})$", re.MULTILINE)
 
 _WANTED: Final = re.compile(
@@ -32,15 +32,15 @@ _WANTED: Final = re.compile(
 
 
 def is_wanted(name: str) -> bool:
-    """Return whether the file *name* of an archive is one that a `Dump` reads, or leads to one."""
+    """Return whether a `Dump` reads the file *name* of an archive, or a file below it."""
     return _WANTED.fullmatch(name) is not None
 
 
 class Dump:
-    """The files of one machine, by their names below ``/``; *root* is the folder that has proc and sys.
+    """The files of one machine, by their names below ``/``; ``root`` is the folder that has proc and sys.
 
     Raises:
-        BadInput: no folder at *given* or below has them, or several have.
+        BadInput: no folder at *given* or below has proc and sys, or several folders have.
     """
 
     def __init__(self, given: Path) -> None:
@@ -53,11 +53,11 @@ class Dump:
     def said(self, name: str, refuses: str | None = None) -> str:
         """Return the text of the file *name*, or "" if there is no such file.
 
-        *refuses* is the text that EINVAL of read(2) stands for: queue_wb_lat_show returns EINVAL without wbt.
-        A tarball of a live /sys fills each file up with zeros.
+        *refuses*: the text to return if read(2) fails with EINVAL, as queue_wb_lat_show does without wbt.
+        Zeros at the end are removed, because a tarball of a live /sys pads each file with zeros.
 
         Raises:
-            BadInput: the file cannot be read, or is no text.
+            BadInput: the file cannot be read, or is not text.
         """
         path = self.root / name
         try:
@@ -77,26 +77,26 @@ class Dump:
         """Return the number in the file *name*, or None if there is no such file.
 
         Raises:
-            BadInput: see `said`; or the text is no whole number.
+            BadInput: see `said`; or the text is not a whole number.
         """
         said = self.said(name)
         return self.number(name, said) if said else None
 
     def number(self, name: str, said: str) -> int:
-        """Return the number that *said*, the text of the file *name*, is.
+        """Return the number in *said*, the text of the file *name*.
 
         Raises:
-            BadInput: the text is no whole number.
+            BadInput: the text is not a whole number.
         """
         if not re.fullmatch("[0-9]{1,15}", said):
             raise bad(str(self.root / name), f"says {said[:60]!r}; a whole number was expected")
         return int(said)
 
     def one_of(self, name: str, *known: str) -> str:
-        """Return which of the texts *known* the file *name* says, or "" if there is no such file.
+        """Return the text of the file *name*, which must be one of *known*, or "" if there is no such file.
 
         Raises:
-            BadInput: see `said`; or the text is another one.
+            BadInput: see `said`; or the text is not one of *known*.
         """
         said = self.said(name)
         if said and said not in known:
@@ -104,10 +104,10 @@ class Dump:
         return said
 
     def setting(self, name: str) -> int | None:
-        """Return the sysctl *name*, such as ``vm.dirty_ratio``, or None if no file says it.
+        """Return the sysctl *name*, such as ``vm.dirty_ratio``, or None if no file has it.
 
         Raises:
-            BadInput: see `said`; or the value is no whole number.
+            BadInput: see `said`; or the value is not a whole number.
         """
         file = f"proc/sys/{name.replace('.', '/')}"
         said = self.said(file)
@@ -117,7 +117,7 @@ class Dump:
 
     @cached_property
     def release(self) -> str:
-        """The kernel's release, or "" if no file says it."""
+        """Return the kernel's release, or "" if no file has it."""
         said = self.said("proc/sys/kernel/osrelease").split()
         if not said:
             said = self._printed.get("kernel.osrelease", ("", ""))[1].split()
@@ -127,7 +127,7 @@ class Dump:
 
     @cached_property
     def _printed(self) -> dict[str, tuple[str, str]]:
-        """By name of a sysctl: the file with the output of ``sysctl -a`` that has it, and its text there."""
+        """Return (file, value) by the name of a sysctl; the file has output of ``sysctl -a``."""
         files = [*self.root.glob("*sysctl*"), *self.root.glob("sos_commands/*/sysctl*")]
         found: dict[str, tuple[str, str]] = {}
         for path in sorted(path for path in files if path.is_file()):
@@ -145,7 +145,11 @@ class Dump:
 
 
 def _folder_of(given: Path) -> Path:
-    """Return the folder at *given* or below that has a machine's files."""
+    """Return the folder at *given* or below that has a machine's files.
+
+    Raises:
+        BadInput: no folder has them, or several folders have.
+    """
     layer = [given]
     for _ in range(_LEVELS):
         found = [folder for folder in layer if _tells(folder)]
@@ -161,7 +165,7 @@ def _folder_of(given: Path) -> Path:
 
 
 def _tells(folder: Path) -> bool:
-    """Return whether *folder* has one of the files by which a dump is known."""
+    """Return whether *folder* has one of the files that identify a dump."""
     try:
         return any((folder / name).exists() for name in _TELLS)
     except OSError:
@@ -169,7 +173,7 @@ def _tells(folder: Path) -> bool:
 
 
 def _folders_in(folder: Path) -> list[Path]:
-    """Return the folders in *folder*, without links; none if it cannot be read."""
+    """Return the folders in *folder*, without links; an empty list if *folder* cannot be read."""
     try:
         return [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
     except OSError:

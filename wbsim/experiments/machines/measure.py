@@ -1,10 +1,10 @@
-"""`wbsim describe-machine --measure`: what system calls cost on this machine, from short runs of them.
+"""`wbsim describe-machine --measure`: the costs of system calls on this machine, from short runs.
 
 XFS and ext4 are made on loop devices whose files are in memory, and this process writes and creates files
 there.  The data of the files stays in the page cache, so that neither the flusher nor a disk is measured.
-For a write(2) the lowest of some rounds counts.  A write makes new pages, and a page that the host of a guest
-took back costs microseconds.  For a program the lowest round counts, too; for a creat(2) the median does.
-The machine file has the lowest round, the median and the highest round of each.
+Of several rounds, the lowest counts for write(2) and for user-space work, and the median for creat(2).  A
+write makes new pages, and a page that the host of a guest took back costs microseconds.  The machine file has
+the lowest, the median and the highest round of each.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS: Final = ("xfs", "ext4")
 _PACKAGES: Final = {"xfs": "xfsprogs", "ext4": "e2fsprogs"}
 _IMAGE_BYTES: Final = GIB
 _MOST_BYTES: Final = 256 * MIB
-"""The size of a file that is written."""
+"""The largest size of a file that is written."""
 _LEAST_BYTES: Final = 16 * MIB
 FILES: Final = 20_000
 _TEXT_BYTES: Final = MIB
@@ -44,36 +44,38 @@ DESK_PROGRAM_NS: Final = 97_000_000
 """The time of compressing `_sample` on the desk, where fs_mark takes 3.6 us of user time a file."""
 _CHUNK_INODES: Final = 64
 _SPREAD: Final = 1.5
-"""An assumed time may be this many times as long or as short."""
+"""An assumed time ranges from its value divided by this factor to its value times this factor."""
 
 
 class Times(NamedTuple):
-    """One time of each round (ns)."""
+    """The time of each round (ns)."""
 
     rounds: tuple[float, ...]
 
     @property
     def lowest(self) -> float:
-        """The time without pages that the host took back."""
+        """Return the lowest time: a round without pages that the host of a guest took back."""
         return min(self.rounds)
 
     @property
     def middle(self) -> float:
-        """The median."""
+        """Return the median."""
         return median(self.rounds)
 
     def text(self) -> str:
-        """Return the lowest, with the median and the highest."""
+        """Return the lowest time, with the median and the highest."""
         unit, ns = ("ms", 1e6) if self.lowest >= 1e6 else ("us", 1e3)
         low, middle, high = (of / ns for of in (self.lowest, self.middle, max(self.rounds)))
         return f"{low:.2f} {unit} (median {middle:.2f}, highest {high:.2f})"
 
 
 class CallTimes(NamedTuple):
-    """Processor time of system calls on one filesystem.
+    """The processor time of system calls on one filesystem.
 
-    ``new_page`` is a write(2) of 4 KiB behind the end of a file, and ``same_page`` one into a page that is
-    there.  ``new_mib`` is a write(2) of 1 MiB behind the end.  ``create`` is a creat(2) with its close(2).
+    * ``new_page``: a write(2) of 4 KiB behind the end of a file.
+    * ``same_page``: a write(2) of 4 KiB into an existing page.
+    * ``new_mib``: a write(2) of 1 MiB behind the end of a file.
+    * ``create``: a creat(2) with its close(2).
     """
 
     new_page: Times
@@ -83,7 +85,7 @@ class CallTimes(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """Times of calls by filesystem, and of a piece of a program's own work."""
+    """The times of calls by filesystem, and of a piece of user-space work (``program``)."""
 
     release: str
     calls: dict[str, CallTimes]
@@ -91,7 +93,7 @@ class Measurement(NamedTuple):
 
 
 class WriteCost(NamedTuple):
-    """The parts of a write(2) (ns): see `models.vfs.spec.WriteCosts`; ``block`` is for one of ext4."""
+    """The parts of a write(2) (ns): see `models.vfs.spec.WriteCosts`; ``block``: for each block of ext4."""
 
     call: float
     folio: float
@@ -103,7 +105,7 @@ def measure() -> Measurement:
     """Measure this machine, in less than half a minute.
 
     Raises:
-        BadInput: we are not root, there is no mkfs or too little memory, or a loop device cannot be mounted.
+        BadInput: the user is not root, mkfs or memory is missing, or a loop device cannot be mounted.
     """
     if os.geteuid() != 0:
         raise bad(PLACE, "needs root, to mount loop devices; run it with sudo")
@@ -140,7 +142,7 @@ def available_bytes() -> int:
 
 @contextmanager
 def mounted(kind: str) -> Iterator[Path]:
-    """Make a filesystem of that *kind* on a loop device in memory, and yield where it is mounted."""
+    """Make a filesystem of *kind* on a loop device in memory, yield its mount point, and undo both."""
     with ExitStack() as stack:
         folder = Path(mkdtemp(prefix="wbsim-"))
         stack.callback(folder.rmdir)
@@ -148,7 +150,7 @@ def mounted(kind: str) -> Iterator[Path]:
         for made in (memory, mount_point):
             made.mkdir()
             stack.callback(made.rmdir)
-        with signals_held():  # until it is known what to undo
+        with signals_held():  # until the undo is registered
             _run("mount", "-t", "tmpfs", "-o", f"size={2 * _IMAGE_BYTES}", "wbsim", str(memory))
             stack.callback(umount, memory)
         image = memory / "image"
@@ -165,7 +167,7 @@ def mounted(kind: str) -> Iterator[Path]:
 
 
 def umount(path: Path) -> None:
-    """Unmount *path*; if it is busy, as soon as it no longer is."""
+    """Unmount *path*; if *path* is busy, have the kernel unmount it when it is no longer busy (umount -l)."""
     with signals_held():
         if subprocess.run(["umount", str(path)], capture_output=True, check=False).returncode:
             _run("umount", "-l", str(path))
@@ -193,7 +195,7 @@ def _run(*command: str) -> str:
 
 
 def call_times(folder: Path, size: int) -> CallTimes:
-    """Return the times of calls in *folder*, with files of *size* bytes."""
+    """Return the times of calls in *folder*, with files of *size* bytes; the first round does not count."""
     rounds: list[tuple[float, ...]] = []
     page, mib = bytes(PAGE_BYTES), bytes(MIB)
     for _ in range(ROUNDS + 1):
@@ -209,7 +211,7 @@ def call_times(folder: Path, size: int) -> CallTimes:
 
 
 def each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float:
-    """Return the processor time of one of *count* calls with a new file at *path*, which is then removed."""
+    """Return the mean processor time of *count* calls with a new file at *path*, which is then removed."""
     file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL)
     try:
 
@@ -224,7 +226,7 @@ def each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float
 
 
 def create_ns(folder: Path) -> float:
-    """Return the processor time of making one empty file in *folder*, which is then removed."""
+    """Return the mean processor time of making an empty file in *folder*, which is then removed."""
     folder.mkdir()
     names = [f"{folder}/{sha1(b'%d' % number).hexdigest()}" for number in range(FILES)]
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
@@ -246,17 +248,17 @@ def busy_ns(work: Callable[[], object]) -> float:
 
 
 def _sample() -> bytes:
-    """Return what is compressed, the same bytes everywhere."""
+    """Return the bytes that are compressed, which are equal on all machines."""
     digests = (sha1(b"%d" % number).hexdigest() for number in range(_TEXT_BYTES // 40))
     return "".join(digests).encode()
 
 
 def write_cost(of: Measurement) -> WriteCost:
-    """Return the parts of a write(2); of XFS, and of ext4 where there is no XFS.
+    """Return the parts of a write(2) on XFS; on ext4 if XFS was not measured.
 
-    With large folios, one folio holds a call of 1 MiB.  Without large folios it holds a page.  Then a write
-    into a page that is there already gives the share of the page.  Vendors bring large folios to older
-    releases, so the times decide.
+    With large folios, a call of 1 MiB uses one folio.  Without large folios it uses one for each page; then a
+    write into an existing page gives the share of the page.  Distributions backport large folios to older
+    releases, so the measured times decide.
     """
     kind = next(kind for kind in KINDS if kind in of.calls)
     times, pages = of.calls[kind], MIB // PAGE_BYTES
@@ -280,15 +282,15 @@ def write_cost(of: Measurement) -> WriteCost:
 
 
 def _large_folios(times: CallTimes) -> bool:
-    """Tell whether a page of a large call takes less than half of a call with one page.
+    """Return whether a page of a large call takes less than half of a call with one page.
 
-    On a Xeon Gold 6240 it takes at most 0.40 of that with large folios, and 0.75 at least without.
+    On a Xeon Gold 6240 the ratio is at most 0.40 with large folios, and at least 0.75 without.
     """
     return times.new_mib.lowest * PAGE_BYTES / MIB < 0.5 * times.new_page.lowest
 
 
 def create_factor(kind: str, times: CallTimes) -> float:
-    """Return how many times as long as on the desk creat(2) takes with its close(2)."""
+    """Return the time of creat(2) with its close(2), divided by the desk's time."""
     paths: Any = MACHINES[DESK].processors.paths
     writer = paths.filesystems[kind].writer
     desk_ns: int = writer.create_ns + paths.write.close_ns
@@ -298,9 +300,9 @@ def create_factor(kind: str, times: CallTimes) -> float:
 
 
 def cost_lines(of: Measurement) -> list[str]:
-    """Return the lines of a machine file on what its processors take.
+    """Return the lines of a machine file on the times of processors.
 
-    A cost of a filesystem that was not measured is the desk's times the ratio of creat(2), with a range.
+    A cost that was not measured is the desk's cost times the ratio of creat(2), with a range.
     """
     factors = {kind: create_factor(kind, times) for kind, times in of.calls.items()}
     mean, cost = sum(factors.values()) / len(factors), write_cost(of)
@@ -329,7 +331,7 @@ def cost_lines(of: Measurement) -> list[str]:
 
 
 def with_captured(measured: Sequence[str], captured: Sequence[str]) -> list[str]:
-    """Return the *measured* lines, with those of a capture on what the flusher and the block layer take."""
+    """Return the *measured* lines, with the *captured* lines on the flusher and the block layer."""
     of_flusher = [line for line in captured if not line.startswith("processors.writer_scale")]
     if not of_flusher:
         return list(measured)
@@ -337,7 +339,7 @@ def with_captured(measured: Sequence[str], captured: Sequence[str]) -> list[str]
 
 
 def _found_lines(of: Measurement, factors: dict[str, float]) -> list[str]:
-    """Return comments that say what was measured."""
+    """Return comment lines with the measured times."""
     lines = [f"# Measured on Linux {of.release}: the lowest of {ROUNDS} rounds; for creat(2) the median."]
     for kind, times in of.calls.items():
         lines += [
@@ -357,7 +359,7 @@ def _measured(value: str, what: str) -> str:
 
 
 def _assumed(value: float, *, is_time: bool = False) -> str:
-    """Return an assumed *value*, a time in ns or a scale, which follows creat(2), with its range."""
+    """Return an assumed *value* with its range: a time in ns or a scale, from the ratio of creat(2)."""
     low, middle, high = (
         _time(number) if is_time else _scale(number) for number in (value / _SPREAD, value, value * _SPREAD)
     )
