@@ -1,5 +1,5 @@
-"""Results as text: our own tables, and the formats of common tools.
+"""Results as text: tables of wbsim, and the formats of common tools.
 
-`report` has the tables of figures.  `layout` prints as xfs_bmap and filefrag do, `timeline` as vmstat and
-iostat, and `locks` as lock_stat and perf.
+`report` has the tables of figures.  `layout` prints like xfs_bmap and filefrag, `timeline` like vmstat and
+iostat, and `locks` like lock_stat and perf.
 """

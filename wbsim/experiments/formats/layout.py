@@ -1,4 +1,4 @@
-"""Where files lie, as the tools print it: xfs_bmap -vp and filefrag -v.
+"""The extents of files, as ``xfs_bmap -vp`` and ``filefrag -v`` print them.
 
 Extents are `models.page_cache.file_pages.FileExtent`: pages and blocks of 4 KiB.
 """
@@ -16,7 +16,10 @@ _LEAST_WIDTHS: Final = (16, 16, 2, 16, 5)  # io/bmap.c of xfsprogs: MINRANGE_WID
 
 
 def xfs_bmap(name: str, extents: Sequence[FileExtent], group_pages: int) -> str:
-    """What ``xfs_bmap -vp`` prints of a file in groups of *group_pages*: units of 512 B, holes too."""
+    """Return the output of ``xfs_bmap -vp`` for a file, in units of 512 B and with holes.
+
+    *group_pages*: the size of an allocation group.
+    """
     rows = [("FILE-OFFSET", "BLOCK-RANGE", "AG", "AG-OFFSET", "TOTAL", " FLAGS")]
     end = 0
     for extent in extents:
@@ -40,7 +43,7 @@ def xfs_bmap(name: str, extents: Sequence[FileExtent], group_pages: int) -> str:
 
 
 def filefrag(name: str, extents: Sequence[FileExtent], size: int) -> str:
-    """What ``filefrag -v`` prints of a file of *size* bytes: blocks of 4096 B."""
+    """Return the output of ``filefrag -v`` for a file of *size* bytes, in blocks of 4096 B."""
     pages = -(-size // 4096)
     lines = [
         f"File size of {name} is {size} ({pages} blocks of 4096 bytes)",

@@ -1,6 +1,7 @@
-"""The locks of a run as the kernel's own tools print them: /proc/lock_stat, and ``perf lock contention``.
+"""The locks of a run in the formats of the kernel's tools: /proc/lock_stat and ``perf lock contention``.
 
-Times are in us there (formats.md 5), and in ns in an `Outcome`.  Locks that nobody took are left out.
+lock_stat has times in us (formats.md 5), and an `Outcome` has them in ns.  lock_stat leaves out locks that
+were not taken, and perf leaves out locks without contention.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _HEAD: Final = (
 
 
 def lock_stat(locks: Mapping[str, Counters]) -> str:
-    """The table of /proc/lock_stat, version 0.4, most contended first; without its contention points."""
+    """Return the table of /proc/lock_stat, version 0.4, most contended first, without contention points."""
     taken = {name: of for name, of in locks.items() if of["acquisitions"]}
     names = sorted(taken, key=lambda name: (-taken[name]["contentions"], name))
     wide = max((len(name) for name in names), default=0) + 1
@@ -39,14 +40,14 @@ def lock_stat(locks: Mapping[str, Counters]) -> str:
 
 
 def _times(of: Counters, what: str, count: str) -> list[str]:
-    """The least, the largest, the sum and the mean."""
+    """Return the smallest, the largest, the sum and the mean of the times *what* (us)."""
     total = of[f"{what}_ns"]
     each = (of[f"{what}_min_ns"], of[f"{what}_max_ns"], total, total / max(of[count], 1))
     return [f"{ns / US:.2f}" for ns in each]
 
 
 def perf_lock_contention(locks: Mapping[str, Counters]) -> str:
-    """The table of ``perf lock contention -l``, longest wait first."""
+    """Return the table of ``perf lock contention -l``, longest wait first."""
     lines = [" contended   total wait     max wait     avg wait   lock", ""]
     for name in sorted(locks, key=lambda name: (-locks[name]["wait_ns"], name)):
         of = locks[name]
@@ -58,7 +59,7 @@ def perf_lock_contention(locks: Mapping[str, Counters]) -> str:
 
 
 def _with_unit(ns: float) -> str:
-    """As perf prints a time."""
+    """Return a time as perf prints it."""
     for unit, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if ns >= scale:
             return f"{ns / scale:.2f} {unit}"
@@ -69,4 +70,4 @@ TABLES: Final[dict[str, Callable[[Mapping[str, Counters]], str]]] = {
     "lock_stat": lock_stat,
     "perf": perf_lock_contention,
 }
-"""By the name that the command line gives."""
+"""The formats by their names on the command line."""

@@ -9,12 +9,12 @@ from wbsim.sim.param import Number, Spec
 
 
 def numbers_document(spec: Spec) -> dict[str, object]:
-    """Every number of *spec*, for machines."""
+    """Return every number of *spec* as a JSON document."""
     return {"numbers": [_number_fields(number) for number in spec.numbers()]}
 
 
 def numbers_table(spec: Spec) -> str:
-    """Every number of *spec*, by origin: path, value, unit, source, and the range of an assumed one."""
+    """Return a table of the numbers of *spec*: path, value, unit, origin, source, and the assumed range."""
     rows = []
     for fields in (_number_fields(number) for number in spec.numbers()):
         span = "" if fields["low"] is None else f" [{fields['low']} .. {fields['high']}]"

@@ -1,4 +1,4 @@
-"""Figures of runs as tables, and notes on unfinished writeback under them."""
+"""The figures of runs as tables, and notes on unfinished writeback below the tables."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from wbsim.sim.units import MIB, SECTOR_BYTES
 class Column(NamedTuple):
     """A figure under a short heading.
 
-    *digits* is the number of digits behind the point.  None, and a value that would round to 0, take four
-    significant digits.
+    *digits*: the number of digits after the point; None: four significant digits.  A value that would round
+    to 0 has four significant digits, too.
     """
 
     heading: str
@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
 
 def cells_of(columns: Sequence[Column], outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the figures of a case: of several replications the mean and half of its interval."""
+    """Return the figures of a case; for several replications, means with half of their intervals."""
     names = [column.name for column in columns]
     if len(outcomes) == 1:
         intervals = [Interval(value, nan, nan) for value in wholes_of(names, outcomes[0])]
@@ -75,7 +75,7 @@ _OF_LAYOUT: Final = (
 
 
 def columns_for(outcomes: Sequence[Outcome]) -> list[Column]:
-    """Return the columns of the first table: figures of the workload, time(1), iostat and xfs_bmap."""
+    """Return the columns of the first table: the figures of the workload, time(1), iostat and xfs_bmap."""
     kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
     reads = any(disk.reads for o in outcomes for disk in o.disks.values())
     return [
@@ -86,12 +86,15 @@ def columns_for(outcomes: Sequence[Outcome]) -> list[Column]:
 
 
 def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str:
-    """Return one line for each case: of several replications the means and half of their 95 % intervals."""
+    """Return a table with a line for each case.
+
+    For several replications, the line has means with half of their 95 % intervals.
+    """
     return _table("variant", columns_for(outcomes), by_case(outcomes), axes)
 
 
 def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """Return the write requests until everything was on disk; None if no sync(2) followed any programs."""
+    """Return a table of the write requests until all data is on disk; None if no run ended with sync(2)."""
     cases = [of for of in by_case(outcomes) if any(outcome.on_disk_time is not None for outcome in of)]
     return _table("until on disk", _ON_DISK, cases, axes) if cases else None
 
@@ -109,7 +112,8 @@ def _table(
 def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     """Return notes on files and pages that are not on disk yet, or None.
 
-    The notes are of the first replication of each case.  After a sync(2), a file without a block is empty.
+    The notes are about the first replication of each case.  A run that ended with sync(2) gets no note,
+    because a file without a block is empty there.
     """
     cases = [of[0] for of in by_case(outcomes)]
     without_sync = [outcome for outcome in cases if outcome.on_disk_time is None]
@@ -131,7 +135,7 @@ def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
 
 
 def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
-    """Return the replications of each case together, in the order of the cases."""
+    """Return the replications of each case as one list, in the order of the cases."""
     cases: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
         cases.setdefault((outcome.variant, str(outcome.point)), []).append(outcome)
@@ -139,10 +143,10 @@ def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
 
 
 def difference_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """Return the mean difference of each variant from the first one, with its 95 % interval.
+    """Return a table of the mean difference of each variant from the first variant, with 95 % intervals.
 
-    Both variants of a pair have the same random numbers.  None, if no two variants have two replications in
-    common.
+    Both variants of a pair have equal random numbers.  The table is None if no variant has two replications
+    in common with the first variant.
     """
     cases = by_case(outcomes)
     first = {str(of[0].point): of for of in cases if of[0].variant == outcomes[0].variant}
@@ -173,7 +177,7 @@ def _difference(column: Column, base: Sequence[Outcome], of: Sequence[Outcome]) 
 
 
 def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """Return the figures of the steady part of each run; None, if every run is steady from its start."""
+    """Return a table of the steady part of each run; None if every run is steady from its start."""
     columns = [column for column in columns_for(outcomes) if FIGURES[column.name].iteration is not None]
     columns = [column for column in columns if not FIGURES[column.name].grows]
     rows = []
@@ -190,7 +194,7 @@ def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None
 
 
 def parts_tables(outcome: Outcome) -> list[str]:
-    """Return a table of the programs, of the disks and of the mounts, if a run has several."""
+    """Return tables of the programs, of the disks and of the mounts, each only if the run has several."""
     tables = []
     rows: list[tuple[str, ...]]
     if len(outcome.programs) > 1:
@@ -225,9 +229,9 @@ def parts_tables(outcome: Outcome) -> list[str]:
 
 
 def _disk_table(title: str, disks: Mapping[str, DiskResult], seconds: float, counted: bool = False) -> str:
-    """Return a line for each disk that completed requests within *seconds*.
+    """Return a table with a line for each disk that completed requests within *seconds*.
 
-    The number of requests follows the name if *counted*.  The last column is r_await, if a disk has read.
+    *counted*: the number of requests follows the name.  The last column is r_await if any disk has read.
     """
     reads = any(disk.reads for disk in disks.values())
     header = ["w/s", "wMB/s", "wareq-sz KiB", "wrqm %", "w_await ms", *(["r_await ms"] if reads else [])]
@@ -247,7 +251,7 @@ def _disk_table(title: str, disks: Mapping[str, DiskResult], seconds: float, cou
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:
-    """The table that fs_mark itself prints."""
+    """Print the table that fs_mark prints."""
     (program,), (mount,) = case.scenario.programs.values(), case.scenario.mounts.values()
     size_each = program.workload.bytes_each
     print(f"{'FSUse%':>6} {'Count':>12} {'Size':>12} {'Files/sec':>12} {'App Overhead':>16}")

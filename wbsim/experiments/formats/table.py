@@ -7,7 +7,7 @@ from math import isnan
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """Aligned columns under a rule: the first *left* to the left, the others to the right."""
+    """Return a table: the first *left* columns are aligned to the left, the others to the right."""
     lines = [list(header), *map(list, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
 
@@ -23,9 +23,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -
 
 
 def figure_text(value: float, digits: int | None = None) -> str:
-    """Return *value* with *digits* behind the point, or "-" if it is unknown (nan).
+    """Return *value* with *digits* digits after the point, or "-" if *value* is unknown (nan).
 
-    Without *digits* it has four significant ones, thousands apart.
+    Without *digits* the text has four significant digits, and a space between groups of thousands.
     """
     if isnan(value):
         return "-"
@@ -39,9 +39,9 @@ def figure_text(value: float, digits: int | None = None) -> str:
 def interval_texts(
     intervals: Iterable[tuple[float, float, float]], digits: Iterable[int | None]
 ) -> list[str]:
-    """Return each mean with half of its interval, or alone if the interval (mean, low, high) is unknown.
+    """Return a text for each interval (mean, low, high): its mean, and half of its width if that is known.
 
-    A value that would round to 0 with its *digits* has four significant ones.
+    A mean that would round to 0 with its *digits* has four significant digits.
     """
     texts = []
     for (mean, _, high), places in zip(intervals, digits, strict=True):

@@ -1,4 +1,4 @@
-"""What a run did over time, as text: the columns of vmstat and iostat -x, from its levels."""
+"""The levels of a run over time, as text: the columns of vmstat and iostat -x."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _OF_DISK: Final = ("w/s", "wMB/s", "w_await ms", "queued", "%util")
 
 
 def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]:
-    """The ends of intervals of *every_s*, the first of them 0; the last whole one ends with the run (s).
+    """Return the bounds of the intervals of *every_s* (s), from 0 on; a shorter rest of the run is left out.
 
-    Without it they are of 1 s, or of a round part of it, so that there are ten at least.
+    Without *every_s* an interval has 1 s, or a round part of 1 s so that there are at least ten intervals.
 
     Raises:
-        BadInput: the run has no levels, or that are too many lines.
+        BadInput: the run has no levels, or the number of intervals is 0 or too large.
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     if not len(seconds):
@@ -46,16 +46,16 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
 
 
 def rates(outcome: Outcome, counter: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much of a *counter* comes each second, in each of the intervals that *ends* bound."""
+    """Return the increase of *counter* per second, in each interval between the bounds *ends*."""
     seconds = np.concatenate(([0.0], np.array(outcome.levels["time_ns"]) / S))
     counts = np.concatenate(([0.0], outcome.levels[counter]))
     return np.diff(np.interp(ends, seconds, counts)) / np.diff(ends)
 
 
 def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean wait of the requests that completed in each interval (ms); nan without any.
+    """Return the mean wait of the requests that completed in each interval (ms); nan without requests.
 
-    *waits* and *counter* are the levels of the summed waits (ns) and of the completed requests.
+    *waits*: the level with the sum of the waits (ns).  *counter*: the level with the completed requests.
     """
     counts = rates(outcome, counter, ends)
     counts[counts == 0] = np.nan
@@ -63,14 +63,14 @@ def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float6
 
 
 def at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A *level* at the end of each interval, as it was seen last."""
+    """Return the last sample of *level* before the end of each interval."""
     seconds = np.array(outcome.levels["time_ns"]) / S
     places = np.maximum(np.searchsorted(seconds, ends[1:], side="right") - 1, 0)
     return np.array(outcome.levels[level])[places]
 
 
 def timeline(outcome: Outcome, every_s: float | None) -> str:
-    """A line for each interval; below, for each disk, how even its writes were."""
+    """Return a line for each interval, and below them the variation of each disk's write rate."""
     ends = intervals_of(outcome, every_s)
     pages = PAGE_BYTES / MIB
     names = ("dirty_pages", "writeback_pages", "background_pages", "limit_pages")
@@ -103,6 +103,6 @@ def _evenness(outcome: Outcome, ends: NDArray[np.float64]) -> Iterator[str]:
 
 
 def variation(values: NDArray[np.float64]) -> float:
-    """The coefficient of variation; 0 of nothing but zeros."""
+    """Return the coefficient of variation; 0 if all *values* are 0."""
     mean = fmean(values)
     return float(pstdev(values) / mean) if mean else 0.0
