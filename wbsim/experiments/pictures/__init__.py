@@ -1,5 +1,5 @@
 """Pictures of results, drawn with matplotlib.
 
-Read `plots` first: what `wbsim plot` draws.  `axes` has the look that all pictures share, and `facets`
-divides the runs of a sweep into panels and lines.
+Read `plots` first, which has the pictures of `wbsim plot`.  `axes` has the common look of all pictures.
+`facets` divides the runs of a sweep into panels and lines.
 """

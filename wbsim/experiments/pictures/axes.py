@@ -1,4 +1,4 @@
-"""How our pictures look: panels, colours, scales and ticks."""
+"""The common look of all pictures: panels, colours, scales and ticks."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ COLOURS: Final = (
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES: Final = ("-", "--", ":", "-.")
 TITLE_WIDTH: Final = 40
-"""The title of one panel among others has lines of at most this many characters."""
+"""The largest number of characters in a line of a panel's title."""
 _LEGIBLE_TICKS: Final = 9
 _WIDE: Final = 20
-"""Values that are so many times apart stand on a logarithmic scale."""
+"""A scale is logarithmic if its largest value is more than this many times its smallest."""
 
 
 def panels(count: int, title: str, height: float = 2.3) -> tuple[Figure, list[Axes]]:
-    """Return a figure of *count* panels, one below the other, over one horizontal axis."""
+    """Return a figure of *count* panels, one below the other, with a common horizontal axis."""
     figure, rows = grid_of(count, 1, title, height)
     return figure, [panel for (panel,) in rows]
 
 
 def grid_of(rows: int, columns: int, title: str, height: float = 2.3) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of panels by row: all have one horizontal axis, those of a row one vertical axis."""
+    """Return a figure and its panels by row.
+
+    All panels share the horizontal axis, and the panels of a row share the vertical axis.
+    """
     from matplotlib.figure import Figure
 
     width = max(7.2, 3.1 * columns)
@@ -48,7 +51,7 @@ def grid_of(rows: int, columns: int, title: str, height: float = 2.3) -> tuple[F
 
 
 def legend_below(figure: Figure, *on: Axes) -> None:
-    """Name each line of the panels *on* once, below all panels, where the legend covers nothing."""
+    """Add a legend below all panels, where it covers nothing, with each line of the panels *on* once."""
     found: dict[str, Any] = {}
     for panel in on:
         found = {**dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True)), **found}
@@ -62,7 +65,7 @@ def legend_below(figure: Figure, *on: Axes) -> None:
 def ticks_at(panel: Axes, values: Sequence[Any]) -> None:
     """Put ticks at *values*: at all of them, or at as many as are legible.
 
-    Texts are spaced evenly.  A figure that a run does not have (nan) has no tick.
+    Texts are spaced evenly.  An unknown value (nan) has no tick.
     """
     from matplotlib.ticker import NullLocator
 
@@ -78,7 +81,7 @@ def ticks_at(panel: Axes, values: Sequence[Any]) -> None:
 
 
 def _legible(ticks: Sequence[float]) -> list[float]:
-    """Of too many, the powers of two; of those that are none, every so many."""
+    """Return the ticks to show: of too many, the powers of two, or else every n-th tick."""
     if len(ticks) <= _LEGIBLE_TICKS:
         return list(ticks)
     powers = [tick for tick in ticks if float(tick).is_integer() and int(tick) & (int(tick) - 1) == 0]
@@ -86,7 +89,7 @@ def _legible(ticks: Sequence[float]) -> list[float]:
 
 
 def short(value: float) -> str:
-    """A number as short as it can be said: 4 Gi for 4294967296."""
+    """Return *value* as a short text: 4 Gi for 4294967296."""
     for power, prefix in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
         if value >= 2**power and value % 2**power == 0:
             return f"{int(value) >> power} {prefix}"
@@ -102,7 +105,7 @@ def figure_label(name: str) -> str:
 
 
 def scale_to(panel: Axes, values: Iterable[float]) -> None:
-    """From zero on, unless *values* are so far apart that most of them would lie there."""
+    """Scale the vertical axis from zero on, or by the logarithm if most *values* would lie near zero."""
     found = [value for value in values if value == value]
     if found and max(found) > _WIDE * min(found) > 0:
         panel.set_yscale("log")
@@ -112,10 +115,10 @@ def scale_to(panel: Axes, values: Iterable[float]) -> None:
 
 
 def are_numbers(values: Iterable[object]) -> bool:
-    """Whether every one is a number."""
+    """Return whether all *values* are numbers; True and False are not."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def save_png(figure: Figure, path: Path) -> None:
-    """Write *figure* to *path*, whatever its name ends in."""
+    """Write *figure* as PNG to *path*, also if the name has another suffix."""
     figure.savefig(path, format="png", dpi=144)

@@ -1,4 +1,4 @@
-"""Where the files of a run lie: as the tools print it, and as a picture of the disk."""
+"""The places of a run's files on the disk: as the tools print them, and as a picture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOBODY: Final = -1
 
 
 def layout_texts(filesystem: Filesystem, tool: str) -> Iterator[str]:
-    """Each file as ``xfs_bmap -vp`` or ``filefrag -v`` (*tool*) prints it."""
+    """Yield, for each file, the output of *tool*: ``xfs_bmap -vp`` or ``filefrag -v``."""
     for number, file in enumerate(filesystem.layouts()):
         name, extents = f"file{number}", [FileExtent(*row) for row in file.extent_table().tolist()]
         if tool == "filefrag":
@@ -34,14 +34,13 @@ def layout_texts(filesystem: Filesystem, tool: str) -> Iterator[str]:
 def owners(
     tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Which file has the block in the middle of each column of each group that is used: groups, and [group,
-    column].
+    """Return the used groups, and the file at the middle of each column of these groups as [group, column].
 
-    *tables* are the files' extents (rows of page, block, pages).  All groups are shown to where the last of
-    them is used; -1 is nobody's.
+    *tables*: the extents of each file (rows of page, block, pages).  The columns reach up to the highest
+    block that is used in any group; -1 is a block without file.
 
     Raises:
-        BadInput: no file has any extent.
+        BadInput: no file has an extent.
     """
     every = np.concatenate(tables)
     if not len(every):
@@ -67,12 +66,15 @@ def owners(
 
 
 def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
-    """To which block of its group any of the *extents* reaches; of ext4, one may go on in the next group."""
+    """Return the highest end of *extents* within their groups, in blocks.
+
+    An extent of ext4 may continue in the next group; such a group is used to its end.
+    """
     return min(int((extents[:, 1] % group_blocks + extents[:, 2]).max()), group_blocks)
 
 
 def disk_picture(title: str, filesystem: Filesystem) -> Figure:
-    """The disk: groups as rows, files as colours."""
+    """Return a picture of the disk, with groups as rows and files as colours."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure

@@ -1,8 +1,8 @@
-"""Division of a sweep's runs into panels and lines, so that a band covers replications only.
+"""The division of a sweep's runs into panels and lines, so that a band covers only replications.
 
-A picture shows some of the keys that were swept: on an axis, as lines, or as panels.  Runs that are equal in
-all shown keys must differ in their replication only.  A key that goes along with the shown ones, as in a zip
-or in a Latin hypercube, needs no panel.
+A picture shows some of the swept keys: on an axis, as lines, or as panels.  Runs that are equal in all shown
+keys must differ only in their replication.  A key that follows from the shown keys, as in a zip or in a Latin
+hypercube, needs no panel.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_PANELS: Final = 6
-"""More panels side by side cannot be read."""
+"""The largest number of panels side by side that can be read."""
 MOST_LINES: Final = len(COLOURS)
-"""More lines in a panel have no colours of their own."""
+"""The largest number of lines in a panel that differ in colour."""
 _MEASURED: Final = {"replication", "seed", *COLUMNS, *COLUMNS.values()}
 
 
 def named(value: object) -> str:
-    """Return *value* as a label has it."""
+    """Return *value* as the text of a label."""
     return short(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
@@ -37,12 +37,15 @@ def ordered(values: Iterable[object]) -> list[Any]:
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of *frame* that say what a run was: all but figures, replication and seed."""
+    """Return the columns of *frame* that are settings of a run: all but figures, replication and seed."""
     return [key for key in map(str, frame) if key not in _MEASURED]
 
 
 def differing(frame: pd.DataFrame, keys: Sequence[str], shown: Sequence[str]) -> list[str]:
-    """Return the fewest of *keys* that tell the runs apart which are equal in all *shown* keys."""
+    """Return the *keys* that distinguish runs which are equal in all *shown* keys.
+
+    A key that follows from earlier keys is left out.
+    """
     found: list[str] = []
     for key in keys:
         alike = list(dict.fromkeys([*shown, *found]))
@@ -57,10 +60,9 @@ def _several(frame: pd.DataFrame, key: str, alike: Sequence[str]) -> bool:
 
 
 def usual_lines(frame: pd.DataFrame, x: str) -> list[str]:
-    """Return the keys of the usual lines: the variant, and settings that differ between runs at one *x*.
+    """Return the keys of the usual lines: the variant, and the settings that differ between runs at one *x*.
 
-    If the lines are more than `MOST_LINES`, the first settings become panels instead, as far as panels are
-    not too many.
+    If there are more than `MOST_LINES` lines, the first settings become panels, up to `MOST_PANELS` panels.
     """
     variant = ["variant"] if x != "variant" else []
     keys = differing(frame, settings_of(frame), [x, *variant])
@@ -83,7 +85,7 @@ def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Da
     """Return a title and the runs of each panel: one for each combination of values of *keys*.
 
     Raises:
-        BadInput: the panels would be more than `MOST_PANELS`.
+        BadInput: there would be more than `MOST_PANELS` panels.
     """
     if not keys:
         return [("", frame)]
@@ -112,7 +114,7 @@ def chosen(
     """Return the runs of *frame* that have one of the given values of each key of *where*.
 
     Raises:
-        BadInput: no run has one of the values; *place* is that of the message.
+        BadInput: no run has one of the values; the message names *place*.
     """
     for key, wanted in where.items():
         found = [[_means(text, value) for value in frame[key]] for text in wanted]
@@ -125,7 +127,7 @@ def chosen(
 
 
 def _means(text: object, value: object) -> bool:
-    """Return whether *text*, as a user writes it, is the *value* of a run."""
+    """Return whether *text*, as a user writes it, means the *value* of a run."""
     if text == value or str(text) in (str(value), named(value)):
         return True
     return are_numbers([value]) and _number(text) == value
@@ -139,7 +141,7 @@ def _number(text: Any) -> float | None:
 
 
 def where_of(options: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values of each key of *options*, each of them ``KEY=VALUE``.
+    """Return the values by key of *options*, each of which has the form ``KEY=VALUE``.
 
     Raises:
         BadInput: an option has another form.
@@ -154,6 +156,6 @@ def where_of(options: Sequence[str]) -> dict[str, list[str]]:
 
 
 def narrowed(title: str, where: Mapping[str, Sequence[object]]) -> str:
-    """Return *title* with the choice that *where* makes."""
+    """Return *title* with the choices of *where*."""
     choices = ", ".join(f"{key} = {' or '.join(map(named, values))}" for key, values in where.items())
     return f"{title} ({choices})" if choices else title

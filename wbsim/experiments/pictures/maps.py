@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 _MAPS_IN_A_ROW: Final = 3
 Cell = tuple[object, object]
-"""A value of the vertical setting, and one of the horizontal setting."""
+"""A value of the vertical setting, and a value of the horizontal setting."""
 
 
 def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figure:
-    """Return a map with numbers: the figure *name* over the settings *x* and *y*, replications by their mean.
+    """Return a map with numbers: the mean of the figure *name* over the settings *x* and *y*.
 
-    Each variant has its own map.  So has each value of another setting that differs between runs of one cell.
-    A cell without a run is blank; "-" stands for a figure that no run of the cell has.
+    Each variant has a map, and so has each value of another setting that differs between runs of one cell.
+    A cell without a run is blank.  A cell has "-" if none of its runs has the figure.
 
     Raises:
-        BadInput: the maps would be too many.
+        BadInput: there would be too many maps.
     """
     from matplotlib.figure import Figure
 
@@ -63,7 +63,7 @@ def _draw(
     up: Sequence[object],
     ends: tuple[float, float],
 ) -> AxesImage:
-    """Draw the cells *of* one map, in colours between the values *ends*, with their numbers."""
+    """Draw the cells *of* one map with their numbers; the colours range from ``ends[0]`` to ``ends[1]``."""
     low, high = ends
     values = np.array([[of.get((row, column), np.nan) for column in across] for row in up])
     image = on.imshow(values, aspect="auto", origin="lower", cmap="YlGnBu", vmin=low, vmax=high)

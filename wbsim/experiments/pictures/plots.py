@@ -1,4 +1,4 @@
-"""Pictures of what a command wrote: any figure against anything that differs between runs, and over time."""
+"""Pictures of a directory of results: figures against any setting that differs between runs, or over time."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ _OF_OPERATIONS: Final = ("file_rate", "system_processors", "waiting_processors")
 class Wanted(NamedTuple):
     """A picture to draw: figures *y* against *x*, with a line for each combination of values of *by*.
 
-    With *heat* it is a map of one figure over *x* and *heat*.  *where* chooses runs: the values of its keys.
-    What is missing here follows from what was swept.
+    With *heat* the picture is a map of one figure over *x* and *heat*.  *where* chooses the runs that have
+    one of the given values of each of its keys.  Missing settings follow from the swept keys.
     """
 
     x: str | None = None
@@ -68,10 +68,10 @@ class Wanted(NamedTuple):
 
 
 def plot_directory(directory: Path, wanted: Wanted = Wanted()) -> Iterator[str]:  # noqa: B008
-    """Draw what is in *directory*; yield the path of each picture, then a line for each knee.
+    """Draw the results in *directory*; yield the path of each picture, then a line for each knee.
 
     Raises:
-        BadInput: the directory has no result or nothing of a wanted name, or one picture cannot show it all.
+        BadInput: the directory has no result, a wanted name is unknown, or one picture cannot show all runs.
     """
     results = read_results(directory)
     frame = frame_of(results, wanted)
@@ -92,7 +92,7 @@ def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
     """Return the chosen rows of the tidy dataset, with a column for each configuration key in *wanted*.
 
     Raises:
-        BadInput: a name is that of no column, figure or key, or no run has a chosen value.
+        BadInput: a name is not a column, figure or key, some runs lack an axis, or no run has a chosen value.
     """
     frame = tidy(results.outcomes, results.axes)
     axes = [name for name in (wanted.x, wanted.heat) if name is not None]
@@ -122,7 +122,7 @@ def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
 
 
 def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tuple[str, Figure, list[str]]:
-    """Return a picture of what was swept: its file's name, the figure, and the knees of its lines."""
+    """Return the picture of a sweep: the name of its file, the figure, and the knees of its lines."""
     x = wanted.x or (results.axes[0] if results.axes else "variant")
     figures = wanted.y or _telling(frame)
     title = narrowed(results.title, wanted.where)
@@ -138,7 +138,11 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tup
 
 
 def _check_map(x: str, wanted: Wanted, figures: Sequence[str]) -> None:
-    """Refuse what a map of one figure over *x* and ``wanted.heat`` cannot show."""
+    """Check the options of a map of one figure over *x* and ``wanted.heat``.
+
+    Raises:
+        BadInput: two of the three are equal, or several figures or lines are wanted.
+    """
     if len({x, wanted.heat, figures[0]}) < 3:
         message = f"a map of {figures[0]} over {x} and {wanted.heat} needs three of them; give --x and --heat"
         raise bad("--heat", message)
@@ -149,7 +153,7 @@ def _check_map(x: str, wanted: Wanted, figures: Sequence[str]) -> None:
 
 
 def _telling(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return the figures that say most of these runs."""
+    """Return the usual figures for these runs: of layout, of requests, or of operations on files."""
     if frame["extents_per_file"].any():
         return _OF_LAYOUT
     return _OF_REQUESTS if frame["write_bandwidth"].any() and not _no_bytes(frame) else _OF_OPERATIONS
@@ -161,7 +165,7 @@ def _no_bytes(frame: pd.DataFrame) -> bool:
 
 
 def _as_file(name: str) -> str:
-    """Return *name* as a part of a file's name: it stays in the directory, and is not too long."""
+    """Return *name* as a part of a file name: without slashes, and with at most 60 characters."""
     return re.sub(r"[^\w.,=+-]", "_", name)[:60].lstrip(".") or "_"
 
 
@@ -175,13 +179,14 @@ def against(
 ) -> Figure:
     """Return a picture of *figures* against *x*: a row of panels for each, a line for each value of *by*.
 
-    A point is the mean of replications, a band their 95 % interval.  A row has one panel, or
-    one for each value of another setting that differs between the runs at one point of a line.  *frame* has a
-    row for each run, a column for each setting and each figure (`experiments.statistics.dataset`).  *held* is
-    the number of requests that a plug holds, if the axis has it.
+    A point is the mean of replications, and a band is their 95 % interval.  If another setting differs
+    between the runs at one point of a line, a row has one panel for each of its values.
+
+    *frame* has a row for each run, and a column for each setting and figure (`statistics.dataset`).  *held*:
+    mark this value of *x*, the number of requests that a plug holds.
 
     Raises:
-        BadInput: the panels would be too many.
+        BadInput: there would be too many panels.
     """
     frame = frame.reset_index(drop=True)
     by = _lines_by(frame, by)
@@ -212,10 +217,10 @@ def against(
 def _draw_lines(
     panel: Axes, frame: pd.DataFrame, x: str, by: Sequence[str], name: str, part: pd.DataFrame
 ) -> list[float]:
-    """Draw the runs *part* of *frame* and return the heights of points and bands.
+    """Draw the runs *part* of *frame*; return the heights of points and bands.
 
-    A line has the colour and the marker of its place among the lines of all of *frame*.  Each pair of a
-    colour and a marker comes once in a hundred lines.
+    A line has a colour and a marker by its place among all lines of *frame*, so it looks equal in all panels.
+    A hundred lines have different pairs of a colour and a marker.
     """
     heights: list[float] = []
     joined = are_numbers(frame[x])
@@ -231,7 +236,7 @@ def _draw_lines(
 
 
 def _draw_line(panel: Axes, points: pd.DataFrame, joined: bool, style: dict[str, Any]) -> None:
-    """Draw the *points* of one line: *joined* with a band, or apart with bars."""
+    """Draw the *points* of one line: *joined*, with a band; otherwise separate, with error bars."""
     if joined:
         panel.plot(points["x"], points["mean"], **style)
         panel.fill_between(points["x"], points["low"], points["high"], color=style["color"], alpha=0.18, lw=0)
@@ -241,7 +246,7 @@ def _draw_line(panel: Axes, points: pd.DataFrame, joined: bool, style: dict[str,
 
 
 def _mark(rows: Sequence[Sequence[Axes]], held: int) -> None:
-    """Mark the number of requests that a plug holds in all panels; the last one says so."""
+    """Mark the number of requests that a plug holds in all panels, with a text in the last panel."""
     for panel in chain.from_iterable(rows):
         panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
     rows[-1][-1].annotate(
@@ -251,19 +256,19 @@ def _mark(rows: Sequence[Sequence[Axes]], held: int) -> None:
 
 
 def _lines_by(frame: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the keys of *by* that a line's label names: those with several values, or else the variant."""
+    """Return the keys of *by* that label a line: the keys with several values, or else the variant."""
     return [key for key in by if frame[key].nunique() > 1] or [key for key in by if key == "variant"]
 
 
 def _parts(frame: pd.DataFrame, x: str, by: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
-    """Return a title and the runs of each panel, so that the runs at a point of a line are replications."""
+    """Return a title and the runs of each panel; runs at one point of a line are then replications."""
     return panels_of(frame, differing(frame, settings_of(frame), [x, *by]))
 
 
 def _points(of: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
-    """Return the mean and the interval of a figure at each *x*, numbers by size.
+    """Return the mean and the interval of a figure at each *x*, sorted if *x* is a number.
 
-    A run without the figure is left out.  The interval of a single run is its value.
+    Runs without the figure are left out.  The interval of a single run is its value.
     """
     import pandas as pd
 
@@ -291,7 +296,7 @@ def _knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterato
 
 
 def _held(results: Results, frame: pd.DataFrame) -> int | None:
-    """Return the number of requests that a plug holds, if all runs of *frame* have the same bound."""
+    """Return the number of requests that a plug holds; None if runs of *frame* differ in this bound."""
     rows = set(frame.index)
     held = {
         setting_of(configuration, "kernel.plug.max_requests")

@@ -1,7 +1,7 @@
-"""Where the lives of threads went, as a picture: bars as long as what a thread did, divided by cause.
+"""A picture of the time of threads: each bar is as long as a thread was active, divided by cause.
 
-Work is warm, in the order of a page's path, spinning red, waiting cold; idle is left white.  What is short in
-every bar is drawn as one.
+Work has warm colours in the order of a page's path, spinning is red, and waiting has cold colours.  Idle time
+is white.  Causes that are short in every bar are drawn as one part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SHORT: Final = "all that is shorter"
 _SEEN_IN_A_BAR: Final = 0.03
-"""What takes less of every bar than this part is drawn with others of its kind."""
+"""Causes that take less than this part of the run in every bar are drawn together, as `SHORT`."""
 _WARM: Final = (
     "#f3d27a", "#e8a33d", "#c96f2b", "#8c3b1e", "#f2b8a0",
     "#d97f63", "#a8503c", "#6e4a2a", "#d9c3a0", "#b0894f",
@@ -39,7 +39,7 @@ _WARM: Final = (
 _COLD: Final = ("#9cd3b8", "#4f9fb0", "#2a5f8a", "#8fa8d9", "#5d5a9c", "#b9d9e8")
 _STATES: Final = {"system": _WARM, "waiting": _COLD, "spinning": ("#d6163a", "#7a0f24", "#ee7a8f")}
 _WORTH: Final = 0.1
-"""Along a sweep, a kind that did something for less than this part of every run has no panel."""
+"""In a sweep, a kind of thread that was active for at most this part of every run has no panel."""
 
 
 class _Bar(NamedTuple):
@@ -54,10 +54,10 @@ class _Panel(NamedTuple):
 
 
 def thread_times_picture(result: Result) -> Figure:
-    """Return a panel for each run with a bar for each kind of thread that did anything.
+    """Return a picture with a panel for each run and a bar for each kind of thread that was active.
 
-    Along a sweep there is a panel for each kind that did much, with a bar for each run.  If no thread did
-    anything, all kinds are shown.
+    A sweep has a panel for each kind that was active for long (`_WORTH`), with a bar for each run.  If no
+    thread was active, all kinds are shown.
     """
     if not result.axes:
         return _figure(result.title, [_panel_of(run) for run in result.runs])
@@ -128,7 +128,7 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
 
 
 def _large(causes: Sequence[str], drawn: Sequence[tuple[Run, Kind]]) -> set[str]:
-    """Return the causes that take at least `_SEEN_IN_A_BAR` of some bar."""
+    """Return the causes that take at least `_SEEN_IN_A_BAR` of the run in some bar."""
     return {
         cause
         for cause in causes
@@ -145,7 +145,7 @@ def _rest_ns(kind: Kind, coloured: Container[str]) -> float:
 def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[str, object]) -> None:
     """Draw one bar: a part for each cause in *colours*, then the rest if `SHORT` has a colour.
 
-    Without that colour the rest takes less than `SEEN` of every bar and stays white.
+    `SHORT` has no colour if the rest takes less than `SEEN` of the run in every bar; then the rest is white.
     """
     left = 0.0
     parts = [(cause, kind.life[cause]) for cause in in_order(colours.keys() & kind.life.keys())]
@@ -160,7 +160,7 @@ def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[s
 
 
 def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour: Any) -> None:
-    """What a part of a bar is, where there is room for it."""
+    """Write the cause and the share into a part of a bar, if the part has room for the text."""
     text = f"{cause.partition(' ')[2] or cause} {share:.0f}"
     if share > 1.1 * len(text):
         dark = sum(weight * part for weight, part in zip((0.3, 0.59, 0.11), colour, strict=False)) < 0.6
@@ -168,7 +168,10 @@ def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour:
 
 
 def _colours(causes: Sequence[str]) -> dict[str, Any]:
-    """One for each cause, by its state; neighbours of a state differ in hue or much in lightness."""
+    """Return a colour for each cause, from the palette of its state.
+
+    Neighbours in a palette differ in hue or much in lightness.
+    """
     from matplotlib.colors import to_rgba
 
     colours: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""What a run did over time: files, requests and bytes a second, who was at work or held, what was dirty."""
+"""Pictures of a run over time: files, requests and bytes a second, flushers, held writers, dirty memory."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BINS: Final = 80
-"""Rates are those of so many parts of the longest run."""
+"""The number of parts of the longest run; a rate is the mean of one part."""
 
 
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     """Return panels over simulated time, with a colour for each variant and point.
 
-    They show files a second of each program that has iterations; write requests, MB, w_await and utilisation
-    of each disk; r_await, if a disk reads; flushers; threads that the throttle holds; MiB that are dirty or
-    under writeback, with the thresholds.  Of several replications the first is shown.
+    The panels show, from above:
+
+    * files a second, of each program with several iterations.
+    * write requests, MB, w_await and utilisation of each disk, and r_await if any disk reads.
+    * the number of flushers, and of threads that the throttle holds.
+    * MiB that are dirty or under writeback, with the thresholds.
+
+    Only the first replication is shown.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -82,7 +87,7 @@ _DIRTY: Final = "MiB dirty or\nunder writeback;\nthresholds"
 _PANELS: Final = (
     _FILES, _REQUESTS, _BANDWIDTH, _W_AWAIT, _R_AWAIT, _BUSY, _FLUSHERS, _HELD, _DIRTY,
 )  # fmt: skip
-"""The labels of all panels, from above."""
+"""The labels of all panels, from top to bottom."""
 
 
 def _disk(
@@ -101,7 +106,7 @@ def _disk(
 
 
 def _files(panel: Any, outcome: Outcome, label: str, style: dict[str, object]) -> None:
-    """Files a second of each program, from one iteration's end to the next."""
+    """Draw the files a second of each program, at the ends of its iterations."""
     programs = list(dict.fromkeys(sample.program for sample in outcome.samples))
     for program, line in zip(programs, cycle(LINES), strict=False):
         own = [sample for sample in outcome.samples if sample.program == program]
@@ -113,7 +118,7 @@ def _files(panel: Any, outcome: Outcome, label: str, style: dict[str, object]) -
 def rates_of(
     seconds: NDArray[np.float64], counts: NDArray[Any], step_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The rate of a counter in parts of a run, of *step_s* each: where their middles are, and the rates."""
+    """Return the rates of a counter in parts of *step_s*: the middles of the parts (s), and the rates."""
     ends = np.arange(0, seconds[-1] + step_s / 2, step_s)
     if len(ends) < 2:
         ends = np.array([0.0, seconds[-1]])
@@ -124,10 +129,10 @@ def rates_of(
 def awaits_of(
     levels: dict[str, NDArray[Any]], waits: str, counter: str, step_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean wait (ms) of the requests that completed in each part of a run, and its middle (s).
+    """Return the middle (s) of each part of a run, and the mean wait (ms) of the requests completed in it.
 
-    *waits* and *counter* name the levels of the summed waits (ns) and of the completed requests.  Parts
-    without requests are left out.
+    *waits*: the level with the sum of the waits (ns).  *counter*: the level with the completed requests.
+    Parts without requests are left out.
     """
     seconds = levels["time_ns"] / S
     at, counts = rates_of(seconds, levels[counter], step_s)
@@ -139,5 +144,5 @@ def awaits_of(
 def means_of(
     seconds: NDArray[np.float64], levels: NDArray[Any], step_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of a level that was seen at *seconds* in parts of a run, as `rates_of` has them."""
+    """Return the middles and the mean levels of parts of a run, as `rates_of`, from samples at *seconds*."""
     return rates_of(seconds, np.cumsum(levels * np.diff(seconds, prepend=0.0)), step_s)

@@ -1,4 +1,4 @@
-"""The tornado: how far each guess moves a figure, from one end of its range to the other."""
+"""The tornado picture: the change of a figure when a guess moves from one end of its range to the other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 def tornado(of: Sensitivity) -> Figure:
-    """A bar for each of the guesses that matter most, the longest on top: red towards its low end, blue
-    towards its high end; the interval that contains all guesses as a grey band.
+    """Return a picture with a bar for each of the guesses that matter most, the longest on top.
+
+    A bar is red towards the guess's low end and blue towards its high end.  A grey band is the interval of
+    the figure when all guesses vary.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
