@@ -1,5 +1,5 @@
-"""The published reports: their figures beside simulated ones, and fits of calibrated constants.
+"""The published reports: published and simulated figures, and the fits of calibrated constants.
 
-Read `reproduce` first.  `figures` takes the published figures off a run, `fit` is the loop of all fits, and
-`calibrate` says which constant is fitted to which figures.
+Read `reproduce` first.  `figures` computes the published figures of a run.  `fit` has the loop of all fits,
+and `calibrate` has the constants and the rows that they are fitted to.
 """

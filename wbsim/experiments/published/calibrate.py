@@ -1,6 +1,6 @@
-"""The fits of the calibrated constants: a command that anyone can rerun.
+"""The fits of the calibrated constants, which `wbsim calibrate` repeats.
 
-Each begins with neutral values, and is run at full size.  Rows that no fit names are predictions.
+Each fit begins with neutral values, and its runs have full size.  Rows that no fit uses are predictions.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ def _of_processors(*names: str, unit: str = "") -> tuple[str, ...]:
 
 
 def _p13() -> Calibration:
-    """Three constants of P13's machine, each to the rows that it names in `models.catalogue.machines`.
+    """Return the fit of three constants of the machine of report P13 (the plug patch of 2013).
 
-    ``writer_scale`` to the system time of the unpatched run; ``flusher_scale`` and ``exit_time`` together to
-    what a file costs the flusher without the patch (the other unpatched rows, least squares of their errors)
-    and with it (the patched wall time alone).  The unpatched column cannot tell the two apart: with one
-    request a file they are one sum.
+    * ``writer_scale`` is fitted to the system time of the unpatched run.
+    * ``flusher_scale`` and ``exit_time`` are fitted together to the flusher's time per file.  Without the
+      patch this time follows from the other unpatched rows (least squares of their errors).  With the patch
+      it follows from the wall time alone.
+
+    The unpatched rows fix only the sum of these two costs, because each file is one request there.  Each
+    constant names its rows in `models.catalogue.machines`.
     """
     cpu = MACHINES["p13-vm"].processors
     constants = {
@@ -51,10 +54,10 @@ def _p13() -> Calibration:
 def p13_improved(
     constants: Mapping[str, float], change: Mapping[str, float], outcomes: Sequence[Outcome]
 ) -> dict[str, float]:
-    """The constants that change the flusher's time per file as wanted, were its time all that counts.
+    """Return constants that change the flusher's time per file by *change*, if only this time counts.
 
-    Unpatched a file costs ``scale * (inode + request) + exit``, patched the request's part is shared
-    by the *n* files of a request.
+    Without the patch a file costs ``scale * (inode + request) + exit``.  With the patch, the *n* files of a
+    request share the times of ``request`` and ``exit``.
     """
     patched = next(outcome for outcome in outcomes if outcome.variant == "patched")
     inode_ns, request_ns = flusher_ns(MACHINES["p13-vm"].processors.paths)
@@ -71,7 +74,7 @@ def p13_improved(
 
 
 def flusher_ns(paths: PathCosts) -> tuple[int, int]:
-    """The flusher's time per inode of one page, and per request, on the reference machine."""
+    """Return the flusher's time per inode with one page, and per request, at a scale of 1 (ns)."""
     writeback, block = paths.writeback, paths.block
     fs: Any = paths.filesystems["xfs"].flusher  # type: ignore[attr-defined]
     lists_ns = writeback.take_ns + writeback.inode_ns + writeback.requeue_ns
@@ -80,8 +83,10 @@ def flusher_ns(paths: PathCosts) -> tuple[int, int]:
 
 
 def _n10() -> Calibration:
-    """Two constants of N10's: the writers' scale to the throughput of one dd, the way to the array to that of
-    two.  No row of extents is used.
+    """Return the fit of two constants of report N10.
+
+    ``writer_scale`` is fitted to the throughput of one dd.  ``link``, the bandwidth to the disk array, is
+    fitted to the throughput of two.  The rows on extents are not used.
     """
     machine: Any = MACHINES["n10-vm"]
     constants = {
@@ -99,9 +104,12 @@ def _n10() -> Calibration:
 
 
 def _v13() -> Calibration:
-    """Four constants of V13's, each to one row of the kernel before the patches: the scale of its processors
-    to the creation of files, ``item_ns`` of the CIL's lock to their removal, both of XFS; ``visit_ns`` of a
-    cached inode to 101 syncs at once; ``chain_ns`` of the inode hash to ext4's lookup.
+    """Return the fit of four constants of report V13, each to one row of the kernel before the patches.
+
+    * The scale of the processors is fitted to the creation of files on XFS.
+    * ``item_ns``, under the lock of the CIL, is fitted to the removal of files on XFS.
+    * ``visit_ns``, for each cached inode, is fitted to 101 syncs at once.
+    * ``chain_ns``, of the inode hash, is fitted to lookups on ext4.
     """
     cpu: Any = MACHINES["v13-vm"].processors
     item = "paths.filesystems.xfs.flusher.log.item_ns"
@@ -131,10 +139,10 @@ def _v13() -> Calibration:
 
 
 def _w25() -> Calibration:
-    """Return the fit of W25's one constant: the scale of what flushers and their workers do.
+    """Return the fit of the one constant of report W25: the scale of the times of flushers and workers.
 
-    It is fitted to the throughputs of one flusher with both workloads on the PM9A3, so that their errors are
-    opposite.
+    The scale is fitted to the throughputs of one flusher with both workloads on the PM9A3.  After the fit the
+    two errors are opposite.
     """
     cpu = MACHINES["w25-server"].processors
     constants = {"flusher_scale": Constant(0.2, 0.001, _of_processors("flusher_scale"), cpu.flusher_scale)}
@@ -147,4 +155,4 @@ def _w25() -> Calibration:
 
 
 CALIBRATIONS: Final = {"P13": _p13, "V13": _v13, "N10": _n10, "W25": _w25}
-"""What makes the fits, by report."""
+"""The functions that return the fits, by report."""

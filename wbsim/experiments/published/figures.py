@@ -15,7 +15,7 @@ from wbsim.sim.units import MIB, SECTOR_BYTES
 
 @dataclass(frozen=True)
 class Published:
-    """A row of published.csv; *value* is None where no figure survives, or where it is a range."""
+    """A row of published.csv; ``value`` is None if the figure is lost or is a range."""
 
     id: str
     report: str
@@ -25,7 +25,7 @@ class Published:
 
 
 def published_rows() -> list[Published]:
-    """Every row of published.csv, in its order."""
+    """Return every row of published.csv, in the order of the file."""
     text = files("wbsim.experiments").joinpath("data/published.csv").read_text()
     return [
         Published(row["id"], row["report"], row["metric"], _number(row["value"]), row["unit"])
@@ -83,9 +83,9 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
         "mean size of an extent",
         lambda o: share(extent_bytes(o) / SECTOR_BYTES, sum(o.extents)),
     ),
-    # Report N10's 55 MB stands beside 78 MB for 157 538 sectors: by its arithmetic a megabyte is about 2^20.
+    # Next to the 55 MB, report N10 gives 78 MB for 157 538 sectors, so its megabyte is about 2^20 bytes.
     ("mean_extent", "MB"): Figure(
         "MB", "mean size of an extent", lambda o: share(extent_bytes(o) / MIB, sum(o.extents))
     ),
 }
-"""The figure of a run that a published metric and its unit stand for."""
+"""The figure of a run for each published metric and its unit."""

@@ -1,4 +1,4 @@
-"""The one loop that all fits share: run, compare with the published rows, improve, until nothing moves."""
+"""The loop of all fits: run, compare with the published rows, and improve, until no constant moves."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.outcome import Outcome
 
 CLOSE_ENOUGH: Final = 0.01
-"""The fit ends when nothing is to move by more than this; the tolerance of the claims is 0.05."""
+"""The fit ends when every change is smaller than this share; the bound of a calibrated row is 0.05."""
 MAX_ROUNDS: Final = 8
 
 
 class Constant(NamedTuple):
-    """One that is fitted: from *start* on, in whole *steps*, which are finer than the fit can tell; where it
-    stands in a configuration, as overrides with ``{}`` for its value; and what is committed.
+    """A constant that is fitted.
+
+    * ``start``: its first value.
+    * ``step``: its values are multiples of this step, which is finer than the fit.
+    * ``keys``: overrides of a configuration, with ``{}`` in place of the value.
+    * ``committed``: the value in the catalogue.
     """
 
     start: float
@@ -32,21 +36,21 @@ class Constant(NamedTuple):
     committed: float
 
     def rounded(self, value: float) -> float:
-        """To whole steps."""
+        """Return *value*, rounded to a multiple of the step."""
         steps = round(value / self.step)
         return round(steps * self.step, 3) if self.step < 1 else int(steps * self.step)
 
 
 Errors = Mapping[str, float]
-"""The logarithm of simulated over published, by row."""
+"""The logarithm of the simulated value divided by the published value, by row."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fit: of which *constants*, to which *rows* of an experiment.
+    """A fit of ``constants`` to ``rows`` of the experiment ``config``.
 
-    ``change`` says from the errors by which logarithm each thing is to move, by name; ``improved`` gives the
-    next constants from these, that change and what was run.
+    ``change`` returns, from the errors, the logarithm of the factor by which each named quantity must change.
+    ``improved`` returns the next constants from the present ones, that change, and the outcomes.
     """
 
     config: Path
@@ -59,13 +63,16 @@ class Calibration:
 def each_by_its_own(
     constants: Mapping[str, float], change: Mapping[str, float], _: Sequence[Outcome]
 ) -> dict[str, float]:
-    """Every constant by the change of its name: what one moves of another's row, the next round mends."""
+    """Return every constant, changed by the change of its name.
+
+    A constant may also move the row of another constant, which the next round corrects.
+    """
     return {name: value * exp(change[name]) for name, value in constants.items()}
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The fitted constants beside the committed ones, and the relative errors that remain."""
+    """The fitted and the committed constants, and the relative errors that remain."""
 
     fitted: dict[str, float]
     committed: dict[str, float]
@@ -76,8 +83,8 @@ class Fit:
     def agrees(self) -> bool:
         """Return whether each fitted constant is within `CLOSE_ENOUGH` of the committed one.
 
-        The fit ends when nothing is to move by more than `CLOSE_ENOUGH`.  So two fits from different starts,
-        both right, may end that far apart: P13's writer_scale is 2.06 from one start and 2.07 from another.
+        The fit ends when every change is smaller than `CLOSE_ENOUGH`.  So two correct fits with different
+        starts may end that far apart: P13's writer_scale is 2.06 from one start and 2.07 from another.
         """
         return all(
             abs(value / self.committed[name] - 1) <= CLOSE_ENOUGH for name, value in self.fitted.items()
@@ -85,7 +92,7 @@ class Fit:
 
 
 def fit(of: Calibration, how: How, report: Callable[[str], None]) -> Fit:
-    """Make the fit, and *report* of each round."""
+    """Fit the constants, and pass a line about each round to *report*."""
     runs = Runs(how, f"calibration with {of.config.name}")
     values = {name: constant.start for name, constant in of.constants.items()}
     for number in range(1, MAX_ROUNDS + 1):
@@ -107,10 +114,10 @@ def fit(of: Calibration, how: How, report: Callable[[str], None]) -> Fit:
 
 
 def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Return the errors of the rows that *cases* stand for, each the geometric mean over the runs of a case.
+    """Return the errors of the rows of *cases*, each the mean over the runs of its case (see `Errors`).
 
     Raises:
-        BadInput: a figure is unknown in a run, so that nothing can be fitted to its row.
+        BadInput: a figure is unknown in a run, so no constant can be fitted to its row.
     """
     errors = {}
     for row in published_rows():

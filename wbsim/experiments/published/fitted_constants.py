@@ -1,4 +1,4 @@
-"""Constants that were fitted to a report, and runs that use them outside of it."""
+"""The constants that were fitted to a report, and the runs that use them outside of the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _REPORT: Final = re.compile(r"\b(?:P13|V13|N10|W25|J09)\b")
 def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
     """Return the constants of *spec* that were fitted to a report or set from one, by report.
 
-    *to_rows* leaves only those that were fitted to rows of the report, not what it measured of a drive.
+    *to_rows*: return only constants that were fitted to rows of the report, not those set from its
+    measurements of a drive.
     """
     constants: dict[str, list[str]] = {}
     for number in spec.numbers():
@@ -27,10 +28,13 @@ def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
 
 
 def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
-    """Return a note on constants of reports in *cases* that are not a report's own; None without any."""
+    """Return a note on constants that were fitted to a report and are used by *cases* of no report.
+
+    The note is None if there are no such constants.
+    """
     found: dict[str, dict[str, None]] = {}
     machines = {id(case.scenario.machine): case.scenario.machine for case in cases if not case.rows}
-    for machine in machines.values():  # points of a sweep share what they do not change
+    for machine in machines.values():  # points of a sweep share an unchanged machine
         for report, paths in fitted_to(machine, to_rows=True).items():
             found.setdefault(report, {}).update(dict.fromkeys(paths))
     if not found:

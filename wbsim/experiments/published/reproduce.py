@@ -1,4 +1,4 @@
-"""Published against simulated: the table that says how right the model is."""
+"""The comparison of published and simulated figures, which shows how accurate the model is."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ CONFIGS: Final = {
     "W25": "fragmentation.toml",
     "J09": "pdflush.toml",
 }
-"""The reports that can be reproduced, and their experiments."""
+"""The reports that can be reproduced, with the configurations of their experiments."""
 INTERVAL: Final = "t over replications; of one run with iterations, ten batch means of its steady part"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure beside its simulated one; *role* is calibrated, predicted or not modelled;
-    *steady*: the same of the steady part of the run, where it has iterations.
+    """A published figure and the simulated one.
+
+    ``role``: calibrated, predicted, or not modelled yet.  ``steady``: the figure in the steady part of a
+    single run; None: the run has too few iterations.
     """
 
     id: str
@@ -48,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All rows of the named reports, and what it took."""
+    """All rows of the named reports, and the cost of the simulation (``cpu_s``, ``peak_rss_mib``)."""
 
     rows: list[Row]
     constants: dict[str, int]
@@ -60,7 +62,7 @@ class Reproduction:
     outcomes: list[Outcome]
 
     def document(self) -> dict[str, object]:
-        """What ``--json`` prints."""
+        """Return the document that ``--json`` prints."""
         return {
             "rows": [asdict(row) for row in self.rows],
             "constants": self.constants,
@@ -73,13 +75,13 @@ class Reproduction:
 
 
 def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, how: How) -> Reproduction:
-    """Simulate the experiments of *reports* (all that are modelled, if none is named).
+    """Simulate the experiments of *reports*, or of all modelled reports if *reports* is empty.
 
-    *quick* makes smaller ones of them, as their configurations say; without *replications* these say that,
-    too.
+    *quick*: run the smaller experiments that their configurations define, once.  *replications*: None: as the
+    configurations say.
 
     Raises:
-        BadInput: an unknown report.
+        BadInput: a report is unknown.
     """
     known = list(dict.fromkeys(row.report for row in published_rows()))
     for report in reports:
@@ -128,7 +130,8 @@ def _targets(spec: Spec) -> set[str]:
 def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
     """Return *row* with the figure of *runs*, which is None if the figure is unknown in every run.
 
-    *calibrated* are the rows that constants were fitted to; *smaller*: the runs are of a smaller experiment.
+    *calibrated*: the ids of the rows that constants were fitted to.  *smaller*: the runs are of a smaller
+    experiment, so a figure that grows with its size has no error.
     """
     metric = METRICS.get((row.metric, row.unit))
     if metric is None or not runs:
@@ -151,7 +154,7 @@ def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smalle
 
 
 def constants_of(experiments: Sequence[Experiment]) -> dict[str, int]:
-    """How many numbers have which origin, each counted once however many variants of an experiment use it."""
+    """Return the count of numbers by origin; a number counts once for all variants of an experiment."""
     counts = dict.fromkeys((origin.value for origin in Origin), 0)
     for experiment in experiments:
         numbers = [number for case in experiment.cases for number in case.scenario.numbers()]

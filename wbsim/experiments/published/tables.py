@@ -1,4 +1,4 @@
-"""Tables for people: a reproduction, and a fit."""
+"""The tables of a reproduction and of a fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wbsim.experiments.published.reproduce import Reproduction, Row
 
 
 def reproduction_table(result: Reproduction) -> str:
-    """Published beside simulated, and how it was got."""
+    """Return a table of published and simulated figures, with notes on the runs."""
     rows = [_reproduction_cells(row) for row in result.rows]
     text = table(("figure", "published", "unit", "simulated", "95 % interval", "error", "role"), rows)
     steady = [
@@ -45,7 +45,7 @@ def _reproduction_cells(row: Row) -> tuple[str, ...]:
 
 
 def fit_table(fit: Fit) -> str:
-    """The fitted constants beside the committed ones, and the errors that remain."""
+    """Return tables of the fitted and the committed constants, and of the errors that remain."""
     constants = table(
         ("constant", "fitted", "committed"),
         [(name, f"{value:g}", f"{fit.committed[name]:g}") for name, value in fit.fitted.items()],
