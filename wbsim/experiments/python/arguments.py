@@ -1,4 +1,4 @@
-"""Arguments from Python, checked as those of a command line are: one `BadInput` for what is wrong."""
+"""The checks of arguments from Python: wrong arguments raise one `BadInput`, as on the command line."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ResultT = TypeVar("ResultT")
 
 
 def checked(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
-    """*function*, which is called with arguments of its annotations' types only.
+    """Return *function* with a check of its arguments against the annotations.
 
     Raises:
-        BadInput: an argument is of another type, or out of its bounds.
+        BadInput: an argument has another type, or is out of its bounds.
     """
 
-    @cache  # made when it is called first: an annotation may name a class that is not there yet
+    @cache  # made by the first call, because an annotation may name a class that is defined later
     def validated() -> Callable[GivenT, ResultT]:
         return validate_call(config=ConfigDict(strict=True))(function)
 
@@ -49,7 +49,7 @@ def checked(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is anything at *path*, which may be one that nothing can be at."""
+    """Return whether *path* exists; False if the system refuses the path, for example a too long name."""
     try:
         return path.exists()
     except OSError:
@@ -57,7 +57,7 @@ def is_there(path: Path) -> bool:
 
 
 def _never(value: object) -> str | None:
-    """What is wrong with *value*, or with anything in it, whatever it is meant for."""
+    """Return an error message if *value*, or an item of it, is valid for no parameter; otherwise None."""
     if isinstance(value, int):
         return (
             None if -_MOST <= value < _MOST else "is a whole number of more than 64 bits; give a smaller one"
@@ -72,10 +72,10 @@ def _never(value: object) -> str | None:
 
 
 def listed(key: str, values: object) -> list[object]:
-    """The *values* of *key*, whatever holds them.
+    """Return *values*, any iterable with the values of *key*, as a list.
 
     Raises:
-        BadInput: nothing does.
+        BadInput: *values* is not an iterable, or is a text or a mapping.
     """
     if isinstance(values, str | bytes | dict) or not isinstance(values, Iterable):
         raise bad("vary()", f"is {_short(values)}; a list of values was expected", key)
@@ -83,10 +83,10 @@ def listed(key: str, values: object) -> list[object]:
 
 
 def known(what: str, name: object, names: Iterable[str]) -> str:
-    """*name*, which is one of *names*.
+    """Return *name* if it is one of *names*.
 
     Raises:
-        BadInput: it is none.
+        BadInput: *name* is not one of *names*.
     """
     there = list(names)
     if isinstance(name, str) and name in there:
@@ -95,7 +95,7 @@ def known(what: str, name: object, names: Iterable[str]) -> str:
 
 
 def _name(at: object, names: list[str]) -> str:
-    """Of the parameter *at* a place, or of that name."""
+    """Return the name of a parameter; *at*: its place in *names*, or its name."""
     return names[at] if isinstance(at, int) and at < len(names) else str(at)
 
 

@@ -1,4 +1,4 @@
-"""A capture of a real kernel in Python: judged by any merge rule, and what other kernels would issue."""
+"""A capture of a real kernel in Python: judge it by any plug rules, and compare other kernels."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 
 class Capture:
-    """What `wbsim capture` recorded, or blkparse printed, at *path*; of several devices, *device* ("7,0").
+    """A capture at *path*, which `wbsim capture` recorded or blkparse printed.
+
+    *device* ("7,0") chooses one of several devices.
 
     Raises:
-        BadInput: it is no capture, or does not say what is needed of its device.
+        BadInput: *path* is not a capture, its header lacks a limit, or *device* is missing or unknown.
     """
 
     @checked
@@ -37,18 +39,20 @@ class Capture:
 
     @property
     def rules(self) -> PlugRules:
-        """Those of the kernel that was captured; change one with ``rules.model_copy(update={...})``."""
+        """The plug rules of the captured kernel; change one with ``rules.model_copy(update={...})``."""
         return PLUG_RULES[self._of.era]
 
     def judge(self, rules: PlugRules | None = None) -> Verdict:
-        """Every decision of the kernel beside that of *rules* (its own by default)."""
+        """Compare every decision of the kernel with that of *rules*; None: the rules of the kernel."""
         of = self._of
         steps = steps_of(self._capture.events(), of.scheduler)
         return replay(steps, rules or self.rules, of.limits, of.scheduler, of.device)
 
     def what_if(self, rules: Mapping[str, PlugRules] = PLUG_RULES) -> pd.DataFrame:
-        """A row for each of *rules*, by name: the ``requests`` that would have left their plugs,
-        ``mean_size_kib``.
+        """Return a row for each of *rules*, by name.
+
+        ``requests``: the number of requests that would have left the plugs.  ``mean_size_kib``: their mean
+        size.
         """
         import pandas as pd
 
@@ -62,7 +66,7 @@ class Capture:
         return pd.DataFrame(rows)
 
     def draw(self, rules: Mapping[str, PlugRules] = PLUG_RULES) -> Figure:
-        """The same as a picture: how many requests, and of which sizes."""
+        """Return a picture of `what_if`: the number of requests, and their sizes."""
         of = self._of
         issued = what_if(steps_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
         return figure(self._capture.path.name, of, issued)

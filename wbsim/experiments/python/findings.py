@@ -1,4 +1,4 @@
-"""What was measured, in Python: tidy frames with units in their names, and pictures."""
+"""The results of an experiment in Python: tidy frames with units in their columns, and pictures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Findings:
-    """The outcomes of runs: `frame` and its kin are tidy (a row an observation), pictures matplotlib's."""
+    """The outcomes of runs, as tidy frames (a row for each observation) and as matplotlib figures."""
 
     title: str
     axes: tuple[str, ...]
@@ -41,15 +41,17 @@ class Findings:
         return f"{self.title}\n{outcome_table(self.outcomes, self.axes)}"
 
     def frame(self) -> pd.DataFrame:
-        """A row for each run: ``variant``, what was swept, ``replication``, ``seed``, and each figure with
-        its unit in its name (``write_iops_per_s``, ``wall_time_s`` ...).
+        """Return a row for each run: ``variant``, the swept keys, ``replication``, ``seed``, and all figures.
+
+        The column of a figure has the unit in its name (``write_iops_per_s``, ``wall_time_s`` ...).
         """
         return tidy(self.outcomes, self.axes)
 
     def summary(self, figure: str) -> pd.DataFrame:
-        """A row for each case: the mean of *figure*, ``low`` and ``high`` of its 95 % interval (nan without
-        one), and
-        ``steady``, that of the steady part of a single run, which begins ``steady_since_s``.
+        """Return a row for each case: the mean of *figure*, and more columns.
+
+        ``low`` and ``high``: its 95 % interval; nan: unknown.  ``steady``: the figure in the steady part of a
+        single run, which begins at ``steady_since_s``.
         """
         import pandas as pd
 
@@ -67,14 +69,21 @@ class Findings:
         return pd.DataFrame(rows)
 
     def levels(self) -> pd.DataFrame:
-        """Return a row for each sample of each run, by its ``time_s``.
+        """Return a row for each sample of each run, with its time ``time_s``.
 
-        Levels at that time: ``dirty_mib`` and ``writeback_mib``, the thresholds ``background_mib`` and
-        ``limit_mib``, the number of ``flushers`` and of ``held_writers``, and the requests ``NAME_queued`` of
-        each disk.  Counters of each disk until then: ``NAME_requests`` and ``NAME_written_mib`` of writes,
-        ``NAME_busy_s``, ``NAME_reads``, and the summed waits ``NAME_write_wait_s`` and ``NAME_read_wait_s``.
-        ``NAME_w_await_ms`` and ``NAME_r_await_ms`` are the mean waits of the requests that completed since
-        the sample before; nan without any.
+        Levels at this time:
+
+        * ``dirty_mib`` and ``writeback_mib``, and the thresholds ``background_mib`` and ``limit_mib``.
+        * ``flushers`` and ``held_writers``: the numbers of flushers, and of threads that the throttle holds.
+        * ``NAME_queued``: the waiting requests of the disk NAME.
+
+        Counters of the disk NAME from the start of the run to this time:
+
+        * ``NAME_requests`` and ``NAME_written_mib`` (writes), ``NAME_reads``, and ``NAME_busy_s``.
+        * ``NAME_write_wait_s`` and ``NAME_read_wait_s``: the sums of the waits.
+
+        ``NAME_w_await_ms`` and ``NAME_r_await_ms``: the mean waits of the requests that completed since the
+        previous sample; nan without requests.
         """
         import pandas as pd
 
@@ -105,7 +114,7 @@ class Findings:
         return pd.concat(frames, ignore_index=True)
 
     def iterations(self) -> pd.DataFrame:
-        """A row for each iteration of each program: its cumulative counters when it ended."""
+        """Return a row for each iteration of each program: the cumulative counters at its end."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -113,8 +122,9 @@ class Findings:
         )
 
     def lives(self) -> pd.DataFrame:
-        """A row for each thread and cause: ``state`` (user, system, spinning, ready, waiting), ``cause``,
-        ``time_s``.
+        """Return a row for each thread and cause, with its time ``time_s``.
+
+        ``state`` is user, system, spinning, ready or waiting; ``cause`` is the reason within the state.
         """
         import pandas as pd
 
@@ -129,7 +139,7 @@ class Findings:
         return pd.DataFrame(rows)
 
     def explain(self) -> str:
-        """What held each run back, and where its threads' lives went."""
+        """Return a text with the bottleneck of each run, and with the time of its threads by cause."""
         return explanation(result_of(self._results()))
 
     def plot(
@@ -139,11 +149,14 @@ class Findings:
         by: str | Sequence[str] | None = None,
         where: Mapping[str, object] | None = None,
     ) -> Figure:
-        """Return lines of the figures *y* against *x* (by default the first thing that was swept).
+        """Return a picture with lines of the figures *y* against *x*.
 
-        Each variant, or each combination of values of *by*, has a line; bands are 95 % intervals over
-        replications.  Other settings that differ at one point have panels.  *where* chooses runs: it has a
-        value, or a list of values, for each of its keys.
+        Bands are 95 % intervals over replications.  Other settings that differ at one point have panels.
+
+        * *x*: a setting; None: the first swept key, or else the variant.
+        * *by*: each combination of values of these settings has a line; None: each variant, and settings that
+          differ at one *x*.
+        * *where*: the runs to show, as a value or a list of values for each setting.
         """
         frame, choice = self._chosen("plot()", where)
         x = x if x is not None else self.axes[0] if self.axes else "variant"
@@ -158,7 +171,7 @@ class Findings:
     def heat_map(
         self, x: str, y: str, figure: str = "write_iops", where: Mapping[str, object] | None = None
     ) -> Figure:
-        """Return maps of one *figure* over two things that were swept; *where* chooses runs, as in `plot`."""
+        """Return maps of *figure* over the settings *x* and *y*; *where* chooses the runs, as in `plot`."""
         frame, choice = self._chosen("heat_map()", where)
         for name in (x, y):
             known("heat_map()", name, map(str, frame))
@@ -167,14 +180,14 @@ class Findings:
         return heat_map(frame, x, y, known("heat_map()", figure, FIGURES), narrowed(self.title, choice))
 
     def over_time(self) -> Figure:
-        """Files, requests and bytes a second, and what is dirty, over simulated time."""
+        """Return a picture of files, requests and bytes a second, and dirty memory, over simulated time."""
         seen = [of for of in self.outcomes if of.levels["time_ns"]]
         if not seen:
             raise bad("over_time()", "no run lasted until its levels were looked at once; make more files")
         return over_time(self.title, seen)
 
     def where_time_goes(self) -> Figure:
-        """The lives of the threads, as bars."""
+        """Return a picture of the time of the threads by cause, as bars."""
         return thread_times_picture(result_of(self._results()))
 
     def _results(self) -> Results:
@@ -193,7 +206,7 @@ class Findings:
         return chosen(frame, choice, f"{what}: where"), choice
 
     def _named(self) -> pd.DataFrame:
-        """The frame with figures by their bare names."""
+        """Return `frame` with the names of figures as columns, without units."""
         return self.frame().rename(columns={column: name for name, column in COLUMNS.items()})
 
     def _keys(self, of: Outcome) -> dict[str, object]:

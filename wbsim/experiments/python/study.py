@@ -1,4 +1,4 @@
-"""An experiment in Python: loaded, changed, run."""
+"""An experiment in Python: load it, change it, run it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ Count = Annotated[int, Field(ge=1, le=100_000)]
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment, with what was changed of it; nothing is run until it is asked to.
+    """An experiment with changes; it runs only by `run`.
 
-    ``source``: the path of its configuration, or its text; ``changes``: overrides, as ``--set`` takes them;
-    ``only``: its one variant that is run; ``lists``: what is swept, as ``wbsim sweep --set`` takes it.
+    * ``source``: the path or the text of its configuration.
+    * ``changes``: overrides, in the form of ``--set``.
+    * ``only``: the one variant to run; None: all variants.
+    * ``lists``: the swept values, in the form of ``wbsim sweep --set``; ``together`` and ``samples``: see
+      `vary`.
     """
 
     source: Path | str
@@ -43,34 +46,38 @@ class Study:
 
     @checked
     def set(self, changes: Mapping[str, object]) -> Study:
-        """The same with other values of these keys: numbers, texts, quantities (``"4 GiB"``), factors
-        (``"x2"``).
+        """Return this study with other values of the keys of *changes*.
+
+        A value is a number, a text, a quantity (``"4 GiB"``) or a factor (``"x2"``).
         """
         more = tuple(f"{key}={_toml(value)}" for key, value in changes.items())
         return replace(self, changes=(*self.changes, *more))
 
     @checked
     def variant(self, name: str) -> Study:
-        """The same of one variant alone."""
+        """Return this study with only the variant *name*."""
         return replace(self, only=name)
 
     @checked
     def vary(
         self, values: Mapping[str, object], *, together: bool = False, samples: Count | None = None
     ) -> Study:
-        """The same at these *values* of each key: each with each of the others or, *together*, the first
-        ones, the second ones and so on; with *samples*, so many points of a Latin hypercube between two ends
-        of each.
+        """Return this study with a sweep over *values*, which has a list of values for each key.
+
+        By default, the sweep has every combination of the values.
+
+        * *together*: the sweep combines the first values of all keys, then the second values, and so on.
+        * *samples*: the sweep has this many points of a Latin hypercube, between the two ends of each key.
         """
         join = ".." if samples is not None else ","
         lists = tuple(f"{key}={join.join(map(_toml, listed(key, of)))}" for key, of in values.items())
         return replace(self, lists=(*self.lists, *lists), together=together, samples=samples)
 
     def experiment(self) -> Experiment:
-        """Its cases, validated.
+        """Return the experiment with its validated cases.
 
         Raises:
-            BadInput: all that is wrong with it, each with its place and its remedy.
+            BadInput: the configuration has errors; all are given, with place and remedy.
         """
         asked = Asked(self.lists, self.together, self.samples)
         if isinstance(self.source, Path):
@@ -89,17 +96,19 @@ class Study:
         cluster: str | None = None,
         progress: bool | None = None,
     ) -> Findings:
-        """Simulate every case, on all processors or so many *jobs* at once, or on the dask *cluster* at an
-        address.
+        """Simulate every case, and return the results.
 
-        *replications*: how often, each time with other random numbers (as the configuration says, if it is
-        not given here); *until_ci*: more of them until a figure is so precise (``"write_iops=2%"``); *out*: a
-        directory in which results are kept, and from which those that are there are taken; *progress*: a line
-        on stderr
-        (by default in terminals and notebooks).
+        * *replications*: the runs of each case, each with other random numbers; None: as the configuration
+          says.
+        * *until_ci*: add replications until a figure has this precision (``"write_iops=2%"``).
+        * *seed*: the seed of the random numbers.
+        * *out*: the directory for the results; results that exist in this directory are not simulated again.
+        * *jobs*: the number of worker processes; None: one for each processor.
+        * *cluster*: the address of a dask scheduler, which takes the place of the worker processes.
+        * *progress*: whether to print a line of progress on stderr; None: only in terminals and notebooks.
 
         Raises:
-            BadInput: all that is wrong with it; or a run that cannot end.
+            BadInput: the configuration or an argument has errors, or a run cannot end.
         """
         shown = progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
         precision = precision_of(until_ci) if until_ci is not None else None
@@ -112,7 +121,7 @@ class Study:
 
 
 def _toml(value: object) -> str:
-    """*value* as a configuration has it."""
+    """Return *value* as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -127,11 +136,12 @@ def _toml(value: object) -> str:
 
 @checked
 def load(source: str | Path) -> Study:
-    """The experiment of a configuration: its path, or the name of one that comes with wbsim
-    (``"plug.toml"``).
+    """Return the study of the configuration *source*.
+
+    *source*: the path of a file, or the name of a configuration that comes with wbsim (``"plug.toml"``).
 
     Raises:
-        BadInput: there is none; all that is wrong with it.
+        BadInput: there is no such configuration, or the configuration has errors.
     """
     path = Path(source)
     if not is_there(path) and is_there(config_path(path.name)):
@@ -143,10 +153,10 @@ def load(source: str | Path) -> Study:
 
 @checked
 def experiment(text: str) -> Study:
-    """The experiment of a configuration's *text* (TOML).
+    """Return the study of a configuration's *text* (TOML).
 
     Raises:
-        BadInput: all that is wrong with it.
+        BadInput: the configuration has errors.
     """
     study = Study(text)
     study.experiment()
@@ -155,10 +165,10 @@ def experiment(text: str) -> Study:
 
 @checked
 def results(directory: str | Path) -> Findings:
-    """What a command, or `Study.run`, has kept in *directory*.
+    """Return the results that a command, or `Study.run`, has written to *directory*.
 
     Raises:
-        BadInput: there is no result in it.
+        BadInput: *directory* has no result, or a damaged one.
     """
     path = Path(directory)
     if not is_there(path / PLAN):
