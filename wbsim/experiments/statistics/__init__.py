@@ -1,5 +1,5 @@
 """Statistics of many runs.
 
-`figures` has every figure of a run with its unit, and `intervals` the means and 95 % intervals of many runs.
-`dataset` is the table with a row for each run.
+`figures` has every figure of a run with its unit.  `intervals` has the means and 95 % intervals of many runs.
+`dataset` has the table with a row for each run.
 """

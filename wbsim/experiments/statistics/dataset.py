@@ -1,4 +1,4 @@
-"""The tidy dataset: a row for each run, a column for each thing that was swept and for each figure."""
+"""The tidy dataset: a row for each run, and a column for each swept key and for each figure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ IDENTITY = ("variant", "replication", "seed")
 
 
 def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
-    """A row for each of *outcomes*: ``variant``, a column for each of *axes*, ``replication``, ``seed``, and
-    each figure with its unit in its name (`experiments.statistics.figures`).
+    """Return a row for each of *outcomes*: ``variant``, *axes*, ``replication``, ``seed``, and all figures.
 
-    A swept quantity (``"4 GiB"``) is a number in its base unit; what is of several kinds is text.
+    The column of a figure has the unit in its name (`experiments.statistics.figures`).  A swept quantity
+    (``"4 GiB"``) is a number in its base unit.  The values of an axis are texts if one of them is no number.
     """
     import pandas as pd
 
@@ -47,7 +47,10 @@ def of_one_kind(values: list[object]) -> list[Any]:
 
 
 def number_of(value: object) -> float | int | None:
-    """The number that a swept value is: a factor's, or a quantity in its base unit; None of a mere text."""
+    """Return the number of a swept value; None: the value is a text.
+
+    A factor (``"x2"``) is its number, and a quantity is a number in its base unit.
+    """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     if not isinstance(value, str):

@@ -1,6 +1,6 @@
-"""The figures of a run: each with its unit, and how it is read off an outcome.
+"""The figures of a run: each with its unit, and the function that computes it from an outcome.
 
-A figure without a denominator, such as the mean of no requests, is unknown: nan.
+A figure whose denominator is 0, such as the mean of no requests, is unknown: nan.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Figure(NamedTuple):
     """A number of a run, in *unit*.
 
     ``whole`` returns the figure of the complete run, and ``iteration`` the figure between the ends of two
-    iterations.  Both return nan if the figure is unknown.  A figure that ``grows`` with the experiment says
-    nothing about a smaller one.
+    iterations.  Both return nan if the figure is unknown.  ``grows``: the figure grows with the size of the
+    experiment, so it must not be compared with that of a smaller experiment.
     """
 
     unit: str
@@ -43,7 +43,7 @@ def known(value: float | None) -> float:
 
 
 def all_disks(disks: Iterable[DiskResult]) -> DiskResult:
-    """Return the sums of the counters of *disks*, the busy time of the busiest one, and the mean waits."""
+    """Return the sums of the counters of *disks*, the busy time of the busiest disk, and the mean waits."""
     of = list(disks)
     ios, reads = sum(disk.ios for disk in of), sum(disk.reads for disk in of)
     read_ms = sum(disk.reads * disk.r_await for disk in of if disk.r_await is not None)
@@ -70,12 +70,12 @@ def merged_percent(disk: DiskResult) -> float:
 
 
 def _of_disks(outcome: Outcome) -> DiskResult:
-    """Return the counters when the last program ended."""
+    """Return the counters of all disks when the last program ended."""
     return all_disks(outcome.disks.values())
 
 
 def _on_disk(of: Callable[[DiskResult, float], float]) -> Callable[[Outcome], float]:
-    """Return the figure *of* the counters and the time when everything was on disk."""
+    """Return a function that computes *of* from the counters and the time when all data was on disk."""
 
     def whole(outcome: Outcome) -> float:
         if outcome.on_disk_time is None:
@@ -86,7 +86,7 @@ def _on_disk(of: Callable[[DiskResult, float], float]) -> Callable[[Outcome], fl
 
 
 def allocated_files(outcome: Outcome) -> int:
-    """Return the number of files kept page by page that have a block."""
+    """Return the number of files with a block, among the files that are kept page by page."""
     return sum(extents > 0 for extents in outcome.extents)
 
 
@@ -96,13 +96,16 @@ def extent_bytes(outcome: Outcome) -> int:
 
 
 def _in_kernel_ns(outcome: Outcome) -> int:
-    """Return the time of all threads in the kernel until the run's end, spinning included."""
+    """Return the time of all threads in the kernel until the end of the run, including spinning."""
     lives = outcome.lives.values()
     return sum(ns for life in lives for cause, ns in life.items() if cause.startswith(("system", "spinning")))
 
 
 def _waiting(outcome: Outcome) -> float:
-    """Return the waits of the simulated part for each of its files, times the rate of files."""
+    """Return the mean number of threads that wait for locks.
+
+    This is the wait for locks per simulated file, times the rate of all files.
+    """
     waits_s = sum(lock["wait_ns"] for lock in outcome.locks.values()) / S
     simulated = outcome.files - sum(program.reckoned_files for program in outcome.programs.values())
     return share(waits_s, simulated) * share(outcome.files, outcome.wall_time)
@@ -246,11 +249,11 @@ FIGURES: Final[dict[str, Figure]] = {
         "MiB", "dirty or under writeback when the run ended", lambda o: o.dirty_bytes / MIB, grows=True
     ),
 }
-"""By name."""
+"""The figures by name."""
 
 
 def wholes_of(names: Iterable[str], outcome: Outcome) -> list[float]:
-    """Return the figures of these *names* of a complete run; nan is one that is unknown."""
+    """Return the figures *names* of a complete run; nan: the figure is unknown."""
     return [FIGURES[name].whole(outcome) for name in names]
 
 
@@ -258,10 +261,10 @@ _SUFFIXES: Final = {"1": "", "1/s": "_per_s", "MB/s": "_mb_per_s", "%": "_percen
 
 
 def column_of(name: str) -> str:
-    """The column of a figure in the tidy dataset: its name with its unit."""
+    """Return the column of a figure in the tidy dataset: its name with its unit."""
     unit = FIGURES[name].unit
     return name + _SUFFIXES.get(unit, f"_{unit.lower()}")
 
 
 COLUMNS: Final = {name: column_of(name) for name in FIGURES}
-"""The columns of all figures."""
+"""The columns of all figures, by the name of the figure."""

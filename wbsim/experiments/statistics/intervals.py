@@ -1,16 +1,15 @@
-"""Intervals of figures: over replications, over a run's own iterations, of paired differences.
+"""The intervals of figures: over replications, over the iterations of a run, and of paired differences.
 
-All are 95 % and Student's t, of values that are taken as independent:
+All are 95 % intervals by Student's t, of values that are taken as independent:
 
-* several replications: of their values (`sim.stats.confidence_95`);
-* a single run with iterations: of the means of `BATCHES` batches of its steady part, whose relative
-  half-width is the figure's;
-* two variants: of the differences of runs with common random numbers, replication by
-  replication.
+* several replications: of their values (`sim.stats.confidence_95`).
+* a single run with iterations: of the means of `BATCHES` batches of its steady part.  Their relative
+  half-width becomes that of the figure of the complete run.
+* two variants: of the differences of runs with common random numbers, by replication.
 
-Where a series becomes steady is MSER-5's answer (`steady_from`).  Unknown values (nan) are left out.
+MSER-5 finds the steady part of a series (`steady_from`).  Unknown values (nan) are left out.
 
-`knee_of` finds where a rising line saturates.
+`knee_of` finds the point at which a rising line saturates.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ def interval_of(figure: Figure, outcomes: Sequence[Outcome]) -> Interval:
 
 
 def _confidence_of(values: Sequence[float]) -> Interval:
-    """Return the interval of the known ones among *values*; see `interval_of`."""
+    """Return the interval of the known values among *values*; see `interval_of`."""
     known = [value for value in values if not isnan(value)]
     return confidence_95(known) if len(known) > 1 else Interval(known[0] if known else NAN, NAN, NAN)
 
 
 class _Step(NamedTuple):
-    """A figure's value between the ends of two iterations."""
+    """The value of a figure between the ends of two iterations."""
 
     value: float
     from_ns: int
@@ -81,14 +80,20 @@ def series_of(figure: Figure, outcome: Outcome) -> list[float]:
 
 
 class Steady(NamedTuple):
-    """A figure of the steady part of a run, which begins *since* (s): weighted by the iterations' lengths."""
+    """A figure of the steady part of a run: the mean over iterations, weighted by their lengths.
+
+    ``since``: the time at which the steady part begins (s).
+    """
 
     value: float
     since: float
 
 
 def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:
-    """Return *figure* of the steady part of a run, or None if it has too few iterations."""
+    """Return *figure* of the steady part of a run; None if the run has too few iterations.
+
+    The result is also None for a figure that grows.
+    """
     steps = _steps_of(figure, outcome)
     if figure.grows or len(steps) < 4 * _MSER_BATCH:
         return None
@@ -99,7 +104,7 @@ def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:
 
 
 def paired(figure: Figure, one: Sequence[Outcome], other: Sequence[Outcome]) -> Interval:
-    """Return the mean difference of *figure*, *other* minus *one*, over replications that both have.
+    """Return the mean difference of *figure*, *other* minus *one*, over their common replications.
 
     The bounds are nan if fewer than two differences are known.
 
@@ -118,11 +123,11 @@ def paired(figure: Figure, one: Sequence[Outcome], other: Sequence[Outcome]) -> 
 
 
 def steady_from(values: Sequence[float]) -> int:
-    """From which place on *values* are steady, by MSER-5 (White, 1997).
+    """Return the place from which on *values* are steady, by MSER-5 (White, 1997).
 
-    Means of five values each; what is left away at the beginning makes the half-width of the mean of the rest
-    smallest: the sum of its squared deviations over the square of its length.  At most half is left away.  Of
-    fewer than four such means, nothing is.
+    The values are averaged in groups of five.  The first groups, at most half of all, are dropped so that the
+    half-width of the mean of the rest is smallest.  The measure of the half-width is the sum of the squared
+    deviations, divided by the square of the number of groups.  With fewer than four groups, none is dropped.
     """
     means = [fmean(values[i : i + _MSER_BATCH]) for i in range(0, len(values) - _MSER_BATCH + 1, _MSER_BATCH)]
     if len(means) < 4:
@@ -137,35 +142,35 @@ def steady_from(values: Sequence[float]) -> int:
 
 
 CLEAR: Final = 0.1
-"""A knee lies above the straight line between the ends by more than this part of the range of y."""
+"""A knee is above the straight line between the ends by more than this part of the range of y."""
 LITTLE: Final = 0.5
-"""Behind a knee, x brings less than this part of what it brought before."""
+"""After a knee, the mean slope is less than this part of the mean slope before the knee."""
 KEPT: Final = 1 / 3
-"""A gain of which less than this part stays is lost again: the line has a peak instead of a knee."""
+"""If later points keep less than this part of the gain, the line has a peak instead of a knee."""
 WORTH: Final = 0.1
 """A line whose range is smaller than this part of its largest value is flat."""
 _DIGITS: Final = 9
-"""Coordinates are rounded, so that the units of the axes cannot decide between equal heights."""
+"""Coordinates are rounded to this many digits, so that units cannot decide between equal heights."""
 
 
 def knee_of(xs: Sequence[float], ys: Sequence[float], halves: Sequence[float] = ()) -> float | None:
     """Return the x at which a rising line saturates, or None.
 
-    The knee is the inner point farthest above the straight line between the first and the last point
-    (Satopaa et al., 2011, "Finding a kneedle in a haystack").  It must meet four conditions:
+    The knee is the inner point farthest above the straight line between the ends (Satopaa et al., 2011,
+    "Finding a kneedle in a haystack").  It must meet four conditions:
 
     * The point is above that line by more than `CLEAR`, and by more than the intervals of the three points.
     * The point is above the first point, and no earlier point is higher by more than `CLEAR`.
     * Every later point keeps `KEPT` of the point's gain over the first point.
-    * On average, x brings less than `LITTLE` behind the point of what it brought before.
+    * The mean slope after the point is less than `LITTLE` of the mean slope before the point.
 
-    A straight, a convex, a falling and a flat line (`WORTH`) have no knee.  A falling line shows a
-    cost of x, not the end of a gain.  A peak is a knee only if the line keeps a third of its gain.  Fewer
-    than four points have no knee.
+    A straight, a convex, a falling and a flat line (`WORTH`) have no knee.  A falling line shows a cost of x,
+    not the end of a gain.  A peak is a knee only if the line keeps a third of its gain.  A line of fewer than
+    four points has no knee.
 
-    Both axes are scaled to 1.  *xs* that are all above zero and more than eight times apart count by their
-    logarithm, as the picture draws them.  *halves* are half widths of intervals; points whose y is not finite
-    are left out.
+    Both axes are scaled to 1.  If all *xs* are above zero and the largest is more than eight times the
+    smallest, their logarithms count, as in the picture.  *halves*: the half widths of the intervals.  Points
+    with a coordinate that is not finite are left out.
     """
     points = sorted(
         (x, y, half)
