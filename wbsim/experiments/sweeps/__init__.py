@@ -1,1 +1,1 @@
-"""Sweeps: every case of an experiment with its replications, and how many are done."""
+"""Sweeps: `run` runs every case of an experiment with its replications, and `status` counts them."""

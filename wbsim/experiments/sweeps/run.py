@@ -1,6 +1,7 @@
-"""Run an experiment: every case, with its replications; a single run is a sweep of one.
+"""Run an experiment: every case with its replications; a single run is a sweep with one case.
 
-With a `Precision`, a case has more replications until half of its interval is a given part of a figure.
+With a `Precision`, a case gets more replications until half of its interval is at most a given share of the
+figure.
 """
 
 from __future__ import annotations
@@ -22,18 +23,21 @@ from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.statistics.intervals import interval_of
 
 FEWEST: Final = 5
-"""The number of replications at first: the interval of fewer is too often narrow by chance."""
+"""The first number of replications; with fewer, the interval is too often narrow by chance."""
 MOST: Final = 200
 
 
 class Precision(NamedTuple):
-    """Half of the 95 % interval of a *figure* is to be at most this *share* of it."""
+    """A precision: half of the 95 % interval of ``figure`` is at most ``share`` of the figure."""
 
     figure: str
     share: float
 
     def reached(self, outcomes: Sequence[Outcome]) -> bool:
-        """Return whether the runs of one case are enough; more runs do not make an unknown figure known."""
+        """Return whether the runs of one case are enough.
+
+        An unknown figure counts as reached, because more runs do not make it known, and so does `MOST`.
+        """
         if len(outcomes) < FEWEST:
             return False
         mean, _, high = interval_of(FIGURES[self.figure], outcomes)
@@ -41,10 +45,10 @@ class Precision(NamedTuple):
 
 
 def precision_of(text: str) -> Precision:
-    """Read a precision such as ``write_iops=2%``.
+    """Parse a precision such as ``write_iops=2%``.
 
     Raises:
-        BadInput: there is no such figure, or no such share.
+        BadInput: the figure is unknown, or the share is not a percentage between 0 and 100.
     """
     name, equals, share = text.partition("=")
     if name not in FIGURES:
@@ -61,14 +65,14 @@ def precision_of(text: str) -> Precision:
 def run_experiment(
     experiment: Experiment, how: How, replications: int | None = None, precision: Precision | None = None
 ) -> Ran:
-    """Run every case of *experiment* as often as is said here, or else as it says itself.
+    """Run every case of *experiment*; with a directory in *how*, write the dataset there.
 
-    With a *precision*, run until that is reached.  Replication r has the same random numbers in all cases.
-    With a directory, its dataset is written, too.
+    *replications*: the runs of each case; None: as the experiment says.  *precision*: add replications until
+    this is reached.  Replication r has equal random numbers in all cases.
 
     Raises:
-        BadInput: what is swept is called like a figure, a result cannot be written, or the cluster cannot be
-        reached.
+        BadInput: a swept key is named like a column of the dataset, or there are too many runs.  Or a result
+            cannot be written, or the cluster cannot be reached.
     """
     taken = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values(), *FIGURES)]
     if taken:
@@ -93,7 +97,7 @@ def run_experiment(
 
 
 def _short_of(precision: Precision, ran: Ran, counts: Sequence[int]) -> list[int]:
-    """The places of the cases that want more replications; one that failed wants none."""
+    """Return the places of the cases that need more replications; a case with a failure needs none."""
     short, results = [], iter(ran.results)
     for place, count in enumerate(counts):
         outcomes = [result for result in islice(results, count) if isinstance(result, Outcome)]

@@ -1,4 +1,7 @@
-"""How far the runs of a directory are: from names alone, so that ten thousand are counted at once."""
+"""The status of the runs of a directory, counted by file names, so that ten thousand runs are counted fast.
+
+Only the messages of failed runs are read.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,12 @@ _MOST_SHOWN = 10
 
 
 class Status(NamedTuple):
-    """Of the runs of a plan: how many are done, failed (with their messages) and missing, in all and by
-    variant; how many others are kept there; and whether the plan is of another model than ours.
+    """The status of the runs of a plan.
+
+    * ``counts`` and ``by_variant``: the numbers of runs that are done, failed or missing.
+    * ``failures``: the messages of failed runs, by variant and point.
+    * ``others``: the number of runs in the directory that are not part of the plan.
+    * ``other_model``: another version of the model made the plan.
     """
 
     title: str
@@ -29,11 +36,11 @@ class Status(NamedTuple):
     other_model: bool
 
     def document(self) -> dict[str, object]:
-        """What ``--json`` prints."""
+        """Return the document that ``--json`` prints."""
         return self._asdict()
 
     def text(self) -> str:
-        """The same for people."""
+        """Return the status as text."""
         rows = [
             (variant, *(str(of.get(state, 0)) for state in _STATES))
             for variant, of in self.by_variant.items()
@@ -56,10 +63,10 @@ _STATES = ("done", "failed", "missing")
 
 
 def status_of(directory: Path) -> Status:
-    """The status of what is in *directory*.
+    """Return the status of the runs in *directory*.
 
     Raises:
-        BadInput: there is no plan in it.
+        BadInput: *directory* has no plan, or a damaged one.
     """
     plan = read_plan(directory)
     done, failed = known_names(directory)
