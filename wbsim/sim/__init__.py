@@ -2,8 +2,8 @@
 
 Read `engine` first: a clock in nanoseconds, tasks, and light waits.  `sync` has the kernel's kinds of locks,
 and `streams` random numbers by name.  `param` has numbers with units and origins.  `agenda`, `heap` and
-`entry` order what is to come, and `build` chooses the compiled modules.  `stock_simpy` is the same interface
-on plain SimPy, which the tests compare with.
+`entry` order the events to come.  `build` chooses between the compiled modules and their source.
+`stock_simpy` is the same interface on plain SimPy, with which the tests compare.
 """
 
 from typing import Final
@@ -11,4 +11,4 @@ from typing import Final
 from wbsim.sim.build import choose
 
 COMPILED: Final = choose()
-"""Whether the timed modules are the compiled ones."""
+"""True if the compiled modules run in place of their source."""

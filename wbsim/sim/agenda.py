@@ -1,4 +1,4 @@
-"""What is to come, in order, on `heapq`."""
+"""The agenda of the interpreted engine, on `heapq`: entries in the order in which they are due."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wbsim.sim.entry import FAR_NS, Entry
 
 
 class Agenda:
-    """Entries by when they are due, by rank and by number; an entry stands here once."""
+    """Entries in the order of time, rank and number; an entry is on the agenda at most once."""
 
     __slots__ = ("_heap",)
 
@@ -20,29 +20,29 @@ class Agenda:
         return len(self._heap)
 
     def entries(self) -> list[Entry]:
-        """All of them, in no order."""
+        """Return all entries, in no order."""
         return [entry for *_, entry in self._heap]
 
     def push(self, entry: Entry) -> None:
-        """*entry* is to come."""
+        """Add *entry*."""
         heappush(self._heap, (entry.when, entry.rank, entry.number, entry))
 
     def pop(self) -> Entry:
-        """Take the first one.
+        """Remove the first entry and return it.
 
         Raises:
-            IndexError: nothing is to come.
+            IndexError: the agenda is empty.
         """
         return heappop(self._heap)[3]
 
     def pushpop(self, entry: Entry) -> Entry:
-        """`push`, then `pop`."""
+        """Add *entry*, then remove the first entry and return it."""
         return heappushpop(self._heap, (entry.when, entry.rank, entry.number, entry))[3]
 
     def clear(self) -> None:
-        """Nothing is to come."""
+        """Remove all entries."""
         self._heap.clear()
 
     def next_ns(self) -> int:
-        """Return when the first entry is due; `FAR_NS` if there is none."""
+        """Return when the first entry is due (ns); `FAR_NS` if the agenda is empty."""
         return self._heap[0][0] if self._heap else FAR_NS

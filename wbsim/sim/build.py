@@ -1,7 +1,7 @@
-"""Which build of the timed modules runs: their source, or what `make compiled` has made of it.
+"""The build that runs: the source, or for the modules in compiled.toml the libraries of `make compiled`.
 
-The compiled ones lie in the package `wbsim_compiled` beside a digest of the sources that they were made of.
-They are imported under the names of their sources, and not at all once a source is another.
+The libraries are in the package `wbsim_compiled`, next to a digest of the sources that they were made of.
+They are imported under the names of their sources.  If a source has changed since, the import is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SOURCES: Final = ("sim", "models")
 
 
 def digest(root: Path) -> str:
-    """Of all sources below *root* that a compiled module may rest on."""
+    """Return a digest of all sources below *root* on which a compiled module may depend."""
     of = blake2b(digest_size=16)
     for folder in _SOURCES:
         for source in sorted((root / folder).rglob("*.py")):
@@ -36,12 +36,13 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 def choose(root: Path = _ROOT) -> bool:
-    """Whether the timed modules below *root* are the compiled ones, which are then what is imported.
+    """Return whether the compiled modules run; if so, import them in place of the sources below *root*.
 
-    Without Numba (NUMBA_DISABLE_JIT) they are not: rules that both compile take no arrays.
+    The sources run if Numba is switched off (NUMBA_DISABLE_JIT).
 
     Raises:
-        ImportError: named `PACKAGE`: those that are wanted are missing, or were made of other sources.
+        ImportError: with the name `PACKAGE`: the engine is unknown, needs Numba, was not built, or was made
+            of other sources.
     """
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", *ENGINES):
@@ -67,10 +68,10 @@ def choose(root: Path = _ROOT) -> bool:
 
 
 def engine(compiled: bool) -> str:
-    """Which engine runs the models, where *compiled* says what `choose` chose.
+    """Return the name of the engine that runs the models; *compiled* is the result of `choose`.
 
     Raises:
-        ImportError: see `choose`; the variable has changed since.
+        ImportError: the environment variable `VARIABLE` has changed since `choose` was called.
     """
     wanted = os.environ.get(VARIABLE) or ("compiled" if compiled else "light")
     if compiled != (wanted == "compiled"):
@@ -83,7 +84,7 @@ def _refusal(why: str) -> ImportError:
 
 
 class _Libraries:
-    """Finds the shared libraries below *folder* under the names of the modules that they are."""
+    """Finds the shared libraries below *folder* by the names of the modules that they replace."""
 
     def __init__(self, folder: Path) -> None:
         found = {path.relative_to(folder): path for path in folder.rglob("*.so")}

@@ -2,18 +2,18 @@
 
 A *task* is a generator that the environment resumes.  It may yield
 
-* a bare ``int``: let that many nanoseconds pass.  The task itself stands on the agenda, so no event object is
-  made;
-* ``PARK``: sleep until somebody calls ``env.wake(task)``;
-* ``SPIN``: keep the processor and wait until somebody calls ``env.resume(task)``;
-* a generator: run it first, as ``yield from`` would, but resume it directly.  This is for a callee that
-  waits often: each ``yield from`` in between costs time on every wait;
+* a bare ``int``: let that many nanoseconds pass.  The task itself is put on the agenda, so no event object
+  is made;
+* ``PARK``: sleep until ``env.wake(task)`` is called;
+* ``SPIN``: keep the processor and wait until ``env.resume(task)`` is called;
+* a generator: run it first, as ``yield from`` would, but resume it directly.  Use this for a callee that
+  waits often, because each ``yield from`` in between costs time on every wait;
 * any SimPy event of ``env.simpy``, as an ordinary SimPy process would.
 
-Ties are broken by rank and never by the history of scheduling: the agenda's key is ``(time, rank,
-number)``, every task has a rank of its own, and what ends at an instant (a lock's release, rank
-``URGENT`` or below) comes before what starts at it.  `sim.stock_simpy` offers the same interface on stock
-SimPy events, and gives bit-identical results.
+Ties are broken by rank and never by the history of scheduling.  The key of the agenda is
+``(time, rank, number)``, and no two tasks have the same rank.  Events that end something at an instant come
+before events that start something.  A release of a lock, for example, has the rank ``URGENT`` or below.
+`sim.stock_simpy` offers the same interface on stock SimPy events, and gives bit-identical results.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ else:
 
 URGENT: Final = 0
 MOST_AT_ONCE: Final = 10_000_000
-"""After so many events at one instant, and at most twice as many, a run stands still."""
+"""The number of events at one instant after which a run fails with `Standstill`.
+
+The clock is checked once in so many events, so a run may make up to twice as many.
+"""
 _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
 
 
@@ -58,13 +61,13 @@ SPIN: Final = Park("SPIN")
 ABSENT: Final = "absent"
 """``waits_for`` of a task that has not begun, or has ended."""
 IDLE: Final = "idle"
-"""``waits_for`` of a task unless somebody says otherwise: it waits for something to do."""
+"""``waits_for`` of a task that has nothing to do; the default while no other cause is set."""
 READY: Final = "a processor"
 """``waits_for`` of a task that could run if it had a processor."""
 Wait = int | Park | Event | Generator[Any, None, None]
-"""What a task may yield."""
+"""The values that a task may yield."""
 Steps = Generator[Wait, None, None]
-"""The body of a task, or a part of it."""
+"""The body of a task, or a part of the body."""
 
 
 class GiveUp(Exception):
@@ -72,7 +75,7 @@ class GiveUp(Exception):
 
 
 class Standstill(Exception):
-    """A run went on and on at one instant."""
+    """A run made too many events at one instant (`MOST_AT_ONCE`)."""
 
     def __init__(self, now_ns: int, events: int, busy: Iterable[str]) -> None:
         names = sorted(set(busy))
@@ -89,44 +92,47 @@ NICE_0_LOAD: Final = 1_024
 
 
 class Scheduler(ABC):
-    """Gives processors to tasks.  ``contended``: whether anybody waits for one."""
+    """Gives processors to tasks.  ``contended``: True if a task waits for a processor."""
 
     def __init__(self) -> None:
         self.contended = False
 
     @abstractmethod
     def wants(self, task: Task) -> bool:
-        """*task* is to run; False if it has to wait, and is resumed when it gets a processor."""
+        """Let *task* run; return False if it must wait, and resume it when it gets a processor."""
 
     @abstractmethod
     def sleeps(self, task: Task) -> None:
-        """*task* gives its processor up until it is woken, if it has one."""
+        """Take the processor of *task*, if it has one, until the task is woken."""
 
     @abstractmethod
     def leave(self, task: Task) -> None:
-        """*task* ends, or sleeps for long."""
+        """Take the processor of *task*, which ends or sleeps for long."""
 
     @abstractmethod
     def work(self, task: Task, ns: int) -> Steps:
-        """*task* works for *ns*, and can be preempted meanwhile."""
+        """Let *task* work for *ns*; it can be preempted at any time."""
 
     @abstractmethod
     def need_resched(self, task: Task) -> bool:
-        """Whether *task*, which runs, is to give way."""
+        """Return whether *task*, which runs, should give its processor to another task."""
 
     @abstractmethod
     def give_way(self, task: Task) -> Park | None:
-        """*task* gives way; if this returns a wait, the caller has to yield it."""
+        """Give the processor of *task* to another task.  Yield the result, unless it is None."""
 
 
 class Task(Entry):
     """One thread of execution and the processor time it has used (ns).
 
-    Without a *scheduler* it needs no processor.  With one it runs, is ready or sleeps, and has done so since
-    ``since_ns``.  Before that, it ran for ``ran_ns`` in all.  It was ready but had no processor for
-    ``ready_ns``, and had nothing to do for ``idle_ns``.  ``slept_ns`` is all other sleep, by what the task
-    ``waits_for``.  Two parts of ``ran_ns`` are kept here: it spun for ``spun_ns``, by lock, and woke up for
-    ``waking_ns``; `models.time_accounting` has the rest.
+    Without a ``scheduler`` the task needs no processor.  With a scheduler it runs, is ready or sleeps, and
+    has done so since ``since_ns``.  The times before ``since_ns`` are these:
+
+    * ``ran_ns``: it ran.  Two parts are kept here: it spun for ``spun_ns``, by lock, and woke up for
+      ``waking_ns``; `models.time_accounting` has the rest.
+    * ``ready_ns``: it was ready, but had no processor.
+    * ``idle_ns``: it had nothing to do.
+    * ``slept_ns``: all other sleep, by the cause in ``waits_for``.
     """
 
     __slots__ = (
@@ -137,21 +143,21 @@ class Task(Entry):
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
-        super().__init__(0, rank, 0)  # its rank is its own: the number decides nothing
+        super().__init__(0, rank, 0)  # no other task has this rank, so the number decides nothing
         self.name = name
         self.steps: Steps = _unstarted()
         self.callers: list[Steps] = []
         self.spin_ns = 0
         self.spun_ns: dict[str, int] = {}
         # A spinning task waits for a section of a spinlock: it has spun since ``spins_since_ns``, will hold
-        # the lock for ``hold_ns``, and goes on for ``then_ns``.
+        # the lock for ``hold_ns``, and then works for ``then_ns``.
         self.spins_since_ns: i64 = 0
         self.hold_ns: i64 = 0
         self.then_ns: i64 = 0
         self.interrupted_ns = 0  # taken by interrupts
-        self.owed_ns = 0  # of that: what the task has not yet added to its work
+        self.owed_ns = 0  # the part of interrupted_ns that the task has not yet added to its work
         self.on_exit: Callable[[], object] | None = None
-        self.on_sleep: list[Callable[[], object]] = []  # called when it gives its processor up
+        self.on_sleep: list[Callable[[], object]] = []  # called when the task gives up its processor
         self.wakeup: Any = None
         self.scheduler: Scheduler | None = None
         self.weight = NICE_0_LOAD
@@ -161,11 +167,11 @@ class Task(Entry):
         self.idle_ns = 0
         self.slept_ns: dict[str, int] = {}
         self.waits_for = ABSENT
-        self.awaits = False  # whether it is resumed when it gets a processor
+        self.awaits = False  # True: the task is resumed when it gets a processor
         self.seated = False
         self.seat = -1
-        self.cpu = -1  # the processor that it has, or had last
-        self.bound = -1  # the only processor that it runs on, if there is one
+        self.cpu = -1  # the processor that the task has, or had last
+        self.bound = -1  # the only processor that may run the task; -1: all may
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -184,7 +190,7 @@ def _unstarted() -> Steps:
 
 @mypyc_attr(free_list_len=1)
 class Call(Entry):
-    """Something that is called when it is due."""
+    """A function call that is due at a time."""
 
     __slots__ = ("act",)
 
@@ -194,7 +200,7 @@ class Call(Entry):
 
 
 class Environment:
-    """The clock (``now``, ns), what is to come, and the tasks."""
+    """The clock (``now``, ns), the agenda, and the tasks."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -202,37 +208,38 @@ class Environment:
         self._ranks = _FIRST_RANK
         self._calls = 0
         self.simpy: simpy.Environment = Beside(self)
-        """For processes, resources and timeouts of one's own, on the same clock."""
+        """The SimPy environment for user-supplied processes, resources and timeouts, on the same clock."""
         self.live_tasks = 0
         self.most_at_once = MOST_AT_ONCE
 
     def next_rank(self) -> int:
-        """A rank of one's own, in order of asking; lower ranks go first in a tie."""
+        """Return the next free rank; of events at one instant, the one with the lowest rank comes first."""
         rank = self._ranks
         self._ranks += 1
         return rank
 
     def task(self, name: str) -> Task:
-        """A task without a body; `start` gives it one."""
+        """Return a task without a body; `start` gives it a body."""
         return Task(name, self.next_rank())
 
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
-        """Let *task* run *steps*, *delay_ns* from now on."""
+        """Let *task* run *steps*, beginning *delay_ns* from now."""
         task.steps = steps
         self.live_tasks += 1
-        if delay_ns and task.scheduler is not None:  # it wants no processor before
+        if delay_ns and task.scheduler is not None:  # the task needs no processor before
             self.call_at(self.now + delay_ns, task.rank, lambda: self.wake(task))
         else:
             self.wake(task, delay_ns)
         return task
 
     def next_event_ns(self) -> int:
-        """Return when the next entry is due (ns); `FAR_NS` if there is none."""
+        """Return when the next entry of the agenda is due (ns); `FAR_NS` if the agenda is empty."""
         return self.agenda.next_ns()
 
     def wake(self, task: Task, delay_ns: int = 0) -> None:
-        """Resume a sleeping task *delay_ns* from now, on a processor if it needs one.  A task is woken once
-        per PARK.
+        """Resume a sleeping task *delay_ns* from now, on a processor if it needs one.
+
+        A task is woken once per PARK.
         """
         scheduler = task.scheduler
         if scheduler is None or scheduler.wants(task):
@@ -240,7 +247,7 @@ class Environment:
             self.resume(task, delay_ns)
 
     def resume(self, task: Task, delay_ns: int = 0) -> None:
-        """Resume a spinning task, or one that has just got a processor, *delay_ns* from now."""
+        """Resume *task*, which spins or has just got a processor, *delay_ns* from now."""
         task.when = self.now + delay_ns
         self.agenda.push(task)
 
@@ -250,28 +257,29 @@ class Environment:
         self.agenda.push(Call(when_ns, rank, self._calls, act))
 
     def halt(self) -> None:
-        """Forget all that is to come, so that `run` returns: what was measured is over."""
+        """Remove all entries of the agenda, so that `run` returns; the measurement is over."""
         self.agenda.clear()
 
     def run(self, until: int | None = None) -> None:
-        """Run until nothing is left to do.
+        """Run until the agenda is empty.
 
-        *until* (ns) is the give-up time: there the run fails, since the timers of a deadlocked model would
-        tick on for ever.
+        *until* (ns) is the give-up time.  A run that is not over by then fails, because the timers of a
+        deadlocked model would tick for ever.
 
         Raises:
-            GiveUp: work was left at *until*.
+            GiveUp: an entry is due after *until*.
             Standstill: the clock does not move any more.
-            TypeError: a task yielded something that is no wait (a float, None).
+            TypeError: a task yielded a value that is not a `Wait` (a float, None).
         """
         give_up_ns: i64 = until if until is not None else FAR_NS
         agenda = self.agenda
         if not len(agenda):
             return
-        # Looked at once in so many events: if the time is the same as then, they were all at one instant.
+        # The clock is checked once in so many events.  If it has not moved since the last check, all of these
+        # events were at one instant.
         events: i64 = self.most_at_once
         left, stood_ns = events, FAR_NS
-        # A task that goes on waiting is pushed and the next entry popped in one step.
+        # If a task waits again, one step pushes the task and pops the next entry.
         entry = agenda.pop()
         while True:
             when: i64 = entry.when
@@ -285,7 +293,7 @@ class Environment:
                 left, stood_ns = events, when
             if isinstance(entry, Task):
                 wait: Wait
-                # The next one: a loop costs no call, and no exception where the steps end.
+                # Take the next wait.  Unlike next(), a loop needs no call, and no exception at the end.
                 for wait in entry.steps:  # noqa: B007
                     break
                 else:
@@ -308,7 +316,7 @@ class Environment:
         return Standstill(now, self.most_at_once, map(_named, due))
 
     def _settle(self, task: Task, wait: Wait) -> int | Park:
-        """Do what *task* has to do before it can wait for *wait*; return a time, PARK or SPIN."""
+        """Prepare *task* to wait for *wait*; return a time (ns), PARK or SPIN."""
         if wait is not PARK and wait is not SPIN and isinstance(wait, Generator):
             wait = self._call(task, wait)
         if isinstance(wait, int):
@@ -324,7 +332,7 @@ class Environment:
         return PARK
 
     def _call(self, task: Task, callee: Steps) -> Wait:
-        """Run *callee*, and the generators that it yields, until there is something to wait for."""
+        """Run *callee* and the generators that it yields; return the first wait."""
         while True:
             task.callers.append(task.steps)
             task.steps = callee
@@ -337,7 +345,10 @@ class Environment:
             callee = wait
 
     def _return(self, task: Task) -> Wait:
-        """The innermost part of *task* has ended: go on with its caller, if it has one."""
+        """Continue with the caller of the innermost generator of *task*, which has ended.
+
+        If no caller is left, the task ends.
+        """
         while task.callers:
             task.steps = task.callers.pop()
             for wait in task.steps:

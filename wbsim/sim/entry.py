@@ -1,4 +1,4 @@
-"""What stands on the agenda: something that is due at a time."""
+"""The entries of an agenda, each of which is due at a time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Final
 from mypy_extensions import i64
 
 FAR_NS: Final = (1 << 62) - 1
-"""Later than any run, and still a machine word with a bit for a tag."""
+"""A time (ns) later than any run.  It fits into a machine word next to the tag bit of mypyc."""
 
 
 class Entry:
-    """Due at *when* (ns); of what is due then, the lower *rank* goes first, and of one rank the lower
-    *number*.
+    """An entry of the agenda, which is due at *when* (ns).
+
+    Of entries that are due at one time, the entry with the lowest *rank* comes first.  Of entries with the
+    same rank, the entry with the lowest *number* comes first.
     """
 
     __slots__ = ("number", "rank", "when")

@@ -1,7 +1,7 @@
-"""What is to come, in order, for the compiled build: a binary heap of entries that hold machine integers.
+"""The agenda of the compiled engine: a binary heap of entries that hold machine integers.
 
-`sim.agenda` is the same for the interpreted one, on `heapq`, whose tuples cost a compiled model more than all
-else that its engine does.
+`sim.agenda` is the agenda of the interpreted engine, on `heapq`.  The tuples of `heapq` would cost a compiled
+model more time than the rest of its engine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from wbsim.sim.entry import FAR_NS, Entry
 
 
 class Agenda:
-    """Entries by when they are due, by rank and by number; an entry stands here once."""
+    """Entries in the order of time, rank and number; an entry is on the agenda at most once."""
 
     def __init__(self) -> None:
         self._heap: list[Entry] = []
@@ -21,19 +21,19 @@ class Agenda:
         return len(self._heap)
 
     def entries(self) -> list[Entry]:
-        """All of them, in no order."""
+        """Return all entries, in no order."""
         return list(self._heap)
 
     def push(self, entry: Entry) -> None:
-        """*entry* is to come."""
+        """Add *entry*."""
         self._heap.append(entry)
         self._up(len(self._heap) - 1)
 
     def pop(self) -> Entry:
-        """Take the first one.
+        """Remove the first entry and return it.
 
         Raises:
-            IndexError: nothing is to come.
+            IndexError: the agenda is empty.
         """
         last = self._heap.pop()
         if not self._heap:
@@ -43,7 +43,7 @@ class Agenda:
         return first
 
     def pushpop(self, entry: Entry) -> Entry:
-        """`push`, then `pop`."""
+        """Add *entry*, then remove the first entry and return it."""
         if not self._heap:
             return entry
         first = self._heap[0]
@@ -53,15 +53,15 @@ class Agenda:
         return first
 
     def clear(self) -> None:
-        """Nothing is to come."""
+        """Remove all entries."""
         self._heap.clear()
 
     def next_ns(self) -> int:
-        """Return when the first entry is due; `FAR_NS` if there is none."""
+        """Return when the first entry is due (ns); `FAR_NS` if the agenda is empty."""
         return self._heap[0].when if self._heap else FAR_NS
 
     def _up(self, at: i64) -> None:
-        """The entry at *at*, the last, goes up to where it belongs."""
+        """Move the last entry, at position *at*, up to its place in the heap."""
         heap = self._heap
         entry = heap[at]
         when: i64 = entry.when
@@ -75,7 +75,7 @@ class Agenda:
         heap[at] = entry
 
     def _down(self, entry: Entry) -> None:
-        """*entry* takes the first place, and goes down to where it belongs."""
+        """Replace the first entry by *entry*, and move *entry* down to its place in the heap."""
         heap = self._heap
         size: i64 = len(heap)
         at: i64 = 0

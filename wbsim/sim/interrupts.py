@@ -1,4 +1,4 @@
-"""Signals that end us: they become exceptions, which come between two events of a simulation."""
+"""Signals that end this process: they become exceptions between two events of a simulation."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ _BEFORE_ALL: Final = -(1 << 40)
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 _HELD: Final = (signal.SIGINT, *_ENDING)
 _AGAIN_S: Final = 1e-3
-"""After which a signal comes once more that was passed over: what passed over it is done by then."""
+"""The delay (s) after which a signal is raised again if Python has ignored its exception.
+
+By then the destructor or callback in which Python ignored it has ended.
+"""
 
 
 class Ended(BaseException):
-    """The signal with this number asks us to end."""
+    """The signal *number* asks this process to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -39,10 +42,11 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 def _passed_over(
     told: Callable[[sys.UnraisableHookArgs], object], unraisable: sys.UnraisableHookArgs
 ) -> None:
-    """Raise the signal again a little later if Python passes over its exception.
+    """Raise the signal again a little later if Python ignores its exception.
 
-    Python passes over exceptions in a destructor and in the callback of a weak reference.  Any other
-    exception goes to *told*, unless a signal came before: objects that it left half made may fail.
+    Python ignores exceptions in a destructor and in the callback of a weak reference.  Any other exception
+    goes to the hook ``told``, unless a signal came before, because objects that the signal left half made may
+    fail.
     """
     match unraisable.exc_value:
         case KeyboardInterrupt():
@@ -64,11 +68,13 @@ def _passed_over(
 
 @contextmanager
 def ended_by_signals() -> Iterator[list[int]]:
-    """In the body, SIGTERM and SIGHUP raise `Ended`, so that what was begun is tidied up; but for a signal
-    that is ignored (nohup), and outside the main thread.  None of them is lost (`_passed_over`).
+    """Let SIGTERM and SIGHUP raise `Ended` in the body, so that the program can clean up.
 
-    What it gives holds the numbers of those that came, and of SIGINT: a library may have made another
-    exception of the one that was raised (pydantic does where a class is made).
+    A signal that is ignored (nohup) stays ignored.  Outside the main thread nothing changes.  No signal is
+    lost (`_passed_over`).
+
+    The context value is the list of the signals that came, SIGINT included.  A library may have replaced the
+    exception of a signal by another exception, as pydantic does where a class is made.
     """
     if threading.current_thread() is not threading.main_thread():
         yield []
@@ -85,14 +91,16 @@ def ended_by_signals() -> Iterator[list[int]]:
     finally:
         sys.unraisablehook = told
         for number, handler in before.items():
-            with suppress(TypeError):  # it was not set from Python
+            with suppress(TypeError):  # the handler was not set from Python
                 signal.signal(number, handler)
 
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """In the body, nothing of what ends us is heard; it is after that.  So it does not come where Python
-    passes over exceptions (at a fork).  A process that begins in the body calls `hear_signals`.
+    """Block SIGINT, SIGTERM and SIGHUP in the body; they arrive after the body.
+
+    So no signal comes where Python ignores exceptions (at a fork).  A process that begins in the body calls
+    `hear_signals`.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
@@ -102,18 +110,17 @@ def signals_held() -> Iterator[None]:
 
 
 def hear_signals() -> None:
-    """Hear again what `signals_held` held back."""
+    """Unblock the signals that `signals_held` blocked."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
 
 
 @contextmanager
 def between_events(env: Clock) -> Iterator[None]:
-    """In the body, SIGINT becomes an event of *env* that is due at once and raises `KeyboardInterrupt`; so do
-    the signals of `ended_by_signals`.
+    """Turn SIGINT in the body into an event of *env* that is due at once and raises `KeyboardInterrupt`.
 
-    So nothing is left half done.  And no exception comes in the middle of compiled arithmetic, which would
-    take it for a lack of memory and abort.  Outside the main thread, or if the program has a handler of its
-    own, nothing changes.
+    The signals of `ended_by_signals` become events, too.  So no event is left half done.  No exception comes
+    in the middle of compiled arithmetic, which would take the exception for a lack of memory and abort.
+    Outside the main thread nothing changes, nor does a signal for which the program has set a handler.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,17 +1,17 @@
-"""What holds at the end of every run, whatever was asked for; a law that does not is a fault of the model."""
+"""Laws that hold at the end of every run of any scenario.  A broken law is a fault of the model."""
 
 from __future__ import annotations
 
 
 class LawBroken(AssertionError):
-    """Something was lost, was there twice, or took more than there is."""
+    """A law of the model is broken: something was lost, exists twice, or used more than exists."""
 
 
 def require(holds: bool, law: str) -> None:
-    """Nothing, if it *holds*.
+    """Check that a law *holds*.
 
     Raises:
-        LawBroken: with the words of the *law*, and what was found.
+        LawBroken: the law does not hold; *law* is the message, with the values that were found.
     """
     if not holds:
         raise LawBroken(law)

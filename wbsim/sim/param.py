@@ -1,7 +1,7 @@
 """A number with its unit, its origin and its source.
 
-A `Spec` is a frozen pydantic model: the configuration schema, the validated value and the record
-of where each number comes from, in one class.  It computes nothing.
+A `Spec` is a frozen pydantic model: the configuration schema, the validated value and the provenance of each
+number, in one class.  A spec computes nothing.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from pydantic_core import CoreSchema, core_schema
 from wbsim.sim import units
 
 Inputs = dict[str, Any]
-"""What a spec is built from: its fields by name, a spec within it as a table, a value perhaps as `Given`."""
+"""The fields from which a spec is built, by name.  A nested spec is a table, and a value may be a `Given`."""
 
 
 class Origin(StrEnum):
-    """Where a number comes from; only calibrated ones were ever fitted."""
+    """The origin of a number; only calibrated numbers were fitted."""
 
     CALIBRATED = "calibrated"
     MEASURED = "measured"
@@ -43,7 +43,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class Given:
-    """A value and its provenance; *low* and *high* bound the sensitivity sweep of an assumed one."""
+    """A value and its provenance; *low* and *high* bound the sensitivity sweep of an assumed value."""
 
     value: Any
     origin: Origin
@@ -54,37 +54,41 @@ class Given:
 
 
 class Stated(Given):
-    """One whose range a user wrote, which is read and checked as the value itself is."""
+    """A value with a range that a user wrote; the range is read and checked like the value."""
 
 
 class ByHand(int):
-    """A bare number that a user wrote; where a quantity is wanted, it lacks its unit."""
+    """A number without a unit that a user wrote; it is refused where a quantity is needed."""
 
 
 def specified(value: Any, source: str) -> Given:
-    """From kernel source, a standard, a datasheet or the user's own configuration."""
+    """Return a value from kernel source, a standard, a datasheet or the user's configuration."""
     return Given(value, Origin.SPECIFIED, source)
 
 
 def measured(value: Any, source: str) -> Given:
-    """Measured, by the cited report or command."""
+    """Return a measured value; *source* cites the report or the command."""
     return Given(value, Origin.MEASURED, source)
 
 
 def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
-    """Fitted to the *targets*, rows of published.csv, by the named command; or set from *source*."""
+    """Return a value that was fitted to *targets*, rows of published.csv, by the command in *source*.
+
+    Without a command the value was set by hand, as *source* says.
+    """
     return Given(value, Origin.CALIBRATED, source, targets=targets)
 
 
 def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ...] = ()) -> Given:
-    """Not known: a risk, with the range that it may lie in; *targets* are rows that were seen when it was
-    chosen.
+    """Return a value that is not known, with the range from *low* to *high* in which it may lie.
+
+    *targets* are rows that had been seen when the value was chosen.
     """
     return Given(value, Origin.ASSUMED, source, low, high, targets)
 
 
 def bare(value: Any) -> Any:
-    """*value* without its provenance, and so all that is in it."""
+    """Return *value* and all values in it without their provenance."""
     if isinstance(value, Given):
         return bare(value.value)
     if isinstance(value, Mapping):
@@ -108,7 +112,7 @@ def _parse(kind: str) -> BeforeValidator:
 
 
 class BadValue(ValueError):
-    """What the check of a spec found wrong with the value at *path* below that."""
+    """The check of a spec refuses the value at *path*, which is relative to the spec."""
 
     def __init__(self, message: str, *path: str) -> None:
         super().__init__(message)
@@ -116,33 +120,33 @@ class BadValue(ValueError):
 
 
 class Unit(NamedTuple):
-    """Marks a field with the unit that it is kept in."""
+    """Marks a field with the unit of its value."""
 
     name: str
 
 
 def number(value: object) -> object:
-    """*value*, which is neither a flag nor a text.
+    """Return *value*, which must be neither a flag nor a text.
 
     Raises:
-        ValueError: it is.
+        ValueError: *value* is a flag or a text.
     """
     if isinstance(value, bool | str):
         raise ValueError(f"{value!r} is no number; write one, without quotes")
     return value
 
 
-# Beyond these nothing has a meaning, and int64 none, either.
+# Upper bounds: no larger value has a meaning, and int64 must hold all values.
 MOST_NS, MOST_BYTES, MOST_BYTES_PER_S, MOST = 10**18, 1 << 60, 10**16, 10**9
 
 Ns = Annotated[int, _parse("time"), Unit("ns"), Field(ge=0, le=MOST_NS)]
 """A duration: ns in Python, text with a unit (``"5 ms"``) in a configuration."""
 Interval = Annotated[int, _parse("time"), Unit("ns"), Field(gt=0, le=MOST_NS)]
-"""One that something comes again after: not 0."""
+"""The time between two repetitions: a duration of more than 0."""
 BytesOrNone = Annotated[int, _parse("size"), Unit("B"), Field(ge=0, le=MOST_BYTES)]
 """A size that may be 0: bytes in Python, text with a unit (``"4 KiB"``) in a configuration."""
 Bytes = Annotated[int, _parse("size"), Unit("B"), Field(gt=0, le=MOST_BYTES)]
-"""A size of something that is there."""
+"""A size of more than 0."""
 BytesPerS = Annotated[int, _parse("rate"), Unit("B/s"), Field(gt=0, le=MOST_BYTES_PER_S)]
 """A rate: bytes per second in Python, text with a unit (``"500 MB/s"``) in a configuration."""
 Count = Annotated[int, BeforeValidator(number), Field(ge=1, le=MOST)]
@@ -150,11 +154,11 @@ Count = Annotated[int, BeforeValidator(number), Field(ge=1, le=MOST)]
 CountOrNone = Annotated[int, BeforeValidator(number), Field(ge=0, le=MOST)]
 """A whole number that may be 0."""
 Threads = Annotated[int, BeforeValidator(number), Field(ge=1, le=8192)]
-"""How many processors or threads there are: one or more, and what Linux is built for at most (NR_CPUS)."""
+"""A number of processors or threads: at least 1, and at most the largest NR_CPUS of Linux."""
 Real = Annotated[float, BeforeValidator(number), Field(allow_inf_nan=False)]
 """A number that need not be whole."""
 Flag = Annotated[bool, Field(strict=True)]
-"""true or false, and nothing that stands for one."""
+"""true or false; no number or text is accepted instead."""
 
 
 ValueT = TypeVar("ValueT")
@@ -199,7 +203,7 @@ class Named(Mapping[str, ValueT], Generic[ValueT]):
 
 
 def is_name(text: str) -> bool:
-    """Whether *text* can stand in a line: 1 to 100 letters, and not all of them blank."""
+    """Return whether *text* is 1 to 100 printable characters, of which at least one is not blank."""
     return 0 < len(text) <= 100 and text.isprintable() and bool(text.strip())
 
 
@@ -210,11 +214,11 @@ def _name(value: object) -> object:
 
 
 Name = Annotated[str, BeforeValidator(_name)]
-"""What something is called."""
+"""A name: a text for which `is_name` is true."""
 
 
 def _with_names(given: Any) -> Any:
-    """A table of which each name can be a part of a key, of a label and of a file's name."""
+    """Return the table *given*; each of its names must fit into a key, a label and a file name."""
     if not isinstance(given, Mapping):
         return given
     for name in given:
@@ -264,30 +268,37 @@ class Spec(BaseModel):
         return spec
 
     def given(self, field: str) -> Given | None:
-        """The provenance of *field*, if it was stated."""
+        """Return the provenance of *field*; None if it was not stated."""
         return self._given.get(field)
 
     def entries(self) -> Inputs:
-        """Return the values of the fields, with their provenance; what is a spec stays one."""
+        """Return the values of the fields, with their provenance; nested specs stay specs."""
         entries = dict(self)
         for name, given in self._given.items():
             entries[name] = replace(given, value=entries[name])
         return entries
 
     def inputs(self) -> Inputs:
-        """What would build this spec again, provenance included: nested, and open to overrides."""
+        """Return the inputs that build this spec again, with provenance; nested specs become tables.
+
+        The caller may override values in them.
+        """
         return {name: _inputs(getattr(self, name), self._given.get(name)) for name in type(self).model_fields}
 
     def numbers(self, prefix: str = "") -> Iterator[Number]:
-        """Every number and named choice of this spec and of those inside it, with its provenance."""
+        """Yield every number and named choice of this spec and of nested specs, with its provenance."""
         for name in type(self).model_fields:
             unit = unit_of(type(self).model_fields[name])
             yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._given.get(name))
 
 
 def _check_range(field: FieldInfo, key: str, value: Any, given: Given) -> None:
-    """The ends of the range of *value*, as they were *given*, are values of *field* on either side of it."""
-    of: Any = field.annotation  # that of `X | None` has the metadata inside
+    """Check that the range in *given* includes *value*, and that its ends are valid values of *field*.
+
+    Raises:
+        BadValue: the range is not valid.
+    """
+    of: Any = field.annotation  # the annotation of `X | None` has the metadata inside
     if field.metadata:
         of = Annotated[of, *field.metadata]
     reader: TypeAdapter[Any] = TypeAdapter(of)
@@ -326,7 +337,10 @@ def _numbers(value: Any, path: str, unit: str, given: Given | None) -> Iterator[
 
 
 def unit_of(field: FieldInfo) -> str:
-    """The unit of a field, which may be optional: ns, B or B/s, or 1 for a plain number or a choice."""
+    """Return the unit of *field*: ns, B or B/s, or 1 for a plain number or a choice.
+
+    The field may be optional.
+    """
     optional = [mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ())]
     return next((mark.name for mark in (*field.metadata, *optional) if isinstance(mark, Unit)), "1")
 

@@ -1,4 +1,4 @@
-"""SimPy beside the model: processes, resources and timeouts of a user's own on the model's clock."""
+"""SimPy next to the model: user-supplied processes, resources and timeouts run on the model's clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simpy.events import NORMAL, Event
 
 
 class Clock(Protocol):
-    """What of the model's environment is wanted, whichever engine it is of."""
+    """The part of the model's environment that this module needs, for every engine."""
 
     @property
     def now(self) -> int:
@@ -21,11 +21,11 @@ class Clock(Protocol):
         """Call *act* at *when_ns*."""
 
     def next_event_ns(self) -> int:
-        """When the next thing happens (ns)."""
+        """Return when the next event is due (ns)."""
 
 
 class Beside(simpy.Environment):
-    """A `simpy.Environment` whose clock and queue are those of *env*, in ns; only *env* is run."""
+    """A `simpy.Environment` with the clock (ns) and the queue of *env*; only *env* can be run."""
 
     def __init__(self, env: Clock) -> None:
         self._env = env
@@ -38,7 +38,7 @@ class Beside(simpy.Environment):
 
     @property
     def _now(self) -> int:
-        """What SimPy itself reads and, once, writes."""
+        """The clock as SimPy reads it; the constructor of SimPy also writes 0 to it."""
         return self._env.now
 
     @_now.setter
@@ -49,14 +49,14 @@ class Beside(simpy.Environment):
         """See `simpy.Environment.schedule`; *delay* is whole ns.
 
         Raises:
-            TypeError: *delay* is no whole number.
+            TypeError: *delay* is not a whole number.
         """
         if not isinstance(delay, int):
             raise TypeError(f"a delay of {delay!r}: the clock counts whole ns")
         self._env.call_at(self._env.now + delay, priority, partial(_fire, event))
 
     def run(self, until: Any = None) -> Any:
-        """The model's environment runs: env.run()."""
+        """Raise an error: only the model's environment can be run, by env.run()."""
         raise RuntimeError("run the model's environment: SimPy's processes run beside it")
 
     def step(self) -> None:
@@ -64,12 +64,12 @@ class Beside(simpy.Environment):
         self.run()
 
     def peek(self) -> int:
-        """When the next thing happens (ns), the model's or one's own."""
+        """Return when the next event of the model or of SimPy is due (ns)."""
         return self._env.next_event_ns()
 
 
 def _fire(event: Event) -> None:
-    """What `simpy.Environment.step` does with an event that is due."""
+    """Process *event*, which is due, as `simpy.Environment.step` does."""
     callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
     for callback in callbacks:
         callback(event)

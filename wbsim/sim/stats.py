@@ -1,4 +1,4 @@
-"""Intervals for figures of one kind."""
+"""Confidence intervals and batch means."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Interval(NamedTuple):
 
 
 def confidence_95(values: Sequence[float]) -> Interval:
-    """The interval of *values*, which are taken as independent (replications or batch means).
+    """Return the interval of *values*, which must be independent (replications or batch means).
 
     Raises:
-        ValueError: fewer than two values.
+        ValueError: *values* has fewer than two values.
     """
     if len(values) < 2:
         raise ValueError("an interval needs at least two values")
@@ -32,10 +32,10 @@ def confidence_95(values: Sequence[float]) -> Interval:
 
 
 def batch_means(series: Sequence[float], batches: int) -> list[float]:
-    """*series*, cut into *batches* runs of equal length, each averaged; the rest at the end is dropped.
+    """Return the means of *batches* parts of *series* with equal lengths; the rest at the end is dropped.
 
     Raises:
-        ValueError: fewer values than batches.
+        ValueError: *series* has fewer than *batches* values.
     """
     size = len(series) // batches
     if size == 0:

@@ -1,7 +1,7 @@
 """The interface of `sim.engine` and `sim.sync` on stock SimPy: `Process`, `Resource`, events.
 
-It exists to prove and to price the light primitives: the same model on either gives the same
-results bit for bit.  Every wait is an event here, and every lock a `Resource`, held or free.
+It shows that the light primitives are correct and what time they save: the same model gives the same results
+with both, bit for bit.  Here every wait is an event, and every lock is a `Resource`, held or free.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wbsim.sim.sync import HandOff, LockStat, spins
 
 
 class StockEnvironment:
-    """`sim.engine.Environment` without light waits: one SimPy process a task."""
+    """`sim.engine.Environment` without light waits: each task is a SimPy process."""
 
     def __init__(self) -> None:
         self._simpy = simpy.Environment(0)
@@ -101,11 +101,11 @@ class StockEnvironment:
             raise GiveUp(f"still events to come at {last / 1e9:g} s")
 
     def timeout(self, delay_ns: int, rank: int) -> simpy.Event:
-        """SimPy's timeout, but with the rank as its priority."""
+        """Return a timeout as SimPy's, but with *rank* as its priority."""
         return self._schedule(self._simpy.event(), rank, delay_ns)
 
     def resource(self) -> simpy.Resource:
-        """SimPy's resource with one slot."""
+        """Return a SimPy resource with one slot."""
         return simpy.Resource(self._simpy, capacity=1)
 
     def _schedule(self, event: simpy.Event, rank: int, delay_ns: int) -> simpy.Event:
@@ -140,14 +140,14 @@ class StockEnvironment:
                 yield from wait.serve()  # type: ignore[union-attr]
 
     def parked(self, task: Task) -> Iterator[Any]:
-        """Until *task* is resumed."""
+        """Wait until *task* is resumed."""
         yield task.wakeup
         task.wakeup = self._simpy.event()
 
 
 @dataclass(frozen=True)
 class _Section(Park):
-    """A wait for a lock, as the events that it takes."""
+    """A wait for a lock; *serve* yields its SimPy events."""
 
     serve: Callable[[], Iterator[Any]]
 
@@ -202,7 +202,7 @@ class StockSpinLock:
         return _Section(serve)
 
     def _got(self, task: Task, contended: bool) -> None:
-        """*task* has the lock now."""
+        """Count that *task* has the lock now."""
         if task.cpu != self._cpu:
             self.stat.bounces += 1
             self.stat.con_bounces += contended
@@ -211,7 +211,7 @@ class StockSpinLock:
             self._spinning.pop(0)
 
     def _next_hand_off_ns(self, owner: Task) -> int:
-        """How long the lock takes from its *owner* to the first that waits."""
+        """Return the time that the lock takes from its *owner* to the first waiting task (ns)."""
         of, spinning = self._hand_off, self._spinning
         if not spinning:
             return 0

@@ -1,4 +1,4 @@
-"""Random streams addressed by name: adding a component shifts no other component's numbers."""
+"""Random streams by name, so that a new component does not change the numbers of the others."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Streams:
         self._taken: set[str] = set()
 
     def generator(self, name: str) -> np.random.Generator:
-        """The stream called *name*.
+        """Return the stream called *name*.
 
         Raises:
-            ValueError: the name was taken; two components would share their numbers.
+            ValueError: *name* is already taken; two components would share their numbers.
         """
         if name in self._taken:
             raise ValueError(f"the random stream {name!r} is already taken")

@@ -1,7 +1,7 @@
 """SpinLock, Mutex, Semaphore and RwSemaphore: the kernel's locks, and the time that waiting for them takes.
 
 A lock costs no event while it is free.  The section of a spinlock is declared with its length, so one wait
-carries a task through the section and on to the work behind it.  Only a waiter makes its release an event.
+covers the section and the work after it.  A release is an event only if a task waits for the lock.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from wbsim.sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
 
 @dataclass(frozen=True)
 class HandOff:
-    """How long a cache line takes from one processor to the next, and with it a released lock.
+    """The time that a cache line, and a released lock with it, takes to the next processor.
 
-    It takes ``line_ns`` within a node of *node_cpus* processors and ``far_ns`` between two nodes.  The
-    waiters of a ``ticket`` lock all fetch the head word again, one after another, and its next owner is on
-    average in the middle of them (Boyd-Wickizer et al., OLS 2012).  A queued lock's next owner spins on a
-    line of its own.
+    It is ``line_ns`` within a node of *node_cpus* processors, and ``far_ns`` between two nodes.  The waiters
+    of a ``ticket`` lock all fetch the head word again, one after another.  The next owner is on average in
+    the middle of them (Boyd-Wickizer et al., OLS 2012).  The next owner of a queued lock spins on a separate
+    line.
     """
 
     line_ns: int
@@ -31,18 +31,18 @@ class HandOff:
     node_cpus: int = 1 << 30
 
     def node(self, cpu: int) -> int:
-        """The node of processor *cpu*; that of a task without one (-1) is the first."""
+        """Return the node of processor *cpu*; no processor (-1) counts as the first node."""
         return cpu // self.node_cpus if cpu > 0 else 0
 
     def line(self, node: int, other: int) -> int:
-        """How long a line takes from one node to the *other* (ns)."""
+        """Return the time that a line takes from *node* to the node *other* (ns)."""
         return self.line_ns if node == other else self.far_ns
 
     def after(self, node: int, to: int, waiters: int, near: int) -> int:
-        """The hand-off time (ns) to a task on node *to*.
+        """Return the hand-off time (ns) to a task on node *to*.
 
-        *waiters* tasks spin at the release, that one among them; *near* of them are on *node*, where the lock
-        was.
+        *waiters* tasks spin at the release, including that task.  *near* of them are on *node*, where the
+        lock was.
         """
         line_ns = self.line_ns if node == to else self.far_ns
         if not self.ticket:
@@ -52,10 +52,10 @@ class HandOff:
 
 @dataclass
 class LockStat:
-    """The counters of /proc/lock_stat, and ``hand_off_ns``, from one owner to the next; times in ns.
+    """The counters of /proc/lock_stat, and ``hand_off_ns``, the time between two owners; times in ns.
 
-    ``bounces``: acquisitions by a processor that was not the last owner's; ``con_bounces``: those of them for
-    which a task waited.
+    ``bounces`` counts acquisitions by another processor than the last owner's.  ``con_bounces`` counts the
+    bounces for which a task waited.
     """
 
     acquisitions: int = 0
@@ -72,18 +72,18 @@ class LockStat:
 
     @property
     def used_ns(self) -> int:
-        """How long the lock was held or handed on."""
+        """The time for which the lock was held or handed over (ns)."""
         return self.hold_ns + self.hand_off_ns
 
     def waited(self, wait_ns: int) -> None:
-        """Count what one contended acquisition waited."""
+        """Count the *wait_ns* of one contended acquisition."""
         if wait_ns < self.wait_min_ns or not self.wait_ns:
             self.wait_min_ns = wait_ns
         self.wait_ns += wait_ns
         self.wait_max_ns = max(self.wait_max_ns, wait_ns)
 
     def held(self, hold_ns: int) -> None:
-        """Count one acquisition, for *hold_ns*."""
+        """Count one acquisition that holds the lock for *hold_ns*."""
         if hold_ns > self.hold_max_ns:
             self.hold_max_ns = hold_ns
         if hold_ns < self.hold_min_ns or not self.acquisitions:
@@ -93,11 +93,11 @@ class LockStat:
 
 
 LockStats = tuple[LockStat, int]
-"""The sums of a class of locks, and how long the one of them that was held longest was (ns)."""
+"""The counters of a class of locks, and the time for which its busiest lock was held (ns)."""
 
 
 class LockClass:
-    """Locks that are counted together under *name*; *stats* says how."""
+    """Locks that are counted together under *name*; *stats* returns their counters."""
 
     __slots__ = ("_stats", "name")
 
@@ -107,36 +107,36 @@ class LockClass:
 
     @property
     def stat(self) -> LockStat:
-        """Of all of them, up to now."""
+        """The counters of all locks of the class, up to now."""
         return self._stats()[0]
 
     @property
     def used_ns(self) -> int:
-        """How long the busiest of them was in use."""
+        """The time for which the busiest lock of the class was in use (ns)."""
         return self._stats()[1]
 
 
 def spins(task: Task, lock: str, spun_ns: int) -> None:
-    """*task* has spun for *lock*."""
+    """Account that *task* has spun *spun_ns* for *lock*."""
     task.spin_ns += spun_ns
     task.spun_ns[lock] = task.spun_ns.get(lock, 0) + spun_ns
 
 
 def waiting_for(lock: str) -> str:
-    """What a task waits for that sleeps until it has *lock*: the kind of it, which its name begins with."""
+    """Return the ``waits_for`` of a task that sleeps for *lock*: the kind, with which its name begins."""
     return f"lock {lock.rsplit('/', 1)[-1].split(' ')[0]}"
 
 
 def _forget(owner: Task, stop: Callable[[], object]) -> None:
-    """Do not call *stop* any more when *owner* gives its processor up."""
+    """Do not call *stop* any more when *owner* gives up its processor."""
     if stop in owner.on_sleep:
         owner.on_sleep.remove(stop)
 
 
 class SpinLock:
-    """A lock whose waiters burn processor time; see `HandOff` for ticket and queued ones.
+    """A lock whose waiters use processor time; see `HandOff` for ticket locks and queued locks.
 
-    Its releases, where they are events, are of rank *urgent*.
+    A release that is an event has the rank *urgent*.
     """
 
     __slots__ = (
@@ -149,23 +149,23 @@ class SpinLock:
         self._hand_off = hand_off
         self._urgent = urgent
         self._free_at_ns: i64 = 0
-        self._cpu = -1  # the last owner's
-        # A list, because the waiters are few: mypyc calls its methods directly, and those of a deque by name.
+        self._cpu = -1  # the processor of the last owner
+        # A list, because the waiters are few: mypyc calls methods of a list directly, but of a deque by name.
         self._waiters: list[Task] = []
-        self._spinning: list[int] = []  # how many of them, by node
+        self._spinning: list[int] = []  # the number of waiters by node
         self._on_release: Callable[[], None] = self._release  # a bound method that is made once
         self.name = name
         self.stat = LockStat()
 
     @property
     def free(self) -> bool:
-        """Whether nobody has the lock."""
+        """True if no task has the lock."""
         return self._env.now >= self._free_at_ns and not self._waiters
 
     def section(self, task: Task, hold_ns: int, then_ns: int = 0) -> int | Park:
-        """Wait for the lock, hold it *hold_ns*, release it, go on for *then_ns*: to be yielded.
+        """Wait for the lock, hold it for *hold_ns*, release it, and work for *then_ns*.  Yield the result.
 
-        The task is told how long it spun; the caller accounts for its own work.
+        The lock adds the spinning to the times of *task*; the caller adds the work.
         """
         now: i64 = self._env.now
         stat = self.stat
@@ -212,10 +212,11 @@ class SpinLock:
 
 
 class Line:
-    """Cache lines that all processors write, under *lock*: a list's heads, a counter, the head of a log.
+    """Cache lines that all processors write under *lock*: the heads of a list, a counter, the head of a log.
 
-    Whoever writes them has to have them first: they come from the processor that wrote last, or are its own,
-    which takes *own_ns*.  Without a lock in the kernel, *lock* stands for the line's own queue.
+    A task fetches a line before it writes to it.  The line comes from the processor that wrote last.  If that
+    is the processor of the task, this takes *own_ns*.  If the kernel has no lock there, *lock* stands for the
+    queue for the line.
     """
 
     __slots__ = ("_hand_off", "_last_cpu", "_own_ns", "lock")
@@ -227,15 +228,15 @@ class Line:
         self._last_cpu = -1
 
     def fetch_ns(self, task: Task) -> int:
-        """What a line takes to the processor of *task*, which writes it next."""
+        """Return the time that a line takes to the processor of *task* (ns), which writes it next."""
         last, cpu, of = self._last_cpu, task.cpu, self._hand_off
         self._last_cpu = cpu
         return self._own_ns if cpu == last else of.line(of.node(last), of.node(cpu))
 
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
-        """Write to one line so many times, and go on for *then_ns*: to be yielded.
+        """Write to one line *writes* times, and work for *then_ns*.  Yield the result.
 
-        While others write, the line is gone each time; else only the first time.
+        If other tasks write too, each write must fetch the line; otherwise only the first write must.
         """
         fetch_ns = self.fetch_ns(task)
         hold_ns = fetch_ns + (writes - 1) * self._own_ns if self.lock.free else writes * fetch_ns
@@ -245,9 +246,9 @@ class Line:
 class Mutex:
     """struct mutex: ``if not m.try_acquire(t): yield m.wait(t)`` ... ``m.release()``.
 
-    A task that waits spins as long as the owner runs, and sleeps from when the owner does.  Spinning tasks
-    come first, then sleeping ones, each in the order of asking.  Left out: that a spinning task sleeps when
-    another one wants its processor.
+    A task that waits spins while the owner runs, and sleeps as soon as the owner sleeps.  Spinning tasks come
+    first, then sleeping tasks, each in the order of asking.  Left out: a spinning task sleeps when another
+    task wants its processor.
     """
 
     __slots__ = (
@@ -277,11 +278,11 @@ class Mutex:
 
     @property
     def free(self) -> bool:
-        """Whether nobody has the lock."""
+        """True if no task has the lock."""
         return self._owner is None
 
     def try_acquire(self, task: Task) -> bool:
-        """Take the lock if it is free."""
+        """Take the lock for *task* if it is free; return whether it was."""
         if self._owner is not None:
             return False
         self._owner = task
@@ -289,7 +290,7 @@ class Mutex:
         return True
 
     def wait(self, task: Task) -> Park:
-        """Wait until the lock is ours; to be yielded after a failed `try_acquire`."""
+        """Let *task* wait for the lock, after a failed `try_acquire`.  Yield the result."""
         owner = self._owner
         assert owner is not None, f"{self.name}: wait() without a failed try_acquire()"
         self.stat.contentions += 1
@@ -303,7 +304,7 @@ class Mutex:
         return PARK
 
     def _owner_sleeps(self) -> None:
-        """Those that spin go to sleep, too."""
+        """Let the spinning tasks sleep, because the owner sleeps."""
         spinning = list(self._spinning)
         self._spinning.clear()
         for task, since_ns in spinning:
@@ -314,7 +315,10 @@ class Mutex:
             task.scheduler.sleeps(task)
 
     def release(self) -> None:
-        """Give the lock to the next: one that spins has it at once, one that sleeps wakes as its owner."""
+        """Give the lock to the next task.
+
+        A spinning task has the lock after the hand-off; a sleeping task wakes up as its owner.
+        """
         owner = self._owner
         assert owner is not None, f"{self.name}: released but not held"
         self._owner = None
@@ -341,10 +345,9 @@ class Semaphore:
     """struct semaphore for one task: ``if not s.try_down(): yield s.down(t)`` ... ``s.up()``.
 
     A task that waits sleeps.  `up` gives the semaphore to the task that has waited longest.  That task owns
-    it while it wakes up, so that others, which run, must wait for it.
+    the semaphore while it wakes up, so running tasks must wait for it.
 
-    With `up_after` an owner says ahead when it gives the semaphore up, which costs no event unless a task
-    waits.
+    `up_after` announces a release in advance, which costs no event unless a task waits.
     """
 
     __slots__ = ("_env", "_owned", "_taken_ns", "_until_ns", "_waited", "_waiters", "_wake_ns", "stat")
@@ -355,7 +358,7 @@ class Semaphore:
         self._waited = waiting_for(name)
         self._owned = False
         self._taken_ns = 0
-        self._until_ns = 0  # when an owner gives it up that is no owner any more
+        self._until_ns = 0  # the time of the release that `up_after` announced
         self._waiters: deque[tuple[Task, int]] = deque()
         self.stat = LockStat()
 
@@ -373,7 +376,7 @@ class Semaphore:
         return True
 
     def down(self, task: Task) -> Park:
-        """Let *task* sleep until it owns the semaphore; to be yielded after a failed `try_down`."""
+        """Let *task* sleep until it owns the semaphore, after a failed `try_down`.  Yield the result."""
         if not self._owned:
             assert self._env.now < self._until_ns, "down() without a failed try_down()"
             self._owned = True
@@ -390,7 +393,7 @@ class Semaphore:
         self._hand_over()
 
     def up_after(self, ns: int) -> None:
-        """Give the semaphore up *ns* from now."""
+        """Release the semaphore *ns* from now."""
         assert self._owned, "up_after() without down()"
         self._until_ns = self._env.now + ns
         self.stat.held(self._until_ns - self._taken_ns)
@@ -449,14 +452,16 @@ class RwSemaphore:
 
     * A reader that waits sleeps.  Readers that are woken own the lock while they wake up.
     * A writer that waits spins as `RwSemaphoreRules` say, else it sleeps.  A writer that spins takes the lock
-      before the tasks that sleep, *line_ns* after it is given up.
-    * A writer that is woken does not own the lock yet (with ``steals``): others may take it before.
+      before the tasks that sleep, *line_ns* after the release.
+    * A writer that is woken does not own the lock yet (with ``steals``): another task may take it first.
     * Tasks that spin leave the processor when the owner does.
 
-    Left out: readers that spin (5.3 to 5.10), and the useless wake-up of a writer that sleeps and that a
-    spinning one has overtaken.  ``stat`` counts writers, and ``read_stat`` readers; while several readers
-    hold the lock, its time counts once.  ``hold_squares`` is the sum of the squares of the writers' holds.
-    ``waited`` is what a task waits for that sleeps for the lock.
+    ``stat`` counts writers, and ``read_stat`` readers.  While several readers hold the lock, its time counts
+    once.  ``hold_squares`` is the sum of the squares of the writers' holds.  ``waited`` is the ``waits_for``
+    of tasks that sleep for the lock.
+
+    Left out: readers that spin (5.3 to 5.10), and the useless wake-up of a sleeping writer that a spinning
+    writer has overtaken.
     """
 
     __slots__ = (
@@ -475,8 +480,8 @@ class RwSemaphore:
         self.waited = waiting_for(name)
         self._writer: Task | None = None
         self._readers = 0
-        self._since_ns = 0  # from when the owner or the first reader has the lock
-        self._phase = 0  # the number of times that readers have given the lock up
+        self._since_ns = 0  # when the owner or the first reader got the lock
+        self._phase = 0  # the number of times that the last reader released the lock
         self._nonspinnable = False
         self._handing_off = False
         self._spinning: deque[_Waiter] = deque()
@@ -504,14 +509,14 @@ class RwSemaphore:
         return True
 
     def down_read(self, task: Task) -> Park:
-        """Let *task* sleep until it owns the lock; to be yielded after a failed `try_read`."""
+        """Let *task* sleep until it owns the lock, after a failed `try_read`.  Yield the result."""
         self.read_stat.contentions += 1
         self._sleeping.append(_Waiter(task, True, self._env.now, lambda: None))
         task.waits_for = self.waited
         return PARK
 
     def up_read(self) -> None:
-        """Give up the lock of one reader; after the last one the next task has it."""
+        """Release the lock for one reader; after the last reader the next task gets it."""
         assert self._readers, "up_read() without try_read() or down_read()"
         self._readers -= 1
         if self._readers:
@@ -556,7 +561,7 @@ class RwSemaphore:
             yield PARK
 
     def up_write(self) -> None:
-        """Give up the lock; the next task has it, or is woken for it."""
+        """Release the lock; the next task gets it, or is woken to take it."""
         writer = self._writer
         assert writer is not None, "up_write() without try_write() or down_write()"
         self._writer = None
@@ -567,7 +572,7 @@ class RwSemaphore:
         self._give_up()
 
     def _may_spin(self, task: Task) -> bool:
-        """rwsem_can_spin_on_owner: not while another task is to have the processor (need_resched)."""
+        """rwsem_can_spin_on_owner; False also if another task should get the processor (need_resched)."""
         if self._handing_off or not self._rules.spins or not task.running:
             return False
         if task.scheduler is not None and task.scheduler.need_resched(task):
@@ -586,13 +591,13 @@ class RwSemaphore:
         self._spinning.append(waiter)
 
     def _readers_stay(self, phase: int) -> None:
-        """rwsem_set_nonspinnable, if the readers that owned the lock in *phase* still do."""
+        """rwsem_set_nonspinnable, if the readers that owned the lock in *phase* still own it."""
         if phase == self._phase and self._readers and self._spinning:
             self._nonspinnable = True
             self._stop_spinning()
 
     def _stop_spinning(self) -> None:
-        """Let the tasks that spin go to sleep, in the order in which they came."""
+        """Let the spinning tasks sleep, in the order in which they came."""
         while self._spinning:
             waiter = self._spinning.popleft()
             spins(waiter.task, self.name, self._env.now - waiter.since_ns)
@@ -612,7 +617,7 @@ class RwSemaphore:
             task.on_sleep.append(self._on_owner_sleeps)
 
     def _give_up(self) -> None:
-        """rwsem_wake, after the tasks that spin."""
+        """Pass the lock on: to a spinning task, unless a hand-off is due, otherwise as rwsem_wake does."""
         now = self._env.now
         if self._spinning and not self._handing_off:
             waiter = self._spinning.popleft()
@@ -648,10 +653,7 @@ class RwSemaphore:
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:
-    """Return the counters of *locks* that are counted together.
-
-    Counters are added, minima and maxima are those of all.
-    """
+    """Return the counters of *locks* as one class: sums, and the minima and maxima over all locks."""
     used = [lock for lock in locks if lock.acquisitions]
     waited = [lock for lock in used if lock.wait_ns]
     total = LockStat(
@@ -668,7 +670,10 @@ def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:
 
 
 class Completion:
-    """struct completion: several tasks may wait for one event, which happens once; *of* says for what."""
+    """struct completion: several tasks may wait for one event, which happens once.
+
+    *of* is the ``waits_for`` of these tasks.
+    """
 
     __slots__ = ("_env", "_of", "_waiters", "done")
 
@@ -679,14 +684,14 @@ class Completion:
         self.done = False
 
     def wait(self, task: Task) -> Steps:
-        """wait_for_completion: *task* sleeps until it is done; to be delegated to."""
+        """wait_for_completion: let *task* sleep until the event has happened.  Use: `yield from`."""
         if not self.done:
             self._waiters.append(task)
             task.waits_for = self._of
             yield PARK
 
     def complete(self) -> None:
-        """complete_all: it is done, and everybody wakes."""
+        """complete_all: the event happens, and all waiting tasks wake."""
         assert not self.done, "a completion is completed once"
         self.done = True
         for task in self._waiters:

@@ -1,4 +1,4 @@
-"""Texts that somebody names: from regular files only, and of no more than can be meant."""
+"""Reads text files that a user names: regular files only, up to a size limit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 from wbsim.sim.units import KIB, MIB
 
 MOST_BYTES: Final = 64 * MIB
-"""More is no text that one of us wrote, nor a person."""
+"""The default size limit; neither wbsim nor a person writes a larger text."""
 PIECE_BYTES: Final = 64 * KIB
 """The size of one read(2): from Linux 5.8 on, files of /proc/sys refuse reads of 4 MiB and more."""
 
 
 def refuse_irregular(path: Path) -> None:
-    """A device has no end, and a FIFO none that comes for sure.
+    """Refuse a device, which has no end, and a FIFO, whose end may not come.
 
     Raises:
-        OSError: *path* is neither a regular file nor a directory, or not there.
+        OSError: *path* is neither a regular file nor a directory, or does not exist.
     """
     mode = path.stat().st_mode
     if not S_ISREG(mode) and not S_ISDIR(mode):
@@ -35,8 +35,8 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
     """Return the text of the file *path*.
 
     Raises:
-        OSError: *path* cannot be read, is no regular file, or holds more than *most_bytes*.
-        UnicodeDecodeError: *path* is no text.
+        OSError: *path* cannot be read, is not a regular file, or holds more than *most_bytes*.
+        UnicodeDecodeError: *path* is not UTF-8 text.
     """
     refuse_irregular(path)
     text = bytearray()

@@ -1,7 +1,7 @@
-"""Units: the only conversions, exact or raising.
+"""Units and all conversions between them.  A conversion is exact or raises an error.
 
-Time is integer nanoseconds; memory and files are 4 KiB pages; disk is 512-byte sectors; rates are
-bytes per second.  KiB, MiB and GiB are powers of two; kB, MB and GB powers of ten.
+Time is in integer nanoseconds, memory and files in 4 KiB pages, disks in 512-byte sectors, and rates in bytes
+per second.  KiB, MiB and GiB are powers of two; kB, MB and GB are powers of ten.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _QUANTITY: Final = re.compile(
 
 
 def parse(text: str, kind: str) -> int:
-    """*text*, such as ``"16 GiB"``, in the base unit of *kind* (``time`` ns, ``size`` B, ``rate`` B/s).
+    """Return *text*, such as ``"16 GiB"``, in the base unit of *kind*: ``time`` ns, ``size`` B, ``rate`` B/s.
 
     Raises:
-        ValueError: no number, an unknown or ambiguous unit, a negative or a broken amount; the
-            message names what would be right.
+        ValueError: the text has no number, an unknown or ambiguous unit, a negative amount, or a fraction of
+            the base unit.  The message names a correct form.
     """
     scale = SCALES[kind]
     match = _QUANTITY.fullmatch(text)
@@ -65,19 +65,19 @@ def parse(text: str, kind: str) -> int:
 
 
 def pages(size_bytes: int) -> int:
-    """*size_bytes* in pages.
+    """Return *size_bytes* in pages.
 
     Raises:
-        ValueError: not a whole number of pages.
+        ValueError: *size_bytes* is not a whole number of pages.
     """
     return _divide(size_bytes, PAGE_BYTES, "4 KiB pages")
 
 
 def sectors(size_bytes: int) -> int:
-    """*size_bytes* in 512-byte sectors.
+    """Return *size_bytes* in 512-byte sectors.
 
     Raises:
-        ValueError: not a whole number of sectors.
+        ValueError: *size_bytes* is not a whole number of sectors.
     """
     return _divide(size_bytes, SECTOR_BYTES, "512 B sectors")
 
