@@ -1,10 +1,12 @@
 """Requests that wait for the device, and merge while they wait.
 
-Stands for elv_merge, elv_attempt_insert_merge, attempt_back_merge, attempt_front_merge (block/elevator.c,
-blk-merge.c) with noop, deadline and mq-deadline, CFQ where all asynchronous requests are in its one shared
-queue, and for the software queues of blk-mq without a scheduler (blk_bio_list_merge).  Pure.  Left out:
-deadline's preference for reads and its write expiry (5 s); CFQ's slices and idling: whatever is synchronous
-goes first.
+Stands for elv_merge, elv_attempt_insert_merge, attempt_back_merge and attempt_front_merge (block/elevator.c,
+blk-merge.c).  The schedulers are noop, deadline, mq-deadline, and CFQ with all asynchronous requests in its
+one shared queue.  Also stands for the software queues of blk-mq without a scheduler (blk_bio_list_merge).
+Pure.
+
+Left out: deadline's preference for reads and its write expiry (5 s), and CFQ's slices and idling.  With CFQ
+all synchronous requests go first.
 """
 
 from __future__ import annotations
@@ -21,15 +23,16 @@ from wbsim.models.block.spec import ElevatorRules
 from wbsim.sim.invariants import require
 
 SOFTWARE_QUEUE_TRIED: Final = 8
-"""How many requests of a software queue a bio is tried against (mechanisms.md 1.3 [V 6.1, 6.12])."""
+"""A bio is tried against this number of requests of a software queue (mechanisms.md 1.3 [V 6.1, 6.12])."""
 
 
 class Elevator:
-    """The requests of one queue that no driver has taken yet.
+    """The requests of one queue that the driver has not taken yet.
 
-    A bio is tried against the request that merged last, then (unless nomerges is 1) by the hash of ends
-    and, with a scheduler that sorts, of starts; what has grown is joined with its neighbour.  *put* is told
-    of each request that another has taken in (blk_put_request).
+    A bio is first tried against the request that merged last.  Unless nomerges is 1, the hash of ends is
+    tried next and, with a scheduler that sorts, the hash of starts.  With such a scheduler a request that has
+    grown is joined with a neighbour that it touches.  *put* is called with each request that another request
+    has taken in (blk_put_request).
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Elevator:
         self._only_cheap = bounds.only_cheap
         self._bounds = bounds
         self._arrivals = 0
-        self.waiting: OrderedDict[Request, int] = OrderedDict()  # each with its arrival, oldest first
+        self.waiting: OrderedDict[Request, int] = OrderedDict()  # with their arrivals, oldest first
         self._by_sector: list[tuple[int, int, Request]] = []
         self._by_end: dict[int, Request] = {}
         self._by_start: dict[int, Request] = {}
@@ -51,7 +54,7 @@ class Elevator:
         self._left_in_batch = 0
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """BACK or FRONT if *bio* joined a waiting request, else NEW."""
+        """Return BACK or FRONT if *bio* joined a waiting request, else NEW."""
         if not self.waiting or not self._bounds.merges:
             return NEW
         last = self._last_merge
@@ -69,7 +72,7 @@ class Elevator:
         return NEW if request is None else self._front(request, bio)
 
     def touching(self, bio: Bio) -> list[Request]:
-        """The waiting requests that *bio* is tried against because it would continue them."""
+        """Return the waiting requests against which *bio* is tried because it would continue them."""
         found = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
         return [
             request
@@ -80,13 +83,19 @@ class Elevator:
         ]
 
     def set_one_hit(self, bio: Bio) -> None:
-        """For replays: the request that *bio* continues merged last, as the captured queue showed."""
+        """Treat the request that *bio* continues as the one that merged last.
+
+        A replay calls this when the captured kernel merged them.
+        """
         self._last_merge = (
             self._by_end.get(bio.start_sector) or self._by_start.get(bio.end_sector) or self._last_merge
         )
 
     def insert(self, request: Request) -> bool:
-        """Add *request*, or append it to a waiting one (sort-merge insertion); whether it was added."""
+        """Add *request*, or append it to a waiting request (sort-merge insertion).
+
+        Return whether it was added.
+        """
         if self.waiting and self._bounds.merges:
             last = self._last_merge
             if last is not None and self._join(last, request):
@@ -100,7 +109,7 @@ class Elevator:
         return True
 
     def add(self, request: Request) -> None:
-        """Add *request* as it is (to 2.6.38 its bio has been tried, and nothing else is)."""
+        """Add *request* without another try to merge it (to 2.6.38 only its bio is tried)."""
         self.waiting[request] = self._arrivals
         self._arrivals += 1
         if not request.nomerge:
@@ -112,7 +121,7 @@ class Elevator:
             insort(self._by_sector, self._key(request))
 
     def next(self) -> Request:
-        """Take the request that goes to the driver now."""
+        """Remove the request that goes to the driver now, and return it."""
         request = self._next_in_sweep() if self._sorts else next(iter(self.waiting))
         self.remove(request)
         if self._sorts:
@@ -121,7 +130,7 @@ class Elevator:
         return request
 
     def remove(self, request: Request) -> None:
-        """Take *request*, which waits here."""
+        """Remove *request*, which waits here."""
         if self._sorts:
             del self._by_sector[bisect_left(self._by_sector, (request.start_sector, self.waiting[request]))]
             _forget(self._by_start, request.start_sector, request)
@@ -131,10 +140,10 @@ class Elevator:
             self._last_merge = None
 
     def check(self) -> None:
-        """Each index names requests that wait here, where they lie; the sorted one names all, in order.
+        """Check that the indexes hold only waiting requests at their sectors, and the sorted index all.
 
         Raises:
-            LawBroken: a request was forgotten, or has moved on.
+            LawBroken: a request is missing in an index, or has left the elevator.
         """
         for index, edge in ((self._by_end, "end_sector"), (self._by_start, "start_sector")):
             for sector, request in index.items():
@@ -191,7 +200,7 @@ class Elevator:
             request = before
 
     def _join(self, request: Request, follower: Request) -> bool:
-        """Append *follower*, which may wait here, to *request*; return whether they joined."""
+        """Append *follower* to *request*; return whether they joined.  *follower* need not wait here."""
         end = request.end_sector
         if not try_join(request, follower, self._bounds):
             return False
@@ -219,8 +228,9 @@ class Elevator:
 
 
 class SoftwareQueue:
-    """What one processor inserted without a scheduler, until the queue runs: ctx->rq_lists, or kyber's
-    kcq.
+    """The requests that one processor inserted without a scheduler, until the queue runs.
+
+    Stands for ctx->rq_lists, or kyber's kcq.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -228,8 +238,9 @@ class SoftwareQueue:
         self.waiting: dict[Request, None] = {}
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """BACK or FRONT if *bio* joined one of the newest requests, else NEW; a refusal for size ends the
-        walk.
+        """Return BACK or FRONT if *bio* joined one of the newest requests, else NEW.
+
+        A limit that forbids a merge ends the walk.
         """
         for request in self.touching(bio):
             if request.nomerge or bio.nomerge or request.op != bio.op:
@@ -238,19 +249,19 @@ class SoftwareQueue:
         return NEW
 
     def touching(self, bio: Bio) -> list[Request]:
-        """The waiting requests that *bio* is tried against because it would continue them."""
+        """Return the waiting requests against which *bio* is tried because it would continue them."""
         if not self._bounds.merges:
             return []
         newest = islice(reversed(self.waiting), SOFTWARE_QUEUE_TRIED)
         return [r for r in newest if r.end_sector == bio.start_sector or r.start_sector == bio.end_sector]
 
     def insert(self, request: Request) -> bool:
-        """Add *request*; it always is."""
+        """Add *request*, and return True."""
         self.waiting[request] = None
         return True
 
     def remove(self, request: Request) -> None:
-        """Take *request*, which waits here."""
+        """Remove *request*, which waits here."""
         del self.waiting[request]
 
 

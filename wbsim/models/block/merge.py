@@ -1,10 +1,10 @@
-"""Which bio joins which request: the size limits, when two touch, and what they have to have in common.
+"""The merge rule: the size limits, when a bio and a request touch, and what they must have in common.
 
 Stands for blk_try_merge, blk_rq_merge_ok, blk_cgroup_mergeable, ll_back_merge_fn, ll_front_merge_fn and
-ll_merge_requests_fn (block/blk-merge.c, block/blk-cgroup.h).
-Pure: no clock, no random numbers.  Left out: discards of several ranges, integrity and encryption; write
-hints, I/O priorities and cgroups, of which two have to be equal, too.  docs/measurements.md K says which
-events carry them.
+ll_merge_requests_fn (block/blk-merge.c, block/blk-cgroup.h).  Pure: no clock, no random numbers.
+
+Left out: discards of several ranges, integrity and encryption.  Also left out are write hints, I/O priorities
+and cgroups, which must be equal for a merge.  docs/measurements.md K lists the events that carry them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from wbsim.sim.units import SECTOR_BYTES
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the merge rule reads of a queue's limits and of the era.
+    """The limits of a queue and the rules of an era, as the merge rule needs them.
 
-    ``merges``: whether bios merge into plugged requests; ``only_cheap``: whether a scheduler tries only the
-    request that merged last (nomerges 1); ``meta_apart``: whether REQ_META has to be on both or on neither.
+    * ``merges``: bios merge at all; False with nomerges 2.
+    * ``only_cheap``: a scheduler tries only the request that merged last (nomerges 1).
+    * ``meta_apart``: REQ_META must be set on both or on neither.
     """
 
     max_sectors: int
@@ -34,7 +35,7 @@ class Bounds:
 
 
 def bounds_of(limits: QueueLimits, rules: PlugRules) -> Bounds:
-    """The bounds of a queue with these *limits* under an era's *rules*."""
+    """Return the bounds of a queue with *limits* under the *rules* of an era."""
     return Bounds(
         limits.max_sectors_bytes // SECTOR_BYTES,
         limits.max_segments,
@@ -46,18 +47,18 @@ def bounds_of(limits: QueueLimits, rules: PlugRules) -> Bounds:
 
 
 class Merge(Enum):
-    """What became of a bio; the values are the ends of the tracepoints' names."""
+    """The fate of a bio; the values are the ends of the tracepoints' names."""
 
     NEW = "getrq"
     BACK = "backmerge"
     FRONT = "frontmerge"
 
 
-NEW, BACK, FRONT = Merge.NEW, Merge.BACK, Merge.FRONT  # an enum's members are slow to look up
+NEW, BACK, FRONT = Merge.NEW, Merge.BACK, Merge.FRONT  # copies: the members of an enum are slow to look up
 
 
 def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
-    """Whether *request* may become so much longer."""
+    """Return whether *request* may grow by *sectors* and *segments*."""
     most = bounds.max_discard_sectors if request.discard else bounds.max_sectors
     return bool(
         request.segments + segments <= bounds.max_segments
@@ -66,7 +67,10 @@ def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
 
 
 def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
-    """Let *request* take *bio* if they touch, and return how; if only a limit forbids, flag it NOMERGE."""
+    """Merge *bio* into *request* if they touch, and return how.
+
+    If only a limit forbids the merge, flag *request* NOMERGE.
+    """
     back = request.end_sector == bio.start_sector
     if not back and request.start_sector != bio.end_sector:
         return NEW
@@ -89,7 +93,10 @@ def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
 
 
 def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
-    """Append *follower*, a whole request, to *request* (the elevator's sort-merge insertion)."""
+    """Append the request *follower* to *request*, if the rule allows it; return whether it does.
+
+    This is the sort-merge insertion of an elevator.
+    """
     if not would_join(request, follower, bounds):
         return False
     request.end_sector = follower.end_sector
@@ -101,7 +108,7 @@ def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
 
 
 def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
-    """Whether *request*, which *bio* continues, would take it."""
+    """Return whether *request* would take *bio*, which continues it."""
     if request.nomerge or bio.nomerge or request.op != bio.op:
         return False
     if bounds.meta_apart and request.meta != bio.meta:
@@ -110,7 +117,7 @@ def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
 
 
 def would_join(request: Request, follower: Request, bounds: Bounds) -> bool:
-    """Whether *request* would take the whole of *follower* behind it."""
+    """Return whether *request* would take the request *follower* at its end."""
     return (
         request.end_sector == follower.start_sector
         and not request.nomerge

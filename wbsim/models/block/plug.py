@@ -3,7 +3,7 @@
 Stands for struct blk_plug, attempt_plug_merge / blk_attempt_plug_merge and blk_flush_plug_list
 (block/blk-core.c, later blk-merge.c and blk-mq.c).  Pure.
 
-`QueuePlug` is the plug that a request queue itself had to 2.6.38.
+`QueuePlug` is the plug of a request queue (to 2.6.38).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Plug:
         self.requests: list[Request] = []
 
     def attempt_merge(self, bio: Bio, bounds: Bounds) -> Merge:
-        """BACK or FRONT if *bio* joined a plugged request, else NEW; *bounds* are those of its queue."""
+        """Return BACK or FRONT if *bio* joined a plugged request, else NEW; *bounds* are of its queue."""
         requests = self.requests
         held = len(requests)
         if held == 0 or not bounds.merges:
@@ -56,7 +56,7 @@ class Plug:
             at, step = 0, 1
         for _ in range(held):
             request = requests[at]
-            # Most requests touch nowhere: that is seen first, and spares the calls.
+            # Most requests do not touch the bio.  Test this first and save two calls.
             touches = request.end_sector == start or request.start_sector == end
             if (touches or not tries_all) and request.queue == queue:
                 merge = try_merge(request, bio, bounds)
@@ -66,7 +66,7 @@ class Plug:
         return NEW
 
     def must_flush(self, queue: object, bounds: Bounds) -> bool:
-        """Whether the plug has to be flushed before one more request of *queue* is added."""
+        """Return whether the plug must be flushed before another request of *queue* is added."""
         requests = self.requests
         held = len(requests)
         if held == 0:
@@ -88,7 +88,7 @@ class Plug:
         self.requests.append(request)
 
     def take(self) -> list[Request]:
-        """Empty the plug: its requests in the order in which they are issued, queue by queue."""
+        """Empty the plug; return its requests in the order in which they are issued, queue by queue."""
         requests, self.requests = self.requests, []
         if len(requests) < 2:
             return requests
@@ -99,10 +99,10 @@ class Plug:
 
 
 def issue_order(rules: PlugRules, starts: Sequence[int], queues: Sequence[int]) -> list[int] | None:
-    """In which order the requests of a plug are issued, by their place in it: queue by queue; None: as they
-    came.
+    """Return the order in which the requests of a plug are issued, as places in the plug, queue by queue.
 
-    *starts* are their start sectors, *queues* numbers that tell their queues apart.
+    None stands for the order of arrival.  *starts* are the start sectors of the requests, and *queues* are
+    numbers that identify their queues.
     """
     mixed = any(queue != queues[0] for queue in queues)
     order = rules.order_mixed if mixed and len(starts) > rules.mixed_above else rules.order
@@ -120,7 +120,7 @@ def issue_order(rules: PlugRules, starts: Sequence[int], queues: Sequence[int]) 
 
 
 class Decision(NamedTuple):
-    """One bio's fate: how it merged, and whether the plug was flushed to make room for it."""
+    """The fate of one bio: how it merged, and whether the plug was flushed to make room for it."""
 
     merge: Merge
     full_flush: bool
@@ -132,8 +132,8 @@ def plug_decisions(
     """Send *bios* through one plug, without a simulation; all queues have these *limits*.
 
     Returns:
-        One decision a bio, and the batches of requests as they were flushed, the last one by the
-        plug's finish.
+        One decision for each bio, and the batches of requests as they were flushed.  The last batch is what
+        the plug held at the end.
     """
     plug, bounds = Plug(rules), bounds_of(limits, rules)
     decisions: list[Decision] = []
@@ -152,16 +152,20 @@ def plug_decisions(
 
 
 class QueuePlug:
-    """The plug of a request queue (to 2.6.38): requests to an idle queue wait for company while it is
-    ``closed``.
+    """The plug of a request queue (to 2.6.38): while it is ``closed``, requests wait for others to come.
 
-    Stands for blk_plug_device, blk_remove_plug, blk_unplug_timeout and what elv_insert does with them
+    Stands for blk_plug_device, blk_remove_plug, blk_unplug_timeout and their use in elv_insert
     (block/blk-core.c, block/elevator.c; mechanisms.md 1.1).  A request that comes to an empty elevator closes
-    the plug.  It opens after *requests* requests, after a time, for a synchronous request, for a task that
-    waits for a request, and at the end of one.  Left out: hints of a task that waits for a page without
-    sync(2); kblockd, which runs the queue for the timer.
+    the plug.  One of these opens it:
 
-    The time is *delay_ns*, after which *feed* is called with *rank*.
+    * *requests* requests are queued.
+    * *delay_ns* has passed; then *feed* is called at *rank*.
+    * A synchronous request comes.
+    * A task waits for a request, or for writeback in sync(2) or fsync(2).
+    * A request ends.
+
+    Left out: a task that waits for a page otherwise opens the plug, too; kblockd, which runs the queue
+    for the timer.
     """
 
     def __init__(
@@ -191,7 +195,7 @@ class QueuePlug:
 
 
 def plug_of(rules: PlugRules, env: Environment, rank: int, feed: Callable[[], None]) -> QueuePlug | None:
-    """Return the plug of a queue; None in eras whose queues have none."""
+    """Return the plug of a queue; None in eras without plugs of queues."""
     if rules.unplug_requests is None or rules.unplug_time is None:
         return None
     return QueuePlug(env, rank, rules.unplug_requests, rules.unplug_time, feed)

@@ -1,7 +1,7 @@
-"""The request queue: what waits in the elevator, the driver, completions.
+"""The request queue: requests in the elevator, requests in the driver, and completions.
 
 Stands for __elv_add_request, __blk_run_queue and blk_account_io_done (block/blk-core.c).  Left out: the queue
-lock's use by completions, several hardware queues and their software contexts.
+lock in completions, several hardware queues and their software contexts.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from wbsim.sim.units import PAGE_BYTES
 class RequestStats:
     """The completed requests of one direction, as in /proc/diskstats, with exact times.
 
-    Each completed bio is one of ``ios``, the requests, or of ``merges``.  ``wait_ns`` is the sum of the times
-    from block_getrq to completion: the time in a plug counts.
+    ``ios`` counts requests, and ``merges`` the bios that joined a request, so together they count all bios.
+    ``wait_ns`` is the sum of the times from block_getrq to completion, including the time in a plug.
     """
 
     ios: int = 0
@@ -40,7 +40,7 @@ class RequestStats:
 
 @dataclass
 class DiskStats:
-    """/proc/diskstats of one disk: ``reads``, ``writes``, and what is in the driver now.
+    """/proc/diskstats of one disk: ``reads``, ``writes``, and the requests in the driver now.
 
     ``busy_ns``: the time with a request in the queue or in the driver (io_ticks), up to the last idle moment.
     """
@@ -72,7 +72,8 @@ class Queue:
         self._processors = processors
         self._depth = spec.driver_depth
         self._to_submitter = spec.interrupts == "submitter"
-        # Schedulers that limit asynchronous requests leave the rest to synchronous reads: there are none.
+        # A scheduler's limit for asynchronous requests is the limit for all requests here.  The kernel leaves
+        # the rest to synchronous reads, and the model has only those of metadata.
         self._async, self._sync = POOLS[pool](
             env, spec.elevator.async_depth or spec.nr_requests, parts.congestion.ended
         )
@@ -104,11 +105,11 @@ class Queue:
         return self._device.uses()
 
     def new_request(self, bio: Bio) -> Request:
-        """Return a request of *bio* whose wait begins now (blk_rq_init)."""
+        """Return a new request of *bio*, whose wait begins now (blk_rq_init)."""
         return Request(bio, self._env.now)
 
     def pool(self, sync: bool) -> Pool:
-        """The request pool of the sync or the async class."""
+        """Return the pool of synchronous or of asynchronous requests."""
         return self._sync if sync else self._async
 
     @property
@@ -118,29 +119,29 @@ class Queue:
 
     @property
     def busy_ns(self) -> int:
-        """How long something has been in the queue or in the driver."""
+        """The time (ns) with a request in the queue or in the driver, until now."""
         since = self._busy_since
         return self.stat.busy_ns + (0 if since is None else self._env.now - since)
 
     def unplug(self) -> None:
-        """blk_unplug: whoever waits has what the queue's plug holds sent on."""
+        """blk_unplug: open the queue's plug for a task that waits, and feed the driver."""
         if self._plug is not None and self._plug.closed:
             self._plug.closed = False
             self._feed_driver()
 
     def segment_pages(self, folio_pages: int) -> int:
-        """How many pages of folios of so many are one segment."""
+        """Return how many pages of one segment are contiguous, in folios of *folio_pages* pages."""
         return min(folio_pages, self._segment_pages)
 
     def bio_pages(self, segment_pages: int) -> int:
-        """How long a bio may be whose segments have so many pages."""
+        """Return the largest number of pages of a bio with segments of *segment_pages* pages."""
         return min(self._most_pages, self._most_segments * segment_pages)
 
     def check(self) -> None:
-        """Whoever waits or is in the driver has a request of the pool, and the elevator finds who waits.
+        """Check that each request has a place in the pool, and that the elevator finds each waiting request.
 
         Raises:
-            LawBroken: a request was lost, or is there without one.
+            LawBroken: a request was lost or has no place in the pool, or a part was used for too long.
         """
         waiting, taken, stat = len(self.elevator.waiting), self._async.count + self._sync.count, self.stat
         require(
@@ -168,7 +169,7 @@ class Queue:
         self._free(request)
 
     def _free(self, request: Request) -> None:
-        """Its place in the pool is another's."""
+        """Return the place of *request* to the pool."""
         self.pool(request.sync).free()
         if self.wbt is not None and not request.sync:
             self.wbt.done()
@@ -189,7 +190,7 @@ class Queue:
                 elevator.insert(request)
 
     def _gather(self, request: Request, plug: QueuePlug) -> None:
-        """__make_request's end, to 2.6.38: *request* waits in the elevator, behind the plug of the queue."""
+        """The end of __make_request (to 2.6.38): put *request* into the elevator, behind the queue's plug."""
         if not self.elevator.waiting:
             plug.close()
         self.elevator.add(request)
@@ -198,7 +199,10 @@ class Queue:
             self.unplug()
 
     def _run_on(self) -> None:
-        """blk_run_queue, once a request has ended: without the plug; or nothing is left."""
+        """blk_run_queue after a completion: open the queue's plug and feed the driver.
+
+        If no request is left, the busy time ends.
+        """
         if self._plug is not None:
             self._plug.closed = False
         if self.elevator.waiting:

@@ -1,8 +1,8 @@
-"""Who may have a request now: the pool of each era.
+"""The request pools of the eras, which decide whether a task may have a request now.
 
 Stands for get_request and its batching (block/blk-core.c, the legacy path; mechanisms.md 1.6), and for the
-tags of blk-mq (blk_mq_get_tag).  The legacy path has a list for synchronous requests and one for the others,
-blk-mq one set of tags for both.  Left out: tags that several queues share.
+tags of blk-mq (blk_mq_get_tag).  The legacy path has one list for synchronous and one for asynchronous
+requests.  blk-mq has one set of tags for both.  Left out: tags that several queues share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BATCH_NS: Final = 20 * MS  # BLK_BATCH_TIME
 
 
 class Tags:
-    """blk-mq's tags of one queue, which requests of both classes share; its ``waiters`` sleep."""
+    """The blk-mq tags of one queue, for synchronous and asynchronous requests; the ``waiters`` sleep."""
 
     __slots__ = ("nr", "used", "waiters")
 
@@ -30,19 +30,19 @@ class Tags:
 
 
 class TagClass:
-    """The synchronous or the asynchronous requests that have one of *tags*; ``count`` is how many do."""
+    """The synchronous or the asynchronous requests that have one of *tags*; ``count`` is their number."""
 
     __slots__ = ("_env", "_tags", "congested", "count", "waiters")
 
     def __init__(self, env: Environment, tags: Tags) -> None:
         self._env = env
         self._tags = tags
-        self.congested = False  # nobody asks any more
+        self.congested = False  # only code of eras before blk-mq reads it
         self.count = 0
         self.waiters = tags.waiters
 
     def take(self, task: Task) -> bool:
-        """Allocate one request for *task*, if it may have one now."""
+        """Allocate a request for *task*, if *task* may have one now; return whether it may."""
         if self._tags.used >= self._tags.nr:
             return False
         self._tags.used += 1
@@ -50,10 +50,10 @@ class TagClass:
         return True
 
     def woken(self, task: Task) -> None:
-        """*task* has slept for a request and tries again."""
+        """Do nothing: *task*, which has slept for a request, gets no privilege here."""
 
     def free(self) -> None:
-        """Return a request, and wake a sleeper."""
+        """Take back a request, and wake the task that has waited longest."""
         self._tags.used -= 1
         self.count -= 1
         if self.waiters:
@@ -61,10 +61,11 @@ class TagClass:
 
 
 class RequestList:
-    """request_list: ``nr_requests`` of one sync class, which some tasks may overdraw for a while.
+    """request_list: *nr_requests* synchronous or asynchronous requests.
 
-    ``congested``: from seven eighths of them on, until less than about six are taken; then *uncongested* is
-    called (blk_queue_congestion_threshold).
+    Some tasks may take more requests for a while (`woken`).  The list is ``congested`` from about 7/8 of
+    *nr_requests* on, until fewer than about 13/16 are taken (blk_queue_congestion_threshold).  Then
+    *uncongested* is called.
     """
 
     __slots__ = (
@@ -86,7 +87,7 @@ class RequestList:
         self.waiters: deque[Task] = deque()
 
     def take(self, task: Task) -> bool:
-        """Allocate one request for *task*, if it may have one now."""
+        """Allocate a request for *task*, if *task* may have one now; return whether it may."""
         if self.count + 1 >= self._nr:
             if not self._full:
                 self._full = True
@@ -101,8 +102,9 @@ class RequestList:
         return True
 
     def woken(self, task: Task) -> None:
-        """ioc_set_batching: *task*, which filled the list or has slept, may overdraw it a little, for a
-        little while.
+        """ioc_set_batching: let *task*, which filled the list or has slept, exceed the limit for a while.
+
+        The task may take `BATCH_REQUESTS` more requests within `BATCH_NS`.
         """
         self._batchers[task] = (BATCH_REQUESTS, self._env.now + BATCH_NS)
 
@@ -114,7 +116,7 @@ class RequestList:
         return True
 
     def free(self) -> None:
-        """freed_request: where there is room a sleeper wakes, and the list is no longer full."""
+        """freed_request: take back a request; if the list has room, it is not full, and a task wakes."""
         self.count -= 1
         if self.congested and self.count < self._off:
             self.congested = False
@@ -131,7 +133,7 @@ Pool = TagClass | RequestList
 def tag_classes(
     env: Environment, nr_requests: int, uncongested: Callable[[], None] = lambda: None
 ) -> tuple[Pool, Pool]:
-    """One set for both."""
+    """Return the asynchronous and the synchronous requests of one set of tags."""
     tags = Tags(nr_requests)
     return TagClass(env, tags), TagClass(env, tags)
 
@@ -139,9 +141,12 @@ def tag_classes(
 def request_lists(
     env: Environment, nr_requests: int, uncongested: Callable[[], None] = lambda: None
 ) -> tuple[Pool, Pool]:
-    """A list for each; of congestion only that of writes is told, which are not synchronous."""
+    """Return a list for asynchronous and a list for synchronous requests.
+
+    Only the asynchronous list calls *uncongested*, because tasks wait for the congestion of writes.
+    """
     return RequestList(env, nr_requests, uncongested), RequestList(env, nr_requests)
 
 
 POOLS: Final = {"request_list": request_lists, "tags": tag_classes}
-"""Where asynchronous requests come from, and where synchronous ones: by the name that a kernel gives."""
+"""Functions that return the asynchronous and the synchronous pool of a queue, by the name in a kernel."""

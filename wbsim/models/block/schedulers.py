@@ -11,7 +11,7 @@ Scheduler = Literal["noop", "none", "deadline", "mq-deadline", "cfq"]
 have these instead, so that one machine runs under every kernel.
 """
 LEGACY: Final = {"none": "noop", "mq-deadline": "deadline"}
-"""By scheduler of blk-mq: the scheduler of the legacy request queue that does the same."""
+"""The equivalent scheduler of the legacy request queue for each scheduler of blk-mq."""
 FIRST_IN_FIRST_OUT: Final = ("noop", "none")
 BY_DEADLINE: Final = ("deadline", "mq-deadline")
 NOT_MODELLED: Final = ("bfq", "kyber", "anticipatory")
@@ -22,7 +22,7 @@ _SINCE: Final[dict[str, Release]] = {
     "bfq": (4, 12, 0),
     "kyber": (4, 12, 0),
 }
-"""By scheduler of blk-mq: the first release that has it [R]."""
+"""The first release that has a scheduler of blk-mq, by scheduler [R]."""
 _LAST_LEGACY: Final[Release] = (4, 20, 999)
 """The last release with the legacy request queue, whose schedulers are noop, deadline and CFQ."""
 
@@ -34,8 +34,9 @@ def schedulers_of(release: Release) -> list[str]:
 
 
 def refusal(scheduler: str, kernel: str) -> str | None:
-    """Return why the kernel of that name cannot run *scheduler*; None if it can, or if *kernel* names no
-    release.
+    """Return why *kernel* cannot run *scheduler*, as the text of an error.
+
+    None: it can, or *kernel* is not the name of a release.
     """
     try:
         release = release_of(kernel)
@@ -52,7 +53,7 @@ def modelled(name: object) -> object:
     """Return *name* unless it is a scheduler of the kernel that is not modelled.
 
     Raises:
-        ValueError: the name is such a scheduler.
+        ValueError: *name* is such a scheduler.
     """
     if name in NOT_MODELLED:
         raise ValueError(

@@ -11,14 +11,14 @@ from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Ns, Spec,
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
-"""What a bio can hold, and hence a discard on a device that does not say."""
+"""The size of the largest bio, and so of a discard on a device that reports no limit."""
 
 
 class QueueLimits(Spec):
-    """The limits in /sys/block/*/queue; ``nomerges`` 0 merges all, 1 only cheap ones, 2 none.
+    """The limits in /sys/block/*/queue; ``nomerges``: 0 tries all merges, 1 only cheap merges, 2 none.
 
-    A page fits into a request and a segment (blk_validate_limits).
-    Discards have a limit of their own (discard_max_bytes) and no segments.
+    A request and a segment hold at least one page (blk_validate_limits).  Discards have a separate limit
+    (discard_max_bytes) and no segments.
     """
 
     max_sectors_bytes: Annotated[Bytes, Field(ge=PAGE_BYTES, multiple_of=SECTOR_BYTES)]
@@ -28,24 +28,29 @@ class QueueLimits(Spec):
     max_discard_bytes: BytesOrNone = MAX_DISCARD_BYTES
 
     def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
-        """Physical segments of *size_bytes* in memory whose runs are *page_bytes* long."""
+        """Return the number of physical segments of *size_bytes* in memory with runs of *page_bytes*."""
         run = min(self.max_segment_bytes, page_bytes)
         return -(-size_bytes // run)
 
 
 class PlugRules(Spec):
-    """The rules of a plug in one era (mechanisms.md 1.2, 1.3), and what two that merge have in common.
+    """The rules of a plug in one era (mechanisms.md 1.2, 1.3), and a rule for merges.
 
-    ``tried``: which plugged requests of its queue a bio is tried against (tail: the newest of all or, where
-    that is another queue's, the oldest of its own); ``max_requests`` and
-    ``max_requests_mixed``: how many requests a plug holds at most (a plug of several queues may
-    hold more); ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has
-    this size and the queue merges at all; ``order``: in which order a flush issues; ``order_mixed``: the same
-    for a plug of several queues that holds more than ``mixed_above`` requests (queue: as they came, queue by
-    queue); ``meta_apart``: a bio with REQ_META joins no request without, nor the reverse.
+    * ``tried``: the plugged requests of its queue against which a bio is tried.  ``tail`` is the newest
+      request in the plug or, if that belongs to another queue, the oldest request of the bio's queue.
+    * ``max_requests``: the largest number of requests in a plug; None: no limit.
+    * ``max_requests_mixed``: the limit for a plug with requests of several queues.  None: ``max_requests``
+      limits the requests of each queue separately.
+    * ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has this size and the
+      queue merges at all; None: never.
+    * ``order``: the order in which a flush issues the requests.
+    * ``order_mixed``: the order for a plug of several queues that holds more than ``mixed_above`` requests.
+      ``queue`` is the order of arrival, queue by queue.
+    * ``meta_apart``: a bio and a request merge only if both or neither have REQ_META.
 
-    To 2.6.38 no task has a plug, but each queue (mechanisms.md 1.1): it holds less than ``unplug_requests``,
-    for ``unplug_time`` (q->unplug_thresh, q->unplug_delay); None: it has none.
+    To 2.6.38 each queue has a plug, and no task has (mechanisms.md 1.1).  The plug of a queue holds fewer
+    than ``unplug_requests`` requests, for ``unplug_time`` at most (q->unplug_thresh, q->unplug_delay).  None:
+    the queue has no plug.
     """
 
     tried: Literal["all", "newest", "oldest", "tail"]
@@ -67,8 +72,8 @@ class ElevatorRules(Spec):
     ``scheduler`` is a name as in sysfs.  deadline and mq-deadline dispatch by sector in batches of
     ``fifo_batch``.  cfq dispatches synchronous requests first, by sector from the end of the last request.
 
-    ``async_depth``: how many of the queue's requests may be others than synchronous reads, where mq-deadline
-    has the limit (5.14 and later; three quarters of nr_requests to 6.8, none on 6.18); None: all.
+    ``async_depth``: mq-deadline's limit for requests that are not synchronous reads; None: no limit.  5.14
+    and later have it.  It is three quarters of nr_requests to 6.8; 6.18 has no limit.
     """
 
     scheduler: Annotated[Scheduler, BeforeValidator(modelled)]
@@ -91,12 +96,12 @@ class ElevatorRules(Spec):
 class QueueSpec(Spec):
     """One request queue: its limits, its scheduler, its pool and the driver's depth.
 
-    ``write_cache`` as in sysfs; ``wbt``: whether wbt_lat_usec is not 0, where the kernel has it;
-    ``interrupts``: whether any processor that runs a process hears of a request's end, or the one that
-    submitted it, as where each has a hardware queue of its own.
-
-    ``queue_depth``: the depth that a SCSI driver sets for the device, from which writeback throttling
-    computes its limits; None: ``nr_requests``.
+    * ``write_cache``: as in sysfs.
+    * ``wbt``: True if wbt_lat_usec is not 0, in kernels that have it.
+    * ``interrupts``: the processor that the end of a request interrupts.  ``any``: a random processor.
+      ``submitter``: the processor that submitted the request, as with a hardware queue for each processor.
+    * ``queue_depth``: the depth that a SCSI driver sets for the device; None: ``nr_requests``.  Writeback
+      throttling computes its limits from it.
     """
 
     limits: QueueLimits
@@ -118,8 +123,11 @@ class QueueSpec(Spec):
 
 
 class BlockCosts(Spec):
-    """Processor time per request: of the submitter to make, to insert (under the queue lock) and to issue
-    it, and of the interrupt that completes it, whoever is interrupted.
+    """The processor time per request.
+
+    * ``request_ns``, ``insert_ns`` and ``dispatch_ns``: the submitter's time to make the request, to insert
+      it under the queue lock, and to issue it.
+    * ``complete_ns``: the time of the interrupt that completes the request.
     """
 
     request_ns: Ns

@@ -1,8 +1,8 @@
-"""A thread that submits bios: its plug, and what it pays for requests.
+"""A thread that submits bios: its plug, and its processor time for requests.
 
 Stands for current->plug, submit_bio, blk_queue_bio / blk_mq_submit_bio, blk_start_plug, blk_finish_plug and
-what schedule() does to a plug (sched_submit_work).  A thread has no queue: each bio names its own, and one
-plug may hold requests of several.
+the flush of a plug in schedule() (sched_submit_work).  A thread has no queue: each bio names its queue, and
+one plug may hold requests of several queues.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BlockThread(Thread):
         self.spent = Spent()
         self.background = False
         self._signals = signals
-        # The lists themselves: an unwatched signal then costs one test of an empty list.
+        # References to the lists: a signal without observers costs one test of an empty list.
         self._on_queue = signals.block_bio_queue.observers
         self._on_plug = signals.block_plug.observers
         self._on_unplug = signals.block_unplug.observers
@@ -95,7 +95,7 @@ class BlockThread(Thread):
         return None
 
     def _make_request(self, bio: Bio) -> Steps:
-        """The rest of blk_mq_submit_bio: elevator, or a request of its own."""
+        """The rest of blk_mq_submit_bio: merge *bio* in the elevator, or make a new request of it."""
         queue: Queue = bio.queue
         if queue.elevator.waiting:
             merge = queue.elevator.attempt_merge(bio)
@@ -124,14 +124,14 @@ class BlockThread(Thread):
         plug.add(request)
 
     def _sleep_for_room(self, wbt: WritebackThrottling) -> Steps:
-        """rq_qos_wait: until some of the writes that are in the queue are complete."""
+        """rq_qos_wait: sleep until some of the writes in the queue are complete."""
         self.before_sleep()
         wbt.waiters.append(self.task)
         self.task.waits_for = WBT
         yield PARK
 
     def _sleep_for_request(self, queue: Queue, pool: Pool) -> Steps:
-        """get_request_wait: until *pool* of *queue* has one for this thread."""
+        """get_request_wait: sleep until *pool* of *queue* has a request for this thread."""
         while True:
             self.before_sleep()
             queue.unplug()
@@ -143,14 +143,14 @@ class BlockThread(Thread):
                 return
 
     def _taken(self, plug: Plug) -> list[Request]:
-        """Empty *plug*, and return what it held, queue by queue."""
+        """Empty *plug*, and return its requests, queue by queue."""
         requests = plug.take()
         if requests and self._on_unplug:
             self._signals.block_unplug.emit(task=self.task, requests=requests)
         return requests
 
     def _issue(self, requests: list[Request]) -> Steps:
-        """Give *requests*, queue by queue, to their elevators."""
+        """Insert *requests* into their elevators, queue by queue."""
         if requests[0].queue is requests[-1].queue:
             return self._issue_to(requests[0].queue, requests)
         return self._issue_to_each(requests)
