@@ -1,10 +1,13 @@
 """A disk: zones, seeks, rotation, and a write cache that sorts.
 
-A write completes when it is in the cache.  What is cached goes to the platters in sweeps (C-LOOK), adjacent
-writes as one: a seek over the distance (track + (full - track) * sqrt(distance / size)), half a turn on
-average unless the head goes on where it is, and the transfer at the zone's rate, which falls linearly from
-the outer edge inwards. Left out: reads, flushes, track skew, remapped sectors, reordering by rotational
-position.
+A write completes when it is in the cache.  Cached writes go to the platters in sweeps (C-LOOK), adjacent
+writes as one.  The time on the platters is the sum of these parts:
+
+* the seek over the distance: track + (full - track) * sqrt(distance / size);
+* half a turn, the mean rotational delay, unless the write begins at the head's position;
+* the transfer at the zone's rate, which falls linearly from the outer edge inwards.
+
+Left out: reads, flushes, track skew, remapped sectors, reordering by rotational position.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from wbsim.sim.engine import Environment
 from wbsim.sim.units import MIB, SECTOR_BYTES, S
 
 SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
-"""The most that goes to the platters before what came meanwhile is looked at."""
+"""The largest write to the platters; after it, writes that have come since are taken into account."""
 
 
 class Disk(BlockDevice):
@@ -65,7 +68,7 @@ class Disk(BlockDevice):
         self._admit()
 
     def service_ns(self, start: int, end: int) -> int:
-        """What it takes from where the head is to write sectors *start* to *end*."""
+        """Return the time to write sectors *start* to *end* from the present position of the head (ns)."""
         spec, distance = self._spec, abs(start - self._head)
         ns = 0
         if distance:

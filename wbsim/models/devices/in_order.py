@@ -9,9 +9,9 @@ from wbsim.sim.engine import Environment
 
 
 class InOrder:
-    """The ends of requests of one device; only the next one stands on the agenda.
+    """The ends of requests of one device; only the next end is on the agenda.
 
-    ``rank`` is that of the ends.
+    ``rank`` is the rank of the ends.
     """
 
     def __init__(self, env: Environment) -> None:
@@ -21,7 +21,7 @@ class InOrder:
         self.rank = env.next_rank()
 
     def add(self, end_ns: int, done: Callable[[], None]) -> None:
-        """*done* is called at *end_ns*, which is no sooner than the last end."""
+        """Call *done* at *end_ns*, which is not before the last end."""
         ends = self._ends
         if not ends:
             self._env.call_at(end_ns, self.rank, self._on_end)

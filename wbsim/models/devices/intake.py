@@ -1,6 +1,4 @@
-"""The way into a write cache: a link with one write at a time, a wait for room, and the sectors that it
-holds.
-"""
+"""The way into a write cache: a link with one write at a time, a wait for room, and the cached sectors."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from wbsim.sim.units import SECTOR_BYTES, S
 
 
 class CachedRuns:
-    """The sectors that a write cache holds, as runs that touch no other one and leave in sweeps.  Pure.
+    """The sectors in a write cache, as runs that do not touch each other and leave in sweeps.  Pure.
 
-    ``sectors`` is how many they are together.
+    ``sectors`` is the number of sectors in all runs.
     """
 
     def __init__(self) -> None:
@@ -26,7 +24,7 @@ class CachedRuns:
         self.sectors = 0
 
     def add(self, start: int, end: int) -> None:
-        """Sectors *start* to *end* are written; what they overwrite is replaced."""
+        """Add sectors *start* to *end*; they replace cached sectors that they overwrite."""
         runs = self._runs
         at = max(runs.bisect_right(start) - 1, 0)
         while at < len(runs):
@@ -43,8 +41,10 @@ class CachedRuns:
         self.sectors += end - start
 
     def take(self, position: int, at_most: int) -> tuple[int, int]:
-        """Up to *at_most* sectors of the next run from *position* on, or of the first (C-LOOK): start and
-        end.
+        """Remove up to *at_most* sectors from the start of the next run; return their start and end (C-LOOK).
+
+        The next run is the first that starts at *position* or behind it; without such a run, the first of
+        all.
 
         Raises:
             IndexError: nothing is cached.
@@ -66,8 +66,8 @@ class CachedRuns:
 class Intake:
     """Writes that come to a cache of *room* bytes over a *link* (B/s).
 
-    A write completes when it is in the cache.  Each write takes *command_ns* (ns) in addition to its
-    transfer.  ``cached``: the sectors that the cache holds.
+    A write completes when it is in the cache.  Each write takes *command_ns* in addition to its transfer.
+    ``cached`` has the sectors in the cache.
     """
 
     def __init__(self, env: Environment, room: int, link: int, command_ns: int = 0) -> None:
@@ -86,11 +86,11 @@ class Intake:
         return self._linked_ns - max(self._free_ns - self._env.now, 0)
 
     def add(self, request: Write, done: Callable[[], None]) -> None:
-        """Let *request* wait behind all others; call `admit` next."""
+        """Put *request* at the end of the queue; call `admit` next."""
         self._waiting.append((request, done))
 
     def admit(self, draining: int = 0) -> None:
-        """Take what waits while there is room next to *draining* sectors; an empty cache takes anything."""
+        """Take waiting writes while they fit next to *draining* sectors; an empty cache takes any write."""
         while self._waiting:
             request, done = self._waiting[0]
             held, sectors = self.cached.sectors + draining, request.end_sector - request.start_sector

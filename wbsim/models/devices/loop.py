@@ -1,9 +1,10 @@
-"""A loop device: a worker that copies what is written into its file.
+"""A loop device: a worker that copies the written data into its file.
 
-Stands for drivers/block/loop.c on a file in tmpfs: loop_queue_rq puts a command on the list of one worker
-(rootcg_work), which writes command after command and completes each itself.  Left out: workers of other
-cgroups, direct I/O, ksoftirqd (what completion takes is the worker's), pages that the file does not have yet,
-a file on a filesystem that itself waits for a disk.
+Stands for drivers/block/loop.c on a file in tmpfs.  loop_queue_rq puts a command on the list of one worker
+(rootcg_work).  The worker writes command after command, and completes each command itself.
+
+Left out: workers of other cgroups, direct I/O, pages that the file does not have yet, and files on a disk.
+ksoftirqd is left out, too: the worker is charged for completions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A device that takes no time: what is left is the cost of the software."""
+"""A device that takes no time, so that a run shows the cost of the software alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wbsim.sim.engine import Environment
 
 
 class NullDevice(BlockDevice):
-    """Completes each request at the instant at which it comes."""
+    """Completes each request at the instant of its submission."""
 
     def __init__(self, *, env: Environment, spec: NullSpec, name: str) -> None:
         self._env = env

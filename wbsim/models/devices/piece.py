@@ -1,4 +1,4 @@
-"""What a device made of others gives them, and says of them."""
+"""Pieces of requests for the members of a composed device, and the uses of such members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wbsim.models.bio import BlockDevice, Write
 
 @mypyc_attr(free_list_len=1)
 class Piece(Write):
-    """A part of a request, for one of the devices that another is made of (`models.interfaces.Write`)."""
+    """A part of a request, for one member of a composed device (`models.bio.Write`)."""
 
     __slots__ = ("end_sector", "op", "start_sector")
 
@@ -20,5 +20,5 @@ class Piece(Write):
 
 
 def behind(device: BlockDevice, name: str) -> dict[str, float]:
-    """The `BlockDevice.uses` of a *device* that another is made of, under its *name* there."""
+    """Return the `BlockDevice.uses` of *device*, a member called *name* of a composed device."""
     return {f"{name} {part}": used_ns for part, used_ns in device.uses().items()}

@@ -13,7 +13,7 @@ from wbsim.sim.units import SECTOR_BYTES
 
 
 class Raid0(BlockDevice):
-    """Splits each request at the chunks; the pieces for one member go as one."""
+    """Splits each request at the chunks; the pieces for one member are submitted as one."""
 
     def __init__(
         self, *, env: Environment, spec: Raid0Spec, name: str, members: Sequence[BlockDevice]
@@ -22,7 +22,7 @@ class Raid0(BlockDevice):
         self._members = list(members)
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`: those of its members."""
+        """See `BlockDevice.uses`: the uses of all members."""
         named = [behind(member, str(number)) for number, member in enumerate(self._members)]
         return {name: used_ns for parts in named for name, used_ns in parts.items()}
 

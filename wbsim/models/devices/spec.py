@@ -1,4 +1,4 @@
-"""What is configured of devices: what each holds, how fast it is, and which devices it is made of."""
+"""The specs of devices: the capacity and speed of each, and the devices of which it is made."""
 
 from __future__ import annotations
 
@@ -13,33 +13,39 @@ from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 
 class DeviceSpec(Spec):
-    """A device, or several that act as one; one that ``has_worker`` gets a thread of the kernel."""
+    """A device, or several devices that act as one.
+
+    ``has_worker``: the device gets a kernel thread.
+    """
 
     has_worker: ClassVar[bool] = False
     kind: str
 
     @property
     def capacity(self) -> int | None:
-        """What it holds (bytes); None where that does not matter."""
+        """The capacity (bytes); None: it does not matter."""
         return None
 
     def parts(self) -> Mapping[str, DeviceSpec | tuple[DeviceSpec, ...]]:
-        """The devices that it is made of, by the name under which its component takes them."""
+        """Return the devices of which this one is made, by the name of the argument of its component."""
         return {}
 
 
 AnyDevice = Annotated[DeviceSpec, kind_field("devices")]
-"""The spec of any kind in this folder."""
+"""The spec of a device of any kind in this folder."""
 
 
 class SsdSpec(DeviceSpec):
     """A flash drive.
 
-    ``size``: what it holds, unless that does not matter; ``command_time`` occupies the link, ``latency``
-    does not; ``units`` are the planes that program at once (channels x dies x planes), each ``flash_page``
-    bytes in ``program_time``; ``read_time``: from a command to its data; ``indirection_unit``: what one
-    entry of the map covers, if a write can be smaller; ``protected``: the cache survives a power cut, so a
-    flush needs no programming.
+    * ``size``: the capacity; None: it does not matter.
+    * ``command_time``: the time of each command on the link.
+    * ``latency``: the additional time of each write, which does not occupy the link.
+    * ``units``: the planes that program at once (channels x dies x planes).  Each programs ``flash_page``
+      bytes in ``program_time``.
+    * ``read_time``: the time from the end of a read on the link to its data.
+    * ``indirection_unit``: the size that one entry of the map covers; None: a write is never smaller.
+    * ``protected``: the cache survives a power cut, so a flush needs no programming.
     """
 
     kind: Literal["ssd"] = "ssd"
@@ -72,9 +78,12 @@ class SsdSpec(DeviceSpec):
 
 
 class DiskSpec(DeviceSpec):
-    """``outer`` and ``inner``: the rates of the first and the last zone; ``turn_time``: of one rotation;
-    ``track_seek`` and ``full_seek``: to the next track and across the whole disk; ``link``: how fast the
-    ``cache`` is filled.
+    """A disk.
+
+    * ``outer`` and ``inner``: the rates of the first and the last zone.
+    * ``turn_time``: the time of one rotation.
+    * ``track_seek`` and ``full_seek``: the times of a seek to the next track and across the complete disk.
+    * ``link``: the rate at which writes fill the ``cache``.
     """
 
     kind: Literal["disk"] = "disk"
@@ -89,14 +98,12 @@ class DiskSpec(DeviceSpec):
 
     @property
     def capacity(self) -> int:
-        """What it holds (bytes)."""
+        """The capacity (bytes)."""
         return self.size
 
 
 class Raid0Spec(DeviceSpec):
-    """``chunk``: what one member holds before the next takes over, whole pages;
-    the members are device specs.
-    """
+    """A stripe over ``members``; ``chunk`` is the part on one member before the next member follows."""
 
     kind: Literal["raid0"] = "raid0"
     chunk: Annotated[Bytes, Field(multiple_of=PAGE_BYTES)]
@@ -104,7 +111,7 @@ class Raid0Spec(DeviceSpec):
 
     @property
     def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`; every member has a share of the same size."""
+        """See `DeviceSpec.capacity`; every member has an equal share, which fits the smallest member."""
         shares = [member.capacity for member in self.members if member.capacity is not None]
         return min(shares) * len(self.members) if shares else None
 
@@ -114,8 +121,11 @@ class Raid0Spec(DeviceSpec):
 
 
 class WriteCacheSpec(DeviceSpec):
-    """``link`` and ``command_time``: how fast writes come in; ``piece``: the most that drains as one;
-    ``depth``: how many pieces drain at once; ``behind``: the device that they drain to.
+    """A controller's write cache.
+
+    * ``link`` and ``command_time``: the rate of the link, and the additional time of each write.
+    * ``piece``: the largest write to the device ``behind``.
+    * ``depth``: the number of pieces that drain at once.
     """
 
     kind: Literal["write_cache"] = "write_cache"
@@ -134,7 +144,7 @@ class WriteCacheSpec(DeviceSpec):
 
     @property
     def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`: that of the device behind it."""
+        """See `DeviceSpec.capacity`: the capacity of the device ``behind``."""
         return self.behind.capacity
 
     def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
@@ -149,8 +159,10 @@ class NullSpec(DeviceSpec):
 
 
 class LoopSpec(DeviceSpec):
-    """A loop device on a file in tmpfs: what its worker takes for each command, its completion included, and
-    for each page that it copies.
+    """A loop device on a file in tmpfs.
+
+    ``command_time`` is the worker's time for each command, including its completion.  ``page_time`` is its
+    time for each page that it copies.
     """
 
     has_worker: ClassVar = True

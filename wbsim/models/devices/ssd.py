@@ -1,12 +1,13 @@
 """A flash drive: a link, a write cache in DRAM, channels that program pages.
 
-A write completes when its data is in the cache.  The cache fills flash pages in the order of arrival,
-wherever the data belongs (a log-structured translation layer), and programs them on its channels in turn.
-Where the map knows only whole indirection units, a write that covers a part of one has all of it programmed,
-once if the next write goes on in it.  The read that fills the rest is taken to hide behind the programming.
-A read takes its time on the link, and otherwise waits for nobody.  Left out: that reads wait for
-programming, garbage collection (the drive is fresh), joining of writes that do not follow
-each other.
+A write completes when its data is in the cache.  The cache fills flash pages in the order of arrival, for any
+address (a log-structured translation layer), and programs them on its channels in turn.  If an entry of the
+map covers an indirection unit, a write of a part of a unit programs the complete unit.  If the next write
+continues in the unit, the unit is programmed once.  The read of the rest of the unit is assumed to hide
+behind the programming.  A read takes time on the link, and waits for nothing else.
+
+Left out: reads that wait for programming, garbage collection (the drive is fresh), and joining of writes that
+do not follow each other.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from wbsim.sim.units import SECTOR_BYTES, S
 class Ssd(BlockDevice):
     """One drive.
 
-    Everything is first come, first served, so a request's end is known when it comes.  ``latency_ns`` passes
-    between a request's last transfer and its end.
+    Requests are served in the order of arrival, so the end of a request is known when it arrives.
+    ``latency_ns`` passes between the last transfer of a write and its end.
     """
 
     def __init__(self, *, env: Environment, spec: SsdSpec, name: str) -> None:
@@ -41,10 +42,12 @@ class Ssd(BlockDevice):
         self._loses_cache = not spec.protected
         self._link_free_ns = self._linked_ns = self._programmed = 0
         self._units_free_ns: deque[int] = deque([0] * spec.units)
-        self._programming: deque[int] = deque()  # when each flash page in the cache is programmed
-        self._finishing: deque[int] = deque()  # the same of each that is not programmed yet
+        # The times at which flash pages are programmed: of all pages that hold room in the cache, and of the
+        # pages that are not programmed by now.
+        self._programming: deque[int] = deque()
+        self._finishing: deque[int] = deque()
         self._partial_bytes = 0
-        self._stalls: deque[tuple[int, int]] = deque()  # when the link waits for room in the cache
+        self._stalls: deque[tuple[int, int]] = deque()  # (begin, end) of the waits for room in the cache
         self._unit_sectors = 0 if spec.indirection_unit is None else spec.indirection_unit // SECTOR_BYTES
         self._last_sector = 0
 
@@ -76,7 +79,7 @@ class Ssd(BlockDevice):
     def _whole_units(self, start: int, end: int) -> int:
         """Return the bytes that flash programs for a write of sectors *start* to *end*.
 
-        A unit that the write before left open, and that this one goes on in, is not counted again.
+        If the write continues in the unit in which the last write ended, this unit is not counted again.
         """
         unit = self._unit_sectors
         went_on = start == self._last_sector and start % unit > 0
@@ -99,13 +102,13 @@ class Ssd(BlockDevice):
         return cached
 
     def _stall(self, begin: int, end: int) -> None:
-        """From *begin* to *end* the cache has no room for what the link brings."""
+        """Record that the link waits for room in the cache from *begin* to *end*."""
         while self._stalls and self._stalls[0][1] <= self._env.now:
             self._stalls.popleft()
         self._stalls.append((begin, end))
 
     def _program(self, now: int) -> int:
-        """Program the flash pages that are complete at *now*; when all of them have found room."""
+        """Program the flash pages that are complete at *now*; return when all of them have room (ns)."""
         programming, finishing, units = self._programming, self._finishing, self._units_free_ns
         while programming and programming[0] <= now:
             programming.popleft()

@@ -1,8 +1,8 @@
 """A controller's write cache with a battery, in front of a disk or an array.
 
-It takes a write at the speed of the link, joins what is adjacent, and drains to what is behind it in sweeps,
-several pieces at a time.  A write completes when it is in the cache; a full cache takes no more until
-something has drained.  Left out: reads, and the flush, which a battery makes needless.
+The cache takes writes at the speed of the link and joins adjacent writes.  It drains to the device behind it
+in sweeps, several pieces at a time.  A write completes when it is in the cache.  A full cache takes no write
+until a piece has drained.  Left out: reads, and the flush, which a battery makes needless.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wbsim.sim.units import SECTOR_BYTES
 
 
 class WriteCache(BlockDevice):
-    """The cache and what it still holds."""
+    """The cache, with the sectors that have not drained yet."""
 
     def __init__(self, *, env: Environment, spec: WriteCacheSpec, name: str, behind: BlockDevice) -> None:
         self._env = env
@@ -32,7 +32,7 @@ class WriteCache(BlockDevice):
         self._position = 0
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`; what is behind it has its own."""
+        """See `BlockDevice.uses`: the uses of the link and of the device behind."""
         return {"link": self._intake.busy_ns, **behind(self._behind, "behind")}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
@@ -46,7 +46,7 @@ class WriteCache(BlockDevice):
             self._drain()
 
     def _drain(self) -> None:
-        # Ends at a multiple of `piece`: within a chunk, if `piece` divides it.
+        # A piece ends at a multiple of `piece`, so it is within a chunk if `piece` divides the chunk.
         start, end = self._intake.cached.take(self._position, self._piece_sectors)
         boundary = (start // self._piece_sectors + 1) * self._piece_sectors
         if end > boundary:
