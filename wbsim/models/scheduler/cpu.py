@@ -1,19 +1,20 @@
-"""Processors: which tasks run, which tasks wait, and which tasks interrupts take time from.
+"""Processors: the tasks that run, the tasks that wait, and the tasks that lose time to interrupts.
 
-A task that was `adopt`-ed runs only on a processor.  A task that sleeps (yields PARK) gives its processor up,
-and wants one again when it is woken; a task that spins (yields SPIN) keeps it.  The kernel's own code is not
-preempted (preempt=none): it gives way only where it calls `cond_resched`.  Code in user mode can be preempted
-anywhere: `work`.
+A task that was `adopt`-ed needs a processor to run.  A task that sleeps (yields PARK) gives up its processor,
+and wants one again when it is woken.  A task that spins (yields SPIN) keeps its processor.  Kernel code is
+not preempted (preempt=none): it gives way only where it calls `cond_resched`.  Code in user mode can be
+preempted anywhere (`work`).
 
-Each processor has a queue of its own.  A task that wakes gets the processor that it had last, if that is
-idle, or any idle one; else it waits for the one that it had.  A processor that has nothing to do takes a task
-that waits for another one.  Now and then all processors look whether one of them has more to do.  As long as
-processors are free, they cost no event.
+Each processor has a separate queue.  A task that wakes gets the processor that it had last if that is idle,
+otherwise any idle processor.  If no processor is idle, the task waits for the processor that it had last.  An
+idle processor takes a task that waits for another processor.  While tasks wait, the queues are balanced from
+time to time.  As long as processors are free, they cost no event.
 
-A process that sleeps keeps its seat, and with it the interrupts, until another task needs a processor.
-Threads of the kernel have no seat.  A bound task waits for its processor, even beside an idle one.  Left out:
-groups, affinity to several processors, the topology of caches, and the processor of the task that wakes
-another.
+A process that sleeps keeps its seat, and with the seat the interrupts, until another task needs a processor.
+Kernel threads have no seat.  A bound task waits for its processor, even if another processor is idle.
+
+Left out: groups, affinity to several processors, the topology of caches, and wake-ups on the processor of the
+waking task.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ANY_CPU: Final = -1
 
 
 class Processors(Scheduler):
-    """*count* identical processors under *rules*, of which ``idle`` run nothing.
+    """The *count* identical processors of a machine under *rules*; ``idle`` of them run no task.
 
     *uniform* returns random numbers in [0, 1).
     """
@@ -47,29 +48,30 @@ class Processors(Scheduler):
         self._rank = env.next_rank()
         self._runs: list[Task | None] = [None] * count
         self._queues = [RunQueue(rules) for _ in range(count)]
-        self._waiting = 0  # how many are in these
-        self._loose = 0  # how many of them are not bound
+        self._waiting = 0  # the number of tasks in the queues
+        self._loose = 0  # the number of tasks in the queues that are not bound
         self._seats: list[Task | None] = [None] * count
-        self._free = list(range(count - 1, -1, -1))  # seats of nobody
-        self._seatless = 0  # how many of these are taken by tasks without a seat
+        self._free = list(range(count - 1, -1, -1))  # the seats without an owner
+        self._seatless = 0  # the number of running tasks without a seat, each of which needs a free seat
         self._absent: dict[Task, None] = {}  # tasks that sleep and keep their seats
-        self._interruptible: dict[Task, None] = {}  # whose `work` is not over
+        self._interruptible: dict[Task, None] = {}  # tasks whose `work` is not over
         self._looks_ns = FAR_NS
         self._balances = False
         self.idle = count
         self._idle_ns = self._counted_ns = 0
         self._used_ns = 0
-        self._running_since_ns = 0  # the sum over those that run
+        self._running_since_ns = 0  # the sum of ``since_ns`` of all running tasks
         self.tasks: list[Task] = []
 
     @property
     def count(self) -> int:
-        """How many processors there are."""
+        """The number of processors."""
         return self._count
 
     def adopt(self, task: Task, seated: bool = False) -> Task:
-        """From its start on, *task* runs on a processor; a process has a seat there, a thread of the kernel
-        none.
+        """Let *task* need a processor from its start on, and return it.
+
+        *seated*: the task is a process, which keeps a seat; a kernel thread does not.
         """
         task.scheduler = self
         task.seated = seated
@@ -133,7 +135,7 @@ class Processors(Scheduler):
         del self._interruptible[task]
 
     def need_resched(self, task: Task) -> bool:
-        """See `Scheduler.need_resched`: its slice is over, or the first of those that wait takes over."""
+        """See `Scheduler.need_resched`: the slice is over, or the first waiting task preempts *task*."""
         queue = self._queues[task.cpu]
         return len(queue) > 0 and (
             self._env.now >= self._rules.over_ns(task.since_ns) or queue.takes_over(task)
@@ -146,10 +148,10 @@ class Processors(Scheduler):
         return PARK if task.awaits else None
 
     def interrupt(self, cost_ns: int, cpu: int = ANY_CPU) -> None:
-        """An interrupt of *cost_ns* hits the processor *cpu*, or any.
+        """Charge an interrupt of *cost_ns* on the processor *cpu*; `ANY_CPU`: on a random processor.
 
-        The task that runs on *cpu* is charged, and owes the time; for any processor, it is the task that has
-        the seat.
+        The task that runs on *cpu* is charged, and owes the time.  For a random processor, the owner of its
+        seat is charged.
         """
         task = self._runs[cpu] if cpu >= 0 else self._seats[int(self._uniform() * self._count)]
         if task is not None:
@@ -157,24 +159,24 @@ class Processors(Scheduler):
             task.owed_ns += cost_ns
 
     def ran_ns(self, task: Task) -> int:
-        """How long *task* ran so far."""
+        """Return the time that *task* has run until now (ns)."""
         return task.ran_ns + (self._env.now - task.since_ns if task.running else 0)
 
     @property
     def idle_ns(self) -> int:
-        """How long processors had nobody to run, so far; summed over all."""
+        """The idle time until now (ns), summed over all processors."""
         return self._idle_ns + self.idle * (self._env.now - self._counted_ns)
 
     @property
     def used_ns(self) -> int:
-        """How long tasks had processors, so far; summed over all tasks."""
+        """The time that tasks have run until now (ns), summed over all tasks."""
         return self._used_ns + (self._count - self.idle) * self._env.now - self._running_since_ns
 
     def check(self) -> None:
-        """Each processor is idle or runs one task, all of the time; and nobody waits for an idle one.
+        """Check that each processor is idle or runs one task, and that no task waits for an idle processor.
 
         Raises:
-            LawBroken: a processor was lost, or is given twice.
+            LawBroken: a processor was lost or is given twice, or the times do not add up.
         """
         seated = [task for task in self._seats if task is not None]
         running = self._seatless + sum(task.running for task in seated)
@@ -203,7 +205,7 @@ class Processors(Scheduler):
         )
 
     def _put(self, task: Task, cpu: int) -> None:
-        """*task* gets that idle processor."""
+        """Give the idle processor *cpu* to *task*."""
         now = self._env.now
         self._idle_ns += self.idle * (now - self._counted_ns)
         self._counted_ns = now
@@ -227,7 +229,7 @@ class Processors(Scheduler):
             self._seatless += 1
 
     def _take(self, task: Task) -> None:
-        """*task* runs no longer."""
+        """Take the processor of *task*, which no longer runs."""
         now, queue = self._env.now, self._queues[task.cpu]
         alone = self._waiting == 0 or len(queue) == 0
         if self._keeps_lag:
@@ -258,9 +260,9 @@ class Processors(Scheduler):
         task.seat = -1
 
     def _queue(self, task: Task) -> None:
-        """*task* waits for the processor that it had or, if it had none, for the one with the shortest queue.
+        """Let *task* wait for the processor that it had; a new task waits in the shortest queue.
 
-        It may take the processor from the task that runs there.
+        A bound task waits for its processor.  The task may preempt the task that runs there.
         """
         if task.bound >= 0:
             task.cpu = task.bound
@@ -276,7 +278,7 @@ class Processors(Scheduler):
             self._look_later()
 
     def _requeue(self, task: Task) -> None:
-        """*task* runs, and gives way to the first of those that wait."""
+        """Give the processor of *task* to the first waiting task, and let *task* wait."""
         self._take(task)
         if task.seated:
             self._give_up_seat(task)
@@ -288,9 +290,9 @@ class Processors(Scheduler):
             self._hand_on(self._runs.index(None))
 
     def _hand_on(self, cpu: int) -> None:
-        """An idle processor goes to the first task in its queue.
+        """Give the idle processor *cpu* to the first task in its queue.
 
-        If its queue is empty, the longest queue gives it one of the tasks that wait there.
+        If its queue is empty, it takes a task from the queue with the most tasks that are not bound.
         """
         if not len(self._queues[cpu]):
             if not self._loose:
@@ -321,7 +323,7 @@ class Processors(Scheduler):
             self._env.call_at(self._env.now + self._rules.balance_ns, self._rank, self._balance)
 
     def _balance(self) -> None:
-        """load_balance: the longest queue gives one of those that wait to the shortest, if that has fewer."""
+        """load_balance: move a task from the longest to the shortest queue, if that has fewer tasks."""
         if not self._waiting:
             self._balances = False
             return
@@ -332,7 +334,7 @@ class Processors(Scheduler):
         self._look_later()
 
     def _move(self, longest: int, shortest: int) -> None:
-        """A task that waits for processor *longest* now waits for *shortest*."""
+        """Let the first task that waits for the processor *longest* wait for *shortest* instead."""
         for cpu in (longest, shortest):
             running = self._runs[cpu]
             if running is not None:
@@ -340,7 +342,7 @@ class Processors(Scheduler):
         self._queues[longest].give(self._queues[shortest])
 
     def _look_later(self) -> None:
-        """Have `_look` called when the first slice ends of a task that can be preempted.
+        """Call `_look` when the first slice of a task in `work` ends.
 
         Only tasks count for whose processor other tasks wait.
         """
@@ -355,7 +357,7 @@ class Processors(Scheduler):
             self._env.call_at(self._looks_ns, self._rank, self._look)
 
     def _look(self) -> None:
-        """The tick: a task that can be preempted gives way if its slice is over and others wait."""
+        """The tick: preempt each task in `work` whose slice is over, if tasks wait for its processor."""
         rules, now = self._rules, self._env.now
         self._looks_ns = FAR_NS
         for task in list(self._interruptible):
@@ -366,17 +368,17 @@ class Processors(Scheduler):
 
 
 def _longest(queues: list[RunQueue]) -> int:
-    """The first processor for which most tasks wait that may run on another one."""
+    """Return the first processor for which the most tasks wait that may run on another processor."""
     return max(range(len(queues)), key=lambda cpu: queues[cpu].movable)
 
 
 def _shortest(queues: list[RunQueue]) -> int:
-    """The first for which fewest do."""
+    """Return the first processor with the shortest queue."""
     return min(range(len(queues)), key=lambda cpu: len(queues[cpu]))
 
 
 def cond_resched(task: Task) -> Park | None:
-    """*task* gives way if it should; a returned wait is to be yielded."""
+    """Let *task* give way if it should.  Yield the result, unless it is None."""
     scheduler = task.scheduler
     if scheduler is None or not scheduler.contended or not scheduler.need_resched(task):
         return None
@@ -384,8 +386,9 @@ def cond_resched(task: Task) -> Park | None:
 
 
 def work(task: Task, ns: int) -> Steps:
-    """*task* works for *ns*, and for what it owes to interrupts; where there is a scheduler, it can be
-    preempted meanwhile.
+    """Let *task* work for *ns*, and for the time that it owes to interrupts.
+
+    With a scheduler it can be preempted at any time.
     """
     ns, task.owed_ns = ns + task.owed_ns, 0
     if task.scheduler is None:
@@ -395,7 +398,7 @@ def work(task: Task, ns: int) -> Steps:
 
 
 def sleep(task: Task, ns: int, waits_for: str) -> Steps:
-    """*task* sleeps for *ns*, whether it needs a processor or not."""
+    """Let *task* sleep for *ns*, with or without a scheduler."""
     task.waits_for = waits_for
     if task.scheduler is not None:
         task.scheduler.leave(task)

@@ -1,8 +1,8 @@
-"""The tasks that wait for one processor, and in which order they get it.
+"""The tasks that wait for one processor, and the order in which they get it.
 
 Stands for a run queue of the fair class: CFS (kernel/sched/fair.c from 2.6.23) and EEVDF (6.6).  Each task
-has a virtual time, which runs slower the heavier the task weighs.  The first in the queue is the task with
-the earliest virtual deadline; a task's deadline is its virtual time plus a slice.
+has a virtual time, which is slower for a larger weight.  The task with the earliest virtual deadline is the
+first in the queue.  The deadline of a task is its virtual time plus a slice.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from wbsim.sim.entry import FAR_NS
 
 
 def virtual(ran_ns: int, weight: int) -> int:
-    """*ran_ns* in the virtual time of a task of that *weight*."""
+    """Return *ran_ns* in the virtual time of a task with *weight*."""
     return ran_ns if weight == NICE_0_LOAD else ran_ns * NICE_0_LOAD // weight
 
 
 @dataclass(frozen=True)
 class SchedulerRules:
-    """How long a task keeps its processor while others wait.
+    """The rules that decide how long a task keeps its processor while other tasks wait.
 
-    A slice is ``slice_ns`` long; its end is noticed at multiples of ``tick_ns`` (0: at once).
-    Every ``balance_ns`` the processors look which of them has more to do.
+    A slice is ``slice_ns`` long.  The end of a slice is noticed at multiples of ``tick_ns`` (0: at once).
+    Every ``balance_ns`` a task may move from a processor with more waiting tasks to one with fewer.
 
-    CFS: a task that wakes gets a virtual time up to ``ahead_ns`` (half of sched_latency) earlier than that of
-    the others.  It takes the processor of a running task at once if that task's virtual time is more than
-    ``granularity_ns`` later than its own.
+    CFS (``keeps_lag`` is False): a task that wakes gets a virtual time up to ``ahead_ns`` (half of
+    sched_latency) earlier than the others.  The task preempts a running task whose virtual time is more than
+    ``granularity_ns`` later.
 
-    With ``keeps_lag``, EEVDF: a task that wakes gets a virtual time as far below the average of all as it was
-    when it fell asleep, but by ``most_lag_ns`` at most.  It takes the processor of a task that is not
-    eligible: of one that has had more than the average.
+    EEVDF (``keeps_lag`` is True): a task that falls asleep keeps its lag, the distance below the average
+    virtual time, up to ``most_lag_ns``.  When it wakes, it gets a virtual time with the same lag.  The task
+    preempts a running task that is not eligible, which means that it has run more than the average.
     """
 
     slice_ns: int
@@ -43,20 +43,20 @@ class SchedulerRules:
     balance_ns: int = FAR_NS
 
     def over_ns(self, since_ns: int) -> int:
-        """When it is noticed that the slice of a task that runs since *since_ns* is over."""
+        """Return when the scheduler notices the end of a slice that began at *since_ns*."""
         end_ns = since_ns + self.slice_ns
         return -(-end_ns // self.tick_ns) * self.tick_ns if self.tick_ns else end_ns
 
     @property
     def most_lag_ns(self) -> int:
-        """entity_lag: two slices, or a tick."""
+        """The largest lag (entity_lag): two slices, or a tick if that is longer."""
         return max(2 * self.slice_ns, self.tick_ns)
 
 
 class RunQueue:
     """The tasks that wait for one processor.
 
-    Their virtual times are at about ``floor_ns``, which only grows.
+    ``floor_ns`` (min_vruntime) is near the virtual times of the tasks, and only grows.
     """
 
     __slots__ = ("_number", "_rules", "_waiting", "floor_ns", "movable")
@@ -66,17 +66,17 @@ class RunQueue:
         self._waiting: list[tuple[int, int, int, Task]] = []
         self._number = 0
         self.floor_ns = 0
-        self.movable = 0  # the number of those that may run on another processor
+        self.movable = 0  # the number of waiting tasks that may run on another processor
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def wakes(self, task: Task, running: Task, now_ns: int) -> None:
-        """*task* wakes and waits for *running* to give way."""
+        """Add *task*, which wakes while *running* has the processor."""
         self.go_on(running, now_ns)
         rules, floor_ns = self._rules, self.floor_ns
         if rules.keeps_lag:
-            # *task* pulls the average back; measured from the new average, its lag is what it was.
+            # *task* pulls the average back.  Measured from the new average, its lag is the lag that it kept.
             average_ns, weight = self._average(virtual_now(running, now_ns), running.weight)
             average_ns -= task.lag_ns * task.weight // weight
             task.virtual_ns = average_ns - task.lag_ns
@@ -87,34 +87,35 @@ class RunQueue:
             self._push(task, now_ns, task.virtual_ns + rules.granularity_ns)
 
     def go_on(self, running: Task, now_ns: int) -> None:
-        """update_min_vruntime: *running* has run until now."""
+        """update_min_vruntime: move ``floor_ns`` on, after *running* has run until *now_ns*."""
         running_ns = virtual_now(running, now_ns)
         first_ns = min((other.virtual_ns for *_, other in self._waiting), default=running_ns)
         self.floor_ns = max(self.floor_ns, min(running_ns, first_ns))
 
     def keep(self, task: Task, now_ns: int) -> None:
-        """*task* was made to wait, and stays where it is in virtual time."""
+        """Add *task*, which lost the processor, with its present virtual time."""
         self._push(task, now_ns, FAR_NS)
 
     def lag_of(self, task: Task, now_ns: int) -> int:
-        """How far *task*, which runs and falls asleep, is behind the average.
+        """Return the lag of *task*, which runs and falls asleep (ns).
 
-        A task that is ahead of the average waits until it no longer is (DELAY_DEQUEUE): its lag is 0.
+        The kernel dequeues a task that is ahead of the average when it no longer is (DELAY_DEQUEUE), so its
+        lag is 0.
         """
         own_ns = virtual_now(task, now_ns)
         average_ns, _ = self._average(own_ns, task.weight)
         return min(max(average_ns - own_ns, 0), self._rules.most_lag_ns)
 
     def pop(self) -> Task:
-        """The first gets the processor."""
+        """Remove the first task, which gets the processor, and return it."""
         *_, task = heappop(self._waiting)
         self.movable -= task.bound < 0
         return task
 
     def give(self, other: RunQueue) -> None:
-        """Move the first task that is not bound to *other*; both queues are up to date (`go_on`).
+        """Move the first task that is not bound to the queue *other*.
 
-        The task stays as far from the others as it was.
+        Call `go_on` on both queues first.  The task keeps its distance from ``floor_ns``.
         """
         first = min(waiting for waiting in self._waiting if waiting[-1].bound < 0)
         self._waiting.remove(first)
@@ -128,17 +129,18 @@ class RunQueue:
         heappush(other._waiting, (deadline_ns + moved_ns, other._number, FAR_NS, task))
 
     def takes_over(self, task: Task) -> bool:
-        """check_preempt_wakeup: whether the first that waits takes the processor of *task*.
+        """check_preempt_wakeup: return whether the first waiting task preempts *task*.
 
-        It does if *task* was far enough ahead in virtual time when the first woke.
+        It does if *task* was far enough ahead in virtual time when the first task woke.
         """
         _, _, beyond_ns, first = self._waiting[0]
         ran_ns = first.since_ns - task.since_ns
         return ran_ns >= 0 and task.virtual_ns + virtual(ran_ns, task.weight) > beyond_ns
 
     def _average(self, running_ns: int, weight: int) -> tuple[int, int]:
-        """avg_vruntime: the mean virtual time of the running and the waiting tasks, by weight; and their
-        weight.
+        """avg_vruntime: return the mean virtual time of all tasks by weight, and the sum of their weights.
+
+        The running task has the virtual time *running_ns* and the *weight*.
         """
         if not self._waiting:
             return running_ns, weight
@@ -149,7 +151,7 @@ class RunQueue:
         return whole // weights, weights
 
     def _push(self, task: Task, now_ns: int, beyond_ns: int) -> None:
-        """*task* waits, and takes the processor of a task whose virtual time is past *beyond_ns*."""
+        """Add *task*, which preempts a task whose virtual time is later than *beyond_ns*."""
         task.since_ns, task.waits_for = now_ns, READY
         deadline_ns = task.virtual_ns + virtual(self._rules.slice_ns, task.weight)
         self._number += 1
@@ -158,5 +160,5 @@ class RunQueue:
 
 
 def virtual_now(task: Task, now_ns: int) -> int:
-    """The virtual time of one that runs."""
+    """Return the virtual time of *task*, which runs."""
     return task.virtual_ns + virtual(now_ns - task.since_ns, task.weight)

@@ -1,4 +1,4 @@
-"""What is configured of the scheduler: how an era shares processors among those who want one."""
+"""The spec of the scheduler: how an era shares processors among tasks."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ from wbsim.sim.param import Count, Interval, Ns, Spec
 from wbsim.sim.units import MS, S
 
 _MOST_PROCESSORS = 8
-"""No more of them count."""
+"""The largest number of processors that scales the times."""
 _BUSY_FACTOR = 16
-"""sd->busy_factor: of the domain's interval, a millisecond for each processor; less a tick, so that no
-interval is a multiple of another (get_sd_balance_interval).
+"""sd->busy_factor, which multiplies the interval of the domain: a millisecond for each processor.
+
+A tick is subtracted, so that no interval is a multiple of another (get_sd_balance_interval).
 """
 
 
 class SchedulerSpec(Spec):
-    """The fair class, CFS or EEVDF; times as for one processor (with n, they are 1 + log2(n) times as long).
+    """The fair class, CFS or EEVDF.
 
-    ``slice_time``: sysctl_sched_min_granularity, or base_slice; ``hz``: CONFIG_HZ, since the end of a slice
-    is noticed on ticks.  Of CFS alone: ``ahead_time``, how much before the others one that wakes may come
-    (half of sched_latency), and ``granularity``, sysctl_sched_wakeup_granularity; EEVDF keeps a task's lag.
+    The times are those of one processor; with n processors they are 1 + log2(n) times as long.
+
+    * ``slice_time``: sysctl_sched_min_granularity, or base_slice.
+    * ``hz``: CONFIG_HZ.  The end of a slice is noticed on ticks.
+    * ``ahead_time`` (CFS): the time by which a task that wakes may come before the others (half of
+      sched_latency).  EEVDF keeps the lag of a task instead.
+    * ``granularity`` (CFS): sysctl_sched_wakeup_granularity.
     """
 
     algorithm: Literal["CFS", "EEVDF"]
@@ -41,7 +46,7 @@ class SchedulerSpec(Spec):
         return self
 
     def rules(self, processors: int) -> SchedulerRules:
-        """On a machine of so many *processors* (SCHED_TUNABLESCALING_LOG)."""
+        """Return the rules on a machine of *processors* processors (SCHED_TUNABLESCALING_LOG)."""
         factor, tick_ns = min(processors, _MOST_PROCESSORS).bit_length(), S // self.hz
         return SchedulerRules(
             slice_ns=self.slice_time * factor,
