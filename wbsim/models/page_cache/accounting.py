@@ -1,8 +1,8 @@
 """Dirty accounting and thresholds.
 
-Stands for mm/page-writeback.c (global_dirtyable_memory, global_dirty_limits, account_page_dirtied, the
-end of writeback) and for what inode caches and programs leave to pages.  Left out: cgroups, highmem, zones,
-swap.
+Stands for mm/page-writeback.c (global_dirtyable_memory, global_dirty_limits, account_page_dirtied, the end of
+writeback).  Memory of inode caches and programs is not available for pages.  Left out: cgroups, highmem,
+zones, swap.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wbsim.sim.units import PAGE_BYTES
 
 
 class Thresholds:
-    """Dirty pages at which background writeback starts, and the limit at which writers stop.
+    """The numbers of dirty pages at which background writeback starts, and at which writers stop.
 
     NOTE: an ordinary class, because mypyc leaves the __init__ of a dataclass interpreted (2 % of P13).
     """
@@ -53,19 +53,20 @@ def _pages_of(size: int | None) -> int | None:
 
 
 _GAP: Final = 4_096
-"""kswapd begins when memory is full, and goes on until this part of it is free.
+"""kswapd begins when memory is full, and continues until one part in `_GAP` is free.
 
-Of 16 GiB: min_free_kbytes is 16 MiB, and a quarter of that lies between two watermarks.
+With 16 GiB, min_free_kbytes is 16 MiB, and the distance between two watermarks is a quarter of that.
 """
 
 
 def _nobody() -> None:
-    """Nobody evicts."""
+    """Do nothing when memory is full: no kswapd has been set."""
 
 
 class PageCache:
-    """Memory, the thresholds, and the global counters (pages), which are the sums over all contexts ``wbs``
-    (`models.interfaces.Wb`).
+    """Memory, the thresholds, and the global counters (pages).
+
+    The counters are sums over all writeback contexts ``wbs`` (`models.interfaces.Wb`).
     """
 
     __slots__ = (
@@ -88,7 +89,7 @@ class PageCache:
         self._slab_bytes = memory.inode_slab_bytes
         self.take(0)
         self.total_pages = self._memory_bytes // PAGE_BYTES
-        """Memory that the kernel does not keep for itself (vm_total_pages)."""
+        """The pages of memory that the kernel does not keep for itself (vm_total_pages)."""
         # Copies: a spec's own attributes are slow to read.
         self._background_ratio, self._ratio = limits.dirty_background_ratio, limits.dirty_ratio
         self._limit = _pages_of(limits.dirty_bytes)
@@ -98,11 +99,11 @@ class PageCache:
             self._fixed = _below(self._background, self._limit)
         self.cached_inodes = self.paged_inodes = 0
         self.on_full: Callable[[], None] = _nobody
-        """Called for each inode that is one too many."""
+        """Called when inodes are added and memory is full."""
         self.wbs: list[Wb] = []
 
     def take(self, size: int) -> None:
-        """A program takes *size* bytes of anonymous memory, or gives as many back where it is below 0."""
+        """Take *size* bytes of anonymous memory for a program; if *size* is negative, give bytes back."""
         self._memory_bytes -= size
 
     @property
@@ -115,7 +116,7 @@ class PageCache:
 
     @property
     def dirty_and_writeback(self) -> int:
-        """The same with those under writeback: by these, writers are judged."""
+        """Pages that are dirty or under writeback; writers are throttled by this number."""
         pages = 0
         for wb in self.wbs:
             pages += wb.dirty_and_writeback
@@ -138,22 +139,22 @@ class PageCache:
 
     @property
     def reclaiming(self) -> bool:
-        """Whether memory is full of inodes and their pages, or just was, so that kswapd shrinks both."""
+        """True if memory is full of inodes and their pages, or was recently, so that kswapd shrinks both."""
         return self._used_bytes() > self._memory_bytes - 2 * (self._memory_bytes // _GAP)
 
     @property
     def is_low(self) -> bool:
-        """Whether kswapd, which has begun, is to go on."""
+        """True if kswapd, which has begun, must continue."""
         return self._used_bytes() > self._memory_bytes - self._memory_bytes // _GAP
 
     @property
     def must_reclaim(self) -> bool:
-        """Whether memory is so full that who wants some has to evict inodes first (direct reclaim)."""
+        """True if memory is so full that a task must evict inodes to get memory (direct reclaim)."""
         return self._used_bytes() > self._memory_bytes + self._memory_bytes // _GAP
 
     @property
     def room(self) -> int:
-        """How many inodes fit, if as many of them have a page as of those that are cached."""
+        """The number of inodes that fit into memory, if the share of inodes with a page stays as it is."""
         used_bytes = self._used_bytes()
         if not used_bytes:
             return self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
@@ -163,16 +164,16 @@ class PageCache:
         return self.cached_inodes * self._slab_bytes + self.paged_inodes * PAGE_BYTES
 
     def add_inodes(self, inodes: int) -> None:
-        """So many more are cached."""
+        """Count *inodes* more cached inodes, and call ``on_full`` if memory is full."""
         self.cached_inodes += inodes
         if self._used_bytes() > self._memory_bytes:
             self.on_full()
 
     def dirtyable_pages(self) -> int:
-        """Memory that could hold dirty pages: all but the kernel's, the programs' and the inode caches'.
+        """Return the number of pages that could be dirty: memory without kernel, programs and inode caches.
 
-        When inodes and their pages no longer fit, reclaim takes both at the rate at which they came, so their
-        proportion stays.
+        When inodes and their pages no longer fit, reclaim takes both at the rate at which they came.  So
+        their proportion stays.
         """
         slab_bytes = min(self.cached_inodes, self.room) * self._slab_bytes
         return (self._memory_bytes - slab_bytes) // PAGE_BYTES

@@ -1,10 +1,10 @@
-"""The estimates of a context: how fast its pages reach the device, and its share of the thresholds.
+"""The estimates of a writeback context: its write bandwidth, and its share of the thresholds.
 
 Stands for bdi_update_write_bandwidth, __bdi_writeout_inc, bdi_writeout_fraction and bdi_dirty_limit
 (mm/page-writeback.c), with lib/flex_proportions.c (3.6 and later) and lib/proportions.c (before).  The
-arithmetic is the kernel's: integers, times in jiffies, rates in pages per second.  Left out: min_ratio,
-max_ratio, the batches of per-processor counters.  Each context starts with one page written (its mount); a
-context that is alone has all.
+arithmetic is the kernel's: integers, times in jiffies, rates in pages per second.  Each context starts with
+one page written (its mount).  A single context has all of the thresholds.  Left out: min_ratio, max_ratio,
+the batches of per-processor counters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wbsim.sim.units import S
 
 
 class WriteBandwidth(Bandwidth):
-    """The estimates in struct bdi_writeback; whoever throttles says from where they start, and moves them."""
+    """The estimates in struct bdi_writeback; the throttle sets their first values and updates them."""
 
     __slots__ = (
         "avg_write",
@@ -63,7 +63,7 @@ PERIOD_NS: Final = 3 * S  # VM_COMPLETIONS_PERIOD_LEN
 
 
 class FlexShares:
-    """What was completed counts half as much with every period of time."""
+    """The shares from 3.6 on: with every period of time, older completions count half as much."""
 
     def __init__(self, env: Environment, wbs: Sequence[Wb]) -> None:
         self._env = env
@@ -73,14 +73,14 @@ class FlexShares:
         self._counted: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """The part of a threshold of *pages* that is *wb*'s."""
+        """Return the share of *wb* in a threshold of *pages*."""
         if len(self._wbs) == 1:
             return pages
         self._count()
         return pages * self._events[wb] // sum(self._events.values())
 
     def _count(self) -> None:
-        """fprop_new_period, where one is over; then what was completed since."""
+        """Count the pages completed since the last call, and age the counts (fprop_new_period)."""
         period = self._env.now // PERIOD_NS
         aged = min(period - self._period, 62)
         self._period = period
@@ -91,10 +91,10 @@ class FlexShares:
 
 
 class Proportions:
-    """Floating proportions (lib/proportions.c): the shares of tasks or contexts in what was counted lately.
+    """Floating proportions (lib/proportions.c): the shares of tasks or contexts in recent events.
 
-    With every half period, older events count half as much.  A half period is one to two times the dirty
-    limit.
+    With every half period, older events count half as much.  A half period has one to two times as many
+    events as the dirty limit has pages.
     """
 
     def __init__(self, limit_pages: int) -> None:
@@ -103,17 +103,17 @@ class Proportions:
 
     @property
     def whole(self) -> int:
-        """prop_fraction's denominator."""
+        """The denominator of prop_fraction."""
         return self.half_period + self.events % self.half_period
 
     def add(self, member: Member, count: int) -> None:
-        """*member* has *count* more."""
+        """Count *count* more events of *member*."""
         self.events += count
         self.age(member)
         member.recent += count
 
     def age(self, member: Member) -> None:
-        """prop_norm_single: what *member* had in earlier periods counts less."""
+        """prop_norm_single: halve the events of *member* for each period that has passed."""
         period = self.events // self.half_period
         member.recent >>= min(period - member.period, 63)
         member.period = period
@@ -130,7 +130,10 @@ class Member:
 
 
 class EventShares:
-    """To 3.5: old completions count half with every half period of new ones (see `Proportions`)."""
+    """The shares to 3.5: with every half period of new completions, older ones count half as much.
+
+    See `Proportions`.
+    """
 
     def __init__(self, wbs: Sequence[Wb], limit_pages: int) -> None:
         self._wbs = wbs
@@ -139,7 +142,7 @@ class EventShares:
         self._counted: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """The part of a threshold of *pages* that is *wb*'s."""
+        """Return the share of *wb* in a threshold of *pages*."""
         if len(self._wbs) == 1:
             return pages
         for other in self._wbs:

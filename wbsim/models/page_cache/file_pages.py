@@ -1,6 +1,6 @@
-"""The pages of one file: which are dirty, and which blocks they have.
+"""The pages of one file: their states and their blocks.
 
-Stands for the page cache's dirty tags and the in-core extent list (xfs_iext) together.  Pure.
+Stands for the dirty tags of the page cache and the in-core extent list (xfs_iext).  Pure.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from wbsim.models.page_cache.pages import (
 )
 
 _SMALL: Final = 1 << 20
-"""Bytes up to which an array may take all its memory at once."""
+"""The size (bytes) up to which an array may take all its memory at once."""
 
 
 class FileExtent(NamedTuple):
-    """A run of pages that is a run of blocks."""
+    """A run of pages whose blocks are a run, too."""
 
     page: int
     block: int
@@ -35,10 +35,10 @@ class FileExtent(NamedTuple):
 
 
 class FilePages:
-    """A file with room for *pages* pages, preallocation included, all holes at first; 5 B for each that is
-    used.
+    """The pages of a file, with room for *pages* pages, including preallocation; at first all are holes.
 
-    Its blocks are counted from *base* on, and so need 4 B each until it goes farther than that.
+    A used page takes 5 bytes.  Block numbers are relative to *base*, so that 4 bytes are enough for most
+    files; `reach` widens them.  The file may be written to up to page ``end``.
     """
 
     __slots__ = ("base", "end", "pages")
@@ -49,7 +49,10 @@ class FilePages:
         self.pages = Pages(_room(pages, np.uint8), _room(pages, np.int32), np.zeros(1, np.int64))
 
     def make_room(self, pages: int, end: int) -> None:
-        """Have room for *pages* pages at least, so that the file may be written to up to page *end*."""
+        """Make room for at least *pages* pages, so that the file may be written to up to page *end*.
+
+        If more room is made, ``end`` grows in proportion.
+        """
         states, blocks, size = self.pages
         have = len(states)
         self.end = max(self.end, end)
@@ -62,7 +65,10 @@ class FilePages:
             self.pages = Pages(*more, size)
 
     def reach(self, first_block: int, blocks: int) -> int:
-        """Widen the block numbers if these *blocks* need it; returns their start from the base."""
+        """Return *first_block* relative to the base.
+
+        Widen the block numbers if the *blocks* blocks from there on need it.
+        """
         first = first_block - self.base
         if self.pages.blocks.dtype != np.int64 and max(-first, first + blocks) >= 1 << 31:
             wide, used = _room(len(self.pages.blocks), np.int64), last_used(self.pages) + 1
@@ -72,27 +78,30 @@ class FilePages:
 
     @property
     def size(self) -> int:
-        """Where the last page that was written ends; pages behind it may be reserved or mapped."""
+        """The end of the last page that was written; pages behind it may be reserved or mapped."""
         return int(self.pages.size[0])
 
     @property
     def dirty(self) -> int:
-        """How many of its pages are dirty."""
+        """The number of dirty pages."""
         return int(np.count_nonzero(self.pages.states[: self.size] & DIRTY_BIT))
 
     @property
     def allocated(self) -> int:
-        """Return the number of pages up to the file's end that have a block."""
+        """The number of pages up to the file's end that have a block."""
         return int(np.count_nonzero(self.pages.states[: self.size] & MAPPED_BIT))
 
     def trim(self) -> list[tuple[int, int]]:
-        """Unmap what lies behind the file's end; the runs of blocks that are free again."""
+        """Unmap the pages behind the file's end; return the runs of blocks that are free again.
+
+        A run is a pair of first block and number of blocks.
+        """
         tail = self._extent_table(self.size)
         self.pages.states[self.size : last_used(self.pages) + 1] = HOLE
         return [(block, count) for _, block, count in tail.tolist()]
 
     def give_up_held(self) -> list[tuple[int, int]]:
-        """Hold no blocks any more; the runs of blocks that are free again."""
+        """Give up all held blocks; return the runs of blocks that are free again (see `trim`)."""
         held = np.flatnonzero(self.pages.states & HELD)
         if not len(held):
             return []
@@ -102,8 +111,9 @@ class FilePages:
         return [(int(run[0]) + self.base, len(run)) for run in np.split(blocks, starts[1:])]
 
     def extent_table(self) -> NDArray[np.int64]:
-        """All extents, by page: rows of page, block and pages; one that goes on behind the file's end is cut
-        there.
+        """Return all extents, by page, as rows of first page, first block and number of pages.
+
+        An extent that continues behind the file's end is cut there.
         """
         return self._extent_table(0)
 
@@ -115,18 +125,19 @@ class FilePages:
         return table
 
     def extent_count(self) -> int:
-        """How many extents there are."""
+        """Return the number of extents in `extent_table`."""
         return int(count_extents(self.pages, 0, last_used(self.pages) + 1))
 
     def extents(self) -> list[FileExtent]:
-        """`extent_table` as tuples."""
+        """Return `extent_table` as tuples."""
         return [FileExtent(*row) for row in self.extent_table().tolist()]
 
 
 def _room(pages: int, dtype: Any) -> NDArray[Any]:
-    """So many zeros; where they are many, each part takes memory once it is written to.
+    """Return an array of *pages* zeros.
 
-    What malloc gives was often written to before, and is there.
+    A large array uses mmap, so that each part takes memory only once it is written to.  Memory from malloc
+    is often resident already.
     """
     size = pages * np.dtype(dtype).itemsize
     if size <= _SMALL:

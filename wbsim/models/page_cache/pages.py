@@ -1,8 +1,14 @@
-"""The pages of one file as arrays: what is done to many of them at once, compiled by Numba.
+"""The pages of one file as arrays, for operations on many pages at once that Numba compiles.  Pure.
 
-A page is a hole, delayed (dirty, no block yet), reserved (delayed but never written: preallocation), mapped
-(a block, clean) or dirty with a block; a hole or a delayed page may have a block held for it (ext4's
-preallocation of an inode).  Pure.
+A page is in one of these states:
+
+* hole: it has no block, and is clean;
+* delayed: it is dirty, and has no block yet;
+* reserved: it is part of a delayed extent, but clean (preallocation);
+* mapped: it has a block, and is clean;
+* dirty: it has a block, and is dirty.
+
+A block may be held for a hole or a delayed page (ext4's preallocation of an inode).
 """
 
 from __future__ import annotations
@@ -20,14 +26,17 @@ MAPPED: Final = 2
 DIRTY: Final = 3
 RESERVED: Final = 4
 HELD: Final = 8
-"""The bit of a hole or a delayed page that has a block held for it."""
+"""The bit of a hole or a delayed page for which a block is held."""
 DIRTY_BIT: Final = 1
 MAPPED_BIT: Final = 2
 
 
 class Pages(NamedTuple):
-    """``states`` and ``blocks`` of each page, the latter where it is mapped or has one held for it, counted
-    from the file's base; ``size``: [where the file ends (pages)].
+    """The arrays of one file.
+
+    * ``states``: the state of each page.
+    * ``blocks``: the block of each page that has a block or a held block, relative to the file's base.
+    * ``size``: one number, the end of the file (pages).
     """
 
     states: NDArray[np.uint8]
@@ -37,7 +46,7 @@ class Pages(NamedTuple):
 
 @compiled
 def next_dirty(pages: Pages, page: int) -> int:
-    """The first dirty page from *page* on; -1 if there is none."""
+    """Return the first dirty page from *page* on; -1: no page is dirty."""
     states = pages.states
     for i in range(page, pages.size[0]):
         if states[i] & DIRTY_BIT:
@@ -47,13 +56,13 @@ def next_dirty(pages: Pages, page: int) -> int:
 
 @compiled
 def is_delayed(state: int) -> bool:
-    """Whether a page in *state* belongs to a delayed extent."""
+    """Return whether a page in *state* belongs to a delayed extent; False for pages with a held block."""
     return state in (DELAYED, RESERVED)
 
 
 @compiled
 def delayed_extent(pages: Pages, page: int) -> tuple[int, int]:
-    """First page and length of the delayed extent that holds *page*."""
+    """Return the first page and the length of the delayed extent that contains *page*."""
     states = pages.states
     start = end = page
     while start > 0 and is_delayed(states[start - 1]):
@@ -65,7 +74,7 @@ def delayed_extent(pages: Pages, page: int) -> tuple[int, int]:
 
 @compiled
 def extent_before(pages: Pages, page: int) -> int:
-    """The last page in front of *page* that is no hole; -1 if there is none."""
+    """Return the last page before *page* that is not a hole; -1: all are holes."""
     for i in range(page - 1, -1, -1):
         if pages.states[i] != HOLE:
             return i
@@ -74,7 +83,7 @@ def extent_before(pages: Pages, page: int) -> int:
 
 @compiled
 def map_blocks(pages: Pages, page: int, block: int, count: int) -> None:
-    """*count* pages of a delayed extent from *page* on get the blocks from *block* on."""
+    """Give the blocks from *block* on to *count* pages of a delayed extent from *page* on."""
     states, blocks = pages.states, pages.blocks
     for i in range(count):
         assert is_delayed(states[page + i])
@@ -84,7 +93,7 @@ def map_blocks(pages: Pages, page: int, block: int, count: int) -> None:
 
 @compiled
 def hold_blocks(pages: Pages, page: int, block: int, count: int) -> None:
-    """The blocks from *block* on are held for *count* holes or delayed pages from *page* on."""
+    """Hold the blocks from *block* on for *count* holes or delayed pages from *page* on."""
     states, blocks = pages.states, pages.blocks
     for i in range(count):
         assert not states[page + i] & (MAPPED_BIT | HELD)
@@ -94,8 +103,9 @@ def hold_blocks(pages: Pages, page: int, block: int, count: int) -> None:
 
 @compiled
 def use_held(pages: Pages, page: int, count: int) -> int:
-    """*count* delayed pages get the blocks held for them, which lie together; how many more extents that
-    makes.
+    """Give *count* delayed pages from *page* on their held blocks, which must be contiguous.
+
+    Return the change in the number of extents.
     """
     states, blocks = pages.states, pages.blocks
     for i in range(page, page + count):
@@ -109,8 +119,9 @@ def use_held(pages: Pages, page: int, count: int) -> int:
 
 @compiled
 def run_alike(pages: Pages, page: int, at_most: int) -> int:
-    """How many pages from dirty *page* on are in the same state, with blocks that lie together if they have
-    any.
+    """Return how many pages from the dirty *page* on have the same state, at most *at_most*.
+
+    If the pages have blocks, the blocks must be contiguous, too.
     """
     states, blocks = pages.states, pages.blocks
     run = 1
@@ -126,7 +137,7 @@ def run_alike(pages: Pages, page: int, at_most: int) -> int:
 
 @compiled
 def awaiting_run(pages: Pages, page: int, at_most: int) -> int:
-    """How many delayed pages follow from *page* on, whether blocks are held for them or not."""
+    """Return how many delayed pages follow from *page* on, at most *at_most*, with or without held blocks."""
     run = 0
     while run < at_most and page + run < len(pages.states):
         if pages.states[page + run] & (DELAYED | MAPPED) != DELAYED:
@@ -137,7 +148,10 @@ def awaiting_run(pages: Pages, page: int, at_most: int) -> int:
 
 @compiled
 def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int, int]:
-    """The part of pages *start* to *end* around *page* of which none has a block, or has one held for it."""
+    """Return the run around *page* within pages *start* to *end* without blocks and held blocks.
+
+    The result is the first page of the run and the page behind the last.
+    """
     states = pages.states
     first, behind = page, page + 1
     while first > start and not states[first - 1] & (MAPPED_BIT | HELD):
@@ -149,7 +163,7 @@ def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int,
 
 @compiled
 def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: int) -> int:
-    """Return the first dirty page from *page* on, or -1; as `next_dirty`, but cheap to call.
+    """Return the first dirty page from *page* on, or -1, like `next_dirty`; this function is cheaper to call.
 
     A call with two arrays takes 0.3 us, one with `Pages` 2 us.
     """
@@ -161,7 +175,7 @@ def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: in
 
 @compiled
 def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
-    """Return how many pages from dirty *page* on lie together on disk and are dirty, at most *at_most*."""
+    """Return how many dirty pages from *page* on are contiguous on disk, at most *at_most*."""
     run = 1
     while run < at_most and page + run < len(states) and states[page + run] == states[page]:
         if blocks[page + run] != blocks[page] + run:
@@ -172,9 +186,9 @@ def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most
 
 @compiled
 def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
-    """Put dirty pages under writeback that lie together on disk; return their number.
+    """Put at most *at_most* dirty pages from *page* on, contiguous on disk, under writeback.
 
-    They begin with *page* and are at most *at_most*; none if *page* is not dirty or has no block.
+    Return their number; 0 if *page* is not dirty or has no block.
     """
     run = 0
     while run < at_most and page + run < len(states) and states[page + run] == DIRTY:
@@ -187,7 +201,7 @@ def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most
 
 @compiled
 def last_used(pages: Pages) -> int:
-    """The last page that is no hole; -1 if all are."""
+    """Return the last page that is not a hole; -1: all are holes."""
     return extent_before(pages, len(pages.states))
 
 
@@ -206,7 +220,7 @@ def _starts_extent(pages: Pages, page: int) -> bool:
 
 @compiled
 def count_extents(pages: Pages, first: int, end: int) -> int:
-    """How many extents start from page *first* on and before page *end*."""
+    """Return the number of extents that start from page *first* on and before page *end*."""
     count = 0
     for page in range(first, end):
         count += _starts_extent(pages, page)
@@ -215,7 +229,7 @@ def count_extents(pages: Pages, first: int, end: int) -> int:
 
 @compiled
 def fill_extents(pages: Pages, first: int, end: int, table: NDArray[np.int64]) -> None:
-    """These extents, into the rows of *table*."""
+    """Write the extents that `count_extents` counts into the rows of *table*."""
     row = -1
     for page in range(first, end):
         if _starts_extent(pages, page):

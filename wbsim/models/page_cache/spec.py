@@ -1,4 +1,4 @@
-"""What is configured of the page cache: memory, and the thresholds of dirty pages."""
+"""The specs of the page cache: memory, and the thresholds of dirty pages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from wbsim.sim.units import MIB, PAGE_BYTES, parse
 
 
 class MemorySpec(Spec):
-    """Memory: its size, what the kernel keeps, and what a cached inode costs beside its pages.
+    """Memory: its size, the part that the kernel keeps, and the size of a cached inode without its pages.
 
-    ``inode_slab_bytes``: inode, dentry, log item and its part of the inode cluster's buffer.
+    ``inode_slab_bytes`` includes the inode, the dentry, the log item and a share of the buffer of the inode
+    cluster.
     """
 
     memory: Bytes
@@ -28,11 +29,11 @@ class MemorySpec(Spec):
 
 
 def _as_sysctl_prints(value: object) -> object:
-    """Return a number without a unit as bytes, and None for 0, which says that the ratio counts."""
+    """Return a number without a unit as bytes, and None for 0, because then the ratio counts."""
     if isinstance(value, str):
         return parse(value, "size") or None
     if isinstance(value, int) and not isinstance(value, bool):
-        return int(value) or None  # without the mark that says that a unit is missing
+        return int(value) or None  # a plain int: a `ByHand` would be refused for its missing unit
     return value
 
 
@@ -41,11 +42,11 @@ SysctlBytes = Annotated[Bytes | None, BeforeValidator(_as_sysctl_prints)]
 
 
 class DirtyLimits(Spec):
-    """vm.dirty_background_ratio and vm.dirty_ratio, in percent, or, for each, vm.*_bytes instead.
+    """vm.dirty_background_ratio and vm.dirty_ratio in percent; vm.*_bytes may replace each of them.
 
-    All four may be given as sysctl prints them.  A size without a unit is in bytes; 0 says that the ratio
-    counts.  A background threshold that is not below the limit is half of it, as in the kernel
-    (global_dirty_limits).
+    All four may be given as sysctl prints them.  A size without a unit is in bytes.  If a size is 0, the
+    ratio counts.  A background threshold that is not below the limit becomes half of the limit, as in the
+    kernel (global_dirty_limits).
     """
 
     dirty_background_ratio: Annotated[CountOrNone, Field(le=100)]
