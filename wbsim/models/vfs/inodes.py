@@ -1,11 +1,11 @@
 """The inodes of one superblock, as the virtual filesystem keeps them: their list, their hash, their number.
 
 Stands for fs/inode.c (new_inode, inode_sb_list_add, iget_locked, evict), for wait_sb_inodes, inode_attach_wb,
-and for prune_dcache_sb and prune_icache_sb (mechanisms.md 5.1, 5.2).  Clean inodes are counts: which one is
-evicted makes no difference.  What a filesystem knows of an inode, it keeps itself.  Left out: the LRU's lock
-in creat(2), the inodes of block devices.
+and for prune_dcache_sb and prune_icache_sb (mechanisms.md 5.1, 5.2).  Clean inodes are only counted, because
+it makes no difference which inode is evicted.  The data of an inode is kept by its filesystem.  Left out: the
+LRU's lock in creat(2), the inodes of block devices.
 
-`InodeLocks` are the locks of an era around them, and `Kswapds` evict inodes when memory is full.
+`InodeLocks` are the locks around the inodes in an era.  `Kswapds` evict inodes when memory is full.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from wbsim.sim.sync import Line, Mutex
 from wbsim.sim.units import KIB
 
 BUCKET_BYTES: Final = 16 * KIB
-"""The inode hash has a chain for each so many bytes of memory (inode_init)."""
+"""The bytes of memory for each chain of the inode hash (inode_init)."""
 
 
 class SharedLocks(NamedTuple):
-    """What all superblocks share: ``hash`` is inode_hash_lock; the others are there in some eras."""
+    """The locks that all superblocks share; ``sb_list`` and ``lru`` are None in eras without them.
+
+    ``hash`` is inode_hash_lock or, in eras that have it, inode_lock.
+    """
 
     hash: Line
     sb_list: Line | None
@@ -37,9 +40,13 @@ class SharedLocks(NamedTuple):
 
 
 class InodeLocks(NamedTuple):
-    """Where the inodes of one superblock are kept: under one of ``sb_lists`` for each node, or the only one;
-    in the only one of ``hashes``, of all superblocks; on one of the ``lrus``, like the lists; ``sync`` is
-    s_sync_lock, if there is one.  A node has *node_cpus* processors.
+    """The locks around the inodes of one superblock.
+
+    * ``sb_lists``: the locks of the list of inodes, either a single one or one for each node.
+    * ``lrus``: the locks of the list of unused inodes, either a single one or one for each node.
+    * ``hashes``: one lock, of the inode hash of all superblocks.
+    * ``sync``: s_sync_lock; None in eras without it.
+    * ``node_cpus``: the number of processors in a node.
     """
 
     sb_lists: list[Line]
@@ -50,7 +57,7 @@ class InodeLocks(NamedTuple):
 
 
 def shared_locks(parts: Parts, rules: InodeRules) -> SharedLocks:
-    """Those of a machine."""
+    """Return the locks that all superblocks of a machine share."""
     lines = parts.lines
     sb_list = None if parts.inode_lock is None else lines(parts.inode_lock)
     if rules.sb_list == "inode_sb_list_lock":
@@ -76,17 +83,17 @@ def inode_locks(
 
 BATCH: Final = 128  # SHRINK_BATCH
 _LUMP: Final = 32
-"""The most inodes that are evicted in one step while nobody else wants their locks."""
-# Lines that another processor wrote last (mechanisms.md 5.2): the neighbour of a new inode is the one that
-# was added last; one that goes has two.
+"""The largest number of inodes that are evicted in one step while their locks are not contended."""
+# The number of cache lines that another processor wrote last (mechanisms.md 5.2).  list_add writes to one
+# neighbour, the inode that was added last; list_del writes to two neighbours.
 _ADD: Final = 1
 _DEL: Final = 2
 
 
 class SuperblockInodes:
-    """The cached inodes on *bdi*: so many are ``cached``, and ``paged`` of these have pages.
+    """The inodes of a superblock on *bdi*: ``cached`` are in memory, and ``paged`` of these have pages.
 
-    ``hashed``: whether the filesystem's inodes are on the chains of the hash, of which there are *buckets*.
+    ``hashed``: the inodes of the filesystem are on the *buckets* chains of the hash.
     """
 
     __slots__ = (
@@ -120,43 +127,50 @@ class SuperblockInodes:
         self._locked_lookup = rules.hash_lookup == "locked"
         self._lump = 1
         self._contentions = 0
-        self._lru_visits = 2 if rules.lru_checks else 3  # dentry, inode; and the inode again, in evict
+        self._lru_visits = 2 if rules.lru_checks else 3  # dentry and inode; in evict perhaps the inode again
         self.hashed = hashed
         self.cached = self.paged = 0
         self.add_ns = costs.add_ns
-        """What `sb_list_add` takes with nobody else at the lock."""
+        """The time of `sb_list_add` without contention (ns)."""
         self.evict_ns = costs.evict_ns
-        """What the eviction of one takes beside the locks."""
+        """The time to evict one inode, without the locks (ns)."""
 
     # -- one inode
 
     def sb_list_add(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """inode_sb_list_add by *thread*, which goes on for *then_ns*: to be yielded."""
+        """inode_sb_list_add by *thread*, which then works for *then_ns*.  Yield the result."""
         return self._locked(self._locks.sb_lists, thread, _ADD, self.add_ns, then_ns)
 
     def sb_list_del(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """inode_sb_list_del: the same."""
+        """inode_sb_list_del by *thread*, which then works for *then_ns*.  Yield the result."""
         return self._locked(self._locks.sb_lists, thread, _DEL, self._costs.del_ns, then_ns)
 
     def lru_add(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """d_lru_add, when the last user of a name is gone: the same."""
+        """d_lru_add by *thread*, which then works for *then_ns*.  Yield the result.
+
+        The kernel calls it when the last user of a name is gone.
+        """
         return self._locked(self._locks.lrus, thread, _ADD, self._costs.lru_ns, then_ns)
 
     def lru_del(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """inode_lru_list_del of an inode that is not on the list: the same; no lock where that is looked at
-        first.
+        """inode_lru_list_del by *thread*, which then works for *then_ns*.  Yield the result.
+
+        The inode is not on the list.  Eras that test this first take no lock.
         """
         return then_ns if self._rules.lru_checks else self.lru_add(thread, then_ns)
 
     def unhash(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """remove_inode_hash: the same, and no lock for an inode that is not hashed, where that is known."""
+        """remove_inode_hash by *thread*, which then works for *then_ns*.  Yield the result.
+
+        Eras that test whether an inode is hashed take no lock for an inode that is not.
+        """
         if self.hashed or self._rules.unhash == "all":
             lines = _DEL if self.hashed else 0
             return self._locked(self._locks.hashes, thread, lines, self._costs.unhash_ns, then_ns)
         return then_ns
 
     def look_up(self, thread: Thread) -> Wait:
-        """find_inode_fast, the first look of iget_locked, which finds nothing: to be yielded."""
+        """find_inode_fast: the first hash lookup of iget_locked, which finds no inode.  Yield the result."""
         walk_ns = self._chain() * self._costs.chain_ns // 1_000
         if self._locked_lookup:
             return self._locked(self._locks.hashes, thread, 0, walk_ns, 0)
@@ -164,34 +178,34 @@ class SuperblockInodes:
         return walk_ns
 
     def add_to_hash(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """The second look of iget_locked or insert_inode_locked, and __hlist_add: to be yielded.
+        """The second hash lookup of iget_locked or insert_inode_locked, and __hlist_add.  Yield the result.
 
-        NOTE: iget_locked takes the superblock's list lock within this one; here it comes behind it, so that
-        only its hold and not its wait is in this one's.
+        NOTE: iget_locked takes the superblock's list lock while it holds this lock.  In the model the caller
+        takes the list lock afterwards, so this lock's hold does not include it.
         """
         walk_ns = self._chain() * self._costs.chain_again_ns // 1_000
         return self._locked(self._locks.hashes, thread, _ADD, walk_ns + self._costs.unhash_ns, then_ns)
 
     def _locked(self, locks: list[Line], thread: Thread, lines: int, work_ns: int, then_ns: int) -> Wait:
-        """*thread* works under its node's lock, and fetches so many *lines*."""
+        """Let *thread* work under the lock of its node, and fetch *lines* cache lines.  Yield the result."""
         line, task = self._of_node(locks, thread.task), thread.task
         hold_ns = work_ns + lines * line.fetch_ns(task) if lines else work_ns
         thread.spent.inodes += hold_ns
         return line.lock.section(task, hold_ns, then_ns)
 
     def new(self, task: Task, group: int, number: int) -> Wb:
-        """*task* has made inode *number* in that *group*: it is cached; returns its writeback context."""
+        """Count inode *number* in *group*, which *task* has made; return its writeback context."""
         self.cached += 1
         self._cache.add_inodes(1)
         return self._bdi.wb_of(group, number, task.cpu)
 
     def add_cached(self, inodes: int = 1) -> None:
-        """So many *inodes* were read from the disk: they are cached."""
+        """Count *inodes* inodes that were read from the disk."""
         self.cached += inodes
         self._cache.add_inodes(inodes)
 
     def _forget(self, inodes: int) -> None:
-        """So many are cached no longer: of those with pages, their share."""
+        """Count *inodes* fewer cached inodes; the share of inodes with pages stays as it is."""
         paged = -(-self.paged * inodes // self.cached)
         self.paged -= paged
         self.cached -= inodes
@@ -202,14 +216,14 @@ class SuperblockInodes:
         return locks[0] if len(locks) == 1 else locks[max(task.cpu, 0) // self._locks.node_cpus]
 
     def _chain(self) -> int:
-        """How many inodes a chain of the hash has: thousandths."""
+        """Return the mean number of inodes on a chain of the hash, in thousandths."""
         return self.cached * 1_000 // self._buckets
 
     def has_pages(self) -> None:
-        """An inode has its first pages.
+        """Count an inode that has got its first pages.
 
-        NOTE: nobody knows which inodes lost theirs; so one that is written to again after writeback counts
-        again, and there are never more of them than inodes.
+        NOTE: the model does not record which inodes lost their pages.  An inode that is written to again
+        after writeback counts twice; the count is at most ``cached``.
         """
         if self.paged < self.cached:
             self.paged += 1
@@ -217,31 +231,31 @@ class SuperblockInodes:
 
     @property
     def room_left(self) -> int:
-        """How many more fit before kswapd begins."""
+        """The number of inodes that still fit into memory before kswapd begins."""
         return max(0, self._cache.room - self._cache.cached_inodes)
 
     @property
     def reclaiming(self) -> bool:
-        """Whether memory is full of inodes."""
+        """See `PageCache.reclaiming`."""
         return self._cache.reclaiming
 
     @property
     def must_reclaim(self) -> bool:
-        """Whether who makes an inode has to evict others first (direct reclaim)."""
+        """True if a task must evict inodes before it makes one (direct reclaim)."""
         return self._cache.must_reclaim
 
     # -- many
 
     def evict(self, thread: Thread, inodes: int) -> Steps:
-        """prune_dcache_sb and prune_icache_sb: *thread* evicts so many, or as many as there are.
+        """prune_dcache_sb and prune_icache_sb: *thread* evicts *inodes* inodes, or all if fewer are cached.
 
-        NOTE: while nobody else wants the locks, several are evicted in one step, twice as many each time;
-        once somebody had to wait, they go one by one again.
+        NOTE: while the locks are not contended, one step evicts several inodes, twice as many each time.
+        After a task had to wait for a lock, a step evicts one inode again.
         """
         task, costs, locks = thread.task, self._costs, self._locks
         left = inodes
         while left > 0 and self.cached:
-            lump = min(self.next_lump(task), left, self.cached)  # others evict at the same time
+            lump = min(self.next_lump(task), left, self.cached)  # other threads evict at the same time
             left -= lump
             self._forget(lump)
             work_ns = lump * (costs.dentry_ns + costs.evict_ns + costs.reclaim_ns)
@@ -257,9 +271,9 @@ class SuperblockInodes:
                 yield ready
 
     def next_lump(self, task: Task) -> int:
-        """Return how many inodes *task* evicts before it looks at the locks again.
+        """Return how many inodes *task* evicts in the next step.
 
-        The number doubles each time, and is 1 where a lock was contended since the last time.
+        The number doubles each time, but is 1 if a lock was contended since the last call.
         """
         sb_list = self._of_node(self._locks.sb_lists, task)
         contentions = sb_list.lock.stat.contentions + self._locks.hashes[0].lock.stat.contentions
@@ -274,15 +288,15 @@ class SuperblockInodes:
             yield mutex.wait(task)
 
     def unlock_sync(self) -> None:
-        """The walk is over, and so is the wait for what is under writeback."""
+        """Release s_sync_lock, after the walk and the wait for writeback."""
         if self._locks.sync is not None:
             self._locks.sync.release()
 
     def walk(self, thread: Thread) -> Steps:
-        """The walk of sync(2) over all cached inodes, in eras that make it (wait_sb_inodes).
+        """Walk over all cached inodes for sync(2), in eras in which wait_sb_inodes does.
 
-        Those without pages are passed with the lock held.  For one with pages the lock is dropped, and taken
-        again.
+        The lock is held while inodes without pages are passed.  For each inode with pages it is dropped and
+        taken again.
         """
         if self._rules.sync_walks != "cached":
             return
@@ -299,7 +313,11 @@ class SuperblockInodes:
                     yield ready
 
     def check(self) -> None:
-        """Raises `LawBroken` where there are more inodes with pages than inodes."""
+        """Check that at most as many inodes have pages as are cached.
+
+        Raises:
+            LawBroken: more inodes have pages.
+        """
         require(
             0 <= self.paged <= self.cached,
             f"{self._bdi.name}: of {self.cached} cached inodes, {self.paged} have pages",
@@ -307,15 +325,15 @@ class SuperblockInodes:
 
 
 def _share(count: int, number: int, shares: int) -> int:
-    """Which part of *count* things is that of this *number*."""
+    """Return the size of part *number* if *count* things are divided into *shares* parts."""
     return count * (number + 1) // shares - count * number // shares
 
 
 class Kswapds:
     """kswapd: *nodes* threads, which sleep until *cache* is full and then evict inodes and their pages.
 
-    Stands for balance_pgdat and shrink_slab, one thread for each NUMA node.  Left out: zones, the LRU lists
-    of pages, swap; what is dirty is left to the flushers.
+    Stands for balance_pgdat and shrink_slab, one thread for each NUMA node.  Dirty pages are left to the
+    flushers.  Left out: zones, the LRU lists of pages, swap.
     """
 
     def __init__(self, parts: Parts, nodes: int, cache: PageCache, of: Sequence[SuperblockInodes]) -> None:
@@ -327,7 +345,7 @@ class Kswapds:
         cache.on_full = self.wake
 
     def wake(self) -> None:
-        """wakeup_kswapd; the first time, they begin."""
+        """wakeup_kswapd: wake the threads that sleep; the first call starts all threads."""
         new, idle, self._new, self._idle = self._new, self._idle, [], []
         for thread in new:
             self._env.start(thread.task, self._run(thread))

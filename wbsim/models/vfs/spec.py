@@ -1,4 +1,4 @@
-"""What is configured of the virtual filesystem: what write(2) and inodes cost, and each era's locks."""
+"""The specs of the virtual filesystem: the costs of write(2) and of inodes, and the locks of each era."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wbsim.sim.param import Flag, Ns, Spec
 
 
 class WriteCosts(Spec):
-    """Processor time of write(2) and of the close(2) after it.
+    """The processor time of write(2) and of the close(2) after it.
 
     ``call_ns`` is the time of a call.  ``folio_ns`` is the time of each folio that the call adds to the page
     cache, and ``page_ns`` the time of each page that it copies.  If ``folio_ns`` is None, ``page_ns``
@@ -24,14 +24,23 @@ class WriteCosts(Spec):
 
 
 class InodeCosts(Spec):
-    """Processor time that keeping inodes takes, the first five under the lock of the list.
+    """The processor time of the upkeep of cached inodes.
 
-    ``add_ns`` and ``del_ns``: to put one on the superblock's list, and to take it off; ``visit_ns``: to look
-    at it in a walk over all that are cached; ``unhash_ns``: to take it off its chain of the inode hash;
-    ``lru_ns``: to put one on the list of unused ones, or to take it off.  ``chain_ns``: for each inode of a
-    chain that a lookup walks, cold, and ``chain_again_ns`` right after that; ``reference_ns``: what a walk
-    does to an inode with pages outside the lock; ``evict_ns``: the rest of an eviction; ``dentry_ns`` and
-    ``reclaim_ns``: the shrinkers' time for a dentry, and for finding and freeing an inode.
+    These times are spent under the lock of the list or the hash:
+
+    * ``add_ns`` and ``del_ns``: to put an inode on the superblock's list, and to take it off.
+    * ``visit_ns``: to look at an inode in a walk over all cached inodes.
+    * ``unhash_ns``: to put an inode on its chain of the inode hash, or to take it off.
+    * ``lru_ns``: to put an inode or a dentry on the list of unused ones, or to take it off.
+    * ``chain_ns``: the first lookup's time for each inode on the chain, which is cold; without the lock in
+      some eras.
+    * ``chain_again_ns``: the second lookup's time for each inode on the chain.
+
+    These times are spent outside the locks:
+
+    * ``reference_ns``: a walk's work on an inode with pages.
+    * ``evict_ns``: the rest of an eviction.
+    * ``dentry_ns`` and ``reclaim_ns``: the shrinkers' time to free a dentry, and to find and free an inode.
     """
 
     add_ns: Ns
@@ -48,16 +57,20 @@ class InodeCosts(Spec):
 
 
 class InodeRules(Spec):
-    """How an era keeps its inodes.
+    """The lists of inodes in an era, and their locks.
 
-    ``sb_list``: the lock of the lists of the superblocks' inodes is inode_lock, which is that of the lists of
-    dirty inodes, too (to 2.6.38); one for all superblocks (to 4.2); one for each; or one for each superblock
-    and NUMA node, as V13 proposed.  ``sync_walks``: sync(2) goes over all cached inodes (to 4.7), or over
-    those under writeback; ``sync_mutex``: one at a time for each superblock (s_sync_lock, 4.3 and later).
-    ``unhash``: inode_hash_lock is taken for each inode that is evicted, or only if it is hashed, as XFS's are
-    not; ``hash_lookup``: it is taken to look an inode up, or that is done under RCU.  ``lru``: one lock for
-    the lists of unused inodes and dentries, one for each superblock (3.1 to 3.11), or one for each of it and
-    node; ``lru_checks``: it is not taken to remove what is not on the list.
+    * ``sb_list``: the lock of the list of a superblock's inodes.  ``inode_lock`` (to 2.6.38) also protects
+      the lists of dirty inodes.  ``inode_sb_list_lock`` (to 4.2) serves all superblocks, and
+      ``s_inode_list_lock`` one.  ``per_node``: each superblock has one for each NUMA node, as report V13
+      proposed.
+    * ``sync_walks``: sync(2) walks over all ``cached`` inodes (to 4.7), or over those ``under_writeback``.
+    * ``sync_mutex``: s_sync_lock admits one sync(2) at a time to a superblock (4.3 and later).
+    * ``unhash``: an eviction takes inode_hash_lock for ``all`` inodes, or for ``hashed`` inodes only.  XFS
+      does not hash its inodes.
+    * ``hash_lookup``: a lookup takes inode_hash_lock (``locked``), or uses ``rcu``.
+    * ``lru``: the lock of the lists of unused inodes and dentries.  It serves all superblocks (``global``),
+      one ``superblock`` (to 3.11), or one superblock on one NUMA node (``per_node``).
+    * ``lru_checks``: the lock is not taken to remove an inode that is not on the list.
     """
 
     sb_list: Literal["inode_lock", "inode_sb_list_lock", "s_inode_list_lock", "per_node"]

@@ -1,6 +1,4 @@
-"""struct super_block: one mounted filesystem, its device, its directories, and what it has under
-writeback.
-"""
+"""struct super_block: one mounted filesystem, its device, its directories, and its pages under writeback."""
 
 from __future__ import annotations
 
@@ -28,27 +26,28 @@ class Flight:
         self._closed = False
 
     def add(self, wb: Wb, pages: int) -> None:
-        """*pages* of inodes of *wb* go under writeback."""
+        """Count *pages* of inodes of *wb* that go under writeback."""
         self.pages += pages
         wb.account_writeback(pages)
 
     def end(self, wb: Wb, pages: int) -> None:
-        """*pages* of inodes of *wb* are clean now."""
+        """Count *pages* of inodes of *wb* that are clean now."""
         wb.account_clean(pages)
         self.pages -= pages
         if not self.pages and self._closed:
             self.landed.complete()
 
     def close(self) -> None:
-        """Take no more; ``landed`` completes when all are clean."""
+        """Take no more pages; ``landed`` completes when all pages are clean."""
         self._closed = True
         if not self.pages:
             self.landed.complete()
 
 
 class MountedSuperblock(Superblock):
-    """See `models.interfaces.Superblock`; *first_block* is where its part of the disk begins, *inodes* are
-    its; it has so many empty *files* from the beginning.
+    """See `models.interfaces.Superblock`.
+
+    *first_block* is the first block of its part of the disk.  At the start it has *files* empty files.
     """
 
     filesystem: Filesystem
@@ -70,7 +69,7 @@ class MountedSuperblock(Superblock):
         self.largest_folio = 1
         """The pages of the largest folio that its page cache makes (mapping_max_folio_order)."""
         self.block_ns = 0
-        """The time of a write(2) for each new block, beside the copy of its page."""
+        """The time of a write(2) for each new block, without the copy of its page (ns)."""
 
     def folio_pages(self, call_pages: int) -> int:
         """See `Superblock.folio_pages`."""
@@ -78,11 +77,11 @@ class MountedSuperblock(Superblock):
 
     @property
     def under_writeback(self) -> int:
-        """How many pages of its inodes are under writeback."""
+        """The number of pages of its inodes that are under writeback."""
         return self.flight.pages + sum(flight.pages for flight in self._landing)
 
     def directory(self, thread: Thread, path: str) -> Generator[Wait, None, Any]:
-        """The directory at *path*, which is made if it is not there."""
+        """Return the directory at *path*; make it if it does not exist."""
         if path in self._in_making:
             yield from self._in_making[path].wait(thread.task)
         elif path not in self.directories:
@@ -93,14 +92,14 @@ class MountedSuperblock(Superblock):
         return self.directories[path]
 
     def wait_sb_inodes(self, thread: Thread) -> Steps:
-        """wait_sb_inodes: the walk over its inodes, and until all that is under writeback now is clean."""
+        """wait_sb_inodes: walk over the inodes, and wait until pages under writeback now are clean."""
         yield from self.inodes.lock_sync(thread.task)
         yield from self.inodes.walk(thread)
         yield from self.wait_for_writeback(thread)
         self.inodes.unlock_sync()
 
     def read(self, thread: Thread, sector: int, sectors: int) -> Steps:
-        """*thread* reads so many sectors of metadata, and waits for them."""
+        """Let *thread* read *sectors* sectors of metadata from *sector* on, and wait for them."""
         landed = Completion(self._env, DEVICE)
         bio = Bio(
             self.first_block * PAGE_SECTORS + sector, sectors, op=READ, queue=self.bdi.queue, sync=True,
@@ -116,7 +115,7 @@ class MountedSuperblock(Superblock):
         self.inodes.has_pages()
 
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """*thread* sleeps until all that is under writeback now is clean."""
+        """Let *thread* sleep until all pages that are under writeback now are clean."""
         self.bdi.queue.unplug()
         flight, self.flight = self.flight, Flight(self._env)
         flight.close()

@@ -1,13 +1,11 @@
-"""sync(2), syncfs(2) and fsync(2): everything that was dirty at the call, or of a file, is on disk when it
-returns.
+"""sync(2), syncfs(2) and fsync(2), which return when the data that was dirty at the call is on disk.
 
 Stands for sys_sync, sync_filesystem, wakeup_flusher_threads, sync_inodes_sb, wait_sb_inodes and ->sync_fs
-(fs/sync.c, fs/fs-writeback.c; mechanisms.md 5.1), and for vfs_fsync.  The contexts of a device are asked one
-after another, as the series of report W25 does.  Left out: the walk over all cached inodes and its locks, the
-mappings of block devices; fsync(2) waits for whatever its filesystem has under writeback, not for its file's
-pages alone.
+(fs/sync.c, fs/fs-writeback.c; mechanisms.md 5.1), and for vfs_fsync.  The contexts of a device get their work
+one after another, as in the series of report W25.  fsync(2) waits for all writeback of its filesystem, not
+only for the pages of its file.  Left out: the mappings of block devices.
 
-`SystemCalls` is what a program asks of the kernel, other than of a filesystem alone.
+`SystemCalls` has the calls of a program to the kernel that are not calls to a filesystem alone.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ Perform = Callable[[Thread, Wb, Work], Steps]
 
 
 class Syncs:
-    """The system calls that write back what is dirty, by whichever thread.
+    """The system calls that write back dirty data, for any thread.
 
-    Flushers do it; a work that they drop is done by the caller itself, with *perform*.
+    The flushers do the work.  If they drop a work, the caller does it with *perform*.
     """
 
     def __init__(
@@ -47,11 +45,11 @@ class Syncs:
         self._perform = perform
 
     def sync(self, thread: Thread) -> Steps:
-        """sync(2): of all superblocks."""
+        """sync(2): write back all superblocks."""
         superblocks = self._superblocks
         for bdi in dict.fromkeys(sb.bdi for sb in superblocks):
             for wb in bdi.wbs:
-                if len(wb):  # nobody waits for this work: it may be dropped
+                if len(wb):  # no thread waits for this work, so it may be dropped
                     self._flushers.queue(wb, Work("start", self._cache.dirty))
         for sb in superblocks:
             yield from self._sync_inodes(thread, sb)
@@ -59,7 +57,7 @@ class Syncs:
             yield from sb.filesystem.sync_fs(thread)
 
     def syncfs(self, thread: Thread, sb: MountedSuperblock) -> Steps:
-        """syncfs(2): writeback_inodes_sb, and sync(2) of *sb* alone."""
+        """syncfs(2): writeback_inodes_sb, then the steps of sync(2) for *sb* alone."""
         for wb in sb.bdi.wbs:
             if len(wb):
                 yield from self._have_done(thread, wb, Work("start", self._cache.dirty, sb))
@@ -73,7 +71,7 @@ class Syncs:
         yield from sb.wait_sb_inodes(thread)
 
     def _have_done(self, thread: Thread, wb: Wb, work: Work) -> Steps:
-        """Have *work* done on *wb*, and wait for that."""
+        """Have *work* done on *wb*, and wait for its end."""
         done = self._flushers.queue(wb, work)
         if done is not None:
             yield from done.wait(thread.task)
@@ -81,7 +79,7 @@ class Syncs:
             yield from self._perform(thread, wb, work)
 
     def fsync(self, thread: Thread, inode: Inode, sb: MountedSuperblock) -> Steps:
-        """fsync(2) of a file of *sb*: *thread* writes what is dirty of it, and waits for it and the log."""
+        """fsync(2) of *inode* on *sb*: write its dirty pages, and wait for writeback and the log."""
         while inode.i_sync is not None:
             yield from inode.i_sync.wait(thread)
         if inode.dirty_pages:
@@ -107,7 +105,12 @@ class Syncs:
 
 @dataclass(frozen=True)
 class SystemCalls:
-    """``mount_of`` a path, ``writer`` for a thread that is to write, and ``syncs``."""
+    """The system calls as functions.
+
+    * ``mount_of``: returns the superblock of a path.
+    * ``writer``: returns a new writer for a thread.
+    * ``syncs``: sync(2), syncfs(2) and fsync(2).
+    """
 
     mount_of: Callable[[str], MountedSuperblock]
     writer: Callable[[Thread], BufferedWriter]

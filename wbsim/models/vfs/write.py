@@ -1,8 +1,8 @@
-"""write(2) into the page cache: dirty the pages, put the inode on its list, perhaps be throttled.
+"""write(2) into the page cache: dirty the pages, put the inode on its list, and throttle the writer.
 
 Stands for generic_file_buffered_write, __set_page_dirty, __mark_inode_dirty and
-balance_dirty_pages_ratelimited.  Left out: reads before partial writes, O_DIRECT, page faults.  A write into
-pages that are there already pays for folios and blocks, as a write into new pages does.
+balance_dirty_pages_ratelimited.  A write into existing pages costs as much as a write into new pages, with
+folios and blocks.  Left out: reads before partial writes, O_DIRECT, page faults.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wbsim.sim.engine import Environment, Steps, Wait
 
 
 class BufferedWriter:
-    """One process that writes, with its account with the throttle.
+    """One process that writes, and its account with the throttle (`models.interfaces.Dirtier`).
 
     ``call_ns`` is the mean time of a write(2) without its pages, and ``close_ns`` that of a close(2).
     """
@@ -51,9 +51,9 @@ class BufferedWriter:
         return self.call_ns + folios * self._folio_ns + pages * (self._page_ns + sb.block_ns)
 
     def dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
-        """The copied *pages* of *inode* become dirty; the caller closes it for *then_ns*: to be yielded.
+        """Make the copied *pages* of *inode* dirty, then close it for *then_ns* (0: no close).
 
-        After it, the caller asks `due`.
+        Yield the result, and call `due` after it.
         """
         wb, spent = inode.wb, self._spent
         wb.account_dirtied(pages)
@@ -69,15 +69,15 @@ class BufferedWriter:
         return then_ns
 
     def room(self, wb: Wb) -> int:
-        """How many pages of *wb* this writer may dirty before `balance` is due; at least one."""
+        """Return how many pages of *wb* this writer may dirty before `balance` is due; at least one."""
         dirtier = self._dirtier
         return max(1, self._throttle.poll_pages(wb, dirtier) - dirtier.nr_dirtied)
 
     def due(self, wb: Wb) -> bool:
-        """Whether it is time to call `balance`, after a write to an inode of *wb*."""
+        """Return whether `balance` is due after a write to an inode of *wb*."""
         dirtier = self._dirtier
         return dirtier.nr_dirtied >= self._throttle.poll_pages(wb, dirtier)
 
     def balance(self, wb: Wb) -> Steps:
-        """Let the throttle hold this writer back for *wb*'s sake."""
+        """Let the throttle hold this writer back because of *wb*."""
         return self._throttle.balance(self._current, wb, self._dirtier)
