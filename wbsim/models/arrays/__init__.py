@@ -1,4 +1,4 @@
 """Arrays with a structure, for code that Numba compiles.
 
-`compiled` compiles a function, and `sorted_table` is a table of keys that such functions search and change.
+`compiled` compiles a function.  `sorted_table` is a table of keys that compiled functions search and change.
 """

@@ -1,7 +1,8 @@
-"""`compiled`: a function over arrays that Numba compiles on its first call and keeps for the next process.
+"""`compiled`: Numba compiles a function over arrays on its first call and keeps it for later processes.
 
-Numba forgets a kept function when its own file changes, but not when a function that it calls lies in another
-file and changes there.  So compiled functions are kept under a digest of all files that use `compiled`.
+Numba discards the kept code when the file of the function changes.  It does not notice a change in another
+file with a function that this function calls.  So code is kept under a digest of all files that use
+`compiled`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def kept_in(models: Path, engine: str) -> Path:
-    """Where the compiled code of *models* is kept: next to them or, if we may not write there, at home.
+    """Return the folder for compiled code: below *models* or, if that is not writable, in the home directory.
 
-    *engine* is the engine that runs: the kept code names the rules that it calls by their place in that
-    engine.
+    *engine*, the engine that runs, is part of the name, so engines do not share compiled code.
     """
     digest = blake2b(digest_size=8)
     for source in sorted(models.rglob("*.py")):
@@ -40,7 +40,7 @@ numba.config.CACHE_DIR = str(_KEPT_IN)  # type: ignore[attr-defined]
 
 
 class OneAtATime:
-    """A lock among processes, held during a ``with``; the process that has it may take it again."""
+    """A lock between processes, held during a ``with``; the process that holds it may take it again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,12 +64,12 @@ compiling = OneAtATime(_KEPT_IN / "lock")
 
 
 def compiled(function: FunctionT) -> FunctionT:
-    """*function*, compiled in Numba's nopython mode; NUMBA_DISABLE_JIT=1 leaves it as it is.
+    """Return *function*, compiled in Numba's nopython mode; NUMBA_DISABLE_JIT=1 leaves it as it is.
 
-    It may change arrays, but not make any: without Numba's own runtime, references to arrays are not counted.
-    To count them took two thirds of the time of a page walk.  A compiled function that calls another has that
-    one inlined: to hand over a tuple of arrays took as much again.  If several processes want a function,
-    only one of them compiles it.
+    The function may change arrays, but not make any.  Numba's runtime is switched off, so references to
+    arrays are not counted; the counting took two thirds of the time of a page walk.  Calls between compiled
+    functions are inlined, because passing a tuple of arrays took as much time again.  If several processes
+    want a function, only one of them compiles it.
     """
     options: dict[str, Any] = {"cache": True, "_nrt": False, "forceinline": True}
     dispatcher: object = numba.njit(**options)(function)
@@ -79,7 +79,10 @@ def compiled(function: FunctionT) -> FunctionT:
 
 
 def under_lock(compile_for: Callable[[object], object]) -> Callable[[object], object]:
-    """*compile_for* under the lock: the second process to come finds the code that the first has kept."""
+    """Return *compile_for* under the lock `compiling`.
+
+    A second process finds the code that the first process has kept.
+    """
 
     def compile_or_load(signature: object) -> object:
         with compiling:

@@ -1,8 +1,10 @@
 """Sorted tables of int64 keys with values, in arrays, for compiled code.
 
-A list of short sorted rows, as in sortedcontainers: a change moves half a row, a search halves the rows and
-then one row.  Tables that belong together share the rows, each has as many as it needs.  All functions are
-compiled by Numba; a place is a pair (position of the row, index in it).
+A table is a list of short sorted rows, as in sortedcontainers.  A change moves half a row on average, and a
+search bisects first the rows and then one row.  Several tables share a pool of rows, and each table takes as
+many rows as it needs.  A place is a pair: the position of the row in the table, and the index in the row.
+
+Numba compiles the functions that search and change tables.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ _LOAD: Final = WIDTH // 2
 
 
 class Rows(NamedTuple):
-    """What tables share: rows of ``keys`` and ``values``, of which ``counts`` are in use, and the numbers of
-    those to use ``again``.
+    """The rows that tables share.
 
-    ``sizes``: [rows ever used, rows to use again].
+    * ``keys`` and ``values``: the contents of each row, up to its number in ``counts``.
+    * ``again``: the numbers of rows that a table has given back.
+    * ``sizes``: two numbers, of rows ever used and of rows in ``again``.
     """
 
     keys: NDArray[np.int64]
@@ -33,7 +36,7 @@ class Rows(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """``order[i, : used[i]]`` are the rows of table i, by key; ``lowest`` is the first key of each."""
+    """Several tables: ``order[i, : used[i]]`` are the rows of table i by key; ``lowest`` their first keys."""
 
     rows: Rows
     order: NDArray[np.int32]
@@ -42,7 +45,7 @@ class Tables(NamedTuple):
 
 
 class Table(NamedTuple):
-    """One of several `Tables`: its own ``order``, ``lowest`` and ``used`` (one number)."""
+    """One of several `Tables`, with its part of ``order``, ``lowest`` and ``used`` (one number)."""
 
     rows: Rows
     order: NDArray[np.int32]
@@ -51,7 +54,7 @@ class Table(NamedTuple):
 
 
 def new_tables(count: int, valued: bool) -> Tables:
-    """*count* empty tables without room; without values if they are not *valued*."""
+    """Return *count* empty tables without room; only *valued* tables have values."""
     return Tables(
         rows=Rows(
             keys=np.empty((0, WIDTH), np.int64),
@@ -67,10 +70,10 @@ def new_tables(count: int, valued: bool) -> Tables:
 
 
 def with_room(tables: Tables, additions: int) -> Tables:
-    """*tables* with room for so many *additions* in all: they themselves, or others that replace them."""
+    """Return *tables* with room for *additions* additions in all, or larger tables that replace them."""
     rows, room = tables.rows, len(tables.rows.counts)
     ever = int(rows.sizes[0])
-    if ever + additions + 1 > room:  # each may open a row
+    if ever + additions + 1 > room:  # each addition may open a row
         room = 2 * room + additions + 1
         grown = {
             name: _grown(getattr(rows, name), ever, room) for name in ("keys", "values", "counts", "again")
@@ -86,7 +89,7 @@ def with_room(tables: Tables, additions: int) -> Tables:
 
 
 def _grown(old: NDArray[Any], used: int, room: int, axis: int = 0) -> NDArray[Any]:
-    """A copy with *room* along *axis* of what is *used*; what was never used is not touched."""
+    """Return a copy of the *used* part of *old* with *room* along *axis*; the rest is not touched."""
     shape = list(old.shape)
     shape[axis] = room
     larger = np.empty(shape, old.dtype)
@@ -96,7 +99,7 @@ def _grown(old: NDArray[Any], used: int, room: int, axis: int = 0) -> NDArray[An
 
 
 def entries(tables: Tables, number: int = 0) -> NDArray[np.int64]:
-    """All keys of one table in order, each with its value (n x 2); 0 where it has none."""
+    """Return all keys of table *number* in order, each with its value (n x 2); without values, 0."""
     rows, order = tables.rows, tables.order[number, : tables.used[number]]
     filled = np.arange(WIDTH) < rows.counts[order][:, None]
     keys = rows.keys[order][filled]
@@ -106,13 +109,13 @@ def entries(tables: Tables, number: int = 0) -> NDArray[np.int64]:
 
 @compiled
 def table_of(tables: Tables, number: int) -> Table:
-    """The table of this *number*."""
+    """Return the table *number*."""
     return Table(tables.rows, tables.order[number], tables.lowest[number], tables.used[number : number + 1])
 
 
 @compiled
 def find(table: Table, key: int) -> tuple[int, int]:
-    """The place of the first key that is not below *key*; the place behind the last if there is none."""
+    """Return the place of the first key that is not below *key*, or the place behind the last key."""
     low, high = 0, table.used[0]
     while low < high:
         middle = (low + high) // 2
@@ -138,25 +141,25 @@ def find(table: Table, key: int) -> tuple[int, int]:
 
 @compiled
 def is_in(table: Table, position: int, index: int) -> bool:
-    """Whether there is a key at that place."""
+    """Return whether the place (*position*, *index*) has a key."""
     return bool(0 <= position < table.used[0] and 0 <= index < table.rows.counts[table.order[position]])
 
 
 @compiled
 def key_at(table: Table, position: int, index: int) -> int:
-    """The key at a place that `is_in`."""
+    """Return the key at a place for which `is_in` is true."""
     return int(table.rows.keys[table.order[position], index])
 
 
 @compiled
 def value_at(table: Table, position: int, index: int) -> int:
-    """The value at a place that `is_in`."""
+    """Return the value at a place for which `is_in` is true."""
     return int(table.rows.values[table.order[position], index])
 
 
 @compiled
 def after(table: Table, position: int, index: int) -> tuple[int, int]:
-    """The next place."""
+    """Return the next place."""
     if index + 1 < table.rows.counts[table.order[position]]:
         return position, index + 1
     return position + 1, 0
@@ -164,7 +167,7 @@ def after(table: Table, position: int, index: int) -> tuple[int, int]:
 
 @compiled
 def before(table: Table, position: int, index: int) -> tuple[int, int]:
-    """The place in front of this one; one that is not `is_in` if there is none."""
+    """Return the place before this one; before the first key, a place for which `is_in` is false."""
     if index > 0:
         return position, index - 1
     if position == 0:
@@ -178,7 +181,7 @@ def insert(table: Table, key: int, value: int) -> None:
     if table.used[0] == 0:
         _open_row(table, 0)
     position, index = find(table, key)
-    if index == 0 and position > 0:  # behind the last key of a row is as good as before the first of the next
+    if index == 0 and position > 0:  # add the key at the end of the row before instead
         position -= 1
         index = table.rows.counts[table.order[position]]
     row = table.order[position]
@@ -209,7 +212,7 @@ def insert(table: Table, key: int, value: int) -> None:
 
 @compiled
 def replace_key(table: Table, position: int, index: int, key: int) -> None:
-    """Change the key at that place to one that sorts alike."""
+    """Change the key at a place to *key*, which must have the same place in the order."""
     table.rows.keys[table.order[position], index] = key
     if index == 0:
         table.lowest[position] = key
@@ -217,7 +220,7 @@ def replace_key(table: Table, position: int, index: int, key: int) -> None:
 
 @compiled
 def remove_at(table: Table, position: int, index: int) -> None:
-    """Take the key at that place out."""
+    """Remove the key at a place."""
     row = table.order[position]
     count = table.rows.counts[row] - 1
     for i in range(index, count):
