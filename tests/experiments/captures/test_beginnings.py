@@ -1,4 +1,4 @@
-"""Captures that begin inside a plug or have gaps: what they hide is not judged, and never a difference."""
+"""Captures that begin inside a plug or have gaps: hidden decisions are not judged and never differ."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ THEN = """\
 
 
 def counts(verdict: Verdict) -> tuple[int, int, int, int]:
-    """Judged decisions, decisions not judged, of these inside a plug, and of a request not seen."""
+    """Return the numbers of judged decisions, of decisions not judged, and of two kinds of the latter.
+
+    These kinds are decisions inside a plug and decisions on a request that was not seen.
+    """
     assert verdict.agrees
     assert verdict.mismatches == []
     assert verdict.requests_simulated == verdict.requests_kernel
     return verdict.decisions_total, verdict.unjudged, verdict.inside_plug, verdict.request_unseen
 
 
-def test_a_capture_that_begins_inside_a_plug_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The merge joined a request that began before; the next plug is judged again."""
+def test_replay_reports_a_beginning_inside_a_plug(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The merge joined a request that began before the capture.  The next plug is judged again."""
     path = tmp_path / "c"
     for text, equal in ((INSIDE, "0 of 0"), (INSIDE + THEN, "2 of 2")):
         path.write_text(text)
@@ -64,12 +65,12 @@ PLUG, UNPLUG = line("block_plug", "[flush]"), "[flush] {}"
 
 
 def unplug(requests: int) -> str:
-    """An unplug of *requests* requests."""
+    """Return the line of an unplug of *requests* requests."""
     return line("block_unplug", UNPLUG.format(requests))
 
 
 def moved(event: str, sector: int, sectors: int, task: str = "flush-9") -> str:
-    """A request that is inserted, merged or issued."""
+    """Return the line of a request that is inserted, merged or issued."""
     return line(f"block_rq_{event}", f"7,0 W {512 * sectors} () {sector} + {sectors} be,0,4 [flush]", task)
 
 
@@ -81,18 +82,18 @@ OWN = bio(9_000, NEW) + PLUG + bio(9_008, BACK) + unplug(1) + moved("issue", 9_0
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # a new request joined the plug that the capture does not show; the bio behind it merged with it
+        # a new request joined a plug that is not shown, and the next bio merged with this request
         (bio(0, NEW) + bio(8, BACK) + unplug(2) + OWN, (2, 2, 2, 0)),
         (bio(0, NEW) + bio(800, NEW) + unplug(3) + OWN, (2, 2, 2, 0)),
         (bio(0, NEW) + bio(800, NEW) + bio(9_600, NEW, task="other-8") + unplug(3) + OWN, (3, 2, 2, 0)),
-        # the text ends before the unplug: the merge shows that there is a plug
+        # the text ends before the unplug, but the merge proves a plug
         (bio(0, NEW) + bio(8, BACK) + bio(16, BACK) + bio(800, NEW), (0, 4, 4, 0)),
         (bio(0, NEW) + bio(8, BACK) + unplug(2) + bio(0, NEW, task="other-8"), (1, 2, 2, 0)),
         (bio(8, BACK) + bio(16, BACK) + unplug(1) + OWN, (2, 2, 2, 0)),
         (bio(8, BACK) + unplug(1) + bio(88, BACK) + OWN, (2, 2, 1, 1)),
-        # the bio joined a request of a plug, or of the queue, that began before the capture
+        # the bio joined a request that began before the capture, in a plug or in the queue
         (bio(8, BACK) + bio(16, BACK) + bio(0, FRONT) + OWN, (2, 3, 0, 3)),
-        (bio(8, BACK) + bio(16, NEW) + OWN, (2, 2, 0, 2)),  # and was full then, for all that is known
+        (bio(8, BACK) + bio(16, NEW) + OWN, (2, 2, 0, 2)),  # the hidden request may have been full
         (bio(8, FRONT) + bio(0, NEW) + OWN, (2, 2, 0, 2)),
         (bio(8, BACK) + bio(16, NEW, task="other-8") + OWN, (3, 1, 0, 1)),  # another task's plug
         # an insertion shows where the hidden request ends
@@ -104,24 +105,27 @@ OWN = bio(9_000, NEW) + PLUG + bio(9_008, BACK) + unplug(1) + moved("issue", 9_0
         # a full plug is flushed, the next one is known
         (bio(0, NEW) + unplug(9) + moved("issue", 800, 8) + PLUG + bio(8, BACK) + bio(800, NEW) + unplug(2),
          (2, 1, 1, 0)),
-        # what is issued or inserted without its getrq changes nothing
+        # a request that is issued or inserted without its getrq changes nothing
         (moved("issue", 700, 8) + line("block_rq_complete", "7,0 W () 900 + 8 be,0,4 [0]") + OWN,
          (2, 0, 0, 0)),
         # everything is shown
         (bio(0, NEW) + PLUG + bio(8, BACK) + bio(800, NEW) + unplug(2) + OWN, (5, 0, 0, 0)),
     ],
 )  # fmt: skip
-def test_only_what_the_capture_shows_is_judged(
+def test_decision_is_judged_only_if_the_capture_shows_it(
     text: str, expected: tuple[int, int, int, int], tmp_path: Path
 ) -> None:
-    """Each decision is judged, or counted with the reason."""
+    """Every other decision is counted with the reason."""
     path = tmp_path / "c"
     path.write_text(HEAD + text)
     assert counts(judged_file(path)) == expected
 
 
 def test_differences_inside_a_hidden_plug_are_withdrawn(tmp_path: Path) -> None:
-    """The kernel did not merge a bio with the newest request: with requests that are not shown, it may."""
+    """The kernel did not merge a bio with the newest request.
+
+    With all requests shown the decision is a mismatch.  With a hidden request the kernel may be right.
+    """
     path = tmp_path / "c"
     shown = bio(0, NEW) + PLUG + bio(8, NEW) + bio(1_600, NEW)
     path.write_text(HEAD + shown + unplug(3) + OWN)
@@ -137,7 +141,7 @@ def test_differences_inside_a_hidden_plug_are_withdrawn(tmp_path: Path) -> None:
 def test_a_plug_that_outlasts_the_capture_is_not_judged(
     tmp_path: Path,
 ) -> None:
-    """The text ends after the getrq that finds a request of 128 KiB: its unplug is not shown."""
+    """The text ends after the getrq that finds a request of 128 KiB, so the unplug is not shown."""
     path = tmp_path / "c"
     text = bio(0, NEW, sectors=256) + PLUG + bio(8_000, NEW)
     path.write_text(HEAD + text)
@@ -148,10 +152,10 @@ def test_a_plug_that_outlasts_the_capture_is_not_judged(
     assert not judged_file(path).agrees
 
 
-def test_a_bio_that_waited_before_the_beginning_was_tried_there(
+def test_bio_that_waited_before_the_capture_was_tried_there(
     tmp_path: Path,
 ) -> None:
-    """Its getrq is the task's first event: a request that came later was not there to be joined."""
+    """The getrq is the first event of its task, so a request that came later could not be joined."""
     path = tmp_path / "c"
     other = "other-8"
     came = bio(0, NEW, task=other) + line("block_plug", "[o]", other) + line("block_unplug", "[o] 1", other)
@@ -164,7 +168,7 @@ def test_a_bio_that_waited_before_the_beginning_was_tried_there(
     assert (counts(verdict), verdict.in_dispatch) == ((6, 0, 0, 0), 0)
     path.write_text(HEAD + came + bio(8, NEW) + ends + OWN)
     assert not judged_file(path).agrees
-    # withdrawn with its plug, before or after the issue that refutes it
+    # the decision is withdrawn with its plug, before or after the issue that refutes it
     following = bio(9_500, NEW)  # shows that the unplug is complete
     for text in (bio(8, NEW) + unplug(2) + following + ends, bio(8, NEW) + ends + unplug(2) + following):
         path.write_text(HEAD + came + text + OWN)
@@ -179,7 +183,7 @@ def test_a_bio_that_waited_before_the_beginning_was_tried_there(
     ],
 )
 def test_a_hidden_request_waits_with_all_of_its_sectors(text: str, sector: int, tmp_path: Path) -> None:
-    """A bio inside them continues nothing, so it is no doubt that the request had left."""
+    """A bio inside these sectors does not continue the request, so no dispatch of the request is assumed."""
     path = tmp_path / "c"
     path.write_text(HEAD + text + bio(sector, NEW, task="other-8"))
     verdict = judged_file(path)
@@ -188,7 +192,7 @@ def test_a_hidden_request_waits_with_all_of_its_sectors(text: str, sector: int, 
 
 
 def test_losses_and_requests_without_sectors_are_counted(tmp_path: Path) -> None:
-    """Only requests of the judged device count; a loss without a count is a loss."""
+    """Requests of other devices do not count.  A loss without a number of events counts separately."""
     path = tmp_path / "c"
     packet = line("block_rq_issue", "7,0 N 36 (12 01 00 00 24 00) 0 + 0 none,0,0 [smartctl]")
     lost = "CPU:0 [EVENTS DROPPED]\nCPU:0 [7 EVENTS DROPPED]\n"
@@ -205,13 +209,13 @@ def test_losses_and_requests_without_sectors_are_counted(tmp_path: Path) -> None
 
 @cache
 def capture(name: str) -> tuple[Conditions, list[Event]]:
-    """A committed capture's conditions and events."""
+    """Return the conditions and the events of a committed capture."""
     opened = open_capture(named(name))
     return conditions_of(opened, Options()), list(opened.events())
 
 
 def verdict_on(of: Conditions, events: Sequence[Event]) -> Verdict:
-    """The verdict on *events*."""
+    """Return the verdict on *events*."""
     return replay(steps_of(events, of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device)
 
 
@@ -219,8 +223,8 @@ def verdict_on(of: Conditions, events: Sequence[Event]) -> Verdict:
     "name",
     ["edges", "kyber-full", "deadline-full", "fsmark-xfs-ag2", "dd12", "nomerges1-full", "fiorand-xfs"],
 )
-def test_a_real_capture_agrees_wherever_it_is_cut(name: str) -> None:
-    """Cut at the beginning, at the end, and by a gap; each cut at a random place, with a fixed seed."""
+def test_real_capture_agrees_wherever_it_is_cut(name: str) -> None:
+    """The capture is cut at the beginning, at the end and by a gap, at random places with a fixed seed."""
     of, events = capture(name)
     draw = random.Random(name)
     judged, unjudged = 0, 0

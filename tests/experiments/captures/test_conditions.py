@@ -1,4 +1,4 @@
-"""Under which rules and limits a capture is replayed: every value, and what is said of each."""
+"""The rules and limits of a replay: every value, and the note on it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FULL = Header("6.18.44", "mq-deadline", 1, 64, 7, 4_096, "7,0")
 
 
 def of(header: Header, *devices: str, **options: Any) -> Conditions:
-    """Of a capture with *header* and a bio for each of *devices*."""
+    """Return the conditions of a capture with *header* and a bio for each of *devices*."""
     events = [Event(1, 1, 0, "block_bio_queue", device) for device in devices or ("7,0",)]
     events.append(Event(2, 1, 0, "block_getrq", "9,9"))  # no bio
     return conditions_of(Capture(Path("c"), "ftrace", header, lambda: iter(events)), Options(**options))
 
 
 def limits(**changes: Any) -> QueueLimits:
-    """Those of `FULL`."""
+    """Return the limits of `FULL` with *changes*."""
     values = {
         "max_sectors_bytes": 65_536, "max_segments": 7, "max_segment_bytes": 65_536, "nomerges": 1,
         "max_discard_bytes": 4_096,
@@ -33,13 +33,13 @@ def limits(**changes: Any) -> QueueLimits:
     return QueueLimits.model_validate({**values, **changes})
 
 
-def test_a_header_says_everything() -> None:
-    """And nothing is assumed."""
+def test_complete_header_gives_all_conditions() -> None:
+    """No value is assumed, so there is no note."""
     assert of(FULL) == Conditions("6.18.44", "6.17", None, "7,0", "mq-deadline", limits(), ())
 
 
-def test_what_neither_says_is_assumed_and_said() -> None:
-    """Limits come from the options; discards of any size are taken."""
+def test_missing_conditions_are_assumed_and_noted() -> None:
+    """The limits come from the options.  Discards of any size are accepted."""
     found = of(Header(), max_sectors_kb=64, max_segments=7)
     assert found == Conditions(
         "6.18", "6.17", None, "7,0", "none", limits(nomerges=0, max_discard_bytes=(1 << 32) - 512),
@@ -51,15 +51,18 @@ def test_what_neither_says_is_assumed_and_said() -> None:
     )  # fmt: skip
 
 
-def test_options_say_what_the_header_does_not() -> None:
-    """The kernel of the option is then the capture's, and the one that is asked for."""
+def test_options_replace_missing_values_of_the_header() -> None:
+    """The kernel of the option is both the kernel of the capture and the kernel that is asked for."""
     given = {"max_sectors_kb": 64, "max_segments": 7, "nomerges": 2, "scheduler": "bfq", "kernel": "3.11"}
     found = of(Header(discard_max_bytes=4_096), "7,0", "8,0", **given, device="8,0")
     assert found == Conditions("3.11", "3.11", "3.11", "8,0", "bfq", limits(nomerges=2), ())
 
 
-def test_another_kernel_is_asked_for() -> None:
-    """By its own name, or by one whose rules are another's, which is said; other options may agree."""
+def test_kernel_option_asks_for_another_kernel() -> None:
+    """A kernel without its own rules gives a note with the kernel whose rules are used.
+
+    Other options may repeat the header.
+    """
     assert of(FULL, kernel="4.9").asked == "4.9"
     assert of(FULL, kernel="4.9").notes == ()
     found = of(FULL, kernel="4.10", scheduler="mq-deadline", nomerges=1, max_segments=7, max_sectors_kb=64)
@@ -89,10 +92,10 @@ def test_another_kernel_is_asked_for() -> None:
         (FULL, ["7,0"], {"device": "9,9"}, ["c: device: has no bio for 9,9; it has 7,0 (1 bios)"]),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_told_all_at_once(
+def test_problems_of_conditions_are_reported_at_once(
     header: Header, devices: list[str], options: dict[str, Any], problems: list[str]
 ) -> None:
-    """Each with its place and its remedy."""
+    """Each problem has its place and its remedy."""
     with pytest.raises(BadInput) as caught:
         of(header, *devices, **options)
     assert str(caught.value).splitlines() == problems
@@ -107,10 +110,10 @@ def test_what_makes_no_sense_is_told_all_at_once(
         ("max_segments " + "9" * 5_000, "is no whole number"),
     ],
 )
-def test_limits_that_no_queue_has_are_refused(
+def test_impossible_limits_in_a_header_are_refused(
     said: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a capture's header; an event with a number of a thousand digits is no event."""
+    """An event with a number of thousands of digits is refused, too."""
     header = "# kernel 6.18 scheduler none nomerges 0 max_sectors_kb 64 max_segments 128 device 7,0"
     key = said.split()[0]
     event = "  dd-9 [000] ..... 1.000001: block_bio_queue: 7,0 W {} + 8 [dd]"

@@ -1,4 +1,4 @@
-"""What the kernel did with each bio, told from a few events: every step, by hand."""
+"""The kernel's decision on each bio, derived from events that are made by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = {
 
 
 def steps_from(*said: tuple[Any, ...], scheduler: str | None = "none", pid: int = 9) -> list[Step]:
-    """Return the steps of events: (letter, sector, sectors or count), one a line, all by *pid*."""
+    """Return the steps of events: each is (letter, sector, sectors or count), on a line, by task *pid*."""
     events = []
     for number, (letter, *rest) in enumerate(said, 1):
         name = NAMES[letter]
@@ -50,13 +50,16 @@ def steps_from(*said: tuple[Any, ...], scheduler: str | None = "none", pid: int 
 
 
 def piece(line: int, sector: int, sectors: int, merge: Any, tried: int, **others: Any) -> Piece:
-    """One of a whole bio, by a task of which all is known."""
+    """Return the piece of a complete bio; the plug of its task is known."""
     made = Piece(line, 9, 1, DISK, "W", sector, sectors, merge, True, False, tried, True)
     return made._replace(**others)
 
 
-def test_a_plug_with_two_bios() -> None:
-    """The first opens the plug, the second joins it, a third in front; its end sends it on."""
+def test_plug_takes_a_new_request_and_two_merges() -> None:
+    """The first bio opens the plug, the second merges at the back and the third at the front.
+
+    The end of the plug sends the request on.
+    """
     first = piece(2, 8, 8, NEW, 1)
     assert steps_from(
         ("Q", 8, 8), ("G", 8, 8), ("P",), ("Q", 16, 8), ("M", 16, 8), ("Q", 0, 8), ("F", 0, 8), ("U", 1),
@@ -79,10 +82,10 @@ FIRST, SECOND = piece(2, 0, 8, NEW, 1), piece(5, 80, 8, NEW, 4)
 @pytest.mark.parametrize(
     ("scheduler", "then", "steps"),
     [
-        # the held request is issued at once: the plug was full
+        # the plug was full, so the held request is issued at once
         ("none", [("U", 1), ("D", 0, 8), ("P",)],
          [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, True, "W"), Placed(SECOND, True, True, True)]),
-        # it is inserted: the task slept
+        # the task slept, so the held request is inserted
         ("none", [("U", 1), ("I", 0, 8), ("P",)],
          [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Emptied(9, None),
           Placed(SECOND, True, None, True)]),
@@ -90,42 +93,44 @@ FIRST, SECOND = piece(2, 0, 8, NEW, 1), piece(5, 80, 8, NEW, 4)
         ("none", [("U", 1), ("I", 0, 8), ("D", 0, 8), ("P",)],
          [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"),
           Moved(8, 9, 1, DISK, 0, 8, False, True, "W"), Emptied(9, None), Placed(SECOND, True, None, True)]),
-        # with a scheduler all are inserted: nobody can tell
+        # with a scheduler all requests are inserted, so the reason is unknown
         ("mq-deadline", [("U", 1), ("I", 0, 8), ("P",)],
          [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Placed(SECOND, True, True, False)]),
-        # but blkparse says
+        # but blkparse shows the reason
         ("blkparse", [("UT", 1), ("I", 0, 8), ("P",)],
          [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Emptied(9, None),
           Placed(SECOND, True, None, True)]),
         ("blkparse", [("U", 1), ("I", 0, 8), ("P",)],
          [Left(9), Moved(7, 9, 1, DISK, 0, 8, False, False, "W"), Placed(SECOND, True, True, True)]),
-        # both leave together: it had joined the first; by one unplug or by two
+        # both leave together, by one unplug or by two: the second request had joined the first
         ("none", [("U", 2)], [Placed(SECOND, True, False, True), Emptied(9, None)]),
         ("none", [("U", 1), ("U", 1)],
          [Left(9), Placed(SECOND, True, False, True), Emptied(9, None)]),
-        # the plug was sent on, and the request was never in it
+        # the plug was sent on, and the second request was never in it
         ("none", [("U", 1), ("Q", 160, 8)], [Left(9), Placed(SECOND, False, None, True), Emptied(9, None)]),
-        # nothing follows: it is in the plug, which may have been flushed for it after the capture's end
+        # no event follows: the request is in the plug, and may have flushed it after the end of the capture
         ("none", [], [Placed(SECOND, True, False, False)]),
-        # a merged request moves, too
+        # a request that merges moves, too
         ("none", [("J", 0, 8)],
          [Moved(6, 9, 1, DISK, 0, 8, True, False, "W"), Placed(SECOND, True, False, False)]),
     ],
     ids=["full", "asleep", "first move", "nobody knows", "UT", "U", "joined", "one by one", "past", "kept",
          "merged"],
 )  # fmt: skip
-def test_where_the_second_request_went(scheduler: str, then: Sequence[Any], steps: list[Step]) -> None:
-    """One is in the plug; a second gets a request, and what follows tells whether it came to it."""
+def test_events_after_a_request_show_where_it_went(
+    scheduler: str, then: Sequence[Any], steps: list[Step]
+) -> None:
+    """The plug holds one request when the task gets a second."""
     head: list[Step] = [FIRST, Placed(FIRST, True, None, True), SECOND]
     assert steps_from(*ONE, *TWO, *then, scheduler=scheduler) == head + steps
 
 
-def test_what_follows_a_full_flush_is_in_the_next_plug() -> None:
-    """The plug that the second opened holds one: a third joins it, and both leave together."""
+def test_request_after_a_full_flush_is_in_the_next_plug() -> None:
+    """The second request opens a plug, a third joins this plug, and both leave together."""
     third = piece(10, 160, 8, NEW, 9)
     steps = steps_from(*ONE, *TWO, ("U", 1), ("D", 0, 8), ("P",), ("Q", 160, 8), ("G", 160, 8), ("U", 2))
     assert steps[-3:] == [third, Placed(third, True, False, True), Emptied(9, None)]
-    # and what a sleep or a full flush said is forgotten with it: the next is told by its own moves
+    # the next request is placed by its own events, whatever a sleep or a full flush showed before
     steps = steps_from(
         *ONE, *TWO, ("U", 1), ("I", 0, 8), ("P",), ("Q", 160, 8), ("G", 160, 8), ("U", 1), ("D", 80, 8),
         ("P",),
@@ -133,8 +138,8 @@ def test_what_follows_a_full_flush_is_in_the_next_plug() -> None:
     assert steps[-1] == Placed(third, True, True, True)
 
 
-def test_a_flush_and_an_unplugged_task_go_straight_on() -> None:
-    """PREFLUSH goes past a plug that holds something; without a plug everything goes past."""
+def test_flush_and_unplugged_request_go_past_the_plug() -> None:
+    """A PREFLUSH bio goes past a plug that holds a request.  Without a plug every request goes past."""
     flush = SECOND._replace(rwbs="FWFS")
     steps = steps_from(*ONE, ("Q", 80, 8, "FWFS"), ("G", 80, 8, "FWFS"), ("Q", 160, 8), ("G", 160, 8))
     assert steps[2:4] == [flush, Placed(flush, False, None, True)]
@@ -147,8 +152,8 @@ def test_a_flush_and_an_unplugged_task_go_straight_on() -> None:
     assert steps_from(("Q", 0, 8), ("G", 0, 8))[-1] == Placed(FIRST, False, None, True)
 
 
-def test_after_a_loss_nothing_is_known_until_a_plug_opens_or_ends() -> None:
-    """The request in hand is given up; another task is unknown, too; plug and unplug make it known again."""
+def test_plug_is_unknown_from_a_loss_to_plug_or_unplug() -> None:
+    """The placement of the request in hand is given up, and the plugs of other tasks are unknown, too."""
     lost = FIRST._replace(known=False)
     assert steps_from(
         ("Q", 0, 8), ("G", 0, 8), ("L", 3), ("Q", 8, 8), ("M", 8, 8), ("P",), ("Q", 16, 8), ("M", 16, 8)
@@ -163,9 +168,11 @@ def test_after_a_loss_nothing_is_known_until_a_plug_opens_or_ends() -> None:
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_each_task_s_request_in_hand_is_placed_at_last(lost: bool) -> None:
-    """Of two tasks that have just got one: where it went is unknown after a loss, and at the end it went
-    straight on, since neither has anything in its plug.
+def test_request_in_hand_is_placed_at_loss_or_end(lost: bool) -> None:
+    """Two tasks have just got a request each.
+
+    After a loss the place of the request is unknown.  At the end of the capture the request went straight on,
+    because its task has an empty plug.
     """
     events = [
         Event(line, pid, 1, NAMES[letter], DISK, "W", 8 * pid, 8)
@@ -179,9 +186,12 @@ def test_each_task_s_request_in_hand_is_placed_at_last(lost: bool) -> None:
     ]  # fmt: skip
 
 
-def test_a_bio_that_waits_while_its_task_sleeps() -> None:
-    """It was tried before the plug was flushed: the flush tells what was queued, and its place is the later
-    one's.
+def test_waiting_bio_is_tried_before_its_task_sleeps() -> None:
+    """The sleep of a task flushes its plug between the trial and the request of a bio.
+
+    line 4   the bio is queued, and the kernel tries to merge it
+    line 5   the task sleeps and its plug is flushed: `Emptied` names the bio
+    line 6   the bio gets a request, which finds an empty plug
     """
     queued = Piece(5, 9, 1, DISK, "W", 8, 8, None, True, False, 4, True)
     assert steps_from(*ONE, ("Q", 8, 8), ("UT", 1), ("G", 8, 8)) == [
@@ -193,15 +203,18 @@ def test_a_bio_that_waits_while_its_task_sleeps() -> None:
     ]
 
 
-def test_of_two_bios_that_wait_the_older_one_is_told() -> None:
-    """The kernel was about to place it when the task slept; the other follows."""
+def test_older_of_two_waiting_bios_is_reported() -> None:
+    """The kernel was about to place the older bio when the task slept.  The other bio follows."""
     queued = Piece(6, 9, 1, DISK, "W", 8, 8, None, True, False, 4, True)
     told_of = steps_from(*ONE, ("Q", 8, 8), ("Q", 800, 8), ("UT", 1))
     assert told_of[-1] == Emptied(9, queued)
 
 
-def test_a_bio_that_was_split_comes_in_pieces() -> None:
-    """All but the last never merge; each was tried when the one before was decided, or split."""
+def test_split_bio_comes_in_pieces() -> None:
+    """Each piece but the last is marked as split off.
+
+    A piece is tried at the decision on the piece before, or at the split.
+    """
     first = piece(3, 0, 8, NEW, 2, split_off=True)
     assert steps_from(("Q", 0, 24), ("X", 0, 8), ("G", 0, 8), ("X", 8, 16), ("M", 8, 8), ("M", 16, 8)) == [
         first,
@@ -213,8 +226,8 @@ def test_a_bio_that_was_split_comes_in_pieces() -> None:
     assert queued == Emptied(9, Piece(6, 9, 1, DISK, "W", 80, 8, None, True, True, 5, True))
 
 
-def test_a_plug_of_three_queues_is_told_whole() -> None:
-    """What was sent on at each unplug adds up: nothing is left, so the flush was none for being full."""
+def test_plug_of_three_queues_has_three_unplugs() -> None:
+    """The counts of the unplugs add up to all requests, so the plug was not flushed because it was full."""
     third = (("Q", 160, 8), ("G", 160, 8))
     *_, placed, last = steps_from(*ONE, *TWO, *third, ("U", 1), ("U", 1), ("U", 1))
     assert placed == Placed(piece(7, 160, 8, NEW, 6), True, False, True)
@@ -224,9 +237,9 @@ def test_a_plug_of_three_queues_is_told_whole() -> None:
 @pytest.mark.parametrize(
     ("events", "steps"),
     [
-        # an unplug with no request shown in the plug; a first bio may have been tried before the capture
+        # an unplug with no request shown in the plug; the first bio may have been tried before the capture
         ([("M", 8, 8), ("U", 1)], [piece(1, 8, 8, BACK, 0), Emptied(9, None), Unseen(9)]),
-        # two unplugs of one flush are added up: for two queues, three requests, of which one is shown
+        # one flush has an unplug for each of two queues: three requests, of which one is shown
         ([*ONE, ("U", 1), ("D", 0, 8), ("U", 2), ("Q", 8, 8)],
          [FIRST, Placed(FIRST, True, None), Emptied(9, None), Moved(5, 9, 1, DISK, 0, 8, False, True, "W"),
           Emptied(9, None), Unseen(9)]),
@@ -234,16 +247,16 @@ def test_a_plug_of_three_queues_is_told_whole() -> None:
         ([*ONE, ("U", 1), ("Q", 8, 8), ("U", 1)],
          [FIRST, Placed(FIRST, True, None), Emptied(9, None),
           Emptied(9, Piece(6, 9, 1, DISK, "W", 8, 8, None, True, False, 5, True)), Unseen(9)]),
-        # the new request joined a plug that is not shown, and left with it
+        # the new request joined a plug that is not shown, and left with this plug
         ([*ONE[:2], ("U", 2), ("Q", 8, 8)],
          [FIRST, Left(9), Unseen(9), Placed(FIRST._replace(known=False), False, None), Emptied(9, None)]),
         # the same at the end of the capture
         ([*ONE[:2], ("U", 2)], [FIRST, Left(9), Unseen(9), Placed(FIRST, False, None)]),
-        # it flushed a full plug that is not shown, and is the first of the next
+        # the new request flushed a full plug that is not shown, and is the first of the next plug
         ([*ONE[:2], ("U", 9), ("D", 800, 8), ("P",), ("U", 1)],
          [FIRST, Left(9), Moved(4, 9, 1, DISK, 800, 8, False, True, "W"), Unseen(9),
           Placed(FIRST._replace(known=False), True, True), Emptied(9, None)]),
-        # two unplugs of a flush with the new request
+        # one flush has three unplugs, and two of its requests are shown
         ([*ONE, *TWO, ("U", 1), ("U", 1), ("U", 1)],
          [FIRST, Placed(FIRST, True, None), SECOND, Left(9), Placed(SECOND, True, False), Emptied(9, None),
           Emptied(9, None), Unseen(9)]),
@@ -258,7 +271,7 @@ def test_an_unplug_of_more_requests_than_shown_is_reported(
 
 
 def test_an_unplug_after_lost_events_reports_nothing_unseen() -> None:
-    """The plug is unknown until then, so its decisions are marked already."""
+    """The plug is unknown until the first unplug, so its decisions are marked already."""
     steps = steps_from(("L", 3), ("Q", 8, 8), ("M", 8, 8), ("U", 4), ("Q", 16, 8), ("M", 16, 8), ("U", 4))
     assert [type(step).__name__ for step in steps] == [
         "Lost", "Piece", "Emptied", "Piece", "Emptied", "Unseen",
@@ -266,7 +279,7 @@ def test_an_unplug_after_lost_events_reports_nothing_unseen() -> None:
 
 
 def test_each_queue_has_a_block_plug_in_older_kernels() -> None:
-    """Kernels to 4.x plug by queue: two devices, two plug events, and an unplug of each."""
+    """Kernels up to 4.x have a plug event and an unplug event for each of two devices."""
     events = [
         Event(line, 9, 1, NAMES[letter], disk, "W", 0, size)
         for line, (letter, disk, size) in enumerate(
@@ -278,7 +291,7 @@ def test_each_queue_has_a_block_plug_in_older_kernels() -> None:
 
 
 def test_requests_without_sectors_are_passed_over() -> None:
-    """They settle nothing: the request of the bio before them still awaits its plug."""
+    """An event without sectors does not place the request of the bio before it."""
     steps = steps_from(("Q", 0, 8), ("G", 0, 8), ("N", 0, 0, "N"), ("P",))
     first = piece(2, 0, 8, NEW, 1)
     assert steps == [first, Passed(DISK), Placed(first, True, None)]

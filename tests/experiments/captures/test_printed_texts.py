@@ -67,7 +67,7 @@ def test_blkparse_events_without_sectors_are_passed_over() -> None:
 
 @pytest.mark.parametrize("sequence", ["0", "7", "-12", "4294967295"])
 def test_a_message_leaves_the_sequence_alone(sequence: str) -> None:
-    """The kernel does not set the number of a message: it is 0, or what the buffer held before."""
+    """The kernel does not set the number of a message, so the number is 0 or a leftover of the buffer."""
     line = "  8,16   0 {:>8}     0.000001000   900  {}\n"
     text = line.format(1, "Q   W 0 + 8 [a]") + line.format(sequence, "m   N hello (there)")
     text += line.format(2, "G   W 0 + 8 [a]")
@@ -81,17 +81,15 @@ def test_a_message_leaves_the_sequence_alone(sequence: str) -> None:
     [
         ([("8,17", 1, "Q"), ("8,16", 2, "A"), ("8,17", 3, "G")], []),  # the partition is traced
         ([("8,16", 1, "Q"), ("8,16", 2, "A"), ("8,16", 3, "G")], []),  # the disk is traced
-        ([("8,16", 9, "A"), ("8,17", 1, "Q"), ("8,17", 3, "G")], [1]),  # it begins the text
-        ([("8,17", 1, "Q"), ("8,16", 4, "A"), ("8,17", 5, "G")], [2]),  # a gap before it
-        ([("8,17", 1, "Q"), ("8,16", 2, "A"), ("8,17", 5, "G")], [2]),  # a gap after it
+        ([("8,16", 9, "A"), ("8,17", 1, "Q"), ("8,17", 3, "G")], [1]),  # the remap begins the text
+        ([("8,17", 1, "Q"), ("8,16", 4, "A"), ("8,17", 5, "G")], [2]),  # a gap before the remap
+        ([("8,17", 1, "Q"), ("8,16", 2, "A"), ("8,17", 5, "G")], [2]),  # a gap after the remap
         ([("8,16", 7, "Q"), ("8,17", 1, "Q"), ("8,16", 2, "A"), ("8,17", 3, "G"), ("8,16", 8, "G")], []),
         ([("8,16", 7, "Q"), ("8,17", 1, "Q"), ("8,16", 8, "A"), ("8,17", 2, "G"), ("8,16", 9, "G")], []),
     ],
 )  # fmt: skip
-def test_a_remap_counts_in_the_trace_that_it_is_from(
-    lines: list[tuple[str, int, str]], lost: list[int]
-) -> None:
-    """blkparse prints a remap with its target, also in the trace of the partition that it comes from."""
+def test_remap_counts_in_the_trace_of_its_origin(lines: list[tuple[str, int, str]], lost: list[int]) -> None:
+    """blkparse prints a remap with its target, also in the trace of the partition that the bio comes from."""
     rest = {"A": "A   W 2048 + 8 <- (8,17) 0", "Q": "Q   W 0 + 8 [a]", "G": "G   W 0 + 8 [a]"}
     text = "".join(
         f"  {disk}   0 {n:>8}     0.000001000   900  {rest[action]}\n" for disk, n, action in lines
@@ -115,7 +113,10 @@ _Q = "  8,16   0        1     0.000001000   900  Q   W 0 + 8 [a]\n"
     ],
 )
 def test_every_summary_ends_the_events(summary: str) -> None:
-    """By processor, by process (``-s``), or the totals alone; an event behind it is refused."""
+    """A summary is by processor, by process (``-s``) or of totals only.
+
+    An event after a summary is refused.
+    """
     assert [event.line for event in events(blkparse.parse, _Q + summary)] == [1]
     with pytest.raises(BadInput, match="is an event after the summary; give the text of one run of blkparse"):
         events(blkparse.parse, _Q + summary + _Q)
@@ -131,7 +132,7 @@ def test_every_summary_ends_the_events(summary: str) -> None:
     ],
 )  # fmt: skip
 def test_remarks_of_blkparse_are_passed_over(note: str, tmp_path: Path) -> None:
-    """They are in a text that holds stderr too, before or between the events."""
+    """A text that also holds stderr has remarks before and between the events."""
     (tmp_path / "c").write_text(note + _Q + note)
     capture = open_capture(tmp_path / "c")
     assert (capture.format, [event.line for event in capture.events()]) == ("blkparse", [2])
@@ -178,8 +179,8 @@ def test_each_printer_of_tracepoints_is_read(line: str, tmp_path: Path) -> None:
         ("            fio-1234  [002]  1234.567890: block_bio_remap: 8,16 W 2048 + 8 <- (8,17) 0", []),
     ],
 )  # fmt: skip
-def test_losses_and_headers_of_tracepoints(line: str, lost: list[tuple[int, int]], tmp_path: Path) -> None:
-    """Each marked loss is an event, with its count if the recorder has one; headers are passed over."""
+def test_losses_of_tracepoints_become_events(line: str, lost: list[tuple[int, int]], tmp_path: Path) -> None:
+    """Each marked loss is an event, with its count if the recorder has one.  Headers are passed over."""
     text = f"{line}\n            fio-1234  [002]  1234.567890: block_bio_queue:      8,16 W 2048 + 8 [fio]\n"
     (tmp_path / "c").write_text(text)
     *before, last = open_capture(tmp_path / "c").events()
@@ -191,7 +192,7 @@ _T = "            fio-1234  [002]  1234.567890: "
 
 
 def test_tracepoints_without_sectors_are_passed_over() -> None:
-    """Packet commands and flush requests, at sector 0 or -1; a request without place is refused."""
+    """Packet commands and flush requests have sector 0 or -1.  A write without a sector is refused."""
     passed = Event(1, 1_234, 2, "without sectors", "8,16", "N")
     for fields in (
         "block_rq_issue: 8,16 N 36 (12 01 00 00 24 00) 0 + 0 none,0,0 [smartctl]",
@@ -206,8 +207,8 @@ def test_tracepoints_without_sectors_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("fields", ["block_getrq: ", "block_rq_issue: ", "block_unplug: "])
-def test_what_trace_cmd_cannot_print_is_refused(fields: str) -> None:
-    """The remedy is the kernel's own text."""
+def test_fields_that_trace_cmd_cannot_print_are_refused(fields: str) -> None:
+    """The error asks for the text that the kernel prints."""
     with pytest.raises(BadInput, match="trace-cmd could not print them; give the text of /sys/kernel"):
         events(ftrace.parse, f"{_T}{fields}[FAILED TO PARSE] dev=8388624 sector=2048")
 
@@ -226,7 +227,7 @@ def test_a_listing_with_cuts_is_refused(parse: Parse, event: str, remark: str) -
 def test_a_listing_that_begins_with_prose_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit status 2, with the line and what stands there."""
+    """The status is 2, and the error has the line and its text."""
     path = tmp_path / "c"
     path.write_text("\nWe see the following:\n" + _Q)
     assert main(["replay", str(path)]) == 2
@@ -237,7 +238,7 @@ def test_a_listing_that_begins_with_prose_is_refused(
 
 
 def test_a_message_repeats_the_beginning_of_a_long_line() -> None:
-    """60 characters, with escapes for what cannot be printed."""
+    """The message has the first 60 characters, with escapes for unprintable ones."""
     assert quoted("  a\x00b\n") == r"'a\x00b'"
     assert quoted("x" * 60) == f"'{'x' * 60}'"
     assert quoted("x" * 61) == f"'{'x' * 60}' and more"

@@ -1,4 +1,4 @@
-"""A flusher's processor time, told from a capture whose times are known, and what is made of it."""
+"""A flusher's processor time in captures with known times, and the costs that follow from it."""
 
 from __future__ import annotations
 
@@ -25,57 +25,57 @@ HEAD = (
 
 
 class Text:
-    """A capture that is written event by event, each so many microseconds after the one before."""
+    """The text of a capture; each event is written with its distance from the event before (us)."""
 
     def __init__(self, kind: str = "xfs") -> None:
         self.lines = [HEAD.format(kind=kind)]
         self.us = 5_000_000
 
     def event(self, after_us: int, name: str, fields: str = "", pid: int = 70) -> None:
-        """One line."""
+        """Add an event."""
         self.us += after_us
         seconds, micros = divmod(self.us, 1_000_000)
         task = f"kworker/u8:1-{pid}"
         self.lines.append(f"{task:>22}    [001] ..... {seconds}.{micros:06}: {name}: {fields}\n")
 
     def switch(self, after_us: int, leaves: int, comes: int) -> None:
-        """Another task runs from now on."""
+        """Add a switch from task *leaves* to task *comes*."""
         fields = f"prev_comm=a b prev_pid={leaves} prev_prio=120 prev_state=R+ ==> next_comm=kworker/u8:1"
         self.event(after_us, "sched_switch", f"{fields} next_pid={comes} next_prio=120", leaves)
 
     def start(self, after_us: int, bdi: str = "7:0", pid: int = 70) -> None:
-        """A flusher begins."""
+        """Add the beginning of a flusher's work on *bdi*."""
         self.event(after_us, "writeback_start", f"bdi {bdi}: sb_dev 0:0 nr_pages=8 reason=sync", pid)
 
     def file(self, queue_us: int, merge_us: int, end_us: int, pages: int = 1, pid: int = 70) -> None:
-        """A file whose bio merges."""
+        """Add a file whose bio merges."""
         self.event(queue_us, "block_bio_queue", "7,0 W 8 + 8 [kworker/u8:1]", pid)
         self.event(merge_us, "block_bio_backmerge", "7,0 W 8 + 8 [kworker/u8:1]", pid)
         self.event(end_us, "writeback_single_inode", f"bdi 7:0: ino=1 wrote={pages} cgroup_ino=1", pid)
 
     def request(self, get_us: int, plug_us: int, pid: int = 70) -> None:
-        """A request, and its way into the plug."""
+        """Add a request that goes into the plug."""
         self.event(get_us, "block_getrq", "7,0 W 8 + 8 [kworker/u8:1]", pid)
         self.event(plug_us, "block_plug", "[kworker/u8:1]", pid)
 
     def save(self, folder: Path) -> Path:
-        """Its file."""
+        """Write the capture into *folder* and return its path."""
         path = folder / "c.trace"
         path.write_text("".join(self.lines))
         return path
 
 
-def test_time_belongs_to_what_ends_with_an_event(tmp_path: Path) -> None:
-    """Less what others ran and what tracing takes; not what came before the flusher began."""
+def test_time_between_two_events_belongs_to_the_second(tmp_path: Path) -> None:
+    """Time of other tasks, of tracing and before the start of the flusher is taken off."""
     text = Text()
     text.event(3, "block_bio_queue", "7,0 W 8 + 8 [x]")  # not a flusher yet
     text.start(1_000)
     text.file(7, 1, 2)
     text.switch(1, 70, 9)
     text.switch(50, 9, 70)
-    text.file(8, 1, 2)  # 9 on the processor since the last event, of 59
+    text.file(8, 1, 2)  # of the 59 us since the last event the flusher ran 9
     text.request(3, 1)
-    text.event(4, "block_rq_complete", "7,0 W () 8 + 8 [0]")  # an interrupt: the flusher's time goes on
+    text.event(4, "block_rq_complete", "7,0 W () 8 + 8 [0]")  # an interrupt does not end the flusher's step
     text.event(2, "block_unplug", "[kworker/u8:1] 1")
     text.event(5, "block_rq_issue", "7,0 W 4096 () 8 + 8 be,0,4 [kworker/u8:1]")
     text.event(9, "writeback_written", "bdi 7:0: nr_pages=6")
@@ -88,8 +88,8 @@ def test_time_belongs_to_what_ends_with_an_event(tmp_path: Path) -> None:
     assert found.recording.command == COMMAND
 
 
-def test_two_flushers_and_another_device(tmp_path: Path) -> None:
-    """Each has times of its own; what a worker does for another device is left out."""
+def test_each_flusher_has_its_own_times(tmp_path: Path) -> None:
+    """Work of a flusher for another device is left out."""
     text = Text()
     text.start(0)
     text.start(0, pid=71)
@@ -110,8 +110,11 @@ def test_two_flushers_and_another_device(tmp_path: Path) -> None:
     ("kind", "lists"),
     [("xfs", 150 + 300 + 150 + 150 + 10_200 + 4 * 2 + 620), ("ext4", 150 + 300 + 150 + 8_400 + 4 * 2 + 620)],
 )
-def test_the_desk_s_costs_are_scaled(kind: str, lists: int, tmp_path: Path) -> None:
-    """To the capture's file and request; its command's time to what the model takes for it."""
+def test_desk_costs_are_scaled_to_the_capture(kind: str, lists: int, tmp_path: Path) -> None:
+    """The flusher's scale is the captured time of a file divided by the desk's.
+
+    The writer's scale is the captured time of the command divided by its time in the model.
+    """
     text = Text(kind)
     text.start(0)
     for _ in range(20):
@@ -142,10 +145,13 @@ def test_the_desk_s_costs_are_scaled(kind: str, lists: int, tmp_path: Path) -> N
     assert block.request_ns / block.insert_ns == pytest.approx(desk.request_ns / desk.insert_ns, rel=0.01)
 
 
-def test_a_command_s_time_in_the_desk_s_model_is_in_the_kernel_and_its_own(
+def test_modelled_time_of_a_command_is_system_plus_user_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2.25 s and 0.5 s, beside the 0.009 s that the capture tells: as its getrusage(2), which adds both."""
+    """The model takes 2.25 s and 0.5 s, the capture 0.009 s.
+
+    The time of the capture comes from getrusage(2), and is also system plus user time.
+    """
     ran = replace(RUN, programs={"captured": RUN.programs["mark"]})
     monkeypatch.setattr(costs, "run_case", lambda *_: ran)
     text = Text()
@@ -157,8 +163,10 @@ def test_a_command_s_time_in_the_desk_s_model_is_in_the_kernel_and_its_own(
     assert found.writer == pytest.approx(0.009 / 2.75)
 
 
-def test_it_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By calibrate for people, by describe-machine into a machine file."""
+def test_costs_are_printed_and_written_to_a_machine_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`wbsim calibrate` prints them, and `wbsim describe-machine` adds them to a machine file."""
     text = Text()
     text.lines[0] = HEAD.format(kind="xfs").replace(COMMAND, "tar xf x.tar")
     text.start(0)
@@ -191,8 +199,8 @@ def test_it_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture
         (("bdi 7:0", "bdi 8:0"), "no flusher of 7,0 wrote in it"),
     ],
 )
-def test_what_does_not_tell_costs_is_refused(change: tuple[str, str], told: str, tmp_path: Path) -> None:
-    """With what to record instead."""
+def test_capture_without_costs_is_refused(change: tuple[str, str], told: str, tmp_path: Path) -> None:
+    """The error states what to record instead."""
     text = Text()
     text.start(0)
     text.file(10, 1, 1)
@@ -204,8 +212,11 @@ def test_what_does_not_tell_costs_is_refused(change: tuple[str, str], told: str,
     assert told in str(refused.value)
 
 
-def test_a_flusher_that_is_away_twice_is_not_charged_for_either(tmp_path: Path) -> None:
-    """Between two of its events it is switched out for 50 us and for 30: (10 + 14) us are left for two."""
+def test_flusher_is_not_charged_while_switched_out(tmp_path: Path) -> None:
+    """A flusher is switched out for 50 us and for 30 us between two of its events.
+
+    The two files take 10 us and 14 us on the processor.
+    """
     text = Text()
     text.start(1000)
     text.file(7, 1, 2)

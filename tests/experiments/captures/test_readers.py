@@ -1,4 +1,4 @@
-"""Each kind of line of each format, on a small text by hand; and what is no such line."""
+"""Small texts by hand with each kind of line of each format, and lines that are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Parse = Callable[[Iterator[tuple[int, str]], Callable[[int, str], BadInput]], It
 
 
 def events(parse: Parse, text: str) -> list[Event]:
-    """What *parse* makes of *text*."""
+    """Return the events that *parse* yields for *text*."""
     lines = enumerate(text.splitlines(keepends=True), 1)
     return list(parse(iter(lines), lambda number, message: bad(f"c:{number}", message)))
 
@@ -42,11 +42,11 @@ CPU0 (bp):
 """
 
 
-def test_every_kind_of_line_of_blkparse() -> None:
-    """Bios, requests, plugs; a sequence that jumps from 9 to 12 on a processor lost two; the summary ends it.
+def test_blkparse_lines_become_events() -> None:
+    """Bios, requests and plugs are read up to the summary.
 
-    A flush has no place; a sequence of another device or processor is its own, and one that goes back lost
-    nothing.
+    A sequence number that jumps from 9 to 12 shows two lost events, and a step back shows no loss.  Each
+    device and each processor has its own sequence.  A flush has no sectors.
     """
     pid, cpu, disk = 20_527, 1, "7,0"
     assert events(blkparse.parse, BLKPARSE) == [
@@ -88,8 +88,11 @@ CPU:0 [LOST EVENTS]
 """
 
 
-def test_every_kind_of_line_of_ftrace() -> None:
-    """Bios, requests, plugs, losses; three events that were overwritten; others are passed over."""
+def test_ftrace_lines_become_events() -> None:
+    """Bios, requests, plugs and losses are read, and other events are skipped.
+
+    The header shows three events that were overwritten.
+    """
     pid, disk = 20_527, "7,0"
     assert events(ftrace.parse, FTRACE) == [
         Event(3, 0, 0, "lost", size=3),
@@ -108,8 +111,8 @@ def test_every_kind_of_line_of_ftrace() -> None:
     ]
 
 
-def test_a_buffer_that_holds_all_lost_nothing() -> None:
-    """As many entries as were written."""
+def test_buffer_with_all_entries_lost_nothing() -> None:
+    """The header has as many entries in the buffer as were written."""
     assert events(ftrace.parse, "# entries-in-buffer/entries-written: 12/12   #P:2\n") == []
 
 
@@ -147,8 +150,8 @@ _F = "         fs_mark-20527   [001] ..... 15110.264608: "
         ),
     ],
 )  # fmt: skip
-def test_what_is_no_such_line_is_refused(parse: Parse, line: str, message: str) -> None:
-    """With its place and what was expected."""
+def test_malformed_line_is_refused(parse: Parse, line: str, message: str) -> None:
+    """The error has the place and the expected form."""
     with pytest.raises(BadInput) as caught:
         events(parse, line)
     assert str(caught.value) == message
@@ -165,8 +168,8 @@ def test_what_is_no_such_line_is_refused(parse: Parse, line: str, message: str) 
         ("RM", "R", True, False), ("N", "N", False, False),
     ],
 )  # fmt: skip
-def test_what_the_letters_of_a_bio_mean(letters: str, op: str, sync: bool, flushes: bool) -> None:
-    """Flags in front and behind; reads and flushes are waited for."""
+def test_letters_of_a_bio_give_operation_and_flags(letters: str, op: str, sync: bool, flushes: bool) -> None:
+    """Flags stand before and after the operation.  Reads and bare flushes are synchronous."""
     assert tuple(rwbs_of(letters)) == (op, sync, "M" in letters, flushes)
 
 
@@ -178,7 +181,7 @@ HEADERS: list[tuple[str, dict[str, Any]]] = [
         {"max_sectors_kb": 64, "max_segments": 7, "discard_max_bytes": 4_096},
     ),
     ("# mkfs 'it is' kernel 3.11", {"kernel": "3.11"}),
-    ("# it's kernel 3.11", {"kernel": "3.11"}),  # no quotes after all
+    ("# it's kernel 3.11", {"kernel": "3.11"}),  # the apostrophe opens no quotation
     ("# device 7:0", {"device": "7,0"}),
     ("kernel 6.18", {}),
     ("# fs xfs", {}),
@@ -186,8 +189,8 @@ HEADERS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("line", "says"), HEADERS)
-def test_what_a_header_says(line: str, says: dict[str, Any]) -> None:
-    """Word by word, whatever else stands there; without a # it is none."""
+def test_header_is_read_word_by_word(line: str, says: dict[str, Any]) -> None:
+    """Unknown words are skipped.  A line without # is no header."""
     found = header_of(line, "c:1")
     assert {name: value for name, value in vars(found).items() if value is not None} == says
 
@@ -199,8 +202,8 @@ def test_what_a_header_says(line: str, says: dict[str, Any]) -> None:
         ("# device seven", "c:1: device: 'seven' is no device; write it as 7,0"),
     ],
 )
-def test_a_header_that_makes_no_sense_is_refused(line: str, message: str) -> None:
-    """By its key."""
+def test_header_with_a_bad_value_is_refused(line: str, message: str) -> None:
+    """The error names the key."""
     with pytest.raises(BadInput) as caught:
         header_of(line, "c:1")
     assert str(caught.value) == message

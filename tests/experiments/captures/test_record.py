@@ -1,4 +1,4 @@
-"""Record on this machine: everything is put back, and the simulator decides as this kernel does."""
+"""Recording on this machine: all settings are restored, and the simulator decides as this kernel does."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from wbsim.models.catalogue.kernels import PLUG_RULES
 NEEDED = ("mkfs.xfs", "fs_mark", "losetup", "mount", "umount")
 
 
-def test_without_root_it_says_so(
+def test_capture_without_root_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit status 2, the remedy, and no file."""
+    """The status is 2, the error has the remedy, and no file is written."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert main(["capture", "--out", str(tmp_path / "c"), "--", "true"]) == 2
     assert "needs root" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_tracefs_it_says_what_the_kernel_lacks(
+def test_capture_without_tracefs_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A mount that fails is told with its reason."""
+    """The error has the reason for the failed mount."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(recorder, "TRACEFS", tmp_path / "nowhere")
     assert main(["capture", "--out", str(tmp_path / "c"), "--", "true"]) == 2
@@ -63,7 +63,7 @@ def mounted() -> bool:
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """No other test records, which would mount tracefs and unmount it."""
+    """Exclude other tests that record, because each mounts and unmounts tracefs."""
     with (Path(gettempdir()) / "wbsim-tests-record.lock").open("w") as lock:
         flock(lock, LOCK_EX)
         yield
@@ -71,7 +71,7 @@ def alone() -> Iterator[None]:
 
 @pytest.fixture
 def disk(tmp_path: Path, alone: None) -> Iterator[tuple[str, Path]]:
-    """A small XFS on a loop device: its number, and where it is mounted."""
+    """Yield the device number and the mount point of a small XFS on a loop device."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
     if "tracefs" not in Path("/proc/filesystems").read_text():
@@ -101,10 +101,10 @@ def disk(tmp_path: Path, alone: None) -> Iterator[tuple[str, Path]]:
         subprocess.run(["losetup", "-d", device], check=True)
 
 
-def test_this_machines_kernel_is_replayed_equal(
+def test_capture_of_this_kernel_is_replayed_without_mismatch(
     disk: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """fs_mark on a fresh XFS: every decision and every full flush, and no trace of the recording is left."""
+    """The capture is fs_mark on a new XFS.  After the recording tracefs is mounted only if it was before."""
     device, there = disk
     out = tmp_path / "live.trace.xz"
     before = mounted()
@@ -122,10 +122,10 @@ def test_this_machines_kernel_is_replayed_equal(
     assert verdict.events_lost == 0
 
 
-def test_this_machines_costs_are_told(
+def test_capture_with_cpu_gives_costs_of_this_machine(
     disk: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --cpu: a file takes the flusher 1 to 100 us, an event less than 5."""
+    """The flusher takes 1 to 100 us a file, and an event takes less than 5 us."""
     device, there = disk
     out = tmp_path / "cpu.trace.xz"
     monkeypatch.chdir(there)
@@ -141,9 +141,10 @@ def test_this_machines_costs_are_told(
     assert 1e6 < found.recording.program_ns < 1e9
 
 
-def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_path: Path) -> None:
-    """A signal in the middle, sent by the command itself: no file, no instance, tracefs as before, and what
-    the command began has ended, too.
+def test_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_path: Path) -> None:
+    """The command sends a signal to the recorder.
+
+    No file and no instance is left, tracefs is as before, and the processes of the command have ended.
     """
     device, _ = disk
     before = mounted()
@@ -167,8 +168,11 @@ def test_an_interrupted_recording_leaves_nothing(disk: tuple[str, Path], tmp_pat
 
 
 @pytest.mark.fullsize
-def test_a_signal_at_any_moment_of_a_recording(disk: tuple[str, Path], tmp_path: Path) -> None:
-    """Fifty of them: the convention's status, a whole capture or none, nobody left running, all put back."""
+def test_signal_at_any_moment_of_a_recording_restores_tracefs(disk: tuple[str, Path], tmp_path: Path) -> None:
+    """Each of 50 signals gives the conventional status, and a complete capture or none.
+
+    No process of the command is left, and tracefs is as before.
+    """
     device, there = disk
     before, out, dice = mounted(), tmp_path / "out" / "c.trace.xz", random.Random(50)
     for turn in range(50):
@@ -224,8 +228,8 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_what_is_recorded() -> None:
-    """The block layer's life of a bio, and the flusher's turns."""
+def test_recorder_enables_block_and_writeback_events() -> None:
+    """The events show a bio in the block layer, and the begin, the files and the end of a flusher's turn."""
     block = "bio_queue split getrq bio_backmerge bio_frontmerge plug unplug rq_insert rq_issue rq_merge"
     block += " rq_complete"
     turns = "start written single_inode"
@@ -235,8 +239,8 @@ def test_what_is_recorded() -> None:
     ]
 
 
-def test_an_instance_records_what_there_is(plain: Path) -> None:
-    """So much room a processor, each event of the kernel's, and it is gone afterwards, whatever happened."""
+def test_instance_records_the_events_that_exist(plain: Path) -> None:
+    """The instance has the requested buffer for each processor, and is removed also after an error."""
     with recorder.own_instance(plain, 3) as instance:
         assert instance.parent == plain / "instances"
         assert (instance / "buffer_size_kb").read_text() == "3072"
@@ -265,7 +269,7 @@ CPU:0 [LOST 2 EVENTS]
 
 
 def test_bios_and_losses_are_counted(tmp_path: Path) -> None:
-    """By device; a capture without any is refused."""
+    """Bios are counted by device.  A capture without bios is refused."""
     trace = tmp_path / "trace"
     trace.write_text(TRACE, errors="surrogateescape")
     assert recorder.counted(trace) == ({"7,0": 2, "8,0": 1}, 7)
@@ -275,7 +279,7 @@ def test_bios_and_losses_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_first_line_has_the_queue_s_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scheduler in brackets is the one in use; memory in whole GiB."""
+    """The scheduler in brackets is in use.  Memory is printed in whole GiB."""
     for number, name in enumerate(recorder.LIMITS):
         (tmp_path / name).write_text(f"{number}\n")
     (tmp_path / "scheduler").write_text("none [mq-deadline] kyber\n")
@@ -290,17 +294,20 @@ def test_the_first_line_has_the_queue_s_limits(tmp_path: Path, monkeypatch: pyte
     assert " scheduler none nomerges" in recorder.limits("7,0")
 
 
-def test_a_device_that_is_not_there() -> None:
-    """Its queue is that of the disk, of a partition, too."""
+def test_missing_device_is_refused() -> None:
+    """The error asks for a disk that exists."""
     with pytest.raises(BadInput, match="there is no queue of a device 999,999; name a disk that"):
         recorder.queue_of("999,999")
 
 
 @pytest.mark.parametrize(("name", "opened"), [("a.gz", gzip.open), ("a.xz", lzma.open), ("a.trace", open)])
-def test_what_is_recorded_is_written_whole(
+def test_capture_has_limits_command_and_complete_trace(
     name: str, opened: Any, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Limits, command, and the trace byte by byte; the status of the command; the device of most bios."""
+    """The trace is copied byte by byte.
+
+    The result has the status of the command, and the device of most bios unless one is given.
+    """
     monkeypatch.setattr(recorder, "limits", lambda device: f"limits of {device}")
     monkeypatch.setattr(os, "sync", lambda: None)
     instances: list[Path] = []
@@ -328,10 +335,13 @@ def test_what_is_recorded_is_written_whole(
 
 
 @pytest.mark.source
-def test_the_filesystem_is_the_one_on_just_that_device(
+def test_filesystem_is_found_by_the_exact_device_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """7:0, and neither 17:0 nor 7:01, which come before it; of a device without one nothing is said."""
+    """The number 7:0 does not match 17:0 or 7:01, which come first.
+
+    A device without a filesystem gives an empty text.
+    """
     (tmp_path / "mountinfo").write_text(
         "30 1 17:0 / /other rw,relatime shared:1 - ext4 /dev/a rw\n"
         "31 1 7:01 / /second rw - btrfs /dev/b rw\n"

@@ -1,4 +1,4 @@
-"""Is it the kernel's decision?  Captures of Linux 6.18, replayed bio by bio."""
+"""Captures of Linux 6.18, replayed bio by bio: each decision is the kernel's."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ GIVEN = {
     "fsmark-xfs-ag8": (40_773, 20_629),
     "untar-xfs": (9_998, 4_802),
 }
-"""Decisions and full flushes of the captures that were given; the others were recorded with `wbsim
-capture`.
+"""The decisions and full flushes of the captures that were given to the project.
+
+All other captures were recorded with `wbsim capture`.
 """
 
 
 def judged(path: Path, changes: Mapping[str, Any] | None = None, options: Options | None = None) -> Verdict:
-    """The verdict on *path*, its era's rules changed by *changes*."""
+    """Return the verdict on *path*, with *changes* of the rules of its era."""
     capture = open_capture(path)
     of = conditions_of(capture, options or Options())
     rules: PlugRules = PLUG_RULES[of.era].model_copy(update=dict(changes or {}))
@@ -51,24 +52,24 @@ def judged(path: Path, changes: Mapping[str, Any] | None = None, options: Option
 
 @cache
 def as_captured(path: Path) -> Verdict:
-    """The verdict under the capture's own rules, once for all who ask."""
+    """Return the verdict on *path* under the capture's own rules; each capture is replayed once."""
     return judged(path)
 
 
 def named(name: str) -> Path:
-    """A committed capture."""
+    """Return the path of a committed capture."""
     return CAPTURES / f"{name}.trace.xz"
 
 
 def text_of(name: str) -> str:
-    """A committed capture's text."""
+    """Return the text of a committed capture."""
     with lzma.open(named(name), "rt") as file:
         return file.read()
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.name.split(".")[0])
-def test_every_decision_and_full_flush_is_the_kernels(path: Path) -> None:
-    """Equal one by one, and something was judged; nothing is set aside but what the capture cannot tell."""
+def test_every_decision_and_full_flush_equals_the_kernel_s(path: Path) -> None:
+    """All decisions are judged.  At most 1 % of them concern a request in dispatch, which no event shows."""
     verdict = as_captured(path)
     assert verdict.mismatches == []
     assert verdict.agrees
@@ -78,8 +79,8 @@ def test_every_decision_and_full_flush_is_the_kernels(path: Path) -> None:
     assert verdict.in_dispatch <= 0.01 * verdict.decisions_total
 
 
-def test_the_given_captures_hold_97413_decisions() -> None:
-    """None is left out: their numbers, counted with grep."""
+def test_given_captures_hold_97413_decisions() -> None:
+    """The numbers were counted with grep, so no decision is left out."""
     verdicts = {name: as_captured(named(name)) for name in GIVEN}
     assert {name: (v.decisions_total, v.full_flush_total) for name, v in verdicts.items()} == GIVEN
     assert sum(verdict.decisions_equal for verdict in verdicts.values()) == 97_413
@@ -98,8 +99,8 @@ def test_the_given_captures_hold_97413_decisions() -> None:
     ],
     ids=str,
 )
-def test_a_planted_error_shows_as_mismatches(changes: dict[str, Any], of: str) -> None:
-    """Each with the line in which the kernel decided otherwise."""
+def test_planted_error_shows_as_mismatches(changes: dict[str, Any], of: str) -> None:
+    """Each mismatch has the line of the kernel's decision."""
     verdict = judged(named(of), changes)
     assert not verdict.agrees
     lines = text_of(of).splitlines()
@@ -107,46 +108,46 @@ def test_a_planted_error_shows_as_mismatches(changes: dict[str, Any], of: str) -
         assert "block_getrq" in lines[mismatch.line - 1] or "merge" in lines[mismatch.line - 1]
 
 
-def test_limits_that_are_not_the_queues_show_as_mismatches(tmp_path: Path) -> None:
-    """The limits decide, too: the same events under a header with half of max_sectors_kb."""
+def test_wrong_limits_show_as_mismatches(tmp_path: Path) -> None:
+    """The events are replayed under a header with half of max_sectors_kb."""
     text = text_of("max64")
     (tmp_path / "wrong").write_text(text.replace("max_sectors_kb 64", "max_sectors_kb 32", 1))
     assert not judged(tmp_path / "wrong").agrees
 
 
-def test_the_scheduler_has_its_share(tmp_path: Path) -> None:
-    """With a full mq-deadline queue bios merge there; taken for no scheduler, those decisions are missed."""
+def test_replay_needs_the_scheduler_of_the_capture(tmp_path: Path) -> None:
+    """Bios merge in a full mq-deadline queue.  A replay without a scheduler misses these merges."""
     text = text_of("deadline-full")
     (tmp_path / "wrong").write_text(text.replace("scheduler mq-deadline", "scheduler none", 1))
     assert not judged(tmp_path / "wrong").agrees
 
 
-def test_blkparse_text_says_the_same() -> None:
-    """blkparse's own print of the events of another capture: the same verdict."""
+def test_blkparse_text_gives_the_verdict_of_ftrace_text() -> None:
+    """The text is blkparse's print of the events in the capture max64."""
     options = Options(max_sectors_kb=64, max_segments=128)
     assert judged(CAPTURES / "max64.blkparse.gz", options=options) == judged(named("max64"))
 
 
-def test_packed_or_plain_is_the_same(tmp_path: Path) -> None:
-    """plain, gz, xz."""
+def test_packed_capture_gives_the_verdict_of_plain_text(tmp_path: Path) -> None:
+    """The text is plain, or packed with gzip or xz."""
     text = text_of("btrfs").encode()
     (tmp_path / "plain").write_bytes(text)
     (tmp_path / "packed").write_bytes(gzip.compress(text))
     assert judged(tmp_path / "plain") == judged(tmp_path / "packed") == judged(named("btrfs"))
 
 
-# -- what a capture tells --------------------------------------------------------------------------------
+# -- what a capture shows --------------------------------------------------------------------------------
 
 HEAD = "# kernel 6.18.44 scheduler none nomerges 0 max_sectors_kb 1280 max_segments 128 device 7,0\n"
 
 
 def line(event: str, fields: str = "", task: str = "flush-9", stamp: str = "1.000001") -> str:
-    """One line of an ftrace text."""
+    """Return one line of an ftrace text."""
     return f"  {task}   [000] .....  {stamp}: {event}: {fields}\n"
 
 
 def bio(sector: int, fate: str, op: str = "W", task: str = "flush-9", sectors: int = 8) -> str:
-    """A bio that is queued and decided on."""
+    """Return the lines of a bio that is queued, and of the decision *fate* on it."""
     fields = f"7,0 {op} {sector} + {sectors} [flush]"
     return line("block_bio_queue", fields, task) + line(fate, fields, task)
 
@@ -157,7 +158,7 @@ INSERTED = line("block_rq_insert", "7,0 W 4096 () 0 + 8 be,0,4 [flush]")
 
 
 def placed(path: Path, text: str) -> list[tuple[bool, bool | None]]:
-    """Where each new request of *text* went, and whether it flushed the plug."""
+    """Return whether each new request of *text* went into the plug, and whether it flushed the plug."""
     path.write_text(HEAD + text)
     steps = steps_of(open_capture(path).events(), "none")
     return [(step.plugged, step.flushed) for step in steps if isinstance(step, Placed)]
@@ -166,23 +167,23 @@ def placed(path: Path, text: str) -> list[tuple[bool, bool | None]]:
 @pytest.mark.parametrize(
     ("then", "second"),
     [
-        (FLUSHED + DIRECT + PLUG, (True, True)),  # it flushed the first, and is the first of the next
+        (FLUSHED + DIRECT + PLUG, (True, True)),  # the second flushed the first, and opens the next plug
         (FLUSHED + INSERTED + PLUG, (True, None)),  # inserted: the task slept before it plugged the second
-        (line("block_unplug", "[flush] 2"), (True, False)),  # it joined the first, and both left together
+        (line("block_unplug", "[flush] 2"), (True, False)),  # the second joined the first, both left together
         (bio(64, "block_bio_backmerge"), (True, False)),
     ],
     ids=["full", "asleep", "joined", "kept"],
 )
-def test_where_a_request_went_shows_in_what_follows(
+def test_events_after_a_request_show_where_it_went(
     tmp_path: Path, then: str, second: tuple[bool, bool | None]
 ) -> None:
-    """The plug's own events tell a full flush from a sleep and from the plug's end."""
+    """The events of the plug distinguish a full flush from a sleep and from the plug's end."""
     text = bio(0, "block_getrq") + PLUG + bio(800, "block_getrq") + then
     assert placed(tmp_path / "c", text) == [(True, None), second]
 
 
-def test_a_flush_goes_past_the_plug(tmp_path: Path) -> None:
-    """PREFLUSH and FUA have a path of their own, and merge with nothing."""
+def test_flush_goes_past_the_plug(tmp_path: Path) -> None:
+    """A bio with PREFLUSH or FUA takes a separate path and never merges."""
     text = bio(0, "block_getrq") + PLUG + bio(8, "block_getrq", "FWFS") + bio(16, "block_getrq") + FLUSHED
     assert placed(tmp_path / "c", text)[1] == (False, None)
     assert [rwbs_of(letters).flushes for letters in ("W", "WS", "FWFS", "WFS", "FF", "RAM")] == [
@@ -191,10 +192,11 @@ def test_a_flush_goes_past_the_plug(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kernel", "equal"), [("6.18", True), ("5.17", False)])
-def test_metadata_beside_a_readahead_gets_a_request_of_its_own(
-    tmp_path: Path, kernel: str, equal: bool
-) -> None:
-    """RM, and behind it on disk RA, plugged: no merge from 5.18 on (seen on 6.18); before, they merged."""
+def test_readahead_does_not_merge_with_metadata_since_5_18(tmp_path: Path, kernel: str, equal: bool) -> None:
+    """The plug holds an RM request, and the RA bio starts at its end.
+
+    From 5.18 on the bio gets a new request, which was seen on 6.18.  Before 5.18 the two merged.
+    """
     text = (
         bio(0, "block_getrq", "RM")
         + PLUG
@@ -205,8 +207,8 @@ def test_metadata_beside_a_readahead_gets_a_request_of_its_own(
     assert judged(tmp_path / "c").agrees == equal
 
 
-def test_lost_events_set_aside_what_they_leave_unknown(tmp_path: Path) -> None:
-    """Counted, not judged until the task's next plug; then judged again, and no mismatch is made of it."""
+def test_lost_events_leave_unknown_decisions_unjudged(tmp_path: Path) -> None:
+    """Decisions count as not judged until the task's next plug, and give no mismatch."""
     text = text_of("fsmark-xfs-ag2").splitlines(keepends=True)
     middle = next(n for n in range(20_000, len(text)) if "block_bio_backmerge" in text[n])
     gap = [*text[:middle], "CPU:1 [LOST 100 EVENTS]\n", *text[middle + 100 :]]
@@ -214,12 +216,12 @@ def test_lost_events_set_aside_what_they_leave_unknown(tmp_path: Path) -> None:
     verdict = judged(tmp_path / "gap")
     assert verdict.events_lost == 100
     assert verdict.agrees
-    assert 0 < verdict.unjudged < 1_000  # until the flusher next sleeps
+    assert 0 < verdict.unjudged < 1_000  # until the next sleep of the flusher
     assert verdict.decisions_total > 19_000
 
 
-def test_an_overwritten_buffer_is_a_loss(tmp_path: Path) -> None:
-    """entries-in-buffer below entries-written."""
+def test_overwritten_buffer_is_a_loss(tmp_path: Path) -> None:
+    """The header has fewer entries in the buffer than entries written."""
     text = text_of("dd12")
     start = text.index("entries-in-buffer/entries-written: ")
     written = text[start:].split()[1]
@@ -229,8 +231,8 @@ def test_an_overwritten_buffer_is_a_loss(tmp_path: Path) -> None:
     assert verdict.unjudged > 0
 
 
-def test_the_other_devices_bios_are_not_judged(tmp_path: Path) -> None:
-    """One device is judged; without a header that names it, --device has to."""
+def test_bios_of_other_devices_are_not_judged(tmp_path: Path) -> None:
+    """The device of the header is judged.  A header without a device needs the option --device."""
     other = bio(0, "block_getrq", task="other-8").replace("7,0", "8,0")
     text = bio(0, "block_getrq") + PLUG + other + bio(8, "block_bio_backmerge") + FLUSHED
     path = tmp_path / "c"
@@ -243,7 +245,7 @@ def test_the_other_devices_bios_are_not_judged(tmp_path: Path) -> None:
 
 
 def test_the_header_is_read_word_by_word() -> None:
-    """Whatever else it says; MAJ:MIN is MAJ,MIN."""
+    """Unknown words are skipped.  A device MAJ:MIN is read as MAJ,MIN."""
     text = (
         "# kernel 6.18.44-x fs xfs mkfs '-d agcount=4' scheduler none max_sectors_kb 64 cpus 2 device 7:0"
         " loop on tmpfs"
@@ -260,7 +262,7 @@ def _cut(path: Path) -> bytes:
 
 
 def broken() -> Iterator[tuple[str, bytes, str]]:
-    """A file, and where and how it is refused."""
+    """Yield the name, the bytes and the error message of captures that cannot be read."""
     good = (HEAD + bio(0, "block_getrq") + PLUG).encode()
     no_limits = good.replace(b"max_segments 128 ", b"")
     yield "empty", b"", ":1: is empty"
@@ -294,10 +296,10 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
 @pytest.mark.parametrize(
     ("content", "message"), [(c, m) for _, c, m in broken()], ids=[n for n, _, _ in broken()]
 )
-def test_what_cannot_be_read_is_refused_with_its_place(
+def test_unreadable_capture_is_refused_with_its_place(
     content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit status 2, the file and the line, and nothing on stdout."""
+    """The status is 2, the error names the file and the line, and stdout is empty."""
     path = tmp_path / "capture"
     path.write_bytes(content)
     assert main(["replay", str(path)]) == 2
@@ -318,10 +320,10 @@ def test_what_cannot_be_read_is_refused_with_its_place(
         (["--out", "there"], "give --kernel"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
+def test_wrong_options_are_refused(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is replayed and nothing written."""
+    """No capture is replayed, and no file is written."""
     assert main(["replay", str(named("dd12")), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not Path("there").exists()
@@ -331,7 +333,7 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def issued(name: str, *eras: str) -> dict[str, Issued]:
-    """What *eras* would have made of a capture."""
+    """Return the requests that the rules of *eras* would issue for a capture."""
     capture = open_capture(named(name))
     of = conditions_of(capture, Options())
     rules = {era: PLUG_RULES[era] for era in eras}
@@ -339,26 +341,29 @@ def issued(name: str, *eras: str) -> dict[str, Issued]:
 
 
 @pytest.mark.parametrize(("kernel", "notes"), [("9.9", 1), ("3.12.7", 1), ("3.11", 0), ("6.18.44", 1)])
-def test_a_kernel_that_was_not_read_is_said_to_be_another(kernel: str, notes: int) -> None:
-    """A what-if for a kernel whose rules are another's says whose."""
+def test_kernel_without_its_own_rules_is_noted(kernel: str, notes: int) -> None:
+    """The note names the kernel whose rules are used in its place."""
     of = conditions_of(open_capture(named("dd12")), Options(kernel=kernel))
     said = [note for note in of.notes if note.startswith(f"{kernel} is asked for")]
     assert len(said) == notes
     assert all(note.endswith(f"read in {of.asked}") for note in said)
 
 
-def test_interleaved_streams_need_the_whole_list() -> None:
-    """Eight interleaved groups: trying the newest request alone costs most merges; the bytes are the same."""
+def test_interleaved_streams_need_a_walk_of_the_complete_list() -> None:
+    """Bios of eight groups interleave, so a rule that tries only the newest request loses most merges.
+
+    The bytes are the same in all eras.
+    """
     eras = issued("fsmark-xfs-ag8", "3.11", "6.1", "6.17")
-    assert eras["6.17"].requests == 22_452  # as the kernel itself, which these rules are read from
+    assert eras["6.17"].requests == 22_452  # as the kernel itself, from whose source the rules are
     assert eras["3.11"].requests < eras["6.17"].requests / 6
     assert len({sum(length * n for length, n in era.lengths.items()) for era in eras.values()}) == 1
 
 
-def test_the_command_draws_and_prints_one_document(
+def test_replay_command_prints_a_document_and_draws_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--kernel asks for the other era's requests; --out holds the picture."""
+    """The option --kernel asks for the requests of another era.  The folder of --out holds the picture."""
     assert main(["replay", str(named("max64")), "--kernel", "3.11", "--json", "--out", str(tmp_path)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["decisions_equal"] == document["decisions_total"] == document["bios"] == 2_469
@@ -386,13 +391,13 @@ def test_the_command_draws_and_prints_one_document(
         ("6.17.0", "6.17"),
     ],
 )
-def test_a_release_belongs_to_an_era(release: str, era: str) -> None:
-    """The latest rules that were read in a version up to it."""
+def test_release_belongs_to_an_era(release: str, era: str) -> None:
+    """The era has the latest rules that were read in a version up to the release."""
     assert era_of(release) == era
 
 
-def test_the_capture_splits_a_bio_as_the_kernel_did(tmp_path: Path) -> None:
-    """The parts of a bio in order; only the last may merge."""
+def test_pieces_of_a_split_bio_come_in_order(tmp_path: Path) -> None:
+    """The first piece and the pieces before the last are marked, because only the last piece may merge."""
     queued = line("block_bio_queue", "7,0 W 0 + 24 [flush]")
     parts = [
         line("block_split", f"7,0 W {n} / {n + 8} [flush]")
@@ -408,8 +413,8 @@ def test_the_capture_splits_a_bio_as_the_kernel_did(tmp_path: Path) -> None:
     assert not any(isinstance(step, Emptied) for step in steps)
 
 
-def test_of_no_request_the_mean_is_none() -> None:
-    """A capture that breaks off before one leaves its plug."""
+def test_mean_size_without_requests_is_zero() -> None:
+    """A capture may end before a request leaves its plug."""
     conditions: Any = SimpleNamespace(era="6.18", asked="3.11")
     told = report_module._era_table(conditions, {"6.18": Issued(Counter()), "3.11": Issued(Counter())})
     assert told.splitlines()[-1].split() == ["3.11", "<-", "asked", "0", "0.0"]

@@ -1,4 +1,4 @@
-"""Replays of a few steps: the whole verdict, by hand."""
+"""Replays of a few steps that are made by hand: the complete verdict."""
 
 from __future__ import annotations
 
@@ -19,36 +19,39 @@ DISK, OTHER = "7,0", "8,0"
 
 
 def limits(segments: int = 128, nomerges: int = 0) -> QueueLimits:
-    """64 KiB a request."""
+    """Return limits of 64 KiB a request."""
     return QueueLimits(
         max_sectors_bytes=64 * KIB, max_segments=segments, max_segment_bytes=64 * KIB, nomerges=nomerges
     )
 
 
 def piece(line: int, sector: int, merge: Merge | None, sectors: int = 8, **others: Any) -> Piece:
-    """A decision on a bio of task 9."""
+    """Return a decision on a bio of task 9."""
     made = Piece(line, 9, 1, DISK, "W", sector, sectors, merge, True, False, line - 1, True)
     return made._replace(**others)
 
 
 def new(line: int, sector: int, flushed: bool | None = None, sectors: int = 8, **others: Any) -> list[Step]:
-    """A bio that got a request, which went into the plug."""
+    """Return the steps of a bio that gets a request, which goes into the plug."""
     made = piece(line, sector, NEW, sectors, **others)
     return [made, Placed(made, True, flushed)]
 
 
 def moved(line: int, sector: int, sectors: int, *, issued: bool, merged: bool = False, pid: int = 9) -> Moved:
-    """A request was issued, or inserted."""
+    """Return the step of a request that is issued, merged or inserted."""
     return Moved(line, pid, 1, DISK, sector, sectors, merged, issued, "W")
 
 
 def judged(*steps: Step, era: str = "6.17", of: QueueLimits | None = None) -> Verdict:
-    """The verdict on task 9's *steps*."""
+    """Return the verdict on task 9's *steps*."""
     return replay(steps, PLUG_RULES[era], of or limits(), "none", DISK)
 
 
-def test_merges_that_are_the_kernels() -> None:
-    """Two requests of three and two bios, one a piece of a split bio, which is the same bio."""
+def test_equal_merges_give_no_mismatch() -> None:
+    """A request has four bios.
+
+    Another request has the later piece of a split bio, which is not a new bio.
+    """
     assert judged(
         *new(2, 8), piece(4, 16, BACK), piece(6, 0, FRONT), *new(8, 800, False, split_off=True, first=False),
         piece(10, 24, BACK), Emptied(9, None), moved(12, 0, 32, issued=True), moved(13, 800, 8, issued=True),
@@ -60,8 +63,11 @@ def test_merges_that_are_the_kernels() -> None:
 
 
 def test_each_difference_is_shown_with_its_line() -> None:
-    """The kernel merged a discard with a write, and did not merge a write that touches; 3.11's plug was not
-    full at all.
+    """The kernel differs from the rules in three ways.
+
+    * It merges a discard with a write.
+    * It does not merge a write that touches a request.
+    * It flushes a plug that is not full in 3.11.
     """
     assert judged(*new(2, 8), piece(4, 16, BACK, rwbs="D"), *new(6, 24, True), era="3.11") == Verdict(
         bios=3, decisions_equal=2, decisions_total=3, full_flush_equal=0, full_flush_total=1,
@@ -79,16 +85,17 @@ def test_each_difference_is_shown_with_its_line() -> None:
     assert not flushed.agrees
 
 
-def test_so_many_differences_are_shown_and_all_are_counted() -> None:
-    """Twenty of thirty: discards and writes in turn, each merged with the one before."""
+def test_first_20_differences_are_shown_and_all_are_counted() -> None:
+    """Discards and writes alternate in 30 bios, and each bio merges with the bio before."""
     verdict = judged(*new(1, 0), *(piece(2 + i, 8 + 8 * i, BACK, rwbs="DW"[i % 2]) for i in range(30)))
     assert len(verdict.mismatches) == SHOWN == 20
     assert (verdict.decisions_equal, verdict.decisions_total) == (1, 31)
 
 
-def test_a_full_plug_is_judged_when_it_is_flushed_and_when_it_is_not() -> None:
-    """16 requests in 3.11: the 17th flushes them; told by `Left` before it is placed. What may be a sleep is
-    not judged where the simulator would not flush.
+def test_full_flush_and_missing_full_flush_are_judged() -> None:
+    """The 17th request of 3.11 flushes a plug of 16.  `Left` reports the flush before the request is placed.
+
+    A flush that may be a sleep is not judged if the simulator would not flush.
     """
     held = [step for i in range(16) for step in new(2 * i + 2, 1_000 * i, None if i == 0 else False)]
     last = piece(40, 90_000, NEW)
@@ -100,15 +107,16 @@ def test_a_full_plug_is_judged_when_it_is_flushed_and_when_it_is_not() -> None:
     assert (unsure.full_flush_total, unsure.full_flush_unknown) == (0, 1)
 
 
-def test_segments_are_fewer_than_pages_where_the_kernel_merged() -> None:
-    """Three pages and three, of at most four segments: one of the bios has one. A third bio of two then needs
-    that there is one segment each.
+def test_kernel_merge_proves_fewer_segments_than_pages() -> None:
+    """A request has at most four segments, and the kernel merges two bios of three pages each.
+
+    So one of the bios has one segment.  A third bio of two pages then counts as one segment, too.
     """
     verdict = judged(*new(2, 0, sectors=24), piece(4, 24, BACK, 24), of=limits(4))
     assert (verdict.by_segments, verdict.decisions_equal) == (1, 2)
     verdict = judged(*new(2, 0, sectors=24), piece(4, 24, BACK, 24), piece(6, 48, BACK, 16), of=limits(4))
     assert (verdict.by_segments, verdict.decisions_equal) == (2, 3)
-    # a request of one bio a segment takes no fourth bio of three segments
+    # with at most three segments, a request of three bios takes no fourth bio
     verdict = judged(
         *new(2, 0, sectors=24), piece(4, 24, BACK, 24), piece(6, 48, BACK), *new(8, 56, False), of=limits(3)
     )
@@ -119,11 +127,16 @@ def test_segments_are_fewer_than_pages_where_the_kernel_merged() -> None:
 WAITS = [*new(2, 0), Emptied(9, None), moved(5, 0, 8, issued=False)]
 """A request that waits in its software queue."""
 NEXT = piece(8, 8, NEW)
-"""A bio that would continue it, and got a request of its own."""
+"""A bio that would continue the request of `WAITS`, but got a new request."""
 
 
-def test_a_request_that_had_left_its_queue_is_issued_by_the_dispatch_under_way() -> None:
-    """Task 7 issues from line 7 on: it had been taken by then, if this run or the next issues it."""
+def test_request_taken_by_a_dispatch_cannot_be_joined() -> None:
+    """A request had been taken if the dispatch under way or the next one issues it.
+
+    line 7    task 7 issues another request
+    line 8    a bio does not merge with the waiting request
+    line 12   task 7 issues this request, in the same run or in the next one
+    """
     for between in ([], [piece(10, 5_000, NEW, pid=7)]):
         verdict = judged(
             *WAITS,
@@ -136,8 +149,8 @@ def test_a_request_that_had_left_its_queue_is_issued_by_the_dispatch_under_way()
         assert verdict.decisions_total == 2 + len(between)
 
 
-def test_each_request_that_had_left_is_counted() -> None:
-    """The same a second time, elsewhere on the disk and later."""
+def test_each_request_in_dispatch_is_counted() -> None:
+    """The second one comes later, elsewhere on the disk."""
     later = [
         piece(20, 5_000, NEW, pid=7), *new(22, 1_000), Emptied(9, None), moved(25, 1_000, 8, issued=False),
         moved(27, 9_200, 8, issued=True, pid=7), piece(28, 1_008, NEW),
@@ -148,8 +161,14 @@ def test_each_request_that_had_left_is_counted() -> None:
     assert (verdict.in_dispatch, verdict.agrees) == (2, True)
 
 
-def test_a_whole_dispatch_that_began_later_and_passed_it_by_refutes_that() -> None:
-    """Task 7's runs begin in lines 10 and 14; by the third it had not left in line 8: a mismatch there."""
+def test_later_dispatch_without_the_request_refutes_the_doubt() -> None:
+    """A request that had left its queue is never issued after a complete run that began later.
+
+    line 8    a bio does not merge with the waiting request, which is a mismatch
+    line 10   task 7 begins a run without the request
+    line 14   task 7 begins the next run
+    line 15   task 7 issues the request
+    """
     verdict = judged(
         *WAITS, NEXT, moved(10, 9_000, 8, issued=True, pid=7), piece(12, 5_000, NEW, pid=7),
         moved(14, 9_100, 8, issued=True, pid=7), moved(15, 0, 8, issued=True, pid=7),
@@ -159,21 +178,21 @@ def test_a_whole_dispatch_that_began_later_and_passed_it_by_refutes_that() -> No
     assert (verdict.decisions_equal, verdict.decisions_total) == (2, 3)
 
 
-def test_a_request_that_is_joined_after_all_had_not_left() -> None:
-    """The bio behind the one in doubt merges with it: the first decision is a mismatch."""
+def test_request_that_is_joined_later_had_not_left() -> None:
+    """A second bio merges with the request in doubt, so the first decision is a mismatch."""
     verdict = judged(*WAITS, NEXT, piece(12, 8, BACK))
     assert verdict.in_dispatch == 0
     assert verdict.mismatches == [Mismatch(8, "decision", "getrq", "backmerge")]
 
 
-def test_a_bio_that_waited_for_a_tag_was_tried_before_the_request_came() -> None:
-    """It is no doubt: nothing to join was there yet."""
+def test_bio_that_waited_for_a_tag_was_tried_earlier() -> None:
+    """The request was not in the queue yet when the kernel tried the bio, so there is no doubt."""
     verdict = judged(*WAITS, piece(8, 8, NEW, tried=4))
     assert (verdict.in_dispatch, verdict.agrees) == (0, True)
 
 
-def test_other_devices_and_what_is_not_known_are_not_judged() -> None:
-    """Their requests count towards a full plug; after a loss only the kernel's own are counted."""
+def test_other_devices_and_unknown_plugs_are_not_judged() -> None:
+    """Requests of other devices count towards a full plug.  After a loss only the kernel's requests count."""
     other = piece(2, 0, NEW, device=OTHER)
     others = [other, Placed(other, True, None), piece(4, 8, BACK, device=OTHER)]
     assert judged(*others, *new(6, 8, False)) == Verdict(
@@ -196,19 +215,21 @@ def test_other_devices_and_what_is_not_known_are_not_judged() -> None:
         ("FWFS", 0, 1, "W", True, True), ("D", 2_048, 0, "D", False, False), ("R", 256, 32, "R", True, False),
     ],
 )  # fmt: skip
-def test_the_bio_of_a_piece(
+def test_piece_becomes_a_bio_with_a_segment_a_page(
     rwbs: str, sectors: int, segments: int, op: str, sync: bool, nomerge: bool
 ) -> None:
-    """A segment a page; a discard has none; a flush, and a part that others follow, never merge."""
+    """A discard has no segment.  A flush and a piece that is split off never merge."""
     bio = bio_of(piece(1, 40, NEW, sectors, rwbs=rwbs))
     assert (bio.start_sector, bio.sectors, bio.segments) == (40, sectors, segments)
     assert (bio.op, bio.sync, bio.nomerge, bio.queue) == (op, sync, nomerge, DISK)
     assert bio_of(piece(1, 40, NEW, split_off=True)).nomerge
 
 
-def test_what_other_eras_would_have_issued() -> None:
-    """Two interleaved streams of two: two requests of 3.11's whole walk, four of 6.17's; past the plug goes
-    one more, and what is held at the end counts.
+def test_interleaved_streams_merge_by_the_rules_of_an_era() -> None:
+    """Two interleaved streams have two bios each, and another request goes past the plug.
+
+    The walk of 3.11 over all requests makes two requests of the streams.  The rules of 6.1 make four.
+    Requests that are held at the end count, too.
     """
     steps: list[Step] = [*new(2, 0), *new(4, 800), piece(6, 8, BACK), piece(8, 808, BACK), Emptied(9, None)]
     past = piece(10, 4_000, NEW, 16)
@@ -221,9 +242,11 @@ def test_what_other_eras_would_have_issued() -> None:
     assert what_if([*full, piece(99, 8, BACK)], PLUG_RULES, limits(), DISK)["3.11"].requests == 18
 
 
-def test_another_device_s_request_grows_as_the_kernel_says() -> None:
-    """Its limits are not known. 120 KiB, and 4 KiB in front of it, twice: 128 KiB in the oldest request flush
-    the plug; once, or one of them a request of its own, they do not.
+def test_request_of_another_device_grows_as_the_kernel_decides() -> None:
+    """The limits of the other device are unknown.  Its oldest request begins with 120 KiB.
+
+    * Two merges of 4 KiB give 128 KiB, and the next request flushes the plug.
+    * One merge does not, and neither does a new request in place of the second merge.
     """
 
     def of(line: int, sector: int, merge: Merge, sectors: int = 8) -> list[Step]:

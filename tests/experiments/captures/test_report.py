@@ -1,4 +1,4 @@
-"""What a replay prints and draws: the whole text, the whole document, every bar."""
+"""The text, the document and the picture of a replay."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ VERDICT = Verdict(
 )  # fmt: skip
 
 
-def test_the_page_of_a_replay_that_differs() -> None:
-    """Everything that is open is said, and each mismatch has its place."""
+def test_text_of_a_differing_replay_lists_doubts_and_mismatches() -> None:
+    """Each count of decisions in doubt has a line, and each mismatch has its place."""
     assert (
         replay_text(Path("/there/c.trace"), OWN, VERDICT, {})
         == """\
@@ -59,8 +59,8 @@ c.trace:77  decision  getrq   backmerge"""
     )
 
 
-def test_the_page_of_a_replay_that_agrees_and_asks() -> None:
-    """Nothing is open; each era has its requests, their mean, and how many of each size."""
+def test_text_of_an_agreeing_replay_lists_eras() -> None:
+    """Each era has the number of its requests, their mean size and the number of each size."""
     agrees = Verdict(bios=2, decisions_equal=2, decisions_total=2, requests_kernel=1, requests_simulated=1)
     assert (
         replay_text(Path("c"), ASKED, agrees, ERAS)
@@ -81,8 +81,8 @@ plug rules of          requests  mean KiB  <=4K  <=8K  <=32K  >1024K
     )
 
 
-def test_the_document() -> None:
-    """Each figure under its name; with --kernel the requests are those of the kernel that is asked for."""
+def test_document_has_a_key_for_each_figure() -> None:
+    """The requests are those of another kernel if --kernel asks for it."""
     plain = {
         "capture": "/there/c", "kernel": "6.18.44", "device": "7,0", "bios": 13, "decisions_equal": 11,
         "decisions_total": 12, "full_flush_equal": 3, "full_flush_total": 4, "full_flush_unknown": 5,
@@ -104,7 +104,7 @@ def test_the_document() -> None:
 
 
 def bars(panel: Any) -> list[tuple[float, float, str]]:
-    """Where each bar begins, how long it is, and its colour, in the order of drawing."""
+    """Return the position, the length and the colour of each bar, in the order of drawing."""
     upright = panel.get_xlabel() == "request size, bytes"
     return [
         (
@@ -116,9 +116,13 @@ def bars(panel: Any) -> list[tuple[float, float, str]]:
     ]
 
 
-def test_the_picture() -> None:
-    """Left a bar for each era, the two that are compared in colour; right the MiB in requests of each size:
-    64 KiB in two of 32, 2 MiB in one, against 40 KiB of 4, 9 of 4.5, 32 of 32.
+def test_picture_compares_the_requests_of_eras() -> None:
+    """The left panel has a bar for each era, with the two compared eras in colour.
+
+    The right panel has the MiB in requests of each size.
+
+    * 3.11: one request of 4 KiB, two of 32 KiB and one of 2 MiB
+    * 6.17: ten requests of 4 KiB, two of 4.5 KiB and one of 32 KiB
     """
     drawing = figure("A title", ASKED, {"2.6.39": ERAS["3.11"], **ERAS})
     assert drawing.get_suptitle() == "A title"
@@ -152,8 +156,11 @@ def test_the_picture() -> None:
         assert not panel.spines["top"].get_visible()
 
 
-def test_a_thousand_has_a_gap_and_one_kernel_one_colour() -> None:
-    """Without --kernel only the capture's own sizes are drawn, in the middle of their places."""
+def test_picture_without_another_kernel_has_one_colour() -> None:
+    """The bars of the capture's sizes stand in the middle of their places.
+
+    A number has a gap at thousands.
+    """
     drawing = figure("A title", OWN, {"6.17": Issued(Counter({8: 12_345}))})
     counts, sizes = drawing.axes
     assert [text.get_text() for text in counts.texts] == ["12 345"]

@@ -1,4 +1,4 @@
-"""Requests as the kernel's decisions show them: which one a bio joined, and what is hidden of it."""
+"""Requests as the kernel's decisions show them: the request that a bio joined, and its hidden part."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from wbsim.models.block.merge import BACK, FRONT, NEW, Merge
 
 
 def piece(sector: int, merge: Merge, pid: int = 9, sectors: int = 8) -> Piece:
-    """A bio of task *pid*."""
+    """Return a bio of task *pid*."""
     return Piece(1, pid, 1, "7,0", "W", sector, sectors, merge, True, False, 1, True)
 
 
 def moved(sector: int, sectors: int, *, merged: bool = False, issued: bool = False) -> Moved:
-    """A request of task 9 that is inserted, merged or issued."""
+    """Return the step of a request of task 9 that is inserted, merged or issued."""
     return Moved(1, 9, 1, "7,0", sector, sectors, merged, issued, "W")
 
 
 def ends(seen: Seen | None) -> tuple[int, int, bool] | None:
-    """First sector, the sector behind the last, and whether the request is hidden."""
+    """Return the first sector, the sector after the last, and whether the request is hidden."""
     return None if seen is None else (seen.start, seen.end, seen.hidden)
 
 
 def test_a_bio_extends_the_request_that_it_joined() -> None:
-    """At either end, and again; in another task's plug it finds nothing."""
+    """Bios extend both ends of the request.  A bio does not find a request in the plug of another task."""
     requests = Requests()
     own = requests.begin(piece(100, NEW), hidden=False)
     assert requests.joined_by(piece(108, BACK)) is requests.joined_by(piece(92, FRONT)) is own
@@ -41,7 +41,7 @@ def test_a_bio_extends_the_request_that_it_joined() -> None:
 
 @pytest.mark.parametrize("hidden", [[True, False], [False, True]])
 def test_a_request_that_is_shown_comes_before_a_hidden_one(hidden: list[bool]) -> None:
-    """Two requests end at the sector: the bio may have joined the one that is shown."""
+    """Two requests end at the sector.  The bio may have joined the request that is shown."""
     requests = Requests()
     both = [requests.begin(piece(0, NEW), hidden=one) for one in hidden]
     assert requests.joined_by(piece(8, BACK)) is both[hidden.index(False)]
@@ -63,7 +63,7 @@ def test_a_task_joins_its_own_plug_before_the_queue(own_first: bool) -> None:
 
 
 def test_a_hidden_request_shows_its_ends_when_it_moves() -> None:
-    """Two bios of a request of 32 sectors are known; its insertion shows the others."""
+    """Two bios of a request of 32 sectors are known.  The insertion of the request shows all sectors."""
     requests = Requests()
     part = requests.joined_by(piece(16, BACK))
     assert requests.joined_by(piece(24, BACK)) is part
@@ -92,7 +92,10 @@ def test_a_request_that_merges_extends_the_one_before_it(hidden: str) -> None:
 
 
 def test_a_withdrawn_episode_leaves_no_judgement() -> None:
-    """All of its counts go; its decisions and its unseen requests are those inside a plug; once."""
+    """The counts of the episode are removed, and its decisions and unseen requests count as inside a plug.
+
+    A second call changes nothing.
+    """
     seen = Seen(9, 0, 8, hidden=False)
     episode = Episode(
         decisions=5, decisions_equal=4, flushes=3, flushes_equal=2, requests_more=1, request_unseen=6,

@@ -1,4 +1,4 @@
-"""What waits between plugs and driver, per scheduler: what a bio finds there, and what a dispatch takes."""
+"""Requests between plugs and driver, by scheduler: the requests that a bio finds or a dispatch takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ BOUNDS = bounds_of(
 
 
 def waiting(scheduler: str, *starts: int) -> tuple[Waiting, list[Request]]:
-    """Requests of eight sectors that task 9 inserted on processor 1, in lines 1, 2 ..."""
+    """Return the queues with a request of eight sectors at each of *starts*.
+
+    Task 9 inserted the requests on processor 1, in lines 1, 2 ...
+    """
     of, requests = Waiting(scheduler, BOUNDS), [Request(Bio(start, 8)) for start in starts]
     for line, request in enumerate(requests, 1):
         of.insert(request, 9, 1, line)
@@ -35,16 +38,22 @@ def waiting(scheduler: str, *starts: int) -> tuple[Waiting, list[Request]]:
         ("bfq", {"cpu": 0, "pid": 8}, True), ("bfq", {"sync": True}, False),
     ],
 )  # fmt: skip
-def test_who_shares_a_queue(scheduler: str, other: dict[str, object], found: bool) -> None:
-    """A processor's, an operation's on it, everybody's, or a process's that is waited for."""
+def test_bio_finds_the_requests_of_its_queue(scheduler: str, other: dict[str, object], found: bool) -> None:
+    """The scheduler decides which bios share a queue.
+
+    * none: the bios of a processor
+    * kyber: the bios of a processor with the same operation
+    * mq-deadline: all bios
+    * bfq: the synchronous bios of a process, or all asynchronous bios
+    """
     of, (request,) = waiting(scheduler, 0)
     where = {"pid": 9, "cpu": 1, "op": "W", "sync": False} | other
     bio = Bio(8, 8, op=str(where["op"]), sync=bool(where["sync"]))
     assert of.touching(bio, int(str(where["pid"])), int(str(where["cpu"]))) == ([request] if found else [])
 
 
-def test_a_process_that_is_waited_for_has_a_queue_of_its_own_under_bfq() -> None:
-    """By its pid."""
+def test_bfq_has_a_queue_for_each_synchronous_process() -> None:
+    """The pid identifies the queue."""
     of = Waiting("bfq", BOUNDS)
     request = Request(Bio(0, 8, sync=True))
     of.insert(request, 9, 1, 1)
@@ -53,8 +62,8 @@ def test_a_process_that_is_waited_for_has_a_queue_of_its_own_under_bfq() -> None
     assert of.touching(Bio(8, 8), 9, 1) == []
 
 
-def test_bios_merge_there_and_are_found_at_their_new_beginning() -> None:
-    """In front: the request is then issued by the sector at which it starts now."""
+def test_front_merge_changes_the_first_sector_of_a_request() -> None:
+    """The request is then issued by its new first sector."""
     of, (request,) = waiting("mq-deadline", 80)
     assert of.attempt_merge(Bio(88, 8), 9, 1) is BACK
     assert of.attempt_merge(Bio(72, 8), 9, 1) is FRONT
@@ -68,8 +77,8 @@ def test_bios_merge_there_and_are_found_at_their_new_beginning() -> None:
 
 
 @pytest.mark.parametrize(("scheduler", "left"), [("none", []), ("kyber", [3]), ("mq-deadline", [1, 2, 3])])
-def test_what_a_dispatch_takes(scheduler: str, left: list[int]) -> None:
-    """A run takes all software queues; kyber's those of one operation; an elevator gives one."""
+def test_dispatch_takes_requests_by_scheduler(scheduler: str, left: list[int]) -> None:
+    """A run takes all software queues, with kyber those of one operation.  An elevator gives one request."""
     of = Waiting(scheduler, BOUNDS)
     requests = [Request(Bio(1_000 * i, 8, op="R" if i == 3 else "W")) for i in range(4)]
     for i, request in enumerate(requests):
@@ -81,8 +90,11 @@ def test_what_a_dispatch_takes(scheduler: str, left: list[int]) -> None:
     assert [of.recall(behind[i]) for i in gone] == [None, *(1_000 * i for i in gone[1:])]
 
 
-def test_a_request_that_had_not_left_is_back_in_its_queue() -> None:
-    """By either end; since the beginning, as nobody knows; once."""
+def test_recalled_request_is_back_in_its_queue() -> None:
+    """A bio at either end recalls the request once.
+
+    The request counts as inserted in line 0, because the capture does not show when it came.
+    """
     for sector in (8, -8):
         of, (request, other) = waiting("none", 0, 800)
         of.leave(request)
@@ -94,8 +106,11 @@ def test_a_request_that_had_not_left_is_back_in_its_queue() -> None:
         assert of.recall(bio) is None
 
 
-def test_what_was_issued_does_not_come_back() -> None:
-    """One that was leaving, too; what nobody knows changes nothing."""
+def test_issued_request_is_not_recalled() -> None:
+    """A request that was leaving is not recalled after its issue.
+
+    The issue of an unknown request has no effect.
+    """
     of, (request,) = waiting("none", 0)
     of.leave(request)
     of.issue(0)
@@ -103,8 +118,8 @@ def test_what_was_issued_does_not_come_back() -> None:
     of.issue(12_345)
 
 
-def test_an_inserted_request_may_join_one_that_waits() -> None:
-    """An elevator appends it: it has no place of its own."""
+def test_inserted_request_may_merge_with_a_waiting_one() -> None:
+    """The elevator appends the second request to the first, so the second has no place in the queue."""
     of, (first, second) = waiting("mq-deadline", 0, 8)
     assert first.sectors == 16
     of.issue(8)
