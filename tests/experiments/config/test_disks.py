@@ -36,15 +36,15 @@ def drive(*lines: str, kernel: str = "6.8") -> DriveSpec:
     return disk
 
 
-def test_a_device_is_like_a_drive() -> None:
-    """The queue stays the machine's, and keys beside ``like`` count."""
+def test_device_starts_from_the_drive_that_like_names() -> None:
+    """The queue of the machine stays.  Keys next to ``like`` override the drive."""
     disk = drive('machine.device = { like = "bm1743", cache = "8 MiB" }')
     assert bare(disk.device.inputs()) == bare(DRIVES["bm1743"].device.inputs()) | {"cache": 8 * MIB}
     assert disk.queue == drive().queue
 
 
-def test_a_like_replaces_all_of_a_device() -> None:
-    """Nothing of the drive that was there before is left."""
+def test_like_replaces_the_complete_device() -> None:
+    """No key of the earlier drive is left."""
     changes = ('machine.device.like = "bm1743"', 'machine.disks.vdb = { device.like = "pm9a3" }')
     assert drive(*changes).device == DRIVES["pm9a3"].device
 
@@ -56,16 +56,16 @@ def test_a_like_replaces_all_of_a_device() -> None:
         '[{ like = "sata-disk" }, { like = "sata-disk" }, { like = "sata-disk" }]',
     ],
 )
-def test_members_are_like_drives(members: str) -> None:
-    """One table with a count stands for as many members."""
+def test_members_start_from_the_drive_that_like_names(members: str) -> None:
+    """A table with ``count = 3`` stands for three members."""
     array = drive(f"machine.device = {{ {RAID}, members = {members} }}").device
     assert isinstance(array, Raid0Spec)
     assert array.members == (DRIVES["sata-disk"].device,) * 3
     assert array.chunk == 64 * KIB
 
 
-def test_what_is_behind_a_cache_is_like_a_drive() -> None:
-    """Also an array of drives there."""
+def test_device_behind_a_cache_starts_from_a_drive() -> None:
+    """The members of an array behind a cache have a ``like``, too."""
     inner = f'{{ {RAID}, members = {{ like = "sata-ssd", count = 2, cache = "32 MiB" }} }}'
     cache = drive(f"machine.device = {{ {CACHE}, depth = 4, behind = {inner} }}").device
     assert isinstance(cache, WriteCacheSpec)
@@ -92,7 +92,7 @@ def test_what_is_behind_a_cache_is_like_a_drive() -> None:
          "x.toml:6: machine.device.members: is an empty list; give one item at least"),
     ],
 )  # fmt: skip
-def test_a_fault_in_a_member_has_its_place(device: str, message: str) -> None:
+def test_fault_in_a_member_has_its_place(device: str, message: str) -> None:
     """A fault in a table with a count is reported once, at the key as it is written."""
     with pytest.raises(BadInput) as refused:
         scenario(f"machine.device = {device}")
@@ -110,8 +110,8 @@ def test_a_fault_in_a_member_has_its_place(device: str, message: str) -> None:
         ("6.18", ("mq-deadline", 64, 32, 4 * MIB, True)),
     ],
 )
-def test_a_sata_disk_has_the_queue_of_its_release(kernel: str, expected: tuple[object, ...]) -> None:
-    """CFQ and 31 commands before blk-mq, mq-deadline and 32 commands after."""
+def test_sata_disk_has_the_queue_of_its_release(kernel: str, expected: tuple[object, ...]) -> None:
+    """The queue has CFQ and 31 commands before blk-mq, and mq-deadline and 32 commands since."""
     for name in ("sata-disk", "sata-ssd"):
         queue = drives_of(release_of(kernel))[name].queue
         found = (
@@ -130,10 +130,13 @@ def test_a_sata_disk_has_the_queue_of_its_release(kernel: str, expected: tuple[o
         ("6.17", "none", 2 * MIB, 256),
     ],
 )  # fmt: skip
-def test_an_nvme_drive_has_the_queue_of_its_release(
+def test_nvme_drive_has_the_queue_of_its_release(
     kernel: str, scheduler: str, most: int, segments: int
 ) -> None:
-    """NVMe has no scheduler; its largest request is the least of MDTS and the kernel's default."""
+    """An NVMe drive needs no scheduler.
+
+    Its largest request is the least of MDTS and the kernel's default.
+    """
     queue = drives_of(release_of(kernel))["pm9a3"].queue
     assert (queue.elevator.scheduler, queue.nr_requests) == (scheduler, 1023)
     assert (queue.limits.max_sectors_bytes, queue.limits.max_segments) == (most, segments)
@@ -143,14 +146,14 @@ def test_an_nvme_drive_has_the_queue_of_its_release(
     ("kernel", "scheduler", "requests"),
     [("3.11", "cfq", 128), ("3.13", "none", 128), ("4.12", "mq-deadline", 256), ("6.18", "mq-deadline", 256)],
 )
-def test_a_virtio_disk_has_the_queue_of_its_release(kernel: str, scheduler: str, requests: int) -> None:
+def test_virtio_disk_has_the_queue_of_its_release(kernel: str, scheduler: str, requests: int) -> None:
     """A guest of Linux 6.18 with one hardware queue shows mq-deadline and 256."""
     queue = drives_of(release_of(kernel))["virtio-ssd"].queue
     assert (queue.elevator.scheduler, queue.nr_requests) == (scheduler, requests)
 
 
-def test_the_kernel_of_a_case_decides_the_queue() -> None:
-    """Also of a kernel that is a variant of a report."""
+def test_kernel_of_a_case_decides_the_queue() -> None:
+    """The kernel may be a variant of a report or have another name."""
     assert drive('machine.disks.vdb.like = "sata-disk"', kernel="3.11-p13").queue.elevator.scheduler == "cfq"
     assert (
         drive('machine.disks.vdb.like = "sata-disk"', kernel="6.17").queue.elevator.scheduler == "mq-deadline"

@@ -1,4 +1,4 @@
-"""Bad input: every problem at once, each with its place and its remedy, and nothing written."""
+"""Bad input: all problems are reported at once, each with a place and a remedy, and nothing is written."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ kernel.writeback.plug_scope = "slice"
 
 
 def problems(text: str, *overrides: str) -> list[str]:
-    """The problems of *text*, as printed."""
+    """Return the problems of *text* with *overrides*, as printed."""
     with pytest.raises(BadInput) as caught:
         parse(text, "x.toml", overrides)
     return [str(problem) for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in config_path("").glob("*.toml")))
-def test_the_configurations_that_come_along_are_sound(name: str) -> None:
-    """Each loads, and each variant differs from the first."""
+def test_shipped_configurations_load(name: str) -> None:
+    """The variants of a configuration differ from each other."""
     experiment = load(config_path(name))
     assert len({case.scenario for case in experiment.cases}) == len(experiment.cases)
 
 
-def test_a_group_of_disks_and_a_mount_on_each() -> None:
-    """count and each: the number takes its place in the path."""
+def test_group_of_disks_can_have_a_mount_on_each() -> None:
+    """The number of the disk replaces ``{n}`` in the path of the mount."""
     text = GOOD.replace('filesystem.like = "p13-xfs"\n', "").replace("-d a -d b", "-d /m/0 -d /m/2")
     text = text.replace(
         "[variants.unpatched]",
@@ -60,8 +60,8 @@ mounts.m = { each = "d", at = "/m/{n}", like = "xfs" }
     ]
 
 
-def test_a_job_file_may_lie_beside_the_configuration(tmp_path: Path) -> None:
-    """Wherever it is read from; one that lies nowhere is missed by name."""
+def test_job_file_is_found_next_to_the_configuration(tmp_path: Path) -> None:
+    """A missing job file is reported by its name."""
     text = (
         'title = "t"\n[scenario]\nmachine.like = "loop-vm"\nkernel.like = "6.18"\n'
         'filesystem.like = "loop-xfs"\nworkload.command = "fio {}"\n'
@@ -85,8 +85,8 @@ def test_programs_in_a_list_are_named_after_their_kind() -> None:
     assert list(parse(text, "x.toml").cases[0].scenario.programs) == ["fs_mark", "fs_mark-2", "fs_mark-3"]
 
 
-def test_variants_and_overrides() -> None:
-    """A variant changes what it says; --set goes over everything."""
+def test_override_goes_over_variant_and_variant_over_scenario() -> None:
+    """A number that a variant sets has the line of the variant as its source."""
     experiment = parse(GOOD, "x.toml", ["workload.files=7", 'machine.memory.memory="1 GiB"'])
     unpatched, patched = (case.scenario for case in experiment.cases)
     assert unpatched.kernel.writeback.plug_scope == "mapping"
@@ -153,7 +153,7 @@ def test_variants_and_overrides() -> None:
     ],
 )
 def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str) -> None:
-    """file:line: key: what is wrong; what would be right."""
+    """The form is file:line: key: what is wrong; what would be right."""
     found = problems(GOOD.replace(old, new))
     assert any(expected in problem for problem in found), found
 
@@ -185,8 +185,8 @@ def test_each_problem_has_a_place_and_a_remedy(old: str, new: str, expected: str
         ('filesystem.like = "p13-xfs"', "mounts = 3", ["x.toml:7: mounts: is 3; a table was expected"]),
     ],
 )  # fmt: skip
-def test_a_configuration_of_another_shape(old: str, new: str, expected: list[str]) -> None:
-    """Each part has to be what it is."""
+def test_configuration_of_another_shape_is_refused(old: str, new: str, expected: list[str]) -> None:
+    """Each problem states the type that was expected."""
     found = problems(GOOD.replace(old, new))
     assert len(found) >= len(expected)
     for problem in expected:
@@ -194,8 +194,8 @@ def test_a_configuration_of_another_shape(old: str, new: str, expected: list[str
 
 
 @pytest.mark.parametrize(("text", "runs"), [("2", 2), ("0", 0), ("true", 0), ("'x'", 0)])
-def test_how_often_it_is_run(text: str, runs: int) -> None:
-    """A whole number of one or more."""
+def test_replications_are_a_whole_number_above_0(text: str, runs: int) -> None:
+    """Other values are refused."""
     text = f"replications = {text}\n{GOOD}"
     if runs:
         assert parse(text, "x.toml").replications == runs
@@ -205,8 +205,8 @@ def test_how_often_it_is_run(text: str, runs: int) -> None:
         assert problem.endswith("; a whole number from 1 to 100000 was expected")
 
 
-def test_what_is_no_configuration(tmp_path: Path) -> None:
-    """No file, no text, no TOML: with the line where that is known."""
+def test_file_without_a_configuration_is_refused(tmp_path: Path) -> None:
+    """A missing file, binary data and bad TOML give an error each, with the line if it is known."""
     digits = b"9" * 5_000
     for content, message in (
         (None, ": No such file or directory; give the path of an experiment's .toml file"),
@@ -229,8 +229,8 @@ def test_what_is_no_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "fits"), [(2**63 - 1, True), (-(2**63), True), (2**63, False)])
-def test_a_whole_number_has_64_bits(number: int, fits: bool) -> None:
-    """Limits are TOML's; a float has none."""
+def test_whole_number_has_64_bits(number: int, fits: bool) -> None:
+    """The bound is that of TOML.  A float has no bound."""
     text = f"a = 1e30\nb = {number}\n"
     if fits:
         assert document_of(text)["b"] == number
@@ -240,8 +240,8 @@ def test_a_whole_number_has_64_bits(number: int, fits: bool) -> None:
         assert refused.value.line == 2
 
 
-def test_what_is_wrong_with_quick_is_told_as_quick(tmp_path: Path) -> None:
-    """Nobody wrote --set; what somebody did is told so."""
+def test_mistake_in_quick_is_reported_as_quick(tmp_path: Path) -> None:
+    """The user did not write --set for the overrides of ``quick``."""
     path = tmp_path / "x.toml"
     path.write_text(GOOD.replace("[scenario]", 'quick = ["nosuch.key=5"]\n[scenario]', 1))
     whole = load(path)
@@ -261,8 +261,12 @@ def test_what_is_wrong_with_quick_is_told_as_quick(tmp_path: Path) -> None:
         ("828 KiB", 35, "a transaction is a third of it, 69 blocks; convert_credits need 70; give 840 KiB"),
     ],
 )
-def test_a_journal_has_room_for_a_handle(size: str, credits_asked: int, told: str) -> None:
-    """47 credits and 22 beside: 69 blocks are a third of 207, which are 828 KiB; half for reserves."""
+def test_journal_has_room_for_a_handle(size: str, credits_asked: int, told: str) -> None:
+    """A transaction is at most a third of the journal, and each handle must fit into it.
+
+    * create: 47 credits and 22 for descriptors are 69 blocks, which need a journal of 828 KiB.
+    * convert: only half of a transaction can be reserved, so 35 credits need 70 blocks and 840 KiB.
+    """
     journal = f'{{ size = "{size}", convert_credits = {credits_asked} }}'
     text = GOOD.replace('"p13-xfs"', f'"loop-ext4"\nfilesystem.journal = {journal}').replace(
         "kernel.writeback.plug_scope", "#"
@@ -273,8 +277,8 @@ def test_a_journal_has_room_for_a_handle(size: str, credits_asked: int, told: st
         parse(text, "x.toml")
 
 
-def test_rows_and_quick_are_a_variant_s() -> None:
-    """The experiment's own quick is for those that have none; a label has the point behind it."""
+def test_variant_has_its_own_rows_and_quick() -> None:
+    """The experiment's quick counts for variants without one.  The label of a case ends with its point."""
     text = f"quick = ['a=1']\n{GOOD}rows = ['P-1', 'P-2']\nquick = ['b=2']\n"
     first, second = parse(text, "x.toml").cases
     assert (first.rows, first.quick) == ((), ("a=1",))
@@ -289,8 +293,8 @@ def test_rows_and_quick_are_a_variant_s() -> None:
     ("override", "read"),
     [("workload.files=7", 7), ("scenario.workload.files=7", 7), (" workload.files =7", 7)],
 )
-def test_an_override_s_key_and_value(override: str, read: int) -> None:
-    """With or without scenario; TOML if it can be read as that, else a text."""
+def test_override_is_read_as_toml_or_text(override: str, read: int) -> None:
+    """The prefix ``scenario.`` may be left out, and spaces are ignored."""
     (case, _) = parse(GOOD, "x.toml", [override]).cases
     assert case.scenario.programs["fs_mark"].workload.files == read  # type: ignore[attr-defined]
     (case, _) = parse(GOOD, "x.toml", ["machine.memory.memory=65 MiB"]).cases
@@ -298,8 +302,8 @@ def test_an_override_s_key_and_value(override: str, read: int) -> None:
     assert "has no value; write --set key.path=value" in problems(GOOD, "=3")[0]
 
 
-def test_when_it_is_given_up_and_whether_a_sync_follows() -> None:
-    """Keys of the scenario itself; nothing is given up before a day is over, if nothing is said."""
+def test_give_up_and_sync_after_are_keys_of_the_scenario() -> None:
+    """A run is given up after 100 000 s by default."""
     of = parse(GOOD, "x.toml").cases[0].scenario
     assert (of.give_up, of.sync_after) == (100_000 * 10**9, False)
     of = parse(GOOD, "x.toml", ['give_up="9 s"', "sync_after=true"]).cases[0].scenario
@@ -307,7 +311,7 @@ def test_when_it_is_given_up_and_whether_a_sync_follows() -> None:
 
 
 def test_an_fs_mark_line_runs_on_p13_s_machine() -> None:
-    """Whatever quotes it has."""
+    """The quotes of the line are read as a shell reads them."""
     experiment = from_command('fs_mark -S0 -L 2 -n 3 -s 4096 -d "a b"', ["workload.loops=5"])
     (case,) = experiment.cases
     assert case.scenario.kernel.name == "3.11"
@@ -318,28 +322,28 @@ def test_an_fs_mark_line_runs_on_p13_s_machine() -> None:
         from_command("fs_mark -S1 -d a")
 
 
-def test_all_problems_come_at_once() -> None:
-    """Three mistakes, three lines."""
+def test_all_problems_are_reported_at_once() -> None:
+    """A text with three mistakes has three problems."""
     text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"3.11"', '"7.12"')
     assert len(problems(text)) == 3
     text = GOOD.replace("64 MiB", "64").replace("0 B", "0 s").replace('"slice"', '"file"')
     assert len(problems(text)) == 3
 
 
-def test_an_unknown_key_is_told_by_its_own_kind() -> None:
-    """allocsize is XFS's, and of another kind's size or of itself nothing is said."""
+def test_unknown_key_is_reported_for_its_own_kind() -> None:
+    """The key allocsize belongs to XFS, so ext4 refuses it and lists only its own keys."""
     text = GOOD.replace("p13-xfs", "loop-ext4").replace('"64 MiB"', '"64 GiB"')
     (problem,) = problems(text, 'filesystem.allocsize="64 MiB"')
     assert "filesystem.allocsize: unknown key; known here: descriptors, flex_groups" in problem
 
 
-def test_contradictions_are_refused() -> None:
-    """Settings that cannot both hold name each other."""
+def test_contradicting_settings_are_refused() -> None:
+    """The number of processes must be a multiple of the number of directories."""
     assert "multiple" in problems(GOOD, "workload.processes=3")[0]
 
 
-def test_an_override_s_place_is_the_command_line() -> None:
-    """--set is named where a line number would be."""
+def test_place_of_an_override_is_its_option() -> None:
+    """The text of --set stands where a line number would stand."""
     assert problems(GOOD, "machine.memory.memroy=1")[0].startswith("--set machine.memory.memroy=1: ")
     assert "has no value" in problems(GOOD, "machine.memory")[0]
 
@@ -352,7 +356,7 @@ def test_an_override_s_place_is_the_command_line() -> None:
 def test_bad_input_exits_with_2_and_writes_nothing(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One clear line on stderr, nothing on stdout, no file."""
+    """The command prints one line on stderr and no line on stdout, and writes no file."""
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     captured = capsys.readouterr()
@@ -361,8 +365,10 @@ def test_bad_input_exits_with_2_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--json is one document on stdout; --out holds results that wbsim plot draws."""
+def test_run_prints_json_and_writes_complete_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The option --json prints one document.  The folder of --out holds results for `wbsim plot`."""
     config = tmp_path / "x.toml"
     config.write_text(GOOD)
     out = tmp_path / "out"
@@ -377,8 +383,8 @@ def test_a_run_prints_json_and_writes_whole_files(tmp_path: Path, capsys: pytest
     assert f"{out / 'no'}: holds no result (no plan.json in it)" in capsys.readouterr().err
 
 
-def test_a_sweep_over_texts_is_drawn(tmp_path: Path) -> None:
-    """Schedulers have no order: points, not lines."""
+def test_sweep_over_texts_is_plotted(tmp_path: Path) -> None:
+    """Schedulers have no order, so the picture has points without lines."""
     config, out = tmp_path / "x.toml", tmp_path / "out"
     points = ", ".join(
         f'{{ value = "{s}", machine.queue.elevator.scheduler = "{s}" }}' for s in ("noop", "deadline")
@@ -389,18 +395,16 @@ def test_a_sweep_over_texts_is_drawn(tmp_path: Path) -> None:
     assert (out / "scheduler.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_fs_mark_s_own_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """wbsim run --fs-mark prints what the tool prints."""
+def test_fs_mark_run_prints_the_table_of_fs_mark(capsys: pytest.CaptureFixture[str]) -> None:
+    """The columns of `wbsim run --fs-mark` are those of the tool."""
     assert main(["run", "--fs-mark", "fs_mark -S0 -n 50 -s 4096 -L 2 -d /mnt/a"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "FSUse%        Count         Size    Files/sec     App Overhead"
     assert lines[1].split()[:3] == ["0", "50", "4096"]
 
 
-def test_configurations_of_the_package_are_found_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file of that name in the folder comes first; a path is only a path."""
+def test_shipped_configuration_is_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in the current folder comes first.  A path with a folder never means a shipped configuration."""
     monkeypatch.chdir(tmp_path)
     named = load(Path("question.toml"))
     assert named == load(config_path("question.toml"))

@@ -44,15 +44,15 @@ def made(filesystem: str, **more: str) -> FilesystemSpec:
 
 
 @pytest.mark.parametrize("kernel", ["2.6.32", "6.1"])
-def test_a_filesystem_has_the_size_of_its_disk(kernel: str) -> None:
-    """mkfs takes the complete disk, with the defaults of the kernel's time."""
+def test_filesystem_has_the_size_of_its_disk(kernel: str) -> None:
+    """The program mkfs takes the complete disk, with the defaults of the kernel's time."""
     release = release_of(kernel)
     assert made('like = "xfs"', kernel=kernel) == made_xfs(Target(DISK), release)
     assert made('like = "ext4"', kernel=kernel) == made_ext4(Target(DISK), release)
 
 
-def test_a_given_size_decides_the_geometry() -> None:
-    """900 GB have a log that fits into their groups, and a journal of 1 GiB."""
+def test_given_size_decides_the_geometry() -> None:
+    """XFS on 900 GB has a log that fits into its groups; ext4 on 10 GB has a journal of 64 MiB."""
     xfs = made('like = "xfs", size = "900 GB"')
     assert isinstance(xfs, XfsSpec)
     assert (xfs.size, xfs.agcount, xfs.log.size) == (900 * 10**9, 4, 107_288 * 4 * KIB)
@@ -68,10 +68,11 @@ def test_other_keys_go_over_the_defaults() -> None:
     assert (xfs.agcount, xfs.log.iclog_bytes, xfs.log.iclogs) == (32, 256 * KIB, 8)
 
 
-def test_an_array_gives_its_chunk_to_mkfs() -> None:
-    """Four disks of a TiB have 32 groups and the chunk as stripe unit.
+def test_array_gives_its_chunk_to_mkfs() -> None:
+    """Four disks of a TiB have 32 groups, with the chunk as stripe unit.
 
-    Groups of 128 GiB would be whole stripes, so each is a stripe unit shorter, and the last one is left away.
+    Groups of 128 GiB would be whole stripes, so each group is a stripe unit shorter.  The remaining 2 MiB are
+    too small for another group.
     """
     raid = RAID.replace("count", 'size = "1 TiB", count')
     xfs = made('like = "xfs"', disk=f'like = "sata-disk", {raid}')
@@ -88,8 +89,8 @@ CACHED = (
 
 
 @pytest.mark.parametrize(("disk", "groups"), [('like = "sata-disk"', 4), (CACHED, 4), ('like = "pm9a3"', 12)])
-def test_only_flash_gets_a_group_for_each_processor(disk: str, groups: int) -> None:
-    """mkfs.xfs from 6.8 on asks whether the disk rotates, also behind a write cache."""
+def test_mkfs_gives_only_flash_a_group_for_each_processor(disk: str, groups: int) -> None:
+    """The mkfs.xfs of 6.8 and later checks whether the disk rotates, also behind a write cache."""
     disk = f"{disk} }}\nmachine.processors = {{ count = 12"
     xfs = made('like = "xfs"', disk=disk, kernel="6.8")
     assert isinstance(xfs, XfsSpec)
@@ -113,8 +114,8 @@ def test_only_flash_gets_a_group_for_each_processor(disk: str, groups: int) -> N
          "x.toml:6: mounts.m.like: 'ext3' is not known; use one of 'xfs', 'ext4', 'p13-xfs'"),
     ],
 )  # fmt: skip
-def test_what_mkfs_cannot_make_is_refused(filesystem: str, disk: str, message: str) -> None:
-    """One error stands at the key."""
+def test_impossible_filesystem_is_refused(filesystem: str, disk: str, message: str) -> None:
+    """The only problem that is reported has the place of the key."""
     with pytest.raises(BadInput) as refused:
         scenario(filesystem, disk=disk)
     assert [str(problem).startswith(message) for problem in refused.value.problems] == [True]
@@ -123,8 +124,8 @@ def test_what_mkfs_cannot_make_is_refused(filesystem: str, disk: str, message: s
 FS_MARK = "fs_mark -k -S0 -s 0 -L 1 -D 4 -d /m/a -n"
 
 
-def test_files_without_an_inode_are_refused() -> None:
-    """mke2fs makes 65 536 inodes on 1 GiB, of which it uses 11; XFS takes blocks for inodes as it needs."""
+def test_ext4_refuses_files_without_an_inode() -> None:
+    """The mke2fs of 1 GiB makes 65 536 inodes and uses 11 of them.  XFS allocates inodes from free blocks."""
     small = 'like = "ext4", size = "1 GiB"'
     assert scenario(small, command=f"{FS_MARK} 65000")
     with pytest.raises(BadInput, match="65526 files and directories need as many inodes, and m has 65525"):
@@ -133,8 +134,8 @@ def test_files_without_an_inode_are_refused() -> None:
 
 
 @pytest.mark.parametrize("mib", [64, 128, 1024])
-def test_a_journal_spans_groups(mib: int) -> None:
-    """The journal has its blocks, and writes all of them in turn, wherever they lie."""
+def test_journal_spans_block_groups(mib: int) -> None:
+    """The runs of a journal have all of its blocks, and no group holds more blocks than it has."""
     of = made(f'like = "ext4", size = "64 GiB", journal.size = "{mib} MiB"')
     assert isinstance(of, Ext4Spec)
     runs = of.geometry.journal_runs

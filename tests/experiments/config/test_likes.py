@@ -1,4 +1,4 @@
-"""Parts of one's own, found by ``like``; devices at another speed."""
+"""User-supplied parts that ``like`` finds, and devices at another speed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ disks.own = { like = "quick" }
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration with a machine, a disk and a filesystem beside it, and a kernel at home."""
+    """A configuration, files with a machine, a disk and a filesystem near it, and a kernel in `HOME`."""
     home = tmp_path / "home"
     monkeypatch.setattr(likes, "HOME", home)
     files = {
@@ -49,9 +49,10 @@ def scenario_of(config: Path, *overrides: str) -> Scenario:
     return case.scenario
 
 
-def test_like_finds_files_of_one_s_own(config: Path) -> None:
-    """Beside the configuration, in the folder of its kind, at home, by path; each over what it is like
-    itself.
+def test_like_finds_files_of_the_user(config: Path) -> None:
+    """A file is found next to the configuration, in the folder of its kind, in `HOME` or by its path.
+
+    The keys of a file are put over the part that its own ``like`` names.
     """
     found: Any = scenario_of(config)
     assert found.machine.processors.count == 3
@@ -66,8 +67,8 @@ def test_like_finds_files_of_one_s_own(config: Path) -> None:
     assert list(over.machine.disks) == ["own"]
 
 
-def test_a_file_beside_the_configuration_comes_first(config: Path) -> None:
-    """The folder of the configuration is searched before its machines/, and that before the home folder."""
+def test_file_next_to_the_configuration_comes_first(config: Path) -> None:
+    """The search order is the configuration's folder, its subfolder machines, then `HOME`."""
     home = config.parent / "home" / "machines"
     home.mkdir()
     (home / "box.toml").write_text(BOX.replace("count = 3", "count = 4"))
@@ -76,8 +77,8 @@ def test_a_file_beside_the_configuration_comes_first(config: Path) -> None:
     assert scenario_of(config).machine.processors.count == 5
 
 
-def test_a_number_says_where_it_comes_from(config: Path) -> None:
-    """Its file and line; or that it is assumed, with its range and why."""
+def test_number_names_its_file_and_line(config: Path) -> None:
+    """An assumed number also has its range and its reason."""
     cpu = scenario_of(config).machine.processors
     count, wake = cpu.given("count"), cpu.given("wake_time")
     assert count is not None
@@ -112,8 +113,8 @@ def test_a_number_says_where_it_comes_from(config: Path) -> None:
     ],
     ids=["like itself", "no TOML", "like nothing", "no like", "like no file", "a kernel to come", "no file"],
 )
-def test_what_cannot_be_found_is_told(config: Path, file: str, text: str, told: str) -> None:
-    """Once, with the key, the line of the file of one's own, and what would be right."""
+def test_unknown_like_is_reported_once(config: Path, file: str, text: str, told: str) -> None:
+    """The problem names the key, the line of the user's file and the accepted values."""
     (config.parent / file).write_text(text)
     with pytest.raises(BadInput) as refused:
         load(config)
@@ -136,8 +137,8 @@ def times_and_rates(spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("machine", ["p13-vm", "n10-vm", "w25-server", "loop-vm"])
-def test_a_device_twice_as_fast(machine: str) -> None:
-    """Every time of it is half, every rate twice, of its members and caches, too; nothing else differs."""
+def test_device_twice_as_fast_halves_times_and_doubles_rates(machine: str) -> None:
+    """The factor applies to members and caches, too.  Other numbers do not change."""
 
     def device(*overrides: str) -> Any:
         small = ['filesystem.size="100 GiB"', "filesystem.agcount=4"]
@@ -154,7 +155,7 @@ def test_a_device_twice_as_fast(machine: str) -> None:
 
 
 @pytest.mark.parametrize("speed", ["0", "-1", '"fast"', "true", "1e9"])
-def test_no_device_has_that_speed(speed: str) -> None:
-    """Between a thousandth and a thousand."""
+def test_device_speed_outside_of_its_range_is_refused(speed: str) -> None:
+    """The speed is a number from 0.001 to 1000."""
     with pytest.raises(BadInput, match="give how many times as fast, such as 2"):
         parse(SMALL.format(machine="p13-vm"), "x.toml", [f"machine.device.speed={speed}"])

@@ -1,4 +1,4 @@
-"""Names and numbers that people copy from sysctl and sysfs."""
+"""Names and numbers that users copy from sysctl and sysfs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def limits_of(text: str) -> DirtyLimits:
         ('{ dirty_bytes = "200 MiB", dirty_background_bytes = "0 B" }', (20, 209_715_200, 10, None)),
     ],
 )  # fmt: skip
-def test_limits_are_read_as_sysctl_prints_them(text: str, found: tuple[int | None, ...]) -> None:
-    """A bare number is bytes; of a ratio and its size, the one that is not 0 counts."""
+def test_dirty_limits_are_read_as_sysctl_prints_them(text: str, found: tuple[int | None, ...]) -> None:
+    """A bare number is bytes.  Of a ratio and its size in bytes, the one that is not 0 counts."""
     limits = limits_of(text)
     assert found == (
         limits.dirty_ratio, limits.dirty_bytes, limits.dirty_background_ratio, limits.dirty_background_bytes,
@@ -61,8 +61,8 @@ def test_limits_are_read_as_sysctl_prints_them(text: str, found: tuple[int | Non
         ("{ dirty_bytes = true }", "kernel.dirty.dirty_bytes: true has no unit"),
     ],
 )
-def test_limits_that_no_kernel_has_are_refused(text: str, told: str) -> None:
-    """At their place, with the remedy."""
+def test_dirty_limits_that_linux_refuses_are_refused(text: str, told: str) -> None:
+    """The problem has the line and the remedy."""
     with pytest.raises(BadInput, match=r"x\.toml:7: ") as caught:
         limits_of(text)
     assert told in str(caught.value)
@@ -83,14 +83,14 @@ def test_limits_that_no_kernel_has_are_refused(text: str, told: str) -> None:
         ('machine.queue.scheduler = "none"', "the key is elevator.scheduler, in machine.queue"),
     ],
 )  # fmt: skip
-def test_a_name_of_linux_leads_to_the_key(line: str, told: str) -> None:
-    """Wherever it is written."""
+def test_linux_name_in_a_configuration_gives_the_right_key(line: str, told: str) -> None:
+    """A name of Linux is recognised in every table."""
     with pytest.raises(BadInput, match=r"x\.toml:7: ") as caught:
         parse(f"{CONFIG}{line}\n", "x.toml")
     assert told in str(caught.value)
 
 
-def test_what_is_no_name_of_linux_has_no_key() -> None:
-    """The nearest key is proposed elsewhere."""
+def test_unknown_name_of_linux_has_no_key() -> None:
+    """Similar keys are proposed by another function."""
     assert key_of("dirty_ration") is None
     assert key_of("vm.dirty_bytes") == "is Linux's name; the key is kernel.dirty.dirty_bytes"

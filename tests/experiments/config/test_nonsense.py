@@ -1,4 +1,4 @@
-"""Whatever is given for any key ends as one refusal that names it, or as a scenario."""
+"""Arbitrary values for any key: each gives a refusal that names the key, or a valid scenario."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NONSENSE = [
 
 @cache
 def keys() -> list[str]:
-    """All that the reference of keys has, for one disk."""
+    """Return the keys of docs/reference.md, with the names of one disk and one mount."""
     text = (ROOT / "docs" / "reference.md").read_text()
     named = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
     return [key.replace("NAME", "loop0" if ".disks." in key else "desk") for key in named]
@@ -61,8 +61,10 @@ def keys() -> list[str]:
 @example("kernel.flusher.kind", "{}", "ext4", "3.11")
 @example("machine.memory.memory", "'1e99999999 B'", "xfs", "6.18")
 @example("machine.disks.loop0.queue.limits.nomerges", "true", "xfs", "6.18")
-def test_nonsense_is_refused_or_means_something(key: str, value: str, filesystem: str, kernel: str) -> None:
-    """Nothing else comes out of it, and soon; what is refused says where, and what was wrong with it."""
+def test_nonsense_is_refused_or_gives_a_valid_scenario(
+    key: str, value: str, filesystem: str, kernel: str
+) -> None:
+    """A refusal states the place and what is wrong, and is short.  Numbers of a scenario are finite."""
     text = BASE.format(kernel=kernel, filesystem=filesystem, command=COMMANDS[filesystem])
     problems: list[str] = []
     try:
@@ -126,16 +128,16 @@ def test_nonsense_in_the_place_of_a_table_is_refused(old: str, new: str, overrid
         ("workload.directories=200000", "give 1 to 100000, or their paths"),
     ],
 )
-def test_every_value_has_the_bounds_that_its_meaning_sets(override: str, told: str) -> None:
-    """At one door for all."""
+def test_value_outside_of_its_bounds_is_refused(override: str, told: str) -> None:
+    """Every key has the bounds that its meaning sets."""
     text = BASE.format(kernel="6.18", filesystem="xfs", command=COMMANDS["xfs"])
     with pytest.raises(BadInput) as refused:
         parse(text, "x.toml", [override])
     assert told in str(refused.value)
 
 
-def test_a_key_is_set_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """The last one would win in silence."""
+def test_key_is_set_at_most_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """The check prevents that the last of several values is taken silently."""
     with pytest.raises(SystemExit) as ended:
         main(["run", "x.toml", "--set", "a.loops=2", "--set", "a.b=1", "--set", "scenario.a.loops=3"])
     assert ended.value.code == 2
@@ -143,8 +145,8 @@ def test_a_key_is_set_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["list kernels", "params", "schema"])
-def test_a_full_device_for_what_is_printed_is_one_line(command: str) -> None:
-    """Status 1, whenever the buffer is written."""
+def test_output_to_a_full_device_gives_one_line(command: str) -> None:
+    """The status is 1, also if the buffer is written at the end."""
     words = [sys.executable, "-m", "wbsim.experiments.cli", *command.split()]
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""Does the text of a problem have its place, its key and its remedy?"""
+"""The text of a problem: its place, its key and its remedy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from wbsim.experiments.config.problems import BadInput, Problem, bad, unknown_key
 
 
-def test_a_problem_is_its_parts() -> None:
-    """Without what is empty."""
+def test_problem_prints_its_nonempty_parts() -> None:
+    """An empty key is left out.  Several problems have a line each."""
     assert str(Problem("x:1", "a.b", "is wrong")) == "x:1: a.b: is wrong"
     assert str(Problem("x:1", "", "is wrong")) == "x:1: is wrong"
     several = BadInput([Problem("x", "", "one"), Problem("y", "k", "two")])
@@ -25,6 +25,6 @@ def test_a_problem_is_its_parts() -> None:
         ("zzz", [], "unknown key"),
     ],
 )
-def test_an_unknown_key(key: str, known: list[str], message: str) -> None:
-    """The nearest that is known, or all."""
+def test_unknown_key_gets_the_nearest_key_or_all(key: str, known: list[str], message: str) -> None:
+    """The message proposes a similar key, or else lists the known keys."""
     assert unknown_key(key, known) == message

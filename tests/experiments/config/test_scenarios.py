@@ -1,4 +1,4 @@
-"""From a configuration's tables to a scenario's inputs: every name, and every word of what is wrong."""
+"""Expansion of a configuration's tables to the inputs of a scenario: names, defaults and messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FS_MARK = "fs_mark -S0 -n 9 -s 4096 -L 2 -d a"
 
 
 def tables(**changes: Any) -> dict[str, Any]:
-    """One disk, one mount, one program; None takes a table away."""
+    """Return the tables of one disk, one mount and one program; None in *changes* removes a table."""
     given: dict[str, Any] = {
         "machine": {"like": "loop-vm"}, "kernel": {"like": "6.18"}, "filesystem": {"like": "loop-xfs"},
         "workload": {"command": FIO},
@@ -33,14 +33,14 @@ def tables(**changes: Any) -> dict[str, Any]:
 
 
 def expanded(**changes: Any) -> tuple[Any, list[tuple[str, str]]]:
-    """Return what a scenario with these tables is made from, and the key and the message of each problem."""
+    """Return the inputs of a scenario with these tables, and the key and the message of each problem."""
     problems = Problems()
     tree = expand(Likes(problems, Path()), placed(tables(**changes), (), "x.toml"))
     return tree, [(problem.key, problem.message) for problem in problems.found]
 
 
 def inputs_of(**changes: Any) -> Any:
-    """Return what a scenario with these tables is made from; there is no problem."""
+    """Return the inputs of a scenario with these tables; assert that it has no problem."""
     tree, problems = expanded(**changes)
     assert problems == []
     return plain(tree)
@@ -61,13 +61,16 @@ def unfolded(value: Any) -> Any:
 
 
 def key_of(tree: Any, path: str) -> str:
-    """Return how the key *path* of a scenario is written."""
+    """Return the key under which the user writes the scenario's key *path*."""
     return ".".join(place_and_key(tree, tuple(path.split(".")))[1])
 
 
-def test_one_of_each_needs_no_name() -> None:
-    """The disk is the machine's; the mount is called mnt, at the root; the program by its kind, from the
-    start; and a key of the scenario is written where its part is.
+def test_single_disk_mount_and_program_need_no_name() -> None:
+    """Each of them has a default, and its keys are written without a name.
+
+    * disk: the disk of the machine
+    * mount: mnt, at the root
+    * program: the name of its kind, from the start of the run
     """
     tree, problems = expanded()
     assert problems == []
@@ -94,8 +97,8 @@ def test_one_of_each_needs_no_name() -> None:
         assert key_of(tree, scenario) == written
 
 
-def test_what_is_said_goes_over_what_it_is_like() -> None:
-    """The disk's queue and device beside the machine's own; a program's fields over its command's."""
+def test_given_keys_override_the_part_that_like_names() -> None:
+    """Keys of the queue, of the processors and of a program override the machine and the command."""
     inputs = inputs_of(
         machine={"like": "loop-vm", "queue": {"nr_requests": 7}, "processors": {"cv": 0}},
         workload={"command": FIO, "nrfiles": 5, "start": "3 ms"},
@@ -113,15 +116,15 @@ _PROGRAMS = "dd, find, fio, fs_mark, rm, sync or xfs_io"
 
 
 @pytest.mark.parametrize(("command", "syncs"), [(FIO, True), (FS_MARK, False)])
-def test_a_sync_follows_where_files_are_looked_at(command: str, syncs: bool) -> None:
-    """Not after fs_mark."""
+def test_sync_follows_if_files_of_a_program_are_examined(command: str, syncs: bool) -> None:
+    """Files of fio are examined after a run, and those of fs_mark are not."""
     assert inputs_of(workload={"command": command})["sync_after"] == syncs
     both = {"a": {"command": FS_MARK}, "b": {"command": command}}
     assert inputs_of(workload=None, programs=both)["sync_after"] == syncs
 
 
-def test_disks_by_name_alike_and_in_groups() -> None:
-    """A named one of the machine is changed, another is added, a count makes as many, numbered."""
+def test_disks_have_names_and_counts() -> None:
+    """A named disk of the machine is changed, another name adds a disk, and a count adds numbered disks."""
     tree, problems = expanded(
         machine={
             "like": "loop-vm",
@@ -152,14 +155,14 @@ def test_disks_by_name_alike_and_in_groups() -> None:
     assert key_of(tree, "machine.disks.loop0.queue") == "machine.disks.loop0.queue"
 
 
-def test_a_mount_of_the_only_disk_needs_not_name_it() -> None:
-    """And is at the root, if nothing is said."""
+def test_mount_of_the_only_disk_needs_no_disk_name() -> None:
+    """The default path is the root."""
     mount = inputs_of(filesystem=None, mounts={"a": {"like": "loop-xfs"}})["mounts"]["a"]
     assert (mount["disk"], mount["at"]) == ("loop0", "/")
 
 
-def test_programs_by_name_or_in_a_list() -> None:
-    """A list's are called by their kind, and numbered from the second on."""
+def test_programs_have_names_or_stand_in_a_list() -> None:
+    """Programs of a list have the name of their kind, with a number from the second on."""
     named = {"one": {"command": FIO, "start": 5}, "two": {"command": FS_MARK}}
     programs = inputs_of(workload=None, programs=named)["programs"]
     assert {name: program["start"] for name, program in programs.items()} == {"one": 5, "two": 0}
@@ -211,23 +214,26 @@ def test_programs_by_name_or_in_a_list() -> None:
         ({"workload": None, "programs": [FIO, 5]}, [("programs.1.command", "is missing; give ")]),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_where_it_is_written(
-    changes: dict[str, Any], problems: list[tuple[str, str]]
-) -> None:
-    """Each message says what would be right."""
+def test_problem_stands_at_the_written_key(changes: dict[str, Any], problems: list[tuple[str, str]]) -> None:
+    """Each message states what would be right."""
     _, found = expanded(**changes)
     assert [key for key, _ in found] == [key for key, _ in problems]
     for (_, message), (_, expected) in zip(found, problems, strict=True):
         assert message.startswith(expected), message
 
 
-def test_a_path_may_lead_to_a_program() -> None:
-    """/usr/bin/fio is fio."""
+def test_command_may_be_a_path() -> None:
+    """The command /usr/bin/fio is fio."""
     assert list(inputs_of(workload={"command": f"/usr/bin/{FIO}"})["programs"]) == ["fio"]
 
 
-def test_a_program_has_its_memory_until_it_ends() -> None:
-    """From its start on: of 1 GiB less 300 MiB, a fifth may be dirty, until the second program ends."""
+def test_program_holds_its_memory_until_it_ends() -> None:
+    """The memory of a program cannot hold dirty pages while the program runs.
+
+    9 ms     1 024 MiB are dirtyable
+    10 ms    the short program starts with 300 MiB: 724 MiB are left
+    900 ms   the short program has ended: 1 023 MiB are left
+    """
     text = f"""
 title = "two"
 [scenario]
@@ -245,7 +251,7 @@ programs.short = {{ command = "{FIO} --directory=/b", memory = "300 MiB", start 
     for at_ns in (9 * MS, 10 * MS, 900 * MS):
         machine.env.call_at(at_ns, 0, lambda: seen.append(machine.cache.dirtyable_pages() * 4_096 // MIB))
     machine.run()
-    assert seen == [1_024, 724, 1_023]  # the inode that the program left is cached
+    assert seen == [1_024, 724, 1_023]  # the cached inode of the program's file takes the rest
     with pytest.raises(BadInput, match="programs take 1073741824 B of memory, which leaves 0 B"):
         parse(text.replace("300 MiB", "1 GiB"), "x.toml")
 
@@ -259,8 +265,8 @@ programs.short = {{ command = "{FIO} --directory=/b", memory = "300 MiB", start 
     ],
     ids=["PM9A3", "BM1743", "the larger one's on the smaller"],
 )
-def test_a_filesystem_has_to_fit_on_its_drive(drive: str, like: str, refused: bool) -> None:
-    """The 61 TB of the report's mkfs output do not on a PM9A3."""
+def test_filesystem_must_fit_on_its_drive(drive: str, like: str, refused: bool) -> None:
+    """The report's mkfs output has 61 TB, which do not fit on a PM9A3."""
     text = f"""title = "t"
 [scenario]
 machine.like = "w25-server{drive}"

@@ -1,4 +1,4 @@
-"""Does a sweep set what was written, at each of its points?"""
+"""Sweeps: the values of lists and ranges, and the scenario at each point."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ TEXT = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty
         ('"3.11","../x"', ["3.11", "../x"]),
     ],
 )
-def test_lists_as_a_command_line_has_them(text: str, values: list[Any]) -> None:
-    """Commas, ranges that add or multiply, units, quotes and brackets."""
+def test_list_of_a_command_line_is_read(text: str, values: list[Any]) -> None:
+    """A list has commas, ranges that add or multiply, units, quotes and brackets."""
     assert values_of(text) == values
 
 
@@ -59,15 +59,15 @@ def test_lists_as_a_command_line_has_them(text: str, values: list[Any]) -> None:
         ("1,1..9", "does not meet 9"),
     ],
 )
-def test_ranges_that_do_not_say_what_is_meant(text: str, why: str) -> None:
-    """Are refused, with the reason."""
+def test_ambiguous_range_is_refused(text: str, why: str) -> None:
+    """The error states the reason."""
     with pytest.raises(ValueError, match=re.escape(why)):
         values_of(text)
 
 
 @given(st.integers(-50, 50), st.integers(1, 9), st.integers(2, 30))
-def test_an_added_range_is_python_s(first: int, step: int, count: int) -> None:
-    """From the first value to the last, both included."""
+def test_range_with_a_constant_step_equals_python_range(first: int, step: int, count: int) -> None:
+    """The range includes its first and its last value."""
     last = first + step * count
     expected = list(range(first, last + 1, step))
     assert values_of(f"{first},{first + step}..{last}") == expected
@@ -75,9 +75,10 @@ def test_an_added_range_is_python_s(first: int, step: int, count: int) -> None:
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.integers(1, 1_000), st.integers(1, 5))
-def test_a_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, width: int, keys: int) -> None:
-    """For each key by itself: of so many equal parts of its range, each has one point. Whole numbers lie
-    between their ends, quantities keep being quantities, and the same is drawn each time.
+def test_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, width: int, keys: int) -> None:
+    """Each key's range is divided into *samples* equal parts, and each part has one point.
+
+    Whole numbers lie between their ends, quantities keep their unit, and every call draws the same points.
     """
     ends = {f"k{n}": Items([low / 7, low / 7 + width]) for n in range(keys)}
     axis = latin_hypercube(
@@ -102,8 +103,8 @@ def test_a_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, widt
     [(3, 2.0, 6), (3, 0.5, 2), (1.5, 2.0, 3.0), ("500 MB/s", 2.0, "1000 MB/s"), ("1 GiB", 0.5, "536870912 B"),
      ("3 ms", 1.5, "4500000 ns")],
 )  # fmt: skip
-def test_a_factor_multiplies(value: Any, by: float, result: Any) -> None:
-    """Whole numbers stay whole (halves go to the even one); quantities stay exact."""
+def test_factor_multiplies_a_number(value: Any, by: float, result: Any) -> None:
+    """Whole numbers stay whole, with halves rounded to even.  Quantities stay exact."""
     assert scaled(value, by) == result
     assert factor_in(f"x{by}") == Factor(by)
     assert factor_in("x") == "x"
@@ -112,22 +113,20 @@ def test_a_factor_multiplies(value: Any, by: float, result: Any) -> None:
 
 
 def experiment(*lists: str, text: str = TEXT, **options: Any) -> Experiment:
-    """Return the experiment that the command line asks for."""
+    """Return the experiment that the command line describes."""
     return parse(text, "x.toml", asked=Asked(lists, **options))
 
 
 def read(of: Case) -> tuple[Any, ...]:
-    """Return what a point sets: files, their size, limit, memory."""
+    """Return what a point sets: the number of files, their size (KiB) and the dirty limit (MiB)."""
     (program,) = of.scenario.programs.values()
     files = program.workload.total_files
     dirty = of.scenario.kernel.dirty.dirty_bytes
     return files, program.workload.total_bytes // files >> 10, (dirty or 0) >> 20
 
 
-def test_each_with_each_and_the_first_with_the_first() -> None:
-    """Grids and zipped lists; as the configuration has them, and as the command line does; points in their
-    order.
-    """
+def test_grid_combines_all_values_and_zip_pairs_them() -> None:
+    """The lists of a configuration and of a command line give the same points in the same order."""
     lists = ("workload.nrfiles=1,2", 'kernel.dirty.dirty_bytes="3 MiB","4 MiB"')
     grid = experiment(*lists)
     assert grid.axes == ("workload.nrfiles", "kernel.dirty.dirty_bytes")
@@ -147,8 +146,8 @@ def test_each_with_each_and_the_first_with_the_first() -> None:
     assert [read(of)[:2] for of in both.cases] == [(1, 2048), (2, 2048), (1, 4096), (2, 4096)]
 
 
-def test_a_hypercube_of_a_configuration_and_of_a_command_line() -> None:
-    """Ranges are sampled; what is a list beside them goes with each point."""
+def test_latin_hypercube_samples_ranges_and_keeps_lists() -> None:
+    """Each value of a list is combined with each sampled point."""
     asked = experiment("workload.nrfiles=1..9", "kernel.dirty.dirty_bytes=x1,x2", samples=3)
     assert len(asked.cases) == 6
     assert sorted((of.point["workload.nrfiles"] - 1) // 3 for of in asked.cases) == [0, 0, 1, 1, 2, 2]
@@ -156,8 +155,11 @@ def test_a_hypercube_of_a_configuration_and_of_a_command_line() -> None:
     assert {read(of)[0] for of in parse(text, "x.toml").cases} == {read(of)[0] for of in asked.cases}
 
 
-def test_factors_of_what_is_there() -> None:
-    """Of the catalogue's number, of the configuration's, of an override's, of a factor; where it stands."""
+def test_factor_multiplies_the_existing_number() -> None:
+    """The number comes from the catalogue, the configuration, an override or another factor.
+
+    The source of the product names the place of the factor.
+    """
     cases = experiment("kernel.dirty.dirty_bytes=x1,x2,x1.5", "workload.nrfiles=x1,x3").cases
     assert [read(of)[::2] for of in cases] == [(2, 2), (6, 2), (2, 4), (6, 4), (2, 3), (6, 3)]
     (doubled,) = parse(TEXT, "x.toml", ["machine.processors.wake_time=x2"]).cases
@@ -171,8 +173,8 @@ def test_factors_of_what_is_there() -> None:
     assert [read(of)[0] for of in four] == [8, 4]
 
 
-def test_lists_and_command_lines_can_be_swept() -> None:
-    """A place of a list; a name in braces, in any text."""
+def test_list_entries_and_command_lines_can_be_swept() -> None:
+    """A key may have the number of a list's entry.  A name in braces is replaced in any text."""
     text = TEXT.replace("--nrfiles=2", "--nrfiles={files} --size={kib}k").replace("--filesize=1m ", "")
     cases = experiment("files=1,2", "kib=8,16", text=text).cases
     assert [read(of)[:2] for of in cases] == [(1, 8), (1, 16), (2, 4), (2, 8)]
@@ -189,9 +191,10 @@ NAMED = TEXT.replace("workload.command =", "programs.job =")
 
 
 @pytest.mark.parametrize("key", ["programs.job.nrfiles", "programs.job.workload.nrfiles", "workload.nrfiles"])
-def test_a_named_program_s_keys(key: str) -> None:
-    """As it is written, as `wbsim show` has it, and as that of the only one; a program may be its command
-    alone.
+def test_keys_of_a_named_program_can_be_swept(key: str) -> None:
+    """The key is written as in the configuration, as `wbsim show` prints it, or as that of the only program.
+
+    A program may consist of its command.
     """
     assert [read(of)[0] for of in experiment(f"{key}=1,3,x2", text=NAMED).cases] == [1, 3, 4]
     (case,) = parse(NAMED, "x.toml", [f"{key}=5"]).cases
@@ -200,8 +203,8 @@ def test_a_named_program_s_keys(key: str) -> None:
     assert mount.filesystem.agcount == 2  # type: ignore[attr-defined]
 
 
-def test_a_name_in_braces_can_be_given_to_a_single_run() -> None:
-    """The --set of `wbsim run` refuses it, too."""
+def test_name_in_braces_can_be_set_for_one_run() -> None:
+    """The override of `wbsim run` replaces the name in the command line."""
     (case,) = parse(TEXT.replace("--nrfiles=2", "--nrfiles={files}"), "x.toml", ["files=3"]).cases
     assert read(case)[0] == 3
 
@@ -229,15 +232,15 @@ def test_a_name_in_braces_can_be_given_to_a_single_run() -> None:
         (["machine.processors.wake_time=5,6"], "has no unit"),
     ],
 )
-def test_what_cannot_be_swept_is_told_with_its_place(lists: list[str], told: str) -> None:
-    """Before anything is run."""
+def test_wrong_sweep_is_reported_with_its_place(lists: list[str], told: str) -> None:
+    """The problem is reported before anything runs."""
     with pytest.raises(BadInput) as refused:
         experiment(*lists)
     assert told in str(refused.value)
 
 
-def test_every_list_that_cannot_be_swept_is_told() -> None:
-    """Not the first only."""
+def test_every_wrong_list_is_reported() -> None:
+    """Three wrong lists give three problems."""
     with pytest.raises(BadInput) as refused:
         experiment("workload.nrfiles=4..9", "workload.bs=", "nonsense")
     assert [problem.place for problem in refused.value.problems] == [
@@ -249,15 +252,15 @@ def test_every_list_that_cannot_be_swept_is_told() -> None:
     ("text", "kinds"), [("1,2..4", {int}), ("1.0,2.0..4.0", {float}), ("1,1.5..3", {int, float})]
 )
 def test_whole_numbers_stay_whole(text: str, kinds: set[type]) -> None:
-    """4, and not 4.0, which is another label."""
+    """A label shows 4 and not 4.0."""
     assert {type(value) for value in values_of(text)} == kinds
 
 
 @pytest.mark.parametrize(
     "values", ["4,4.0", "64 MiB,65536 KiB", "1 s,1000 ms", "x2,x2", "a,a", "1 min,5 s,60 s"]
 )
-def test_the_same_in_other_words_is_a_value_twice(values: str) -> None:
-    """Both would be the same run."""
+def test_equal_values_in_different_words_are_refused(values: str) -> None:
+    """Equal values would give equal runs."""
     with pytest.raises(ValueError, match=r"has the value .* twice$"):
         values_of(values)
 
@@ -265,20 +268,20 @@ def test_the_same_in_other_words_is_a_value_twice(values: str) -> None:
 @pytest.mark.parametrize(
     "values", ['"3.1","3.10"', "1 MiB,1 MB", "1 s,1 B", "true,1", "a,b", "1 KiB/s,1 KiB"]
 )
-def test_what_only_looks_the_same_is_swept(values: str) -> None:
-    """A text that is no quantity, another unit."""
+def test_similar_but_different_values_are_swept(values: str) -> None:
+    """The pairs are texts that are no quantities, or values of different units."""
     assert len(values_of(values)) == 2
 
 
-def test_a_range_that_is_given_twice_is_told() -> None:
-    """A table is swept as a list is."""
+def test_range_given_twice_is_refused() -> None:
+    """Two ranges of one key are refused like two lists of one key."""
     ends = ("machine.memory.memory=1 GiB..2 GiB", "machine.memory.memory=3 GiB..4 GiB")
     with pytest.raises(BadInput, match=r"machine\.memory\.memory is swept twice"):
         parse(TEXT, "x.toml", asked=Asked(ends, samples=3))
 
 
-def test_a_factor_in_a_list_of_programs_multiplies_a_number_too() -> None:
-    """The second one's memory; the first was given none."""
+def test_factor_multiplies_a_number_in_a_list_of_programs() -> None:
+    """The second program has a memory to multiply.  The first program has none, so its factor is refused."""
     text = loop_config("X", dirty_mib=2).replace(
         'workload.command = "X"',
         'programs = ["dd if=/dev/zero of=a bs=1M count=1", { command = "sync", memory = "8 MiB" }]',
@@ -310,14 +313,14 @@ def test_a_factor_in_a_list_of_programs_multiplies_a_number_too() -> None:
         ),
     ],
 )
-def test_what_a_configuration_cannot_sweep(sweep: str, told: str) -> None:
-    """The line of the configuration is told."""
+def test_wrong_sweep_of_a_configuration_is_refused(sweep: str, told: str) -> None:
+    """The problem has the line of the configuration."""
     with pytest.raises(BadInput) as refused:
         parse(f"{TEXT}[sweep]\n{sweep}\n", "x.toml")
     assert told.format(n=len(TEXT.splitlines()) + 2) in str(refused.value)
 
 
-def test_more_points_than_anyone_wants_are_refused() -> None:
-    """Before they are made."""
+def test_sweep_of_too_many_points_is_refused() -> None:
+    """The sweep is refused before its points are made."""
     with pytest.raises(BadInput, match="has 110889 points; give fewer values: 10000 are the most"):
         experiment("workload.nrfiles=1,2..333", "workload.runs=1,2..333")

@@ -1,4 +1,4 @@
-"""Is a mistake reported with the file, the line and the key where it is written?"""
+"""Problems in TOML text: each is reported with the file, the line and the key where it is written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ start = "1 s"
 
 
 def problems(text: str, *overrides: str, name: str = "x.toml") -> list[str]:
-    """Return what is wrong with *text*."""
+    """Return the problems of *text* with *overrides*, one line each."""
     with pytest.raises(BadInput) as refused:
         parse(text, name, overrides)
     return str(refused.value).splitlines()
@@ -77,7 +77,7 @@ def problems(text: str, *overrides: str, name: str = "x.toml") -> list[str]:
         ('title = "x"', 'title = "  "', "x.toml:1: title: is missing"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_at_its_own_line(old: str, new: str, told: str) -> None:
+def test_mistake_is_reported_at_its_own_line(old: str, new: str, told: str) -> None:
     """A mount, the second program of a list and a command line have their own lines."""
     assert old in TEXT
     found = problems(TEXT.replace(old, new, 1))
@@ -117,14 +117,14 @@ workload.command = "fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a"
         ("[variants.a]\nkernel.wbt = 1", "x.toml:8: kernel.wbt: is 1; true or false"),
     ],
 )  # fmt: skip
-def test_a_mistake_of_a_sweep_or_a_variant_is_told_where_that_says_it(more: str, told: str) -> None:
-    """Not where the key stands otherwise."""
+def test_mistake_of_a_sweep_or_variant_is_reported_there(more: str, told: str) -> None:
+    """The place is the line in the sweep or variant, not the line of the key in the scenario."""
     found = problems(ONE + more)
     assert any(problem.startswith(told) for problem in found), found
 
 
-def test_a_mistake_in_a_file_of_one_s_own_is_told_there(tmp_path: Path) -> None:
-    """The line is that of the file; ends of ranges are read as numbers are."""
+def test_mistake_in_a_user_file_is_reported_there(tmp_path: Path) -> None:
+    """The place is the line of that file.  The ends of a range obey the rules for numbers."""
     text = ONE.replace('"desk-vm"', '"box.toml"')
     name = str(tmp_path / "x.toml")
     for line, told in (
@@ -145,8 +145,8 @@ def test_a_mistake_in_a_file_of_one_s_own_is_told_there(tmp_path: Path) -> None:
     assert any("is nested deeper than 32 levels" in problem for problem in problems(text, name=name))
 
 
-def test_a_mistake_in_a_job_file_is_told_there(tmp_path: Path) -> None:
-    """An option has its own line; what options mean together has the line of the job."""
+def test_mistake_in_a_job_file_is_reported_there(tmp_path: Path) -> None:
+    """An option has its own line.  A contradiction between options has the line of the job."""
     job = ["[global]", "rw=write", "create_on_open=1", "fallocate=none", "[a]", "filesize=64k", "nrfiles=2"]
     text = ONE.replace("fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a", "fio j.fio")
     wrong = (
@@ -186,16 +186,16 @@ def test_a_mistake_in_a_job_file_is_told_there(tmp_path: Path) -> None:
         ("give_up='0 s'", "greater than 0"),
     ],
 )
-def test_what_a_command_line_sets_wrongly_is_told_with_it(override: str, told: str) -> None:
-    """One line each, in which nothing is a control character."""
+def test_wrong_option_of_a_command_is_reported_with_its_text(override: str, told: str) -> None:
+    """Each problem is one line without control characters."""
     (found,) = problems(ONE, override)
     assert found.startswith("--set ")
     assert told in found
     assert found.isprintable()
 
 
-def test_a_factor_of_a_speed_that_nobody_gave_is_of_one() -> None:
-    """docs/configurations.md: machine.device.speed=x0.5,x1,x2."""
+def test_speed_factor_without_a_given_speed_multiplies_1() -> None:
+    """An example in docs/configurations.md is ``machine.device.speed=x0.5,x1,x2``."""
     text = ONE.replace('"desk-vm"', '"p13-vm"').replace("desk-xfs", "p13-xfs").replace('"6.18"', '"3.11"')
     twice, as_said = (
         parse(text, "x.toml", [f"machine.device.speed={speed}"]).cases[0].scenario for speed in ("x2", "2")
@@ -211,7 +211,7 @@ VALUES = st.recursive(
 
 
 def written(value: Any, way: int) -> str:
-    """*value* as TOML; texts and lists over several lines or on one."""
+    """Return *value* as TOML, with texts and lists on one line or, if *way* is 1, on several lines."""
     match value:
         case str():
             escaped = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -225,8 +225,8 @@ def written(value: Any, way: int) -> str:
 
 
 @given(st.dictionaries(st.sampled_from(["k", '"q.r"', "'s'"]), VALUES), st.integers(0, 1))
-def test_every_key_and_entry_of_a_text_has_its_line(document: dict[str, Any], way: int) -> None:
-    """The text up to a key's line does not have it, and with that line it does."""
+def test_every_key_and_entry_has_its_line(document: dict[str, Any], way: int) -> None:
+    """The line that is found for a key contains the last part of the key."""
     text = "# [no]\n[t.u] # one\n" + "".join(f"{key} = {written(of, way)}\n" for key, of in document.items())
     found = dict(lines_of_keys(text))
     below: dict[tuple[str, ...], Any] = {}
@@ -247,8 +247,11 @@ def test_every_key_and_entry_of_a_text_has_its_line(document: dict[str, Any], wa
             assert path[-1] in lines[line - 1]
 
 
-def test_depth_is_counted_and_bounded() -> None:
-    """Tables and lists; a text that is nested deeper than Python can go is refused, too."""
+def test_nesting_depth_is_counted_and_bounded() -> None:
+    """Tables and lists count as levels.
+
+    A text that is nested deeper than Python's recursion limit is refused.
+    """
     assert [levels_of(of) for of in ({}, {"a": 1}, {"a": [1]}, {"a": [{"b": 1}, 2]})] == [0, 1, 2, 3]
     assert document_of("a = " + "[" * MOST_LEVELS + "]" * MOST_LEVELS)
     for depth in (MOST_LEVELS + 1, 9_000):
@@ -342,24 +345,24 @@ FIO = "fio --name=a --rw=write --filesize=64k --create_on_open=1 --fallocate=non
         ),
     ],
 )
-def test_what_is_wrong_is_told_once_with_what_would_be_right(old: str, new: str, told: str) -> None:
-    """Numbers in lists have units; the tables' own keys are known; a value of two types is told once."""
+def test_mistake_is_reported_once_with_a_remedy(old: str, new: str, told: str) -> None:
+    """The mistakes are numbers without units in lists, unknown keys, and values of a wrong type."""
     text = TEXT.replace('at = "/srv/mail"', 'at = "/srv/mail"\nfiles = 3', 1)
     assert old in text
     (found,) = problems(text.replace(old, new, 1))
     assert found.startswith(told)
 
 
-def test_what_is_given_in_a_list_is_known_with_its_line() -> None:
-    """The start of the second program has its line as its source."""
+def test_number_in_a_list_has_its_line_as_source() -> None:
+    """The start of the second program has the line on which it is written."""
     (case,) = parse(TEXT, "x.toml").cases
     start = case.scenario.programs["dd"].given("start")
     assert start is not None
     assert start.source == "x.toml:24"
 
 
-def test_a_number_in_a_list_of_a_file_has_a_unit(tmp_path: Path) -> None:
-    """A member's, told at the file's line; with one, it is that of the machine."""
+def test_number_without_unit_in_a_file_list_is_refused(tmp_path: Path) -> None:
+    """The problem names the file and the line of the member.  A number with a unit is accepted."""
     member = "{ kind = 'loop', command_time = %s, page_time = '1 us' }"
     text = ONE.replace('"desk-vm"', '"box.toml"')
     for number, told in (
@@ -379,8 +382,8 @@ def test_a_number_in_a_list_of_a_file_has_a_unit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("door", ["scenario", "variant", "--set"])
-def test_a_speed_is_told_where_it_was_written(door: str) -> None:
-    """Not at the machine's like."""
+def test_bad_speed_is_reported_at_its_own_place(door: str) -> None:
+    """The place is not the line of the machine's ``like``."""
     text, overrides = ONE, []
     if door == "--set":
         overrides = ["machine.device.speed=-1"]
@@ -394,22 +397,22 @@ def test_a_speed_is_told_where_it_was_written(door: str) -> None:
     assert found == f"{place}: machine.device.speed: is -1; give how many times as fast, such as 2"
 
 
-def test_the_only_disk_s_device_is_told_where_it_was_written() -> None:
-    """Beside disks that have names."""
+def test_bad_speed_of_the_only_disk_has_its_place() -> None:
+    """The machine also has disks with names."""
     more = "machine.device.speed = 0\nmachine.disks.more = { like = 'sata-ssd' }\nfilesystem.disk = 'more'\n"
     found = problems(ONE.replace("[scenario]\n", f"[scenario]\n{more}"))
     assert "x.toml:3: machine.device.speed: is 0; give how many times as fast, such as 2" in found
 
 
-def test_what_is_missing_may_stand_there_under_another_name() -> None:
-    """A like, and a disk."""
+def test_missing_key_is_matched_with_a_misspelt_key() -> None:
+    """The message proposes the misspelt key for a missing ``like`` and a missing ``disk``."""
     found = problems(TEXT.replace('like = "xfs"', 'lkie = "p13-xfs"').replace('disk = "hdd"', 'dsk = "hdd"'))
     assert any(problem.endswith("is it meant by lkie?") for problem in found)
     assert any(problem.endswith("use one of vdb, ssd, hdd; is it meant by dsk?") for problem in found)
 
 
-def test_of_very_many_mistakes_the_first_are_told() -> None:
-    """Fifty; of very many names forty."""
+def test_only_the_first_50_mistakes_are_reported() -> None:
+    """A message lists at most 40 names."""
     keys = "".join(f"k{n} = 1\n" for n in range(3_000))
     found = problems(keys + ONE)
     assert len(found) == 51

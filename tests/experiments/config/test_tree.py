@@ -1,4 +1,4 @@
-"""Does the tree of a configuration know its places, and are its tables put over each other?"""
+"""The tree of a configuration: the place of each key, and tables that are put over each other."""
 
 from __future__ import annotations
 
@@ -50,8 +50,11 @@ h = 1
         ("nowhere", "x.toml"),
     ],
 )  # fmt: skip
-def test_where_a_key_stands(path: str, place: str) -> None:
-    """Each part of a table or a list has its own place; what is not there has that of the table around it."""
+def test_key_has_the_line_that_gives_it(path: str, place: str) -> None:
+    """Each part of a table or a list has its own place.
+
+    A missing key has the place of the table around it.
+    """
     key = tuple(path.split("."))
     assert place_and_key(parse_toml(TEXT, "x.toml"), key) == (place, key)
 
@@ -65,8 +68,8 @@ def test_the_table_on_top_decides_where_a_key_stands() -> None:
         assert place_and_key(both, key) == (place, key)
 
 
-def test_options_below_a_key_are_named_beside_its_place() -> None:
-    """A check of a whole table may be about any of them; each once, and nothing from beside it."""
+def test_place_of_a_table_names_the_options_below_it() -> None:
+    """A check of a table may be about any key in it, so each option below is named once."""
     tree = moved(parse_toml("[scenario]\nkernel.a = 1\nmachine.b = 2\n", "x.toml")["scenario"], ())
     for path in ("kernel.c", "kernel.a", "machine.d"):
         tree = put(tree, tuple(path.split(".")), 5, f"--set {path}")
@@ -86,8 +89,8 @@ def _place(tree: Table, path: str) -> str:
     return place_and_key(tree, tuple(path.split(".")))[0]
 
 
-def test_a_key_is_called_as_its_table_was_written() -> None:
-    """A device that a count multiplies is written once, and a disk without a name is the machine's."""
+def test_key_is_named_as_its_table_was_written() -> None:
+    """A device with a count is written once, and the only disk needs no name."""
     members = placed({"size": "1 GiB"}, ("machine", "device", "members"), "x.toml:4")
     device = Table({"members": [members, members]}).at(("machine", "device"), "x.toml:3", {})
     tree = Table({"machine": Table({"disks": {"sda": device}}).at(("machine",), "x.toml:2", {})})
@@ -96,7 +99,7 @@ def test_a_key_is_called_as_its_table_was_written() -> None:
     assert place_and_key(tree, (*path[:3], "kind")) == ("x.toml:3", ("machine", "device", "kind"))
 
 
-def test_a_part_of_the_catalogue_is_where_the_table_around_it_is() -> None:
+def test_catalogue_part_has_the_place_of_the_table_around_it() -> None:
     tree = Table({"machine": merged(MACHINES["loop-vm"], placed({}, ("machine",), "x.toml:2"))})
     path = ("machine", "processors", "count")
     assert place_and_key(tree, path) == ("x.toml:2", path)
@@ -118,12 +121,12 @@ CONFIG = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2)
 
 
 def scenario(*overrides: str) -> Scenario:
-    """Return the scenario of the text."""
+    """Return the scenario of `CONFIG` with *overrides*."""
     return parse(CONFIG, "x.toml", overrides).cases[0].scenario
 
 
-def test_what_nobody_changed_is_the_part_itself() -> None:
-    """And beside a change all that it does not touch; the next configuration has nothing of it."""
+def test_unchanged_catalogue_part_is_reused() -> None:
+    """A change replaces only the parts that contain it, and leaves the catalogue as it was."""
     before = scenario()
     assert before.kernel.plug is KERNELS[before.kernel.name].plug
     changed = scenario("kernel.writeback.interval=7 s")
@@ -135,8 +138,8 @@ def test_what_nobody_changed_is_the_part_itself() -> None:
 
 
 @pytest.mark.parametrize("parts", [machines_of(release_of(LAST)), DRIVES, FILESYSTEMS, KERNELS])
-def test_entries_of_a_part_make_it_again(parts: Mapping[str, Spec]) -> None:
-    """Every number keeps its origin."""
+def test_part_is_equal_after_a_round_trip_through_its_entries(parts: Mapping[str, Spec]) -> None:
+    """Each number keeps its origin."""
     for part in parts.values():
         again = type(part).model_validate(part.entries())
         assert again == part
@@ -150,7 +153,7 @@ def table(entries: dict[str, Any], where: str = "") -> Table:
 
 
 def test_tables_are_merged_key_by_key() -> None:
-    """Another kind replaces a table whole, whether it is given with its source or not."""
+    """A table of another kind replaces the earlier table, whether or not the kind has a source."""
     base: dict[str, Any] = {"a": 1, "t": {"x": 1, "y": 2}, "d": {"kind": specified("ssd", "s"), "size": 1}}
     assert merged(base, table({"a": 2, "t": {"y": 3}, "n": 4})) == {
         **base,
@@ -166,8 +169,8 @@ def test_tables_are_merged_key_by_key() -> None:
     assert base["t"] == {"x": 1, "y": 2}, "what was there stays as it is"
 
 
-def test_what_is_put_over_a_table_has_its_own_places() -> None:
-    """A list counts as a table by number; a program that is its command alone becomes a table."""
+def test_value_put_over_a_table_has_its_own_place() -> None:
+    """A number selects an entry of a list.  A program that is only a command becomes a table."""
     base = table({"a": {"x": 1, "y": [{"z": 1}, {"z": 2}]}, "programs": {"p": "fs_mark"}}, "x.toml:1")
     for path in ("a.x", "a.y.1.z", "a.new.w", "programs.p.start"):
         at = tuple(path.split("."))
