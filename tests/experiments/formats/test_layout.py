@@ -14,7 +14,10 @@ EXTENTS = [FileExtent(0, 40, 16), FileExtent(2048, 24, 1), FileExtent(5120, 56, 
 
 
 def test_xfs_bmap_prints_as_the_tool_does() -> None:
-    """A file in groups of 393216 blocks, in the columns of xfsprogs 6.1; the awk of report N10 reads it."""
+    """The columns are those of xfsprogs 6.1, for a file in groups of 393216 blocks.
+
+    The awk program of report N10 reads them.
+    """
     text = xfs_bmap("d/a", EXTENTS, 393_216)
     assert text.splitlines() == [
         "d/a:",
@@ -32,7 +35,10 @@ def test_xfs_bmap_prints_as_the_tool_does() -> None:
 
 
 def test_filefrag_prints_as_the_tool_does() -> None:
-    """In the columns of e2fsprogs 1.47; an extent that follows on disk is no new one in the count."""
+    """The columns are those of e2fsprogs 1.47.
+
+    An extent that adjoins the one before on disk is not counted.
+    """
     blank = " " * 12
     assert filefrag("d/a", [*EXTENTS[:1], FileExtent(16, 56, 4), *EXTENTS[2:]], 5376 * 4096).splitlines() == [
         "File size of d/a is 22020096 (5376 blocks of 4096 bytes)",

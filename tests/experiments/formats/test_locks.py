@@ -24,7 +24,7 @@ LOCKS = {
 
 
 def test_lock_stat_has_the_kernel_s_columns_in_us() -> None:
-    """The most contended first; locks that nobody took are left out."""
+    """The most contended lock comes first.  Locks without acquisitions are left out."""
     head, _, columns, _, blank, *rows = lock_stat(LOCKS).splitlines()
     assert (head, blank) == ("lock_stat version 0.4", "")
     assert columns.split() == [
@@ -40,8 +40,8 @@ def test_lock_stat_has_the_kernel_s_columns_in_us() -> None:
     assert {len(row) for row in (columns, *rows)} == {len(columns)}, "the columns stand below each other"
 
 
-def test_perf_lists_what_was_waited_for() -> None:
-    """Longest first, each time with its unit."""
+def test_perf_lists_contended_locks() -> None:
+    """The longest wait comes first, and each time has its unit."""
     assert perf_lock_contention(LOCKS) == (
         " contended   total wait     max wait     avg wait   lock\n\n"
         "         4      5.00 ms      4.00 ms      1.25 ms   inode_hash_lock"
@@ -55,8 +55,8 @@ def test_perf_lists_what_was_waited_for() -> None:
         (1_000_000_000, "1.00 s"),
     ],
 )  # fmt: skip
-def test_a_time_has_the_largest_unit_of_which_there_is_one(wait_ns: int, told: str) -> None:
-    """As perf prints it."""
+def test_time_has_the_largest_unit_that_it_reaches(wait_ns: int, told: str) -> None:
+    """A time is printed as perf prints it."""
     lock = asdict(LockStat(contentions=1, wait_ns=wait_ns, wait_max_ns=wait_ns))
     row = perf_lock_contention({"l": lock}).splitlines()[-1]
     assert row.split("   ")[-1] == "l"

@@ -1,4 +1,4 @@
-"""What is printed, to the character; and how each figure is read off a run."""
+"""Printed tables, to the character, and the value of each figure of a run."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ from wbsim.sim.units import S
 
 
 def test_a_table_is_aligned() -> None:
-    """The first column to the left, the others to the right; no blank at a line's end."""
+    """The first column is aligned to the left and the others to the right.  No line ends with a blank."""
     assert table(("name", "n"), [("a", "1"), ("long name", "22")]) == (
         "name        n\n---------  --\na           1\nlong name  22"
     )
     assert table(("a", "bb"), [("x", "y")], left=2) == "a  bb\n-  --\nx  y"
 
 
-def test_a_run_s_line() -> None:
-    """Files by creation, or by where they lie; a sweep's point beside the variant."""
+def test_outcome_table_has_a_line_for_a_run() -> None:
+    """Columns about files show their creation, or their extents if they are laid out.
+
+    A swept key has a column next to the variant.
+    """
     assert outcome_table([RUN], []) == (
         "variant    wall s  on disk s  sys s    w/s  wMB/s  wareq-sz KiB  wrqm %"
         "  w_await ms  files/s  fs_mark files/s\n"
@@ -61,7 +64,7 @@ def test_a_run_s_line() -> None:
 
 
 def test_unknown_figures_are_dashes() -> None:
-    """No bio, no file and no iteration of fs_mark: means and shares have no denominator."""
+    """Means and shares have no denominator without a bio, a file or an iteration of fs_mark."""
     idle = replace(
         RUN, wall_time=0.00321, write_iops=0.0, write_bandwidth=0.0, merges=0, create_rate=None, files=0,
         disks={"vda": written(0, 0, 0, 0.0)},
@@ -80,7 +83,7 @@ def test_unknown_figures_are_dashes() -> None:
 
 
 def test_unknown_replications_are_left_out_of_means() -> None:
-    """Sizes 8, 16 and 24 KiB have the mean 16 and half an interval of 8 * 4.303 / sqrt(3)."""
+    """Sizes of 8, 16 and 24 KiB have the mean 16 and the half-width 8 * 4.303 / sqrt(3)."""
     runs = [
         replace(RUN, replication=n, disks={"vda": written(1_000 * (n < 3), 0, 16_000 * (n + 1), 1.0)})
         for n in range(4)
@@ -126,8 +129,10 @@ def test_unfinished_writeback_is_noted() -> None:
 
 
 def test_replications_are_one_line_and_differences_are_paired() -> None:
-    """Means of 4, 5 and 6 s, plus or minus 4.303 / sqrt(3). The other variant takes half of each: 2.5 of 5 s
-    less on the mean, give or take half as much as that. A point of the sweep stands beside each.
+    """The replications of a case have one line, and variants are compared replication by replication.
+
+    * first variant: 4, 5 and 6 s, with the half-width 4.303 / sqrt(3)
+    * second variant: half of each, so the difference is -50 % with the half-width 24.8 %
     """
     base = [replace(RUN, point={"n": 8}, replication=r, wall_time=4.0 + r) for r in range(3)]
     quick = [replace(of, variant="patched", wall_time=of.wall_time / 2) for of in base]
@@ -149,8 +154,11 @@ def test_replications_are_one_line_and_differences_are_paired() -> None:
     assert difference_table(base, ["n"]) is None, "there is no other variant"
 
 
-def test_the_steady_part_is_told_where_it_is_not_the_whole() -> None:
-    """A hundred iterations of a second, the first twenty with a tenth of the requests: from 20 s on."""
+def test_steady_part_is_printed_if_a_run_is_partly_steady() -> None:
+    """A run has 100 steps of 1 s, of which the first 19 have 10 requests and the others have 100.
+
+    Steps are cut off in batches of five, so the steady part begins at 21 s.
+    """
     ios = [10 * i if i <= 20 else 200 + 100 * (i - 20) for i in range(1, 102)]
     run = replace(RUN, samples=tuple(sample(i, 5, i, i, n, 0, 8 * n) for i, n in enumerate(ios, 1)))
     told = steady_table([run], [])
@@ -159,8 +167,8 @@ def test_the_steady_part_is_told_where_it_is_not_the_whole() -> None:
     assert steady_table([RUN], []) is None
 
 
-def test_the_parts_of_a_run() -> None:
-    """Only where there are several of a kind; a disk that was given nothing is left out."""
+def test_parts_of_a_run_have_tables_if_there_are_several() -> None:
+    """Programs, disks and mounts have a table each.  A disk without requests is left out."""
     assert parts_tables(RUN) == []
     many = replace(
         RUN,
@@ -208,8 +216,11 @@ def test_tables_show_r_await_when_a_disk_has_read() -> None:
     assert row.split()[8:10] == ["2.5", "0.75"]
 
 
-def test_a_reproduction_s_table() -> None:
-    """Calibrated, predicted and not modelled rows; an error with its sign; a range has no figure."""
+def test_reproduction_table_has_a_row_for_each_figure() -> None:
+    """A row is calibrated, predicted or not modelled yet.  An error has its sign.
+
+    A published range has no figure.
+    """
     rows = [
         Row("P13-wall-u", 354.0, "s", 345.04, (335.95, 354.15), -0.02531, "calibrated"),
         Row("P13-iops-p", 1_500.0, "1/s", 1_560.4, None, 0.0403, "predicted"),
@@ -240,8 +251,8 @@ def test_a_reproduction_s_table() -> None:
     assert reproduction_table(replace(result, outcomes=[])).endswith("predicted")
 
 
-def test_a_fit_s_table() -> None:
-    """Percent of errors, and the verdict."""
+def test_fit_table_has_errors_in_percent_and_a_verdict() -> None:
+    """The verdict states whether the fit is within 1 % of the committed constants."""
     fit: Any = SimpleNamespace(
         fitted={"writer_scale": 2.14}, committed={"writer_scale": 2.1}, errors={"P13-wall-u": -0.0251},
         agrees=False, rounds=4,
@@ -259,8 +270,8 @@ def test_a_fit_s_table() -> None:
     assert {"fitted", "committed", "errors", "agrees", "rounds"} <= {*Fit.__dataclass_fields__, *vars(Fit)}
 
 
-def test_fs_mark_s_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """Use in percent of the filesystem: 12 000 files of 4 KiB of 400 MB are 12 %."""
+def test_fs_mark_table_shows_the_use_of_the_filesystem(capsys: pytest.CaptureFixture[str]) -> None:
+    """The use is in percent: 12 000 files of 4 KiB take 12 % of 400 MB."""
     workload = SimpleNamespace(bytes_each=4_096)
     case: Any = SimpleNamespace(
         scenario=SimpleNamespace(
@@ -309,8 +320,10 @@ LAID_OUT = replace(
         ("inode_hash_remove_share_of_spin_contention", "percent", 25.0, None),
     ],
 )
-def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: float | None) -> None:
-    """Of the whole run, and of its second iteration: 900 requests and 14 400 sectors in three seconds."""
+def test_metric_has_the_value_worked_out_by_hand(
+    metric: str, unit: str, whole: float, iteration: float | None
+) -> None:
+    """The second iteration of the run has 900 requests and 14 400 sectors in three seconds."""
     of = METRICS[metric, unit]
     assert of.whole(LAID_OUT) == pytest.approx(whole)
     assert (of.iteration is None) == (iteration is None)
@@ -319,8 +332,8 @@ def test_each_metric_by_hand(metric: str, unit: str, whole: float, iteration: fl
     assert len(METRICS) == 21
 
 
-def test_the_busiest_disk_says_how_busy_disks_are() -> None:
-    """Of several; and all threads' time in the kernel is for what files hold."""
+def test_utilisation_is_that_of_the_busiest_disk() -> None:
+    """The figure ``kernel_cpu`` divides the kernel time of all threads by the bytes of the files."""
     disks = {"a": written(1, 0, 8, 1.0), "b": written(1, 0, 8, 3.5), "c": written(0, 0, 0, 0.0)}
     lives = {"mark": {"user": 4 * S, "system lists": S, "waiting x": S}, "flusher": {"spinning l": 2 * S}}
     run = replace(RUN, disks=disks, lives=lives)
@@ -328,8 +341,8 @@ def test_the_busiest_disk_says_how_busy_disks_are() -> None:
     assert FIGURES["kernel_cpu"].whole(run) == pytest.approx(3e6 / 49.152)
 
 
-def test_the_published_rows_are_read_in_order() -> None:
-    """A range, or a figure that did not survive, is none."""
+def test_published_rows_are_read_in_order() -> None:
+    """A range, or a figure that was not preserved, has no value."""
     rows = published_rows()
     assert rows[0].report == "P13"
     by_id = {row.id: row for row in rows}
