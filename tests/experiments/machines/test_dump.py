@@ -1,4 +1,4 @@
-"""Dumps of machines as people have them: layouts, missing files, and what each file says."""
+"""Dumps of machines as users have them: layouts, missing files, and the content of each file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def test_a_dump_may_lie_some_levels_below(below: str, tmp_path: Path) -> None:
 
 
 def test_a_tarball_keeps_links_and_loses_padding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Links within the tarball lead on; zeros at the end, devices and links to outside do no harm."""
+    """Links within the tarball are followed.
+
+    Zeros at the end of a file, devices and links to outside do not matter.
+    """
     root = dump(tmp_path / "in", CPUS, MEMORY, RELEASE, SATA, linked=True)
     told = describe(root)
     (root / f"{LINKED}/queue_depth").write_bytes(b"31\n".ljust(4096, b"\0"))
@@ -91,12 +94,15 @@ def test_a_tarball_keeps_links_and_loses_padding(tmp_path: Path, capsys: pytest.
     ],
 )  # fmt: skip
 def test_only_files_that_are_read_are_unpacked(name: str, wanted: bool) -> None:
-    """The rest may be gigabytes."""
+    """The other files may have gigabytes."""
     assert is_wanted(name) == wanted
 
 
 def test_sysctl_s_output_takes_the_place_of_proc_sys(tmp_path: Path) -> None:
-    """sosreport has it.  If both are there, /proc/sys counts.  Sizes of 0 leave the ratio alone."""
+    """A sosreport has this output.
+
+    If both exist, /proc/sys counts.  A size of 0 leaves the ratio in force.
+    """
     root = dump(tmp_path, CPUS, MEMORY, {"sos_commands/kernel/sysctl_-a": SYSCTL + LIMITS})
     told = (
         '# Linux 4.18.0-372.el8: in the configuration, kernel.like = "4.18",'
@@ -109,16 +115,19 @@ def test_sysctl_s_output_takes_the_place_of_proc_sys(tmp_path: Path) -> None:
     assert 'dirty_background_ratio = 7, dirty_bytes = "209715200 B"' in first
 
 
-def test_a_background_ratio_of_0_is_a_setting(tmp_path: Path) -> None:
-    """The kernel's default of 10 % would count otherwise; beside a size it says nothing."""
+def test_background_ratio_of_0_is_a_setting(tmp_path: Path) -> None:
+    """The kernel's default of 10 % would count without the key.
+
+    A size in bytes makes the ratio meaningless.
+    """
     root = dump(tmp_path, CPUS, MEMORY, RELEASE, {"sysctl": "vm.dirty_background_ratio = 0\n"})
     assert lines(root)[0].endswith("kernel.dirty = { dirty_background_ratio = 0 }")
     dump(tmp_path, {"proc/sys/vm/dirty_background_bytes": "8192\n"})
     assert lines(root)[0].endswith('kernel.dirty = { dirty_background_bytes = "8192 B" }')
 
 
-def test_a_sysctl_that_is_no_number_is_an_error(tmp_path: Path) -> None:
-    """Nothing is guessed."""
+def test_sysctl_without_a_number_is_an_error(tmp_path: Path) -> None:
+    """The error names the file and the text."""
     root = dump(tmp_path, CPUS, MEMORY, {"sysctl.txt": "vm.dirty_ratio = many\n"})
     with pytest.raises(BadInput, match=r"sysctl\.txt: says 'many'; a whole number was expected"):
         describe(root)
@@ -139,10 +148,11 @@ def test_a_sysctl_that_is_no_number_is_an_error(tmp_path: Path) -> None:
         ({"proc/sys/kernel/osrelease": "9.1.2\n"}, "# Linux 9.1.2: in the configuration, nothing"),
     ],
 )
-def test_the_release_comes_from_whichever_file_says_it(
-    files: dict[str, str], first: str, tmp_path: Path
-) -> None:
-    """The first line names no release that a configuration refuses; another line says why."""
+def test_release_comes_from_the_file_that_has_it(files: dict[str, str], first: str, tmp_path: Path) -> None:
+    """The first line proposes only a release that a configuration accepts.
+
+    Another line states why a release is missing.
+    """
     found = lines(dump(tmp_path, CPUS, MEMORY, files))
     assert found[0] == first
     assert ("# No release is known: neither proc/sys/kernel/osrelease nor proc/version has it" in found) == (
@@ -179,8 +189,8 @@ def test_the_scheduler_between_brackets_is_chosen(said: str, ours: str, tmp_path
     assert f"queue.elevator.scheduler = {ours}" in lines(root)
 
 
-def test_a_scheduler_that_the_release_lacks_gets_its_legacy_name(tmp_path: Path) -> None:
-    """Distributions bring mq-deadline to Linux 3.10, where a configuration knows it as deadline."""
+def test_scheduler_that_the_release_lacks_gets_its_legacy_name(tmp_path: Path) -> None:
+    """Distributions add mq-deadline to Linux 3.10, for which a configuration names it deadline."""
     old = {"proc/sys/kernel/osrelease": "3.10.0-1160.el7.x86_64\n"}
     scheduler = {f"{LINKED}/block/sda/queue/scheduler": "[mq-deadline] kyber none"}
     assert 'queue.elevator.scheduler = "deadline"' in lines(
@@ -188,8 +198,8 @@ def test_a_scheduler_that_the_release_lacks_gets_its_legacy_name(tmp_path: Path)
     )
 
 
-def test_the_driver_s_depth_is_the_device_s(tmp_path: Path) -> None:
-    """nr_requests is the elevator's; it stands for the depth where the device says none."""
+def test_driver_depth_is_the_depth_of_the_device(tmp_path: Path) -> None:
+    """The elevator's nr_requests stands for the depth if the device has none."""
     root = dump(tmp_path, CPUS, MEMORY, RELEASE, SATA, linked=True)
     assert {"queue.nr_requests = 128", "queue.driver_depth = 31", "queue.queue_depth = 31"} <= {*lines(root)}
     (root / f"{LINKED}/queue_depth").unlink()
@@ -198,7 +208,7 @@ def test_the_driver_s_depth_is_the_device_s(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "rotates"), [("vda", "1"), ("vda", "0"), ("xvdf", "1")])
 def test_a_virtual_disk_is_not_taken_for_a_rotating_one(name: str, rotates: str, tmp_path: Path) -> None:
-    """virtio reports 1 whatever lies beneath."""
+    """A virtio disk reports that it rotates, whatever lies beneath it."""
     disk = {f"sys/block/{name}/size": "2048\n", f"sys/block/{name}/queue/rotational": f"{rotates}\n"}
     found = "\n".join(lines(dump(tmp_path, CPUS, MEMORY, RELEASE, disk)))
     assert f'[disks.{name}]  # 0 GB\nlike = "virtio-ssd"  # assumed: a virtual disk' in found
@@ -208,8 +218,8 @@ def test_a_virtual_disk_is_not_taken_for_a_rotating_one(name: str, rotates: str,
 PARTITIONS: Final = "major minor  #blocks  name\n\n   8  0  976762584 sda\n   8  1  976761560 sda1\n"
 
 
-def test_without_sys_block_the_disks_come_from_partitions(tmp_path: Path) -> None:
-    """Whole disks only; the machine runs."""
+def test_disks_come_from_partitions_without_sys_block(tmp_path: Path) -> None:
+    """Partitions of a disk are left out, and a configuration accepts the described machine."""
     partitions = {"proc/partitions": f"{PARTITIONS} 259  0  937692504 nvme0n1\n 253 0 1 dm-0\n"}
     root = dump(tmp_path / "in", CPUS, MEMORY, RELEASE, partitions)
     found = lines(root)
@@ -234,8 +244,8 @@ EMPTY: Final = {"sys/block/sdb/queue/rotational": "1\n", "sys/block/sdb/size": "
 
 
 @pytest.mark.parametrize("block", [{}, {"sys/block/loop0/queue/rotational": "0\n"}, EMPTY])
-def test_a_dump_without_disks_says_what_to_write(block: dict[str, str], tmp_path: Path) -> None:
-    """Processors, memory and limits are there all the same."""
+def test_dump_without_disks_states_what_to_write(block: dict[str, str], tmp_path: Path) -> None:
+    """Processors, memory and dirty limits are described, too."""
     found = lines(dump(tmp_path, CPUS, MEMORY, RELEASE, block))
     why = "has loop, ram, dm, md and empty devices only" if block else "is not there"
     assert f"# No disk is known, so those of desk-vm stand: sys/block {why}." in found
@@ -269,19 +279,19 @@ def test_processors_and_memory_come_from_sys_without_proc(tmp_path: Path) -> Non
         (CPUS, "# No file says how much memory there is: proc/meminfo"),
     ],
 )
-def test_what_is_missing_is_a_line_that_says_so(files: dict[str, str], told: str, tmp_path: Path) -> None:
-    """The rest is described."""
+def test_missing_file_is_noted_in_a_line(files: dict[str, str], told: str, tmp_path: Path) -> None:
+    """All other files are described."""
     assert told in lines(dump(tmp_path, files, RELEASE))
 
 
 def test_processors_are_counted_on_any_architecture(tmp_path: Path) -> None:
-    """s390 numbers them before the colon."""
+    """The kernel of s390 prints the number before the colon."""
     said = "# processors    : 2\nprocessor 0: version = FF\nprocessor 1: version = FF\n"
     assert "processors.count = 2" in lines(dump(tmp_path, MEMORY, {"proc/cpuinfo": said}))
 
 
-def test_of_several_machines_one_has_to_be_given(tmp_path: Path) -> None:
-    """The error names them."""
+def test_dump_of_several_machines_is_refused(tmp_path: Path) -> None:
+    """The error names the machines."""
     for name in ("a", "b"):
         dump(tmp_path / name, CPUS, MEMORY)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Measured times of system calls become parts of a cost, and lines of a machine file."""
+"""Measured times of system calls, which become parts of a cost and lines of a machine file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from wbsim.models.catalogue.machines import MACHINES
 
 
 def times(new_page: float, same_page: float, new_mib: float, create: float = 0.0) -> CallTimes:
-    """Return rounds of which these are the lowest, and *create* the median."""
+    """Return rounds with these times as the lowest, and with *create* as the median."""
     writes = (Times((2 * of, of, 9 * of)) for of in (new_page, same_page, new_mib))
     return CallTimes(*writes, Times((0.5 * create, create, 9 * create)))
 
@@ -38,10 +38,14 @@ def measured(release: str = "6.18.44", **calls: CallTimes) -> Measurement:
     return Measurement(release, calls, Times((2 * measure.DESK_PROGRAM_NS,)))
 
 
-def test_a_call_is_taken_apart_with_large_folios() -> None:
-    """A page takes 3 000 ns: 1 000 for the call, 1 700 for the folio, and 300, as each of 255 more pages.
+def test_call_time_is_divided_into_parts_with_large_folios() -> None:
+    """A new page of XFS takes 3 000 ns.
 
-    A block of ext4 takes 500 more than a page of XFS.
+    * call: 1 000 ns
+    * folio: 1 700 ns
+    * page: 300 ns, like each of 255 more pages
+
+    A block of ext4 takes 500 ns more than a page of XFS.
     """
     xfs, ext4 = times(3_000, 1_300, 3_000 + 255 * 300), times(3_500, 1_000, 3_500 + 255 * 800)
     assert write_cost(measured(xfs=xfs, ext4=ext4)) == pytest.approx((1_000, 1_700, 300, 500))
@@ -49,22 +53,25 @@ def test_a_call_is_taken_apart_with_large_folios() -> None:
     assert write_cost(measured(ext4=ext4)) == pytest.approx((200, 2_500, 800, 0))
 
 
-def test_a_call_is_taken_apart_without_large_folios() -> None:
-    """Each of 255 more pages takes 2 000 with its folio; again, a page takes 700 of 1 300 ns."""
+def test_call_time_is_divided_into_parts_without_large_folios() -> None:
+    """Each of 255 more pages takes 2 000 ns, of which its folio takes 1 300 ns and the page 700 ns.
+
+    A page that is written again takes 1 300 ns, of which the call takes 600 ns.
+    """
     xfs = times(2_600, 1_300, 2_600 + 255 * 2_000)
     ext4 = times(3_000, 1_300, 3_000 + 255 * 2_400)
     assert write_cost(measured("5.14.0-503.el9", xfs=xfs, ext4=ext4)) == pytest.approx((600, 1_300, 700, 400))
 
 
 def test_no_part_is_negative() -> None:
-    """Rounds may scatter as they like."""
+    """Rounds with any scatter give parts of 0 or more."""
     for of in (times(1_000, 3_000, 100), times(3_000, 100, 4_000_000), times(1_000, 1_000, 256_000)):
         cost = write_cost(measured(xfs=of, ext4=of))
         assert min(cost) >= 0.0, cost
 
 
-def test_the_lines_are_a_machine() -> None:
-    """A creat(2) twice as long as on the desk makes all that was not measured twice as long."""
+def test_cost_lines_are_the_toml_of_a_machine() -> None:
+    """A creat(2) that takes twice as long as on the desk doubles all costs that were not measured."""
     paths: Any = MACHINES["desk-vm"].processors.paths
     writer = paths.filesystems["xfs"].writer
     create_ns = 2 * (writer.create_ns + paths.write.close_ns + writer.chunk_ns // 64)
@@ -82,7 +89,7 @@ def test_the_lines_are_a_machine() -> None:
     assert lines[0].startswith("# Measured on Linux 6.18.44")
 
 
-def test_a_machine_file_with_the_lines_is_read(tmp_path: Path) -> None:
+def test_machine_file_with_cost_lines_is_read(tmp_path: Path) -> None:
     """Every number of the lines arrives in the scenario."""
     ext4 = times(3_500, 1_000, 3_500 + 255 * 800, 20_000)
     lines = cost_lines(measured(xfs=times(3_000, 1_300, 79_500, 20_000), ext4=ext4))
@@ -105,10 +112,10 @@ programs.p = "dd if=/dev/zero of=/f bs=1M count=1"
     assert write.given("folio_ns").origin.value == "measured"
 
 
-def test_what_it_cannot_do_is_said(
+def test_measure_refuses_what_it_cannot_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another machine, no root, no mkfs, no memory, large pages: one line each, and status 2."""
+    """Another machine, no root, no mkfs, no memory and large pages give one line each, and status 2."""
 
     def said(*arguments: str) -> str:
         assert main(["describe-machine", "--measure", *arguments]) == 2
@@ -129,8 +136,8 @@ def test_what_it_cannot_do_is_said(
     assert "pages have 65536 B here; only 4 KiB are modelled" in said()
 
 
-def test_a_filesystem_that_is_not_measured_is_named() -> None:
-    """Without mkfs.xfs the lines say that XFS is the desk's, and that ext4's blocks are in its pages."""
+def test_filesystem_without_measurement_is_named() -> None:
+    """The lines state that XFS has the desk's costs and that ext4's blocks are in the time of its pages."""
     lines = cost_lines(measured(ext4=times(3_500, 1_000, 3_500 + 255 * 800, 20_000)))
     assert "#   xfs: the desk's, because there is no mkfs.xfs here (xfsprogs)" in lines
     (block,) = (line for line in lines if "block_ns" in line)
@@ -138,18 +145,21 @@ def test_a_filesystem_that_is_not_measured_is_named() -> None:
     assert block.endswith('in the time of a page" }')
 
 
-def test_a_capture_adds_what_the_flusher_takes() -> None:
-    """The capture's flusher and block layer replace the assumed scale; its writer_scale is not taken."""
+def test_capture_adds_the_costs_of_the_flusher() -> None:
+    """The capture's costs of flusher and block layer replace the assumed scale.
+
+    Its writer_scale is not used.
+    """
     lines = ["processors.writer_scale = 1.0", "processors.flusher_scale = 2.0", "processors.p = 3"]
     captured = ["processors.writer_scale = 0.5", "processors.flusher_scale = 1.5", "processors.b = 4"]
     assert with_captured(lines, captured) == [lines[0], lines[2], *captured[1:]]
     assert with_captured(lines, []) == lines
 
 
-def test_the_command_prints_what_was_measured(
+def test_describe_machine_prints_the_measurement(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The lines of the measurement stand in the machine file, and no assumed writer_scale does."""
+    """The machine file has the lines of the measurement, and no assumed writer_scale."""
     found = measured(xfs=times(3_000, 1_300, 79_500, 20_000))
     monkeypatch.setattr(measure, "measure", lambda: found)
     assert main(["describe-machine", "--measure"]) == 0
@@ -158,8 +168,8 @@ def test_the_command_prints_what_was_measured(
     assert [line for line in printed if "writer_scale" in line] == ["processors.writer_scale = 1.0"]
 
 
-def test_a_busy_mount_is_undone_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """umount(8) fails, so the mount goes when its last user does."""
+def test_busy_mount_is_undone_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """umount(8) fails, so `umount -l` removes the mount after its last user."""
     begun: list[str] = []
 
     def run(command: list[str], **how: Any) -> Any:
@@ -171,8 +181,8 @@ def test_a_busy_mount_is_undone_later(monkeypatch: pytest.MonkeyPatch) -> None:
     assert begun == ["umount /x", "umount -l /x"]
 
 
-def test_a_full_filesystem_is_one_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It names the filesystem and what the system says."""
+def test_full_filesystem_is_one_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error names the filesystem and has the system's message."""
 
     def refuse(folder: Path, size: int) -> CallTimes:
         raise OSError(28, "No space left on device")
@@ -185,8 +195,8 @@ def test_a_full_filesystem_is_one_error(monkeypatch: pytest.MonkeyPatch, tmp_pat
         measure.measure()
 
 
-def test_a_mount_that_is_refused_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first line of what mount(8) says, and nothing is left behind."""
+def test_refused_mount_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the first line of mount(8), and no folder is left."""
     begun: list[list[str]] = []
 
     def refuse(command: list[str], **how: Any) -> Any:
@@ -204,8 +214,8 @@ def test_a_mount_that_is_refused_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_all_that_was_mounted_is_undone(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
-    """Mounts and devices go in the opposite order, even if the last mount fails."""
+def test_every_mount_is_undone(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """Mounts and devices are removed in reverse order, even if the last mount fails."""
     begun: list[str] = []
 
     def run(command: list[str], **how: Any) -> Any:
@@ -226,8 +236,8 @@ def test_all_that_was_mounted_is_undone(monkeypatch: pytest.MonkeyPatch, fails: 
     ]  # fmt: skip
 
 
-def test_the_time_of_the_loop_itself_is_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call that does nothing takes 100 ns, so each call of others, and two calls of a creat(2), have it."""
+def test_time_of_an_empty_call_is_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty call takes 100 ns, which are taken off once from each write(2) and twice from a creat(2)."""
     each = iter((measure.ROUNDS + 1) * [100.0, 3_100.0, 1_100.0, 90_100.0])
     monkeypatch.setattr(measure, "each_ns", lambda count, call, path: next(each))
     monkeypatch.setattr(measure, "create_ns", lambda folder: 20_200.0)
@@ -238,7 +248,7 @@ def test_the_time_of_the_loop_itself_is_taken_off(tmp_path: Path, monkeypatch: p
 
 
 def test_times_are_those_of_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In ns; of a thread that sleeps, or of another one, no time counts."""
+    """Sleep and the time of other threads do not count."""
     clock = iter([1_000, 6_000])
     monkeypatch.setattr(measure.time, "thread_time_ns", lambda: next(clock))
     assert measure.busy_ns(lambda: None) == 5_000
