@@ -1,4 +1,4 @@
-"""The map of a disk: whose block lies where."""
+"""The map of a disk: the file that owns each block."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from wbsim.experiments.pictures.disk import disk_picture, layout_texts, owners, 
 
 
 def tables(*files: list[tuple[int, int, int]]) -> list[Any]:
-    """Extents (page, block, pages) of each file."""
+    """Return the extents (page, block, pages) of each file."""
     return [np.array(extents, np.int64).reshape(-1, 3) for extents in files]
 
 
-def test_who_has_the_block_in_the_middle_of_each_column() -> None:
-    """Groups of 100 blocks in four columns. The third group is used by nobody and is not shown; the extent
-    over the border belongs to both; used to block 40 at most, the middles are 5, 15, 25 and 35.
+def test_column_shows_the_owner_of_its_middle_block() -> None:
+    """A map has a row for each group of 100 blocks, with four columns.
+
+    * The third group has no used block and is not shown.
+    * The extent over a border belongs to both groups.
+    * The columns of a map with at most 40 used blocks have their middles at 5, 15, 25 and 35.
     """
     found = tables([(0, 0, 10), (10, 96, 30)], [(0, 20, 20)], [], [(0, 310, 10)])
     groups, picture = owners(found, 100, 4)
@@ -28,19 +31,19 @@ def test_who_has_the_block_in_the_middle_of_each_column() -> None:
     assert owners(tables([(0, 0, 10)], [(0, 20, 20)], [(0, 310, 10)]), 100, 4)[1].tolist() == [
         [0, -1, 1, 1], [-1, 2, -1, -1],
     ]  # fmt: skip
-    assert picture.tolist() == [[-1, 1, -1, -1], [0, -1, -1, -1], [3, -1, -1, -1]]  # at 12, 37, 62 and 87
+    assert picture.tolist() == [[-1, 1, -1, -1], [0, -1, -1, -1], [3, -1, -1, -1]]  # middles 12, 37, 62, 87
     unsorted = tables([(10, 30, 10), (0, 10, 10)])
     assert owners(unsorted, 100, 4)[1].tolist() == [[-1, 0, -1, 0]]
 
 
-def test_no_block_has_no_map() -> None:
-    """With the remedy."""
+def test_files_without_blocks_have_no_map() -> None:
+    """The error states the remedy."""
     with pytest.raises(BadInput, match="no file has a block yet; let a sync follow: sync_after = true"):
         owners(tables([]), 100, 4)
 
 
 def filesystem(*files: list[tuple[int, int, int]]) -> Any:
-    """One with these files, in groups of 256 blocks (1 MiB)."""
+    """Return a filesystem with these *files*, in groups of 256 blocks (1 MiB)."""
     made = [
         SimpleNamespace(extent_table=lambda table=table: table, size=int(table[:, 2].sum()))
         for table in tables(*files)
@@ -51,8 +54,8 @@ def filesystem(*files: list[tuple[int, int, int]]) -> Any:
     )  # fmt: skip
 
 
-def test_the_picture_of_a_disk() -> None:
-    """Two files in two groups: 768 KiB in three extents; the axis is in MiB, a row for each group."""
+def test_disk_picture_has_a_row_for_each_group() -> None:
+    """Two files have 768 KiB in three extents.  The axis is in MiB."""
     figure = disk_picture("A run", filesystem([(0, 0, 64), (64, 300, 64)], [(0, 128, 64)]))
     (axes,) = figure.axes
     (image,) = axes.images
@@ -73,8 +76,8 @@ def test_the_picture_of_a_disk() -> None:
     assert (axes.lines[0].get_color(), axes.lines[0].get_ydata()[0]) == ("white", 0.5)
 
 
-def test_many_groups_have_no_names() -> None:
-    """Above two dozen they would lie over each other."""
+def test_many_groups_have_no_labels() -> None:
+    """The labels of more than 24 groups would overlap."""
     files = [[(0, 256 * group, 9)] for group in range(25)]
     labels = disk_picture("x", filesystem(*files)).axes[0].get_yticklabels()
     assert [text.get_text() for text in labels] == [""] * 25
@@ -82,8 +85,8 @@ def test_many_groups_have_no_names() -> None:
     assert labels[23].get_text() == "AG 23"
 
 
-def test_each_file_as_its_tool_prints_it() -> None:
-    """By number; in groups, or with the size in bytes."""
+def test_layout_texts_print_each_file_like_a_tool() -> None:
+    """Files have numbers as names.  The text of xfs_bmap has groups, that of filefrag the size in bytes."""
     of = filesystem([(0, 300, 64)], [(0, 128, 1)])
     bmap, other = layout_texts(of, "xfs_bmap")
     assert bmap.splitlines()[0] == "file0:"

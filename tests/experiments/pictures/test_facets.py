@@ -27,7 +27,7 @@ NAN = float("nan")
 
 
 def swept(replications: int = 2, **axes: list[Any]) -> pd.DataFrame:
-    """Return the runs of a grid; the figure is the number of the grid's point, plus the replication."""
+    """Return the runs of a grid; the figure is ten times the number of the point plus the replication."""
     rows = [
         {
             "variant": "base", **dict(zip(axes, point, strict=True)), "replication": replication, "seed": 1,
@@ -40,7 +40,10 @@ def swept(replications: int = 2, **axes: list[Any]) -> pd.DataFrame:
 
 
 def test_another_swept_key_has_panels_and_no_band() -> None:
-    """Device speeds are panels in order of size; each has the lines of both kernels, without a band."""
+    """Device speeds are panels in order of size.
+
+    Each panel has the lines of both kernels, without a band.
+    """
     frame = swept(1, threads=[1, 2], speed=[4.0, 0.5, 1.0], kernel=["6.18", "5.15"])
     figure = against(frame, "threads", ["write_iops"], ["kernel"], "t")
     assert [panel.get_title() for panel in figure.axes] == ["speed = 0.5", "speed = 1", "speed = 4"]
@@ -55,8 +58,8 @@ def test_another_swept_key_has_panels_and_no_band() -> None:
     assert len(colours) == 1
 
 
-def test_a_key_that_goes_along_has_no_panel() -> None:
-    """In a zip and in a Latin hypercube the other keys are the same at one x."""
+def test_key_that_changes_with_x_has_no_panel() -> None:
+    """Zips and Latin hypercubes give the other keys one value at each x."""
     frame = swept(2, threads=[1, 2, 3]).assign(memory=lambda of: of["threads"] * 7)
     (panel,) = against(frame, "threads", ["write_iops"], [], "t").axes
     assert panel.get_title() == ""
@@ -69,7 +72,7 @@ def test_a_key_that_goes_along_has_no_panel() -> None:
 
 
 def test_more_lines_than_colours_become_panels() -> None:
-    """Twelve lines are four panels of three; without room for panels every line has its own style."""
+    """Twelve lines are four panels of three lines.  Without room for panels every line has its own style."""
     frame = swept(1, threads=[1, 2], speed=[1, 2, 3, 4], kernel=["a", "b", "c"])
     assert usual_lines(frame, "threads") == ["variant", "kernel"]
     frame = swept(1, threads=[1, 2], speed=[*range(5)], depth=[*range(11)])
@@ -80,15 +83,15 @@ def test_more_lines_than_colours_become_panels() -> None:
     assert lines[0].get_label() == "0, 0"
 
 
-def test_variants_that_have_no_line_have_panels() -> None:
-    """Lines by another key do not average over variants."""
+def test_variants_without_a_line_have_panels() -> None:
+    """Lines by another key are not averages over variants."""
     frame = pd.concat([swept(1, threads=[1, 2], size=[1, 2]).assign(variant=name) for name in ("new", "old")])
     figure = against(frame, "threads", ["write_iops"], ["size"], "t")
     assert [panel.get_title() for panel in figure.axes] == ["new", "old"]
 
 
 def test_too_many_panels_are_refused_with_their_values() -> None:
-    """Six panels are drawn; of seven the message names the keys with all values and the two options."""
+    """Six panels are drawn.  For seven the message names the keys with all values, and the two options."""
     frame = swept(1, threads=[1, 2], speed=[1, 2, 3, 4, 5, 6])
     assert len(against(frame, "threads", ["write_iops"], [], "t").axes) == 6
     frame = swept(1, threads=[1, 2], speed=[4, 3, 2, 1], kernel=["x", "y"])
@@ -102,7 +105,7 @@ def test_too_many_panels_are_refused_with_their_values() -> None:
 
 
 def test_a_heat_map_has_panels_of_another_key() -> None:
-    """Cells are means over replications; four maps stand in two rows."""
+    """Cells are means over replications, and four maps stand in two rows."""
     frame = swept(2, threads=[1, 2], speed=[1, 2], kernel=["a", "b", "c", "d"])
     *maps, _ = heat_map(frame, "threads", "speed", "write_iops", "t").axes
     assert [of.get_title() for of in maps] == [f"kernel = {name}" for name in "abcd"]
@@ -112,7 +115,7 @@ def test_a_heat_map_has_panels_of_another_key() -> None:
 
 
 def test_an_unknown_figure_is_left_out() -> None:
-    """A nan is no point and no part of a mean; an empty panel says so; a cell of a map has a dash."""
+    """A nan is no point and no part of a mean.  An empty panel says so, and an empty cell has a dash."""
     frame = swept(2, threads=[1, 2, 3], kernel=["a", "b"])
     frame.loc[frame["kernel"] == "b", "write_iops"] = NAN
     frame.loc[0, "write_iops"] = NAN
@@ -137,7 +140,7 @@ POINTS = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=8, u
 def test_runs_at_one_point_of_a_line_are_replications(
     points: list[tuple[int, int, int]], x: str, by: list[str], replications: int
 ) -> None:
-    """Any plan of runs: each run is in one panel and one line; the runs at one x there have one setting."""
+    """Each run of any plan is in one panel and one line, and the runs at one x of a line have one setting."""
     frame = pd.DataFrame(
         [{"variant": "base", **dict(zip(KEYS, point, strict=True)), "replication": r, "write_iops": 1.0}
          for point in points for r in range(replications)]
@@ -164,8 +167,8 @@ def test_runs_at_one_point_of_a_line_are_replications(
         ("wbt", "True", [0]), ("replication", "1", [1]),
     ],
 )  # fmt: skip
-def test_where_takes_values_as_they_are_written(key: str, text: Any, rows: list[int]) -> None:
-    """A quantity with its unit, in its base unit, or as a label has it; a factor; a text."""
+def test_where_accepts_values_in_any_written_form(key: str, text: Any, rows: list[int]) -> None:
+    """A quantity has its unit, its base unit or the form of a label.  A factor may be a number."""
     frame = pd.DataFrame({
         "size": [4096, 5000], "speed": [0.5, 2.0], "kernel": ["5.15", "6.18"], "wbt": ["True", "False"],
         "replication": [0, 1],
@@ -174,7 +177,10 @@ def test_where_takes_values_as_they_are_written(key: str, text: Any, rows: list[
 
 
 def test_where_chooses_by_all_keys_and_any_value_of_each() -> None:
-    """Two values of a key are alternatives; keys narrow each other; an absent value names those left."""
+    """Values of one key are alternatives, and several keys narrow the choice.
+
+    An absent value is refused, and the message lists the values that are left.
+    """
     frame = swept(1, threads=[1, 2, 3], kernel=["a", "b"])
     where = where_of(["threads=1", "kernel=b", "threads=3"])
     assert where == {"threads": ["1", "3"], "kernel": ["b"]}

@@ -1,4 +1,4 @@
-"""The data behind each picture: which line has which points, and what it is called."""
+"""The data behind each picture: the points and the label of each line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wbsim.experiments.statistics.figures import COLUMNS
 
 
 def lines(panel: Any) -> dict[str, list[tuple[float, float]]]:
-    """The points of each labelled line, and of those without a label by their number."""
+    """Return the points of each line by its label, or by its number if the line has no label."""
     found = {}
     for number, line in enumerate(panel.get_lines()):
         label = line.get_label()
@@ -43,9 +43,10 @@ FRAME = pd.DataFrame(
 """Two variants at two points, not in order; one point has two replications."""
 
 
-def test_a_figure_against_what_was_swept() -> None:
-    """A line a variant, from the smallest point on, through the means; bands where there are replications;
-    the plug's limit in words; the legend below all panels.
+def test_figure_is_drawn_against_the_swept_key() -> None:
+    """Each variant has a line through its means, from the smallest point on, and bands at replications.
+
+    A text names the limit of the plug, and the legend stands below all panels.
     """
     figure = against(FRAME, "threads", ["write_iops", "file_rate"], ["variant"], "A title, " * 20, 2)
     iops, rate = figure.axes
@@ -71,8 +72,8 @@ def test_a_figure_against_what_was_swept() -> None:
     assert list(rate.get_xticks()) == [1, 4]
 
 
-def test_lines_by_anything() -> None:
-    """A line for each pair of a variant and a number; what does not differ is no part of a name."""
+def test_lines_are_drawn_by_the_given_keys() -> None:
+    """Each pair of a variant and a size has a line.  A key that does not differ is not part of its label."""
     frame = FRAME.assign(size=[1, 1, 2, 2, 2], same=7)
     (panel,) = against(frame, "threads", ["file_rate"], ["variant", "size", "same"], "t").axes
     assert set(lines(panel)) == {"new, 1", "new, 2", "old, 1", "old, 2"}
@@ -80,8 +81,8 @@ def test_lines_by_anything() -> None:
     assert lines(panel) == {"1": [(1, 2), (4, 1)], "2": [(1, 4), (4, 4)]}
 
 
-def test_points_that_are_texts_stand_apart_in_their_order() -> None:
-    """Not joined, evenly spaced, each with its interval."""
+def test_text_points_stand_apart_in_their_order() -> None:
+    """The points are evenly spaced and not joined, and each has its interval."""
     frame = FRAME.assign(threads=["noop", "deadline", "deadline", "noop", "deadline"])
     (panel,) = against(frame, "threads", ["file_rate"], ["variant"], "t").axes
     new = panel.containers[0]
@@ -91,7 +92,7 @@ def test_points_that_are_texts_stand_apart_in_their_order() -> None:
 
 
 def test_more_variants_than_colours_are_all_drawn() -> None:
-    """None is left out."""
+    """All 13 variants have a line."""
     frame = pd.concat([FRAME.assign(variant=name) for name in "abcdefghijklm"])
     assert len(against(frame, "threads", ["file_rate"], ["variant"], "t").axes[0].get_lines()) == 13
 
@@ -108,8 +109,11 @@ def test_more_variants_than_colours_are_all_drawn() -> None:
         ((5.0, math.nan), [5], "linear"),
     ],
 )
-def test_as_many_ticks_as_can_be_read(values: Any, ticks: list[float], scale: str) -> None:
-    """All of nine; of more, the powers of two, or every so many; a zero has no logarithm, and nan no tick."""
+def test_axis_has_as_many_ticks_as_can_be_read(values: Any, ticks: list[float], scale: str) -> None:
+    """Nine values have a tick each, and more values have ticks at powers of two or at every n-th value.
+
+    A zero makes the axis linear.  A nan has no tick.
+    """
     (panel,) = panels(1, "t")[1]
     ticks_at(panel, list(values))
     assert list(panel.get_xticks()) == ticks
@@ -131,20 +135,20 @@ def test_runs_without_the_figure_on_the_axis_are_left_out() -> None:
     [(4 << 30, "4 Gi"), (3 << 10, "3 Ki"), (1_000, "1000"), (123_456.0, "123 456"), (0.5, "0.5")],
 )
 def test_numbers_on_axes_are_short(value: float, said: str) -> None:
-    """With a binary prefix where they are whole multiples."""
+    """A whole multiple of a binary unit has a prefix."""
     assert short(value) == said
 
 
 @pytest.mark.parametrize(("low", "scale"), [(1.0, "linear"), (0.9, "log"), (0.0, "linear")])
-def test_figures_that_lie_far_apart_are_drawn_by_their_logarithm(low: float, scale: str) -> None:
-    """More than twenty times; none is 0."""
+def test_axis_is_logarithmic_if_figures_differ_twentyfold(low: float, scale: str) -> None:
+    """The largest figure must be more than twenty times the smallest, and no figure may be 0."""
     (panel,) = panels(1, "t")[1]
     scale_to(panel, [low, 20.0, float("nan")])
     assert panel.get_yscale() == scale
 
 
-def test_a_heat_map_has_the_mean_of_each_cell() -> None:
-    """A map a variant, on one scale of colours, with its numbers; an empty cell is left blank."""
+def test_heat_map_has_the_mean_of_each_cell() -> None:
+    """Each variant has a map with its numbers, on one scale of colours.  An empty cell is blank."""
     frame = FRAME.assign(size=["a", "a", "b", "b", "b"])
     figure = heat_map(frame, "threads", "size", "file_rate", "t")
     new, old, bar = figure.axes
@@ -155,8 +159,11 @@ def test_a_heat_map_has_the_mean_of_each_cell() -> None:
     assert bar.get_ylabel() == "file rate, 1/s"
 
 
-def test_a_run_over_time() -> None:
-    """Files from one iteration's end to the next; requests and bytes of each disk by time; what is dirty."""
+def test_run_is_drawn_over_time() -> None:
+    """Files have a rate for each iteration, and disks have requests and bytes over time.
+
+    The last panel has dirty pages.
+    """
     levels = {
         "time_ns": tuple(range(10**9, 81 * 10**9, 10**9)), "dirty_pages": (256,) * 80,
         "writeback_pages": (256,) * 80, "vda ios": tuple(range(10, 810, 10)), "vda sectors": (0,) * 80,
@@ -189,8 +196,8 @@ def test_a_run_over_time() -> None:
     assert len(over_time("t", [without]).axes) == 7, "no panel of files, none of reads"
 
 
-def test_a_run_without_requests_over_time() -> None:
-    """The panel of w_await is logarithmic only if its values are positive and differ by a factor of ten."""
+def test_panel_of_w_await_is_logarithmic_if_values_differ_tenfold() -> None:
+    """All values must be positive.  A run without requests has a linear panel."""
     idle = {name: (0, 0) if name.startswith("vda") else of for name, of in RUN.levels.items()}
     apart = {**RUN.levels, "vda write_wait_ns": (10**6, 2_500 * 10**6)}
     zero = {**RUN.levels, "vda write_wait_ns": (0, 0)}
@@ -201,9 +208,10 @@ def test_a_run_without_requests_over_time() -> None:
         figure.canvas.draw()
 
 
-def test_rates_between_samples() -> None:
-    """A counter that rises by 10 in the first second and by 30 in the next, in parts of a second; and of a
-    run that is shorter than a part, the whole of it.
+def test_counter_becomes_a_rate_between_samples() -> None:
+    """A counter rises by 10 in the first second and by 30 in the second.
+
+    A run that is shorter than a step has one rate.
     """
     import numpy as np
 
@@ -214,7 +222,7 @@ def test_rates_between_samples() -> None:
 
 
 def swept(tmp_path: Path) -> Path:
-    """Two numbers of files at two sizes, as one command writes it."""
+    """Return the results of one sweep with two numbers of files at two sizes."""
     config, out = tmp_path / "x.toml", tmp_path / "out"
     config.write_text(loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2))
     words = ["--set", "workload.nrfiles=1,2", "--set", 'workload.filesize="1 MiB","2 MiB"']
@@ -222,9 +230,10 @@ def swept(tmp_path: Path) -> Path:
     return out
 
 
-def test_what_can_be_drawn_of_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was swept by itself; any figure against any key that differs; a map; and what nobody knows is
-    named.
+def test_plot_command_draws_figures_against_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command draws the swept keys, any figure against any key, or a map.
+
+    Unknown keys, figures and values are refused.
     """
     out = swept(tmp_path)
     capsys.readouterr()
@@ -263,7 +272,10 @@ def test_what_can_be_drawn_of_a_result(tmp_path: Path, capsys: pytest.CaptureFix
 def test_runs_without_the_key_of_an_axis_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only XFS has an agcount; a choice of the XFS runs draws, and lines name the others with a dash."""
+    """The key agcount exists for XFS only.  The option --where chooses the XFS runs.
+
+    Lines by the key have a dash for ext4.
+    """
     config, out = tmp_path / "x.toml", str(tmp_path / "out")
     text = loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2)
     config.write_text(f'{text}[variants.xfs]\n[variants.ext4]\nfilesystem.like = "loop-ext4"\n')
@@ -275,8 +287,11 @@ def test_runs_without_the_key_of_an_axis_are_refused(
     assert list(frame["filesystem.agcount"]) == ["4", "-"]
 
 
-def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
-    """Nothing there, a plan that is no JSON, no run that has ended, a damaged run: told with the remedy."""
+def test_unreadable_result_is_one_error(tmp_path: Path) -> None:
+    """No plan, a plan that is no JSON, a plan without finished runs and a damaged run are errors.
+
+    Each error states the remedy.
+    """
 
     def told() -> str:
         with pytest.raises(BadInput) as refused:
@@ -304,6 +319,6 @@ def test_a_result_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
         ("..", "_"), ("a\0b $x^{$", "a_b__x___"), ("x" * 300, "x" * 60),
     ],
 )  # fmt: skip
-def test_a_picture_lies_where_it_belongs(name: str, file: str) -> None:
-    """Whatever what was swept is called."""
+def test_name_of_a_picture_contains_no_path(name: str, file: str) -> None:
+    """Unusual letters of the swept key become underscores, and a long name is cut off."""
     assert _as_file(name) == file

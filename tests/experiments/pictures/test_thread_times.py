@@ -1,4 +1,4 @@
-"""The data behind the picture of threads' lives: which bar has which parts, and what it is called."""
+"""The data behind the picture of thread times: the parts and the label of each bar."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns
 from wbsim.experiments.why.explain import Result
 
 
-def test_a_run_has_a_bar_for_each_kind() -> None:
-    """As long as what is neither idle nor absent; the large parts bear their names."""
+def test_run_has_a_bar_for_each_kind_of_thread() -> None:
+    """The length of a bar is the time that is neither idle nor absent.  Large parts show their names."""
     slow, fast = thread_times_picture(Result("A title", (), [SLOW, FAST])).axes
     assert [label.get_text() for label in slow.get_yticklabels()] == ["sda/flusher x2", "a/process x8 of 9"]
     assert [round(bar.get_width()) for bar in slow.patches] == [15, 60, 5, 95]
@@ -22,8 +22,8 @@ def test_a_run_has_a_bar_for_each_kind() -> None:
     assert slow.get_title(loc="left").startswith("slow: 0.00 s, held back by")
 
 
-def test_a_sweep_has_a_panel_for_each_kind() -> None:
-    """With a bar for each run that has threads of it; none for a kind that never did much."""
+def test_sweep_has_a_panel_for_each_kind_of_thread() -> None:
+    """Each run with threads of the kind has a bar.  A kind that is idle nearly all the time has no panel."""
     idle = Kind("jbd2", 1, {"user": 100_000.0, "waiting idle": 1_900_000.0}, 1)
     runs = [SWEPT[0]._replace(kinds=[*SWEPT[0].kinds, idle]), SWEPT[1]]
     flusher, process = thread_times_picture(Result("A title", ("contexts",), runs)).axes
@@ -65,7 +65,7 @@ LIVES = st.dictionaries(st.sampled_from(CAUSES), st.sampled_from([1, 400, 9_000,
 
 @given(st.lists(LIVES, min_size=1, max_size=3))
 def test_a_bar_is_as_long_as_its_thread_was_busy(threads: list[dict[str, int]]) -> None:
-    """The legend names each part that is drawn, and what is too short to be seen is left out."""
+    """The legend names each part that is drawn.  A part that is too short to be seen is left out."""
     kinds = [Kind(f"k{n}x", 1, {**life}, 1) for n, life in enumerate(threads)]
     run = SLOW._replace(kinds=kinds)
     figure = thread_times_picture(Result("t", (), [run]))
@@ -88,7 +88,7 @@ def test_a_run_without_busy_threads_has_bars_of_all_kinds() -> None:
 
 
 def test_small_causes_are_one_part_of_the_bar() -> None:
-    """Two causes of 2 % each are drawn as one of 4 %, a single cause of 0.01 % is not drawn."""
+    """Two causes of 2 % each are drawn as one part of 4 %.  A single cause of 0.01 % is not drawn."""
     small = Kind("a", 1, {"user": 1e6, "ready": 4e4, "spinning l": 4e4}, 1)
     tiny = Kind("b", 1, {"user": 1e6, "waiting absent": 9e5, "waiting throttled": 200.0}, 1)
     for kind, widths in ((small, [50, 4]), (tiny, [50])):
