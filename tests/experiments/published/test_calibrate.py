@@ -1,4 +1,4 @@
-"""The fits, on models whose constants are known."""
+"""Fits, on models whose constants are known."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from wbsim.models.catalogue.machines import MACHINES
 
 
 def fitted(report: str, said: list[str]) -> Fit:
-    """The fit of a report, with seed 5."""
+    """Return the fit of *report*, with seed 5; *said* receives the progress."""
     return fit(CALIBRATIONS[report](), How(seed=5), said.append)
 
 
 def p13(job: Job, truth: Mapping[str, float]) -> Outcome:
-    """A model of P13 that has the published figures with the constants of *truth*: the flusher's time per
-    file is all that counts, and the writers' scale all of the system time.
+    """Return the outcome of a model of P13, which has the published figures with the constants *truth*.
+
+    Wall time follows only from the flusher's time per file.  System time is proportional to the writers'
+    scale.
     """
     inode_ns, request_ns = flusher_ns(MACHINES["p13-vm"].processors.paths)
     cpu = job.case.scenario.machine.processors
@@ -50,8 +52,10 @@ def p13(job: Job, truth: Mapping[str, float]) -> Outcome:
 
 
 def test_p13_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From neutral values on, two-sided: one is to rise, two to fall; the verdict is against the committed
-    ones. Both variants are run in full, once a round, with the seed that is asked for.
+    """The fit starts from neutral values, of which one is too small and two are too large.
+
+    Each round runs both variants once, in full size, with the given seed.  The verdict compares the fit with
+    the committed constants.
     """
     truth = {"writer_scale": 2.5, "flusher_scale": 1.4, "exit_time": 3_000}
     said: list[str] = []
@@ -71,8 +75,8 @@ def test_p13_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert said[0].startswith(first), "the logarithm of 2.5 / 2"
 
 
-def test_a_fit_that_gives_the_committed_constants_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model's truth is what is committed; the fit begins there, and ends at once."""
+def test_fit_to_the_committed_constants_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model has the committed constants and the fit starts from them, so one round is enough."""
     of: Calibration = CALIBRATIONS["P13"]()
     near = {name: constant._replace(start=constant.committed) for name, constant in of.constants.items()}
     truth = {name: constant.committed for name, constant in of.constants.items()}
@@ -83,14 +87,17 @@ def test_a_fit_that_gives_the_committed_constants_agrees(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("fitted", "agrees"), [(2.07, True), (2.05, True), (2.081, False), (2.039, False)])
-def test_a_fit_agrees_within_the_tolerance_of_its_end(fitted: float, agrees: bool) -> None:
-    """The fit ends when nothing is to move by more than 1 %, so it may end 1 % off; all constants count."""
+def test_fit_agrees_within_its_own_tolerance(fitted: float, agrees: bool) -> None:
+    """The fit ends when no constant is to move by more than 1 %, so it may end 1 % off.
+
+    All constants must agree.
+    """
     both = {"link": 5.0, "writer_scale": 2.06}
     assert Fit(both | {"writer_scale": fitted}, both, {}, 2).agrees is agrees
 
 
 def test_fit_refuses_unknown_figure() -> None:
-    """A run without a rate leaves nothing to fit to; the message names the row."""
+    """A run without a rate gives the fit no value for its row, which the message names."""
     cases = load(config_path(CONFIGS["P13"])).cases
     runs = [replace(RUN, variant=case.variant, write_iops=None) for case in cases]
     with pytest.raises(
@@ -100,8 +107,9 @@ def test_fit_refuses_unknown_figure() -> None:
 
 
 def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One dd is as fast as its writer's paths, two are as fast as the way to the array; every replication
-    counts.
+    """One dd is limited by the paths of its writer, and two are limited by the link to the array.
+
+    All replications count.
     """
 
     def of(job: Job) -> Outcome:
@@ -131,7 +139,7 @@ def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_v13_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row is as long as its own constant is large; nothing else is run."""
+    """The time of each row is proportional to one constant.  No other case is run."""
     rows = {
         "V13-xfs-create-u": (268.0, "scale"), "V13-xfs-unlink-u": (406.0, "item_ns"),
         "V13-cleansync-total-u": (146.08, "visit_ns"), "V13-ext4-lookup-u": (286.0, "chain_ns"),
@@ -156,9 +164,9 @@ def test_v13_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_w25_s_scale_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One workload alone asks for a scale of 0.2, the other for 0.3125: the fit is 0.25, off by a quarter.
+    """One workload needs a scale of 0.2 and the other needs 0.3125, so the fit is 0.25.
 
-    Nothing else is run, and nothing else is changed.
+    No other case is run, and no other constant is changed.
     """
 
     def of(job: Job) -> Outcome:
@@ -179,15 +187,17 @@ def test_w25_s_scale_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch) ->
     assert 1 < len(said) == made.rounds < MAX_ROUNDS
 
 
-def test_the_flusher_s_time_on_the_reference_machine() -> None:
-    """An inode: 150 + 300 + 150 of lists, 9 600 to map, 3 040 for its page, 150 to commit; a request: 1 130
-    to make, 440 to insert, 1 790 to issue.
+def test_flusher_time_on_reference_machine_is_sum_of_paths() -> None:
+    """The times are in ns.
+
+    * inode: lists 150 + 300 + 150, map 9 600, page 3 040, commit 150
+    * request: make 1 130, insert 440, issue 1 790
     """
     assert flusher_ns(MACHINES["p13-vm"].processors.paths) == (13_390, 3_360)
 
 
-def test_exits_never_take_less_than_no_time() -> None:
-    """Where the patched run asks for all of the time, and more."""
+def test_fitted_exit_time_is_never_negative() -> None:
+    """The scale that fits the patched run takes more than the complete unpatched time."""
     patched = replace(RUN, variant="patched", samples=(sample(4, 1, 40_000, 1, 1, 1, 1),))
     constants = {"writer_scale": 2.0, "flusher_scale": 2.0, "exit_time": 100.0}
     change = {"sys": 0.0, "unpatched": -0.5, "patched": 0.5}

@@ -31,8 +31,8 @@ def test_a_run_outside_of_a_report_names_its_constants(machine: str, note: str |
     assert (found is None) if note is None else (found is not None and note in found)
 
 
-def test_a_constant_that_the_user_gives_is_the_user_s() -> None:
-    """Values of a configuration replace the fitted ones."""
+def test_user_s_value_replaces_a_fitted_constant() -> None:
+    """A value of the configuration is not reported as fitted."""
     changes = [f"machine.processors.{key}" for key in ("writer_scale=1.0", "flusher_scale=1.0")]
     (case,) = parse(TEXT, "x.toml", ['machine.like="p13-vm"', *changes]).cases
     assert fitted_to(case.scenario.machine) == {
@@ -48,7 +48,7 @@ def test_a_report_uses_its_own_constants() -> None:
 
 
 def test_the_note_stands_under_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`run` prints the note once, at the end, and nothing of it on a machine that was fitted to nothing."""
+    """`run` prints the note once, at the end, and no note for a machine without fitted constants."""
     config = tmp_path / "x.toml"
     config.write_text(TEXT)
     assert main(["run", str(config), "--set", 'machine.like="p13-vm"']) == 0

@@ -1,4 +1,4 @@
-"""Published against simulated: which runs are made, which row reads which of them, and in which role."""
+"""Published against simulated figures: the runs, the run that each row reads, and the role of a row."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ IOPS = Published("X-iops", "X", "write_iops", 200.0, "1/s")
     ("published", "smaller", "simulated", "error", "role"),
     [
         (WALL, False, 4.0, -0.2, "predicted"),
-        (WALL, True, 4.0, None, "predicted"),  # what grows with the run says nothing of a smaller one
+        (WALL, True, 4.0, None, "predicted"),  # no error: the figure grows with the run
         (IOPS, False, 250.0, 0.25, "calibrated"),
         (IOPS, True, 250.0, 0.25, "calibrated"),
         (replace(IOPS, value=None), False, 250.0, None, "calibrated"),
         (replace(IOPS, unit="1/h"), False, None, None, "not modelled yet"),
     ],
 )
-def test_arow_of(
+def test_row_has_the_relative_error_of_its_figure(
     published: Published, smaller: bool, simulated: float | None, error: float | None, role: str
 ) -> None:
-    """The error is a fraction of the published figure: a quarter too many is 0.25."""
+    """The error is a fraction of the published figure: a value that is a quarter too large has 0.25."""
     row = row_of(published, [RUN], {"X-iops"}, smaller)
     assert (row.id, row.published, row.unit, row.role) == (
         published.id, published.value, published.unit, role,
@@ -44,13 +44,13 @@ def test_arow_of(
     assert row_of(published, [], {"X-iops"}, smaller).role == "not modelled yet"
 
 
-def test_a_row_s_interval() -> None:
-    """Of one run without iterations none; of two, theirs."""
+def test_row_has_an_interval_if_it_has_two_runs() -> None:
+    """A single run without iterations has no interval."""
     assert row_of(WALL, [RUN], set(), False).ci95 is None
     two = row_of(WALL, [RUN, replace(RUN, wall_time=6.0)], set(), False)
     assert two.simulated == 5.0
     assert two.ci95 is not None
-    assert two.ci95[0] == pytest.approx(5 - 12.706, abs=0.01)  # t of one degree of freedom, times 1
+    assert two.ci95[0] == pytest.approx(5 - 12.706, abs=0.01)  # t of one degree of freedom, standard error 1
     assert two.ci95[1] == pytest.approx(5 + 12.706, abs=0.01)
 
 
@@ -66,7 +66,10 @@ Asked = list[tuple[str, int, int, int]]
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """What is run instead of being simulated: variant, replication, files, and with which seed."""
+    """The runs that are asked for: variant, replication, number of files and seed.
+
+    No run is simulated.
+    """
     asked: Asked = []
 
     def of(job: Job) -> Outcome:
@@ -84,7 +87,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def test_every_replication_of_every_variant_is_run_and_read(jobs: list[Any]) -> None:
-    """Two of each: the rows of a variant are the means of its own; the seed is handed on."""
+    """Each variant has two runs with the given seed, and its rows have the means of these runs."""
     result = reproduce(["P13"], quick=False, replications=2, how=How(seed=3))
     assert jobs == [(variant, n, 9_600_000, 3) for variant in ("unpatched", "patched") for n in (0, 1)]
     rows = {row.id: row for row in result.rows}
@@ -100,8 +103,8 @@ def test_every_replication_of_every_variant_is_run_and_read(jobs: list[Any]) -> 
     assert result.constants["calibrated"] == 4
 
 
-def test_a_quick_one_is_smaller_and_run_once(jobs: list[Any]) -> None:
-    """As the configuration says: a fiftieth of the files."""
+def test_quick_reproduction_is_smaller_and_runs_once(jobs: list[Any]) -> None:
+    """The configuration gives a fiftieth of the files.  Figures that grow with the files have no error."""
     result = reproduce(["P13"], quick=True, replications=None, how=How())
     assert jobs == [("unpatched", 0, 192_000, 1), ("patched", 0, 192_000, 1)]
     errors = {row.id: row.relative_error for row in result.rows}
@@ -111,8 +114,11 @@ def test_a_quick_one_is_smaller_and_run_once(jobs: list[Any]) -> None:
     assert result.quick
 
 
-def test_replications_are_the_configuration_s(jobs: list[Any]) -> None:
-    """N10 is run eight times, and each of its variants; what stays as large keeps its errors when quick."""
+def test_configuration_gives_the_number_of_replications(jobs: list[Any]) -> None:
+    """N10 runs each variant eight times, or once if quick.
+
+    Its figures do not grow with the run, so they have their errors in a quick run, too.
+    """
     whole = reproduce(["N10"], quick=False, replications=None, how=How())
     assert len(jobs) == 8 * len({variant for variant, *_ in jobs})
     assert sorted({n for _, n, *_ in jobs}) == list(range(8))
@@ -124,8 +130,8 @@ def test_replications_are_the_configuration_s(jobs: list[Any]) -> None:
     ]
 
 
-def test_reports_are_named_once_and_all_by_default(jobs: list[Any]) -> None:
-    """Each with all of its rows; what does not exist is refused."""
+def test_report_named_twice_counts_once_and_default_is_all(jobs: list[Any]) -> None:
+    """Each report has all of its rows.  An unknown report is refused."""
     assert len(reproduce(["J09", "J09"], quick=True, replications=1, how=How()).rows) == sum(
         row.report == "J09" for row in published_rows()
     )
@@ -139,8 +145,11 @@ def test_reports_are_named_once_and_all_by_default(jobs: list[Any]) -> None:
     assert str(caught.value) == "reproduce: there is no report 'p13'; use one of P13, V13, N10, W25, J09"
 
 
-def test_the_document_has_rounded_costs(jobs: list[Any]) -> None:
-    """Processor time to a hundredth of a second, memory to a tenth of a MiB: the workers' largest."""
+def test_document_has_rounded_costs(jobs: list[Any]) -> None:
+    """Processor time is rounded to 0.01 s and memory to 0.1 MiB.
+
+    The memory is that of the largest worker.
+    """
     result = reproduce(["P13"], quick=True, replications=1, how=How())
     assert result.peak_rss_mib >= 99.6
     document = replace(result, cpu_s=1.23456, peak_rss_mib=99.66).document()
@@ -160,7 +169,7 @@ def test_the_document_has_rounded_costs(jobs: list[Any]) -> None:
 
 
 def test_each_constant_is_counted_once() -> None:
-    """Two variants of one experiment share their numbers; two experiments have each their own."""
+    """Two variants of one experiment share their constants.  Two experiments have separate constants."""
     p13, n10 = (load(config_path(CONFIGS[report])) for report in ("P13", "N10"))
     assert constants_of([p13])["calibrated"] == 4
     assert constants_of([p13, n10])["calibrated"] == 4 + constants_of([n10])["calibrated"]
