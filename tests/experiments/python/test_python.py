@@ -1,4 +1,4 @@
-"""`import wbsim`: what scripts and notebooks are given."""
+"""`import wbsim`: the interface for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TEXT = loop_config("fs_mark -S0 -n 200 -s 4096 -L 3 -d a -d b", dirty_mib=2) + (
 
 @pytest.fixture(scope="module")
 def found() -> wbsim.Findings:
-    """Two variants at two sizes, twice."""
+    """Return the findings of two variants at two sizes, with two replications."""
     study = wbsim.experiment(TEXT).vary({"workload.files": [200, 300]})
     return study.run(replications=2, progress=False)
 
 
 def test_frames_are_tidy(found: wbsim.Findings) -> None:
-    """A row an observation, with what was swept and the replication beside it."""
+    """Each observation has a row, with the swept values and the replication."""
     frame = found.frame()
     assert len(frame) == 8
     assert list(frame.columns[:4]) == ["variant", "workload.files", "replication", "seed"]
@@ -52,15 +52,22 @@ def test_frames_are_tidy(found: wbsim.Findings) -> None:
 
 
 def test_levels_have_the_await_of_each_interval() -> None:
-    """`RUN` has two samples: 100 writes waited for 700 ms, then 900 for 1 800 ms; it reads nothing."""
+    """`RUN` has two samples and reads nothing.
+
+    * first: 100 writes waited for 700 ms
+    * second: 900 more writes waited for 1 800 ms
+    """
     levels = wbsim.Findings("by hand", (), (RUN,)).levels()
     assert levels["vda_w_await_ms"].tolist() == [7.0, 2.0]
     assert levels["vda_write_wait_s"].tolist() == [0.7, 2.5]
     assert levels["vda_r_await_ms"].isna().all()
 
 
-def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
-    """Lines, a map, a run over time, lives; and a table as its text."""
+def test_findings_have_plots_and_texts(found: wbsim.Findings) -> None:
+    """Findings are drawn as lines, as a map, over time and as thread times.
+
+    The texts are an explanation and a table.
+    """
     lines = found.plot(y=["write_iops", "file_rate"])
     assert [axes.get_xlabel() for axes in lines.axes] == ["", "workload.files"]
     assert {line.get_label() for line in lines.axes[0].get_lines()} == {"a", "b"}
@@ -77,10 +84,8 @@ def test_what_was_found_is_drawn_and_told(found: wbsim.Findings) -> None:
     assert repr(found).splitlines()[1].startswith("variant  workload.files")
 
 
-def test_a_study_says_what_it_would_run() -> None:
-    """Changes of every kind of value, one variant, points together, ends of a hypercube; nothing is run
-    before.
-    """
+def test_study_lists_its_cases_before_a_run() -> None:
+    """Cases follow from changes of any kind of value, a variant, paired points or a Latin hypercube."""
     study = (
         wbsim.experiment(TEXT)
         .variant("b")
@@ -106,15 +111,18 @@ def test_a_study_says_what_it_would_run() -> None:
     assert wbsim.__version__ == "0.1.0"
 
 
-def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
-    """The same outcomes."""
+def test_kept_results_are_read_again(tmp_path: Path) -> None:
+    """The outcomes are equal."""
     study = wbsim.experiment(TEXT).variant("a")
     ran = study.run(out=tmp_path / "out", progress=False)
     assert wbsim.results(tmp_path / "out").outcomes == ran.outcomes
 
 
 def test_a_capture_is_judged_by_any_rules() -> None:
-    """By the kernel's own, all decisions are equal; by others, not; and what each would have issued."""
+    """All decisions equal the kernel's under the kernel's rules, but not under other rules.
+
+    `what_if` has the requests that each set of rules would issue.
+    """
     capture = wbsim.Capture(CAPTURES / "fsmark-xfs-ag2.trace.xz")
     own = capture.judge()
     assert own.agrees
@@ -126,8 +134,8 @@ def test_a_capture_is_judged_by_any_rules() -> None:
     assert capture.draw().axes
 
 
-def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
-    """One that has models.py, experiments/ and sim/ of its own: theirs are imported, and ours by one name."""
+def test_script_imports_the_modules_of_its_folder_next_to_wbsim(tmp_path: Path) -> None:
+    """The folder has modules models, experiments and sim.  Only the name wbsim is taken by the package."""
     (tmp_path / "models.py").write_text("MINE = 1\n")
     for name in ("experiments", "sim"):
         (tmp_path / name).mkdir()
@@ -144,8 +152,8 @@ def test_a_folder_s_own_modules_stay_its_own(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "()\n"), ran.stderr
 
 
-def test_a_list_is_set_as_a_configuration_has_it() -> None:
-    """With its quotes."""
+def test_list_of_texts_is_set_with_its_quotes() -> None:
+    """A quote in a text is preserved."""
     case, *_ = wbsim.experiment(TEXT).set({"workload.directories": ["x", 'y"z']}).experiment().cases
     (program,) = case.scenario.programs.values()
     assert program.workload.directories == ("x", 'y"z')
@@ -189,15 +197,15 @@ BIG: Any = 10**5_000  # of more digits than Python prints
         (lambda: wbsim.experiment(TEXT).run(out=""), "run(): out: is ''; "),
     ],
 )
-def test_an_argument_that_makes_no_sense_is_told_by_its_name(ask: Any, told: str) -> None:
-    """As a command line's is: one error, before anything is run."""
+def test_wrong_argument_is_reported_by_its_name(ask: Any, told: str) -> None:
+    """The error is raised before anything runs, as for a wrong command line."""
     with pytest.raises(wbsim.BadInput) as refused:
         ask()
     assert str(refused.value).startswith(told)
 
 
-def test_what_cannot_be_drawn_is_told_by_its_name() -> None:
-    """The nearest that there is, or all."""
+def test_wrong_argument_of_a_plot_is_reported_by_its_name() -> None:
+    """The error proposes the nearest key, or lists all keys."""
     found = wbsim.Findings("t", ("n",), (replace(RUN, point={"n": 1}),))
     for ask, told in (
         (lambda: found.plot("nn"), "plot(): 'nn': unknown key"),
