@@ -1,4 +1,4 @@
-"""Runs of which any fail in any way, in one to three processes, again and again, beside a plain account."""
+"""Runs that fail in any way, in one to three processes, repeatedly, next to a simple account of attempts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from wbsim.sim.invariants import LawBroken
 SCRIPTS = st.lists(
     st.lists(st.sampled_from(["error", "lost", "law", "ends"]), max_size=5), min_size=1, max_size=5
 )
-"""What each attempt of each job comes to; behind it, each ends."""
+"""The result of each attempt of each job; all further attempts end."""
 
 
 def expected(script: list[str]) -> tuple[str, int]:
-    """What a job comes to, and after how many attempts; these are taken off its *script*."""
+    """Return the result of a job and the number of its attempts, and remove these from its *script*."""
     for attempts in range(1, ATTEMPTS + 1):
         came = script.pop(0) if script else "ends"
         if came in ("ends", "law") or attempts == ATTEMPTS:
@@ -39,9 +39,11 @@ def expected(script: list[str]) -> tuple[str, int]:
 
 @settings(max_examples=12, deadline=None)
 @given(SCRIPTS, st.integers(1, 3), st.integers(1, 3))
-def test_each_job_comes_to_what_its_attempts_do(scripts: list[list[str]], processes: int, times: int) -> None:
-    """In the order of the jobs; what ended is kept and not run again, what failed is tried anew by the same
-    command; nothing is left aside.
+def test_job_ends_as_its_attempts_decide(scripts: list[list[str]], processes: int, times: int) -> None:
+    """Results come in the order of the jobs.
+
+    A finished job is kept and not run again, and a failed job is tried again by the same command.  No
+    temporary file is left.
     """
     with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as monkeypatch:
         tried, out = Path(directory, "tried"), Path(directory, "out")

@@ -1,4 +1,4 @@
-"""Runs on a cluster, by hand: what a worker answers, and what is made of one that is gone."""
+"""Runs on a cluster that is made by hand: the answers of workers, and lost workers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TEXT = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2)
 
 
 def jobs(count: int) -> list[Job]:
-    """So many replications."""
+    """Return *count* replications of one case."""
     (case,) = parse(TEXT, "x.toml").cases
     return [Job(case, 1, dice) for dice in range(count)]
 
 
-def test_a_worker_with_another_model_says_so() -> None:
-    """It is an input that can be mended: no other attempt helps."""
+def test_worker_with_another_model_refuses_the_job() -> None:
+    """The failure is one of the input, because another attempt would fail, too."""
     (job,) = jobs(1)
     found = cluster._attempt(job, "another")
     assert isinstance(found, Failure)
@@ -33,9 +33,12 @@ def test_a_worker_with_another_model_says_so() -> None:
     assert not isinstance(cluster._attempt(job, model_version()), Failure)
 
 
-def test_a_worker_that_is_lost_costs_an_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of three jobs the first is lost twice and then ends, the second each time, the third never: what each
-    came to, after how many attempts.
+def test_lost_worker_costs_an_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three jobs are run, and two of them lose workers.
+
+    * job 0: its worker is lost twice, then the job ends
+    * job 1: its worker is lost each time
+    * job 2: ends in the first attempt
     """
     submitted: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The one way to run cases: in processes, with a store, on a cluster; whatever fails."""
+"""Execution of jobs: in processes, with a store, and with any failure."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a", d
 
 
 def experiment(*lists: str) -> Experiment:
-    """Small files; so many of them as is asked for."""
+    """Return an experiment of small files with the swept *lists*."""
     return parse(TEXT, "x.toml", asked=Asked(lists))
 
 
 def jobs_of(*lists: str, replications: int = 1) -> list[Job]:
-    """Every case, with its replications."""
+    """Return a job for each case and replication."""
     cases = experiment(*lists).cases
     return [Job(case, 3, dice) for case in cases for dice in range(replications)]
 
 
 def of_the_model(outcome: Outcome | Failure) -> Outcome:
-    """Without what the machine that simulates adds."""
+    """Return *outcome* without the figures that depend on the simulating machine."""
     assert isinstance(outcome, Outcome), outcome
     return replace(outcome, cpu_s=0.0, peak_rss_mib=0.0)
 
 
-def test_jobs_are_run_in_processes_and_come_in_their_order() -> None:
-    """As one by one; each replication and each seed has dice of its own."""
+def test_processes_return_results_in_the_order_of_jobs() -> None:
+    """Each result equals that of a single run.  Each replication and each seed gives another result."""
     (case,) = experiment().cases
     asked = [Job(case, 3, 1), Job(case, 3, 0), Job(case, 4, 0)]
     one_by_one = [of_the_model(run_case(*job)) for job in asked]
@@ -61,9 +61,10 @@ def test_jobs_are_run_in_processes_and_come_in_their_order() -> None:
     assert all(outcome.cpu_s > 0 for outcome in ran.outcomes)
 
 
-def test_nothing_is_run_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither what was asked for before, nor what is in the directory, nor two cases that are alike; each
-    result bears the names of its own case.
+def test_no_job_is_run_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A job is not run if it was run before, if the directory has its result or if an equal case is run.
+
+    Each result has the variant and the point of its case.
     """
     ran = simulate_by(monkeypatch, lambda job: replace(RUN, replication=job.replication, seed=job.seed))
     runs = Runs(How(directory=tmp_path / "out"))
@@ -85,10 +86,8 @@ def test_nothing_is_run_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert [outcome.variant for outcome in results.outcomes] == ["a", "b"]
 
 
-def test_a_plan_has_every_case_of_those_that_are_alike(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """One run stands for both: each has its place among the results of the directory."""
+def test_plan_lists_each_of_several_equal_cases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A single run stands for both cases, which are both among the results of the directory."""
     ran = simulate_by(monkeypatch, lambda job: RUN)
     alike = parse(f"{TEXT}[variants.a]\n[variants.b]\n", "x.toml").cases
     run_jobs([Job(case, 1) for case in alike], How(directory=tmp_path))
@@ -96,8 +95,8 @@ def test_a_plan_has_every_case_of_those_that_are_alike(
     assert [outcome.variant for outcome in read_results(tmp_path).outcomes] == ["a", "b"]
 
 
-def test_what_was_run_is_known_without_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as the same `Runs` is asked."""
+def test_runs_remember_results_without_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second call of one `Runs` returns the results of the first."""
     ran = simulate_by(monkeypatch, lambda job: replace(RUN, seed=job.seed))
     runs = Runs(How())
     first = runs.run(jobs_of("workload.nrfiles=1,2"))
@@ -107,8 +106,9 @@ def test_what_was_run_is_known_without_a_directory(monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file with a line for each attempt, by its number of files; runs themselves are quick, and one is
-    poisonous.
+    """A file with a line for each attempt, which is the number of files of the job.
+
+    Runs are quick, and the numbers 5 to 10 choose a failure.
     """
     lines = tmp_path / "attempts"
     lines.write_text("")
@@ -151,11 +151,12 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ],
     ids=["an error", "a law", "killed once", "killed each time", "stopped once", "stopped each time"],
 )
-def test_what_fails_is_tried_again_and_then_recorded(
+def test_failed_job_is_tried_again_and_then_recorded(
     files: int, kind: str | None, attempts: int, told: str, seen: Path, tmp_path: Path
 ) -> None:
-    """While the others go on: three times at most; a broken law would be broken again. A rerun tries what
-    failed, and nothing else.
+    """A job is tried three times at most, and the others continue.  A broken law is not tried again.
+
+    A second command tries only the failed job.
     """
     asked = jobs_of(f"workload.nrfiles=1,{files},2,3")
     how = How(directory=tmp_path / "out", processes=2)
@@ -178,8 +179,8 @@ def test_what_fails_is_tried_again_and_then_recorded(
     assert set(seen.read_text().split()) == {str(files)}
 
 
-def test_a_law_a_fault_and_a_bad_input_are_told_apart(seen: Path) -> None:
-    """The traceback says where; what cannot end is the input's."""
+def test_failures_of_law_and_input_are_not_tried_again(seen: Path) -> None:
+    """The failure of an error has a traceback with its place."""
     (case,) = experiment().cases
     failure = attempt(Job(replace(case, scenario=jobs_of("workload.nrfiles=5")[0].case.scenario), 1))
     assert isinstance(failure, Failure)
@@ -188,8 +189,8 @@ def test_a_law_a_fault_and_a_bad_input_are_told_apart(seen: Path) -> None:
     assert not Failure("input", "").again
 
 
-def test_a_run_that_does_not_end_is_told_as_input() -> None:
-    """With its variant, and the remedy; the others are there."""
+def test_run_that_does_not_end_is_an_input_failure() -> None:
+    """The message has the variant and the remedy.  The other variant has its result."""
     cases = parse(f'{TEXT}[variants.a]\n[variants.b]\ngive_up = "1 ms"\n', "x.toml").cases
     ran = run_jobs([Job(case, 1) for case in cases], How())
     assert [outcome.variant for outcome in ran.outcomes] == ["a"]
@@ -200,7 +201,10 @@ def test_a_run_that_does_not_end_is_told_as_input() -> None:
 
 
 def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch, seen: Path) -> None:
-    """Where one fills most of what there is, they run one after the other; all of them, in the end."""
+    """Two runs of 60 MiB run one after the other if 100 MiB are available.
+
+    Two runs of 10 MiB run at once.
+    """
     monkeypatch.setattr(workers_module, "available_mib", lambda: 100.0)
     given: list[int] = []
     give = workers_module.Crew.give
@@ -218,8 +222,8 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch, seen: Path) -> 
     assert max(given) == 2
 
 
-def test_a_run_that_is_lost_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch, seen: Path) -> None:
-    """After the last attempt of the one that is killed each time: in the end nothing is taken."""
+def test_lost_run_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch, seen: Path) -> None:
+    """A job whose worker is killed each time holds no memory after its last attempt."""
     monkeypatch.setattr(workers_module, "available_mib", lambda: 1_000.0)
     budgets: list[Any] = []
 
@@ -236,8 +240,8 @@ def test_a_run_that_is_lost_gives_its_memory_back(monkeypatch: pytest.MonkeyPatc
     assert [budget._running for budget in budgets] == [{}]
 
 
-def test_progress_is_told_by_each_run_until_it_ends() -> None:
-    """Every iteration, under the place of its job."""
+def test_each_run_reports_progress_until_it_ends() -> None:
+    """A report comes after every iteration, with the place of the job."""
     heard: list[tuple[int, Progress]] = []
     text = loop_config("fs_mark -S0 -n 2500 -s 4096 -L 8 -d a -d b", dirty_mib=2)
     (case,) = parse(text, "x.toml").cases
@@ -251,8 +255,8 @@ def test_progress_is_told_by_each_run_until_it_ends() -> None:
     assert {report.label for _, report in heard} == {"base"}
 
 
-def test_who_stops_listening_leaves_no_worker() -> None:
-    """A generator that is closed ends its workers."""
+def test_closed_generator_ends_its_workers() -> None:
+    """The consumer takes one result and closes the generator."""
     ended = Workers(2).run(jobs_of("workload.nrfiles=1,2,3,4"), None)
     next(ended)
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
@@ -265,7 +269,7 @@ def test_who_stops_listening_leaves_no_worker() -> None:
 
 
 def _in_a_process(monkeypatch: pytest.MonkeyPatch, run: Any) -> int:
-    """Run two jobs in two workers below a process of their own, whose number is given; each is *run*."""
+    """Run two jobs in two workers of a child process, and return its pid; each job calls *run*."""
     monkeypatch.setattr(jobs_module, "run_case", run)
     parent = os.fork()
     if parent == 0:
@@ -276,7 +280,7 @@ def _in_a_process(monkeypatch: pytest.MonkeyPatch, run: Any) -> int:
 
 
 def _waits(path: Path, count: int) -> list[int]:
-    """The processes that *path* names, as soon as there are so many."""
+    """Return the pids in the file *path* as soon as it has *count* of them."""
     until = time.monotonic() + 20
     while time.monotonic() < until:
         if path.exists() and len(named := path.read_text().split()) >= count:
@@ -285,10 +289,8 @@ def _waits(path: Path, count: int) -> list[int]:
     raise AssertionError(f"{path} does not name {count}")
 
 
-def test_workers_end_with_their_parent_in_the_middle_of_a_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Though none of them says or hears anything."""
+def test_workers_end_with_their_parent_during_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The workers neither send nor receive anything when the parent is killed."""
     pids = tmp_path / "pids"
 
     def long(*_: Any, on_progress: Any) -> Outcome:
@@ -307,8 +309,11 @@ def test_workers_end_with_their_parent_in_the_middle_of_a_run(
         time.sleep(0.02)
 
 
-def test_a_worker_leaves_the_keyboard_to_its_parent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """SIGINT goes to all in the foreground; a worker that it ended would cost its run an attempt."""
+def test_worker_survives_ctrl_c(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ctrl-C sends SIGINT to all processes in the foreground.
+
+    A lost worker would cost its job an attempt.
+    """
     pids, ended = tmp_path / "pids", tmp_path / "ended"
 
     def struck(*_: Any, on_progress: Any) -> Outcome:
@@ -328,8 +333,8 @@ def test_a_worker_leaves_the_keyboard_to_its_parent(monkeypatch: pytest.MonkeyPa
     assert len(pids.read_text().split()) == 2
 
 
-def test_a_worker_that_was_stopped_for_a_moment_is_not_lost(seen: Path) -> None:
-    """Twice for less than the limit, which together are more."""
+def test_briefly_stopped_worker_is_not_lost(seen: Path) -> None:
+    """The worker is stopped twice for less than the limit, and in total for more."""
     crew = workers_module.Crew([], None, workers_module.Budget(1.0, {}))
     crew.hire(1)
     (worker,) = crew.workers

@@ -1,4 +1,4 @@
-"""Memory for several runs at once."""
+"""The memory for several runs at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from wbsim.experiments.running import workers
 from wbsim.experiments.running.workers import Budget, available_mib
 
 
-def test_a_run_waits_where_it_would_not_fit_beside_the_others() -> None:
-    """Of 1 000 MiB, 900 are given away: two of 400 fit, a third does not until one has ended; alone, anything
-    does.
+def test_run_waits_until_it_fits_next_to_the_others() -> None:
+    """Runs may use 900 of 1 000 MiB, but a run without others always begins.
+
+    * Two runs of 400 MiB fit.
+    * A third run begins when one has ended.
     """
     budget = Budget(1_000, {"large": 400.0, "huge": 5_000.0})
     assert budget.fits("huge")
@@ -26,8 +28,8 @@ def test_a_run_waits_where_it_would_not_fit_beside_the_others() -> None:
     assert not budget.fits("never seen"), "it may be as large as the largest"
 
 
-def test_what_a_kind_needs_is_the_most_that_one_of_it_had() -> None:
-    """Nothing is known at first, so that all begin; then what was seen counts."""
+def test_need_of_a_kind_is_its_largest_run() -> None:
+    """All runs begin while no need is known.  When runs have ended, the largest run counts."""
     budget = Budget(1_000, {})
     for place in range(3):
         assert budget.fits("a")
@@ -39,8 +41,8 @@ def test_what_a_kind_needs_is_the_most_that_one_of_it_had() -> None:
     assert budget.fits("a")
 
 
-def test_there_is_some() -> None:
-    """Less than this machine has."""
+def test_available_memory_is_positive() -> None:
+    """The amount is at most the memory of this machine."""
     with open("/proc/meminfo") as file:
         total_mib = int(file.read().split()[1]) / 1024
     assert 0 < available_mib() <= total_mib
@@ -49,10 +51,10 @@ def test_there_is_some() -> None:
 @pytest.mark.parametrize(
     ("limit", "used", "mib"), [("max", 5, 7_000), (9 << 30, 3 << 30, 6_144), (1 << 40, 0, 7_000)]
 )
-def test_what_is_left_is_the_machine_s_or_the_group_s(
+def test_available_memory_is_the_lesser_of_machine_and_cgroup(
     limit: str | int, used: int, mib: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """MemAvailable is told in KiB, a control group's limit and use in bytes; the lesser of both."""
+    """MemAvailable is in KiB.  The limit and the use of a control group are in bytes."""
     (tmp_path / "meminfo").write_text("MemTotal: 9999999 kB\nMemAvailable:    7168000 kB\nBuffers: 5 kB\n")
     (tmp_path / "memory.max").write_text(f"{limit}\n")
     (tmp_path / "memory.current").write_text(f"{used}\n")

@@ -1,4 +1,4 @@
-"""The line on stderr: how far all runs are, and what is left."""
+"""The line on stderr: the progress of all runs, and the time that is left."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from wbsim.experiments.running import progress
 from wbsim.experiments.running.progress import Meter, Progress
 
 
-def test_the_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of four runs one is over and one is half done after 30 s: three eighths, so that 50 s are left. A line
-    is shown five times a second at most, and none when all is done.
+def test_line_shows_share_and_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three eighths of four runs are done after 30 s, so 50 s are left: one run is over and one half done.
+
+    The line is written at most five times a second, and not when all runs are over.
     """
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
@@ -44,15 +47,15 @@ def test_the_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("s", "said"), [(99.4, "99 s"), (100.0, "2 min"), (5_999.0, "100 min"), (6_000.0, "1.7 h")]
 )
-def test_a_span_is_told_as_people_say_it(s: float, said: str) -> None:
-    """Seconds, minutes, hours."""
+def test_span_is_in_seconds_minutes_or_hours(s: float, said: str) -> None:
+    """Minutes begin at 100 s, and hours begin at 100 min."""
     assert progress.span(s) == said
 
 
 def test_a_single_run_is_not_counted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its share alone."""
+    """The line has only the share of the run."""
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     meter = Meter(1, "always")
@@ -66,10 +69,13 @@ def test_a_single_run_is_not_counted(
     [(0.5, ""), (0.1, "wbsim: about 92 s left; sooner with less to do"), (0.0, "")],
     ids=["soon over", "long", "not begun"],
 )
-def test_who_cannot_see_a_line_is_told_once_that_it_takes_long(
+def test_pipe_gets_one_message_if_runs_take_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], share: float, told: str
 ) -> None:
-    """After ten seconds, and how to have it sooner; nothing is rewritten in what a pipe takes."""
+    """The message comes after ten seconds and suggests a smaller experiment.
+
+    No text in a pipe is rewritten.
+    """
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     meter = Meter(1, "long")

@@ -1,4 +1,4 @@
-"""One run: its figures, its levels, and what it tells while it runs."""
+"""One run: its figures, its levels and its progress reports."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ points = [
 
 
 def case(text: str = TEXT) -> Case:
-    """The only one."""
+    """Return the only case of *text*."""
     (only,) = parse(text, "x.toml").cases
     return only
 
 
-def test_a_run_s_counters_are_its_parts() -> None:
-    """The figures of one run, each worked out from the others."""
+def test_figures_of_a_run_follow_from_each_other() -> None:
+    """Each figure of one run is computed from other figures."""
     outcome = run_case(case(), 1)
     (program,), (disk,), (mount,) = (
         [*of.values()] for of in (outcome.programs, outcome.disks, outcome.mounts)
@@ -103,7 +103,7 @@ def test_dirty_bytes_include_pages_under_writeback() -> None:
 
 
 def test_on_disk_time_includes_reckoned_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sync(2) follows the last program, whose files that were not simulated take time, too."""
+    """The sync(2) follows the last program, including its files that were not simulated."""
     of = case(TEXT)
     plain = run_case(of, 1)
     real = Machine.run
@@ -139,12 +139,12 @@ def test_extents_count_only_allocated_files() -> None:
 
 
 def sweep(*overrides: str) -> Experiment:
-    """Two points."""
+    """Return an experiment of two points."""
     return parse(TEXT + SWEEP, "x.toml", overrides)
 
 
-def test_a_sweep_s_point_goes_over_an_override_and_that_over_the_scenario() -> None:
-    """What a point says counts; what it does not say is the override's, or the scenario's."""
+def test_sweep_point_goes_over_override_and_override_over_scenario() -> None:
+    """A key that a point does not set has the value of the override, or else of the scenario."""
 
     def read(of: Case) -> tuple[Any, int, Any]:
         (program,) = of.scenario.programs.values()
@@ -157,8 +157,8 @@ def test_a_sweep_s_point_goes_over_an_override_and_that_over_the_scenario() -> N
     assert sweep().axes == ("MiB",)
 
 
-def test_a_long_iteration_tells_how_far_it_is() -> None:
-    """Every ten simulated seconds, and at its end."""
+def test_long_iteration_reports_its_progress() -> None:
+    """Reports come every ten simulated seconds, and at the end of an iteration."""
     heard: list[Any] = []
     text = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2, more='workload.fork_time = "25 s"')
     run_case(case(text), 1, on_progress=heard.append)
@@ -167,8 +167,9 @@ def test_a_long_iteration_tells_how_far_it_is() -> None:
 
 
 def test_levels_are_evenly_spaced_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of 10 ms; with eight of them at most, they double as often as they must, and the last row is none
-    of those that were dropped; what disks were given never falls.
+    """The first step is 10 ms.  If fewer than eight samples are allowed, the step doubles as often as needed.
+
+    Samples that are left keep their values, and counters of disks never fall.
     """
     whole = run_case(case(), 1).levels
     (ns,) = {b - a for a, b in pairwise(whole["time_ns"])}
@@ -187,8 +188,8 @@ def test_levels_are_evenly_spaced_and_bounded(monkeypatch: pytest.MonkeyPatch) -
         assert whole[name][-1] > 0
 
 
-def test_sampling_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand times as often, or not once: all else is the same."""
+def test_sampling_does_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figures are equal with a thousand times as many samples, and without samples."""
 
     def measured(step_ns: int) -> Outcome:
         monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", step_ns)
@@ -214,8 +215,8 @@ sync_after = true
 """
 
 
-def test_levels_are_what_the_machine_was_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every column of each row, of all that there are two of, beside a look at the same instants."""
+def test_levels_equal_the_state_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run has two mounts and two disks, and a second observer records all levels at the same instants."""
     machine = build(case(TWO).scenario, 1)
     monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", 700_000)
     sampler, looked = outcome_module.Sampler(machine), []
@@ -280,8 +281,8 @@ def test_reads_are_counted_in_every_figure(monkeypatch: pytest.MonkeyPatch) -> N
     assert FIGURES["r_await"].whole(outcome) == await_ms
 
 
-def test_what_two_of_everything_came_to() -> None:
-    """Sums over programs, mounts, disks and contexts, each counted apart by who watches the signals."""
+def test_figures_are_sums_over_programs_mounts_and_disks() -> None:
+    """The run has two programs, two mounts and two disks, whose figures add up."""
     outcome = run_case(case(TWO), 1)
     programs, mounts, disks = outcome.programs, outcome.mounts, outcome.disks
     assert (programs["p"].files, programs["q"].files, outcome.files) == (600, 1, 601)
@@ -299,8 +300,8 @@ def test_what_two_of_everything_came_to() -> None:
     assert last.write_wait_ns == pytest.approx(1e6 * waits_ms)
 
 
-def test_a_program_that_makes_no_files_has_no_part_in_their_rate() -> None:
-    """A sync(1) beside fs_mark: the mean is that of fs_mark's own two lines."""
+def test_program_without_files_has_no_part_in_create_rate() -> None:
+    """The rate is the mean over the iterations of fs_mark and dd, without those of sync(1)."""
     outcome = run_case(case(TWO + 'programs.s = { command = "sync", start = "2 ms" }\n'), 1)
     rates = {name: [of.files_per_sec for of in outcome.samples if of.program == name] for name in "pqs"}
     assert rates["s"] == [0.0]

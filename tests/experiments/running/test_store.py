@@ -1,4 +1,4 @@
-"""What is kept of runs: named by what decides them, whole or not at all."""
+"""Results on disk: each has the name of all that decides the run, and is complete or absent."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a", d
 
 
 def job(*overrides: str, seed: int = 1, replication: int = 0) -> Job:
-    """The only case."""
+    """Return the job of the only case of `TEXT`."""
     (case,) = parse(TEXT, "x.toml", overrides).cases
     return Job(case, seed, replication)
 
 
-def test_a_run_s_name_is_all_that_decides_what_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any number of the configuration, the seed, the replication, the model; not where a number was written,
-    nor in which unit, nor the variant's name.
+def test_name_of_a_run_covers_all_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name depends on every number of the scenario, the seed, the replication and the model.
+
+    The place and the unit of a number do not count, nor does the name of the variant.
     """
     name = Names().name
     base = name(job())
@@ -55,8 +56,11 @@ def test_a_run_s_name_is_all_that_decides_what_it_measures(monkeypatch: pytest.M
     assert name(job()) not in found
 
 
-def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
-    """Every field, to the digit; under any variant and point that comes to the same."""
+def test_kept_result_is_found_again(tmp_path: Path) -> None:
+    """Each field has its value to the digit.
+
+    Any variant and point with the same scenario finds the result.
+    """
     store = Store(tmp_path / "out", Names())
     assert store.find(job()) is None
     outcome = replace(RUN, extents=(3, 1), locks={"l": {"wait_ns": 7}}, uses={"processors": 0.1})
@@ -85,8 +89,8 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     assert store.peaks_mib([asked, job(seed=2), job(seed=9)]) == {"base": 99.6}
 
 
-def test_what_is_found_is_of_the_job_s_own_dice(tmp_path: Path) -> None:
-    """Its seed and its replication, which the files of a run do not tell: pairs go by them."""
+def test_found_result_has_seed_and_replication_of_the_job(tmp_path: Path) -> None:
+    """The files of a run do not have these numbers, which form the pairs of a comparison."""
     store = Store(tmp_path, Names())
     for dice in range(3):
         store.keep(job(seed=5, replication=dice), replace(RUN, seed=5, replication=dice, files=100 + dice))
@@ -96,8 +100,11 @@ def test_what_is_found_is_of_the_job_s_own_dice(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_failure_is_kept_until_it_succeeds(tmp_path: Path) -> None:
-    """With its traceback; a later one takes its place; a run that is done does away with it."""
+def test_failure_is_kept_until_the_job_succeeds(tmp_path: Path) -> None:
+    """A failure has its traceback and replaces an earlier one.  A finished run removes the failure.
+
+    The first result of a job is never replaced.
+    """
     store = Store(tmp_path, Names())
     store.keep(job(), Failure("error", "first", "Traceback 1", 3))
     store.keep(job(), Failure("error", "second", "Traceback 2", 3))
@@ -114,9 +121,10 @@ def test_a_failure_is_kept_until_it_succeeds(tmp_path: Path) -> None:
     assert found.files == RUN.files, "who was first is kept"
 
 
-def test_nothing_half_written_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk while the last file is written: one error with the place, and nothing is left; nor of a
-    process that is no more, while what a living one writes stays.
+def test_unfinished_result_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk while the last file is written gives one error with the place, and no file is left.
+
+    A new store removes files of a process that has ended, and keeps those of a running process.
     """
     from wbsim.experiments.running import store as module
 
@@ -138,15 +146,15 @@ def test_nothing_half_written_has_a_name(tmp_path: Path, monkeypatch: pytest.Mon
     assert (gone.exists(), here.exists()) == (False, True)
 
 
-def test_a_directory_that_cannot_be_written_is_refused_before_anything_is_run(tmp_path: Path) -> None:
-    """Below a file; root may write anywhere else."""
+def test_unwritable_directory_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """The directory lies below a file, because root may write anywhere else."""
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="give a directory that can be written with --out"):
         Store(tmp_path / "file" / "out", Names())
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    """What fails half-way leaves what was there."""
+def test_file_is_replaced_completely_or_not_at_all(tmp_path: Path) -> None:
+    """A write that fails half-way leaves the earlier file."""
 
     def half(path: Path) -> None:
         path.write_text("half")
@@ -158,8 +166,13 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in (tmp_path / "deep").iterdir()] == [("x", "whole")]
 
 
-def test_status_counts_by_names_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Done, failed with its message, missing; runs of earlier plans; another model."""
+def test_status_counts_done_failed_and_missing_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs are counted by their names alone.
+
+    The text also has the messages of failures, runs of earlier plans and a change of the model.
+    """
     cases = parse(f"{TEXT}[variants.a]\n[variants.b]\nworkload.nrfiles = 3\n", "x.toml").cases
     jobs = [Job(case, 1, dice) for case in cases for dice in range(2)]
     store = Store(tmp_path, Names())
@@ -186,8 +199,8 @@ def test_status_counts_by_names_alone(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "the same command runs all of it again" in status_of(tmp_path).text()
 
 
-def test_the_dataset_is_tidy(tmp_path: Path) -> None:
-    """A row a run; swept quantities are numbers in base units; figures bear their units."""
+def test_dataset_is_tidy(tmp_path: Path) -> None:
+    """Each run has a row.  Swept quantities are numbers in base units, and names of figures have the unit."""
     runs = [replace(RUN, point={"size": size, "kind": "a"}) for size in ("1 KiB", "2 MiB")]
     frame = tidy(runs, ("size", "kind"))
     assert list(frame["size"]) == [1 << 10, 2 << 20]
@@ -215,13 +228,16 @@ def test_the_dataset_is_tidy(tmp_path: Path) -> None:
         ([1], None),
     ],
 )
-def test_what_was_swept_as_a_number(value: Any, number: float | None) -> None:
-    """Factors and quantities are; names are not."""
+def test_swept_factor_or_quantity_is_a_number(value: Any, number: float | None) -> None:
+    """Names, truth values and lists are not numbers."""
     assert number_of(value) == number
 
 
-def test_any_key_of_a_configuration_can_be_asked_for(tmp_path: Path) -> None:
-    """As a configuration writes it, also where one of a kind has no name; what is no single value is None."""
+def test_setting_of_any_key_is_found(tmp_path: Path) -> None:
+    """The key is written as in a configuration, so a single disk or mount needs no name.
+
+    A key without a single value gives None.
+    """
     config = tmp_path / "x.toml"
     config.write_text(TEXT)
     assert main(["run", str(config), "--out", str(tmp_path / "out")]) == 0
@@ -261,7 +277,7 @@ PLAN: Final = {"title": "t", "axes": ["n"], "command": ["wbsim"], "model": "m", 
     ],
 )  # fmt: skip
 def test_a_damaged_plan_is_one_error(plan: Any, tmp_path: Path) -> None:
-    """Whatever it is instead, in whole or in part."""
+    """The plan or a part of it has another type or an impossible value."""
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
     assert read_plan(tmp_path).runs[0].point == {"n": 1}
     (tmp_path / "plan.json").write_text(plan if isinstance(plan, str) else json.dumps(plan))
@@ -270,8 +286,8 @@ def test_a_damaged_plan_is_one_error(plan: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "-0.0", "0"])
-def test_a_result_whose_numbers_are_none_is_damaged(number: str, tmp_path: Path) -> None:
-    """A wall time above all: figures divide by it."""
+def test_impossible_wall_time_is_a_damaged_result(number: str, tmp_path: Path) -> None:
+    """Figures divide by the wall time."""
     store = Store(tmp_path, Names())
     store.keep(job(), RUN)
     (run,) = (tmp_path / "runs").iterdir()
@@ -286,7 +302,7 @@ def test_a_result_whose_numbers_are_none_is_damaged(number: str, tmp_path: Path)
     [("0123456789abcdef", "is of another version of wbsim"), (None, "is a damaged result")],
 )
 def test_result_without_new_figures_is_one_error(model: str | None, told: str, tmp_path: Path) -> None:
-    """Another version's summary lacks on_disk_time; our version's summary without it is damaged."""
+    """The summary of another version lacks on_disk_time.  A summary of this version without it is damaged."""
     store = Store(tmp_path, Names())
     store.keep(job(), replace(RUN, on_disk_time=5.0))
     (run,) = (tmp_path / "runs").iterdir()
@@ -309,7 +325,7 @@ def test_result_without_new_figures_is_one_error(model: str | None, told: str, t
 @pytest.mark.parametrize("name", ["summary.json", "run.json", "levels.parquet", "iterations.parquet"])
 @pytest.mark.parametrize("how", ["gone", "empty", "null", "a directory"])
 def test_a_damaged_run_is_one_error(name: str, how: str, tmp_path: Path) -> None:
-    """By the command that reads it, and by the one that would go on with it."""
+    """The command that reads the run and the command that would continue it report the error."""
     config = tmp_path / "x.toml"
     config.write_text(loop_config(f"{FIO} --rw=write --filesize=64k --name=a", dirty_mib=2))
     out = str(tmp_path / "out")
@@ -333,10 +349,10 @@ def test_a_damaged_run_is_one_error(name: str, how: str, tmp_path: Path) -> None
         ("run.json", "cpu_s", "cpu", "KeyError: 'cpu_s'"),
     ],
 )
-def test_which_file_is_damaged_is_told_in_one_short_line(
+def test_damaged_file_is_named_in_one_short_line(
     name: str, before: str, after: str, told: str, tmp_path: Path
 ) -> None:
-    """And that the whole run is to be made again."""
+    """The remedy is to remove the complete run."""
     store = Store(tmp_path, Names())
     store.keep(job(), RUN)
     (run,) = (tmp_path / "runs").iterdir()
@@ -352,7 +368,7 @@ def test_which_file_is_damaged_is_told_in_one_short_line(
 
 @pytest.mark.parametrize("lacks", ["time_ns", "limit_pages", "vda queued"])
 def test_levels_have_every_column(lacks: str, tmp_path: Path) -> None:
-    """Of each disk, too."""
+    """The columns of each disk are needed, too."""
     store = Store(tmp_path, Names())
     store.keep(job(), RUN)
     (run,) = (tmp_path / "runs").iterdir()
@@ -366,7 +382,7 @@ def test_levels_have_every_column(lacks: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '{"scenario": {"machine": 5}}', "\xff", "gone"])
 def test_a_damaged_configuration_of_a_run_is_one_error(text: str, tmp_path: Path) -> None:
-    """Which only pictures read."""
+    """The configuration of a run is read for pictures only."""
     store = Store(tmp_path, Names())
     store.keep(job(), RUN)
     (run,) = (tmp_path / "runs").iterdir()
