@@ -28,8 +28,8 @@ BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 0
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_by_hand(name: str) -> None:
-    """Of one run."""
+def test_figure_has_the_value_worked_out_by_hand(name: str) -> None:
+    """The outcome is `RUN`."""
     value, unit = BY_HAND[name]
     assert FIGURES[name].unit == unit
     assert FIGURES[name].whole(RUN) == pytest.approx(value, rel=1e-9, nan_ok=True)
@@ -45,8 +45,8 @@ def test_a_figure_by_hand(name: str) -> None:
         ("w_await", 2.5), ("on_disk_w_await", 6.5),
     ],
 )  # fmt: skip
-def test_figures_of_synced_run(name: str, value: float) -> None:
-    """Figures until on_disk_time count the requests of the sync(2); all others end with the programs."""
+def test_on_disk_figures_count_requests_of_the_sync(name: str, value: float) -> None:
+    """Figures until on_disk_time include the sync(2).  All other figures end with the programs."""
     run = replace(SYNCED, dirty_bytes=3 << 20)
     assert FIGURES[name].whole(run) == pytest.approx(value, rel=1e-9)
 
@@ -79,7 +79,10 @@ def test_request_size_of_iteration_without_requests_is_unknown() -> None:
 
 
 def test_await_of_iteration_counts_its_own_requests() -> None:
-    """900 writes wait for 1 800 ms in all, 2 reads for 10 ms; without requests the figure is unknown."""
+    """900 writes wait for 1 800 ms in all, and 2 reads wait for 10 ms.
+
+    The figure is unknown without requests.
+    """
     before, after = RUN.samples
     after = replace(after, reads=2, read_wait_ns=10_000_000)
     for name, value in (("w_await", 2.0), ("r_await", 5.0)):
@@ -90,7 +93,12 @@ def test_await_of_iteration_counts_its_own_requests() -> None:
 
 
 def test_await_of_several_disks_is_the_mean_of_requests() -> None:
-    """3 reads of 2 ms and 1 of 6 ms; 1 write of 1 ms and 9 of 2 ms; a third disk has neither."""
+    """Each request has the same weight, whichever disk serves it.
+
+    * first disk: 3 reads of 2 ms and 1 write of 1 ms
+    * second disk: 1 read of 6 ms and 9 writes of 2 ms
+    * third disk: no requests
+    """
     disks = {
         "a": DiskResult(1, 0, 8, 1.0, reads=3, r_await=2.0, w_await=1.0),
         "b": DiskResult(9, 0, 72, 1.0, reads=1, r_await=6.0, w_await=2.0),

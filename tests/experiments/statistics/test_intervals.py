@@ -20,9 +20,12 @@ from wbsim.sim.stats import confidence_95
 RUNS = 2_000
 
 
-def test_an_interval_of_replications_or_of_iterations() -> None:
-    """Of 3, 4 and 5 s: 4 +- 4.303 / sqrt(3). Of one run of a hundred equal iterations: no width; of two
-    samples: none can be told.
+def test_interval_comes_from_replications_or_iterations() -> None:
+    """Several runs give an interval of their means, and one run gives an interval of its iterations.
+
+    * runs of 3, 4 and 5 s: 4 +- 4.303 / sqrt(3)
+    * one run of a hundred equal iterations: no width
+    * one run of two samples: unknown
     """
     metric = METRICS["wall_time", "s"]
     runs = [replace(RUN, wall_time=wall) for wall in (3.0, 4.0, 5.0)]
@@ -33,7 +36,7 @@ def test_an_interval_of_replications_or_of_iterations() -> None:
     equal = replace(RUN, samples=tuple(sample(i, 1, i, i, i, i, i) for i in range(1, 102)))
     assert interval_of(metric, [equal]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
     assert str(interval_of(metric, [RUN]).low) == "nan"
-    # What is not steady is left out: ten iterations of 50 s, then ninety of 1 s.
+    # The part before the steady part is left out: ten iterations of 50 s, then ninety of 1 s.
     ends = [*range(50, 501, 50), *range(501, 591)]
     uneven = replace(RUN, samples=tuple(sample(end, 1, 1, 1, 1, 1, 1) for end in ends))
     assert interval_of(metric, [uneven]) == (4.0, pytest.approx(4.0), pytest.approx(4.0))
@@ -45,9 +48,10 @@ def test_an_interval_of_replications_or_of_iterations() -> None:
     assert 0.5 < wide.high - 4.0 < 2.5
 
 
-def test_the_interval_of_replications_covers_its_mean_as_often_as_it_says() -> None:
-    """Of two thousand samples of five normal values, 95 % of the intervals hold the mean: within four
-    standard errors of a binomial share.
+def test_interval_of_replications_covers_the_mean_in_95_percent() -> None:
+    """Two thousand samples of five normal values have an interval each.
+
+    The share that holds the mean is within four standard errors of 95 %.
     """
     values = np.random.default_rng(1).normal(10, 3, (RUNS, 5))
     held = sum(of.low <= 10 <= of.high for of in map(confidence_95, values.tolist()))
@@ -55,8 +59,9 @@ def test_the_interval_of_replications_covers_its_mean_as_often_as_it_says() -> N
 
 
 def test_batch_means_cover_the_mean_of_a_correlated_series() -> None:
-    """An AR(1) process (rho 0.7) with a known mean of 50, 200 iterations each: ten batches of twenty are
-    nearly independent, so that 95 % intervals hold it in at least 90 %.
+    """An AR(1) process (rho 0.7) has a known mean of 50, and a run has 200 of its values.
+
+    Ten batches of twenty are nearly independent, so at least 90 % of the 95 % intervals hold the mean.
     """
     dice, rho, held, runs = np.random.default_rng(2), 0.7, 0, 400
     for _ in range(runs):
@@ -73,9 +78,10 @@ def test_batch_means_cover_the_mean_of_a_correlated_series() -> None:
     assert held / runs > 0.9 - 4 * (0.9 * 0.1 / runs) ** 0.5
 
 
-def test_the_precision_rule_stops_no_earlier_than_it_may_and_then_covers() -> None:
-    """Replications are added as a sweep adds them until half of the interval is 5 % of the mean: the interval
-    then holds the true mean in more than 90 % of 500 cases.
+def test_precision_rule_reaches_its_half_width_and_covers_the_mean() -> None:
+    """Replications are added as in a sweep, until the half-width is 5 % of the mean.
+
+    The interval then holds the true mean in more than 90 % of 500 cases.
     """
     dice, held, cases = np.random.default_rng(3), 0, 500
     wanted = Precision("wall_time", 0.05)
@@ -92,13 +98,14 @@ def test_the_precision_rule_stops_no_earlier_than_it_may_and_then_covers() -> No
 
 
 def runs_of(values: list[float]) -> list[Outcome]:
-    """Replications that took so long."""
+    """Return replications with the wall times *values*."""
     return [replace(RUN, replication=number, wall_time=value) for number, value in enumerate(values)]
 
 
-def test_paired_differences_do_not_see_what_both_share() -> None:
-    """Two cases that differ by 1, +-0.1, and both by up to 100 between replications: pairs are told by their
-    replication, in whatever order.
+def test_paired_differences_ignore_what_both_cases_share() -> None:
+    """Two cases differ by 1 +- 0.1, and both vary by up to 100 between replications.
+
+    Pairs have one replication number, in any order.
     """
     shared, apart = [0.0, 100.0, 50.0, 20.0], [1.1, 0.9, 1.0, 1.0]
     one, other = runs_of(shared), runs_of([a + b for a, b in zip(shared, apart, strict=True)])
@@ -109,9 +116,11 @@ def test_paired_differences_do_not_see_what_both_share() -> None:
 
 
 @given(st.integers(0, 60), st.integers(1, 40))
-def test_mser_5_finds_where_a_step_ends(warm: int, tens: int) -> None:
-    """A series that is far off at first and constant then: what is left away is the warm-up, to a batch of
-    five; never more than half, and nothing of a series that is constant from the beginning.
+def test_mser_5_cuts_off_the_warm_up(warm: int, tens: int) -> None:
+    """A series is far off at first and then constant.
+
+    MSER-5 cuts off the warm-up in batches of five, at most half of the series.  It cuts off no part of a
+    constant series.
     """
     values = [1_000.0] * warm + [1.0 + 0.001 * (i % 2) for i in range(10 * tens)]
     first = steady_from(values)
@@ -125,8 +134,13 @@ def test_mser_5_finds_where_a_step_ends(warm: int, tens: int) -> None:
         assert first == 0
 
 
-def test_the_steady_part_weighs_iterations_by_their_lengths() -> None:
-    """Twenty iterations of 10 s without a request, then forty of 1 s and forty of 3 s with 100 each."""
+def test_steady_part_weighs_iterations_by_their_lengths() -> None:
+    """The rate is the number of requests in the steady part, divided by its length.
+
+    * 20 iterations of 10 s: no request
+    * 40 iterations of 1 s: 100 requests each
+    * 40 iterations of 3 s: 100 requests each
+    """
     ends = [*range(0, 210, 10), *range(201, 241), *range(243, 363, 3)]
     ios = [0] * 21 + [100 * i for i in range(1, 81)]
     run = replace(RUN, samples=tuple(sample(e, 1, 1, 1, n, 0, 0) for e, n in zip(ends, ios, strict=True)))
@@ -144,7 +158,7 @@ def test_the_steady_part_weighs_iterations_by_their_lengths() -> None:
 
 
 def test_unknown_values_are_left_out_of_intervals() -> None:
-    """Rates 1, 2 and 3 with an unknown one between them have the interval of 1, 2 and 3."""
+    """The rates 1, 2 and 3, with an unknown rate between them, have the interval of 1, 2 and 3."""
     figure = FIGURES["write_iops"]
     runs = [replace(RUN, write_iops=iops, replication=n) for n, iops in enumerate((1.0, None, 2.0, 3.0))]
     assert interval_of(figure, runs) == confidence_95([1.0, 2.0, 3.0])
@@ -174,8 +188,8 @@ def test_steps_without_requests_are_left_out_of_series() -> None:
     assert steady_of(figure, run) == (8.0, 20.0)
 
 
-def test_processors_that_wait_are_those_of_the_files_that_were_simulated() -> None:
-    """3 s of waiting for 3 000 of 12 000 files: four times that for all, in four seconds."""
+def test_waiting_processors_count_files_that_were_not_simulated() -> None:
+    """Threads wait 3 s for locks in 3 000 of 12 000 files, which gives 12 s for all files in a run of 4 s."""
     program = replace(RUN.programs["mark"], reckoned_files=9_000)
     run = replace(RUN, locks={"l": {"wait_ns": 3_000_000_000}}, programs={"mark": program})
     assert FIGURES["waiting_processors"].whole(run) == 3.0
