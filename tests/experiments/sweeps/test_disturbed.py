@@ -1,6 +1,6 @@
-"""A sweep that is disturbed: whatever happens to its processes, a rerun ends it and nothing is lost.
+"""Sweeps whose processes are disturbed: a rerun completes the sweep, and no result is lost.
 
-Five disturbances in the gate, a hundred with ``-m fullsize``.
+The gate has five disturbances, ``-m fullsize`` has a hundred.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 
 
 def begin(directory: Path) -> subprocess.Popen[str]:
-    """The sweep, in a session of its own."""
+    """Start the sweep in a new session."""
     (directory / "x.toml").write_text(TEXT)
     return subprocess.Popen(
         SWEEP, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -41,14 +41,17 @@ def begin(directory: Path) -> subprocess.Popen[str]:
 
 
 def hear_all() -> None:
-    """Whatever the shell, or nohup, does with the signals of what it runs in the background."""
+    """Restore the default actions of SIGINT, SIGTERM and SIGHUP.
+
+    A shell or nohup may ignore these signals for a process in the background.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Its status and what it said."""
+    """Return the exit status of *process* and its stderr."""
     try:
         _, told = process.communicate(timeout=60)
     finally:
@@ -57,7 +60,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def session_of(process: subprocess.Popen[str]) -> set[int]:
-    """The processes of its session that live."""
+    """Return the processes in the session of *process* that have not ended."""
     found = set()
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
@@ -71,7 +74,7 @@ def session_of(process: subprocess.Popen[str]) -> set[int]:
 
 
 def all_gone(process: subprocess.Popen[str]) -> bool:
-    """Whether nobody of its session is left within five seconds."""
+    """Return whether the session of *process* is empty within five seconds."""
     deadline = time.monotonic() + 5
     while session_of(process) and time.monotonic() < deadline:
         os.sched_yield()
@@ -79,7 +82,7 @@ def all_gone(process: subprocess.Popen[str]) -> bool:
 
 
 def made(directory: Path) -> dict[str, tuple[int, bytes]]:
-    """The runs that are done: when they were written, and what they measured."""
+    """Return the time and the summary of each finished run, by the name of the run."""
     runs = directory / "out" / "runs"
     if not runs.exists():
         return {}
@@ -90,13 +93,13 @@ def made(directory: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def values(directory: Path) -> pd.DataFrame:
-    """Of the dataset."""
+    """Return the dataset."""
     return pd.read_parquet(directory / "out" / "dataset.parquet")
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the sweep gives when nobody disturbs it."""
+    """The folder of the sweep without a disturbance."""
     directory = tmp_path_factory.mktemp("whole")
     status, told = ended(begin(directory))
     assert (status, told) == (0, "wrote out; draw it with: wbsim plot out\n")
@@ -118,12 +121,12 @@ def _keyboard(process: subprocess.Popen[str]) -> int:
 
 
 DICE: Final = random.Random(1)
-"""Chooses the worker that is killed."""
+"""The random numbers that choose the worker to kill."""
 
 
 def _kill_a_worker(process: subprocess.Popen[str]) -> int:
     workers = session_of(process) - {process.pid}
-    with suppress(ProcessLookupError, IndexError):  # there is none, or it has ended by itself
+    with suppress(ProcessLookupError, IndexError):  # no worker is left, or it has ended
         os.kill(DICE.choice(sorted(workers)), signal.SIGKILL)
     return 0
 
@@ -137,7 +140,7 @@ DISTURBANCES: Final = {
 def disturbed(
     directory: Path, whole: Path, disturb: Callable[[subprocess.Popen[str]], int], until: int
 ) -> None:
-    """Begin, *disturb* when so many runs are done, and begin again."""
+    """Start the sweep, *disturb* it when *until* runs are finished, and start it again."""
     process = begin(directory)
     while len(made_names(directory)) < until and process.poll() is None:
         os.sched_yield()
@@ -160,29 +163,33 @@ def disturbed(
 
 
 def made_names(directory: Path) -> list[str]:
-    """The runs that are done."""
+    """Return the names of the finished runs."""
     runs = directory / "out" / "runs"
     return os.listdir(runs) if runs.exists() else []
 
 
 @pytest.mark.parametrize("name", DISTURBANCES)
-def test_a_disturbed_sweep_is_ended_by_the_same_command(name: str, tmp_path: Path, whole: Path) -> None:
-    """Its status says which signal; nobody is left; nothing is lost, nor made twice; values are equal."""
+def test_disturbed_sweep_is_completed_by_the_same_command(name: str, tmp_path: Path, whole: Path) -> None:
+    """The status shows the signal, and no process is left.
+
+    No run is lost or made twice, and all values are those of the undisturbed sweep.
+    """
     disturbed(tmp_path, whole, DISTURBANCES[name], 3)
 
 
 @pytest.mark.fullsize
 @pytest.mark.parametrize("number", range(100))
-def test_a_hundred_disturbances(number: int, tmp_path: Path, whole: Path) -> None:
-    """At random moments, also before the first run is done and after the last."""
+def test_sweep_survives_a_disturbance_at_any_moment(number: int, tmp_path: Path, whole: Path) -> None:
+    """The moments are random, and include those before the first run is finished and after the last one."""
     dice = random.Random(number)
     time.sleep(dice.random())
     disturbed(tmp_path, whole, dice.choice(sorted(DISTURBANCES.items()))[1], dice.randrange(RUNS + 1))
 
 
-def test_a_configuration_that_is_edited_meanwhile_changes_nothing(tmp_path: Path, whole: Path) -> None:
-    """What was read at the beginning is run; the next command runs what is new, and keeps what is not asked
-    for.
+def test_configuration_edited_during_a_sweep_does_not_change_it(tmp_path: Path, whole: Path) -> None:
+    """The sweep runs what it read at the beginning.
+
+    The next command runs the new cases, and keeps the results of the old ones.
     """
     process = begin(tmp_path)
     while not made_names(tmp_path) and process.poll() is None:
@@ -209,10 +216,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("options", ["size=200k", "ro"], ids=["a full disk", "a disk that is read only"])
-def test_a_disk_that_takes_no_more_loses_nothing(
+def test_full_or_read_only_disk_loses_no_result(
     options: str, tmp_path: Path, small_disk: Path, whole: Path
 ) -> None:
-    """One line with the place; what was kept is whole, and with room the same command goes on."""
+    """The error is one line with the place, and kept results are complete.
+
+    The same command continues when the disk has room.
+    """
     subprocess.run(["mount", "-o", f"remount,{options}", str(small_disk)], check=True)
     status, told = ended(begin(tmp_path))
     assert status == 2, told
@@ -227,8 +237,8 @@ def test_a_disk_that_takes_no_more_loses_nothing(
     assert_same(tmp_path, whole)
 
 
-def test_a_hash_seed_and_the_number_of_processes_change_no_byte(tmp_path: Path, whole: Path) -> None:
-    """One process with one hash seed, two with another."""
+def test_hash_seed_and_number_of_processes_change_no_byte(tmp_path: Path, whole: Path) -> None:
+    """The sweep runs in one process with another hash seed, and in two processes without."""
     (tmp_path / "x.toml").write_text(TEXT)
     words = [*SWEEP[:-1], "1"]
     subprocess.run(
@@ -238,7 +248,7 @@ def test_a_hash_seed_and_the_number_of_processes_change_no_byte(tmp_path: Path, 
 
 
 def assert_same(directory: Path, whole: Path) -> None:
-    """Every byte of every summary, and the dataset's values."""
+    """Assert that all summaries are equal to the byte, and that the datasets have equal values."""
     assert {name: of[1] for name, of in made(directory).items()} == {
         name: of[1] for name, of in made(whole).items()
     }
@@ -246,7 +256,7 @@ def assert_same(directory: Path, whole: Path) -> None:
 
 
 def test_another_engine_changes_no_byte(tmp_path: Path, whole: Path) -> None:
-    """Stock SimPy, beside the engine of these tests: the source, or what was compiled of it."""
+    """Stock SimPy gives the results of the engine of these tests, which is interpreted or compiled."""
     (tmp_path / "x.toml").write_text(TEXT)
     environment = {**os.environ, "WBSIM_ENGINE": ""}
     subprocess.run(
@@ -256,7 +266,7 @@ def test_another_engine_changes_no_byte(tmp_path: Path, whole: Path) -> None:
 
 
 def _runs(python: Path) -> bool:
-    """Whether it is there, and no stand-in."""
+    """Return whether *python* exists and runs; a stand-in of pyenv may exist and fail."""
     return (
         python.exists()
         and not subprocess.run([python, "-c", ""], check=False, capture_output=True).returncode
@@ -266,7 +276,10 @@ def _runs(python: Path) -> bool:
 @pytest.mark.fullsize
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
 def test_another_python_changes_no_byte(python: str, tmp_path: Path, whole: Path) -> None:
-    """Each in an environment of its own, from the pinned versions; one that is not here is skipped."""
+    """Each Python has its own environment with the pinned versions.
+
+    A version that is missing here is skipped.
+    """
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     places = [*pyenv.glob(f"versions/{python}.*/bin/python"), Path(shutil.which(f"python{python}") or "none")]
     found = next((path for path in places if _runs(path)), None)
@@ -282,9 +295,9 @@ def test_another_python_changes_no_byte(python: str, tmp_path: Path, whole: Path
     assert_same(tmp_path, whole)
 
 
-@pytest.mark.filterwarnings("ignore")  # dask's own
-def test_a_cluster_changes_no_byte(tmp_path: Path, whole: Path) -> None:
-    """Two workers of a local dask cluster; and nobody at an address is one error."""
+@pytest.mark.filterwarnings("ignore")  # warnings of dask
+def test_cluster_changes_no_byte(tmp_path: Path, whole: Path) -> None:
+    """The sweep runs on two workers of a local dask cluster."""
     from distributed import LocalCluster
 
     (tmp_path / "x.toml").write_text(TEXT)
@@ -296,8 +309,8 @@ def test_a_cluster_changes_no_byte(tmp_path: Path, whole: Path) -> None:
     assert_same(tmp_path, whole)
 
 
-def test_a_cluster_that_is_not_there_is_one_error(tmp_path: Path) -> None:
-    """With the address."""
+def test_missing_cluster_is_one_error(tmp_path: Path) -> None:
+    """The error has the address."""
     (tmp_path / "x.toml").write_text(TEXT)
     words = [*SWEEP[:-2], "--cluster", "tcp://127.0.0.1:9"]
     told = subprocess.run(words, cwd=tmp_path, check=False, capture_output=True, text=True)

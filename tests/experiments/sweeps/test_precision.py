@@ -1,4 +1,4 @@
-"""Replications until a figure is known well enough: how many each case gets."""
+"""Replications until a figure is precise: the number for each case."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ grid = { "kernel.dirty.dirty_bytes" = ["2 MiB", "3 MiB", "4 MiB"] }
 COMMAND = "fs_mark -S0 -n 30 -s 4096 -L 2 -d a"
 
 
-def test_each_case_has_as_many_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One scatters by a half, one not at all, one fails: that wants no more; the first gets a quarter more
-    in each round, one at least, until its interval is within 10 %.
+def test_each_case_gets_the_replications_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each round adds a quarter more replications, at least one, until the interval is within 10 %.
+
+    * first case: scatters by a half
+    * second case: does not scatter, and gets the smallest number
+    * third case: fails, and gets no more
     """
     experiment = parse(loop_config(COMMAND, dirty_mib=2) + SWEEP, "x.toml")
 
@@ -51,14 +54,14 @@ def test_each_case_has_as_many_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(("count", "reached"), [(199, False), (200, True)])
-def test_so_many_replications_are_enough_whatever_they_scatter(count: int, reached: bool) -> None:
-    """Half of them at 100, half at 300: no interval of that is within a millionth."""
+def test_largest_number_of_replications_is_enough_at_any_scatter(count: int, reached: bool) -> None:
+    """Half of the runs are at 100 and half are at 300, so no interval is within a millionth."""
     runs = [replace(RUN, write_iops=100.0 + 200 * (dice % 2), replication=dice) for dice in range(count)]
     assert Precision("write_iops", 1e-6).reached(runs) == reached
 
 
 def test_unknown_figure_wants_no_more_replications() -> None:
-    """A figure that no run has stays unknown; one known value of five has no interval yet."""
+    """A figure that no run has stays unknown.  One known value of five has no interval yet."""
     unknown = [replace(RUN, write_iops=None, replication=dice) for dice in range(FEWEST)]
     assert Precision("write_iops", 0.1).reached(unknown)
     assert not Precision("write_iops", 0.1).reached([RUN, *unknown[1:]])
@@ -66,7 +69,7 @@ def test_unknown_figure_wants_no_more_replications() -> None:
 
 
 def test_no_case_has_more_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that never gets there: a quarter more each time would end at 235."""
+    """The case never becomes precise, and a quarter more each time would end at 235."""
     experiment = parse(loop_config(COMMAND, dirty_mib=2), "x.toml")
     ran = simulate_by(
         monkeypatch,
@@ -76,8 +79,8 @@ def test_no_case_has_more_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(ran) == MOST
 
 
-def test_what_is_swept_is_called_otherwise_than_a_figure() -> None:
-    """Or one of its columns would be lost from the dataset; told before anything is run."""
+def test_swept_key_with_the_name_of_a_column_is_refused() -> None:
+    """The dataset would lose one of the two columns.  The error comes before anything runs."""
     points = "[sweep]\nname = 'seed'\npoints = [{ value = 1 }]\n"
     experiment = parse(loop_config(COMMAND, dirty_mib=2) + points, "x.toml")
     with pytest.raises(BadInput, match=r"seed: is the name of a column of the dataset; call it otherwise"):
