@@ -1,4 +1,4 @@
-"""How many contexts are enough: the numbers that are looked at, and the answer; a whole run."""
+"""Advice on the number of contexts: the numbers that are tried, the answer, and complete runs."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ quick = ['workload.filesize="1 MiB"']
 
 
 class Looked(NamedTuple):
-    """Which numbers of contexts were looked at, in turn, as which jobs; how long a run takes, from one on."""
+    """The jobs that were tried, in order, and the wall time for each number of contexts, from 1 on."""
 
     jobs: list[Job]
     times: list[float]
 
     @property
     def numbers(self) -> list[int]:
-        """Of contexts."""
+        """Return the numbers of contexts that were tried."""
         return [job.case.point[AXIS] for job in self.jobs]
 
     @property
     def flushers(self) -> list[dict[str, Any]]:
-        """As they were configured."""
+        """Return the flushers as they were configured."""
         return [job.case.scenario.kernel.flusher.model_dump(mode="json") for job in self.jobs]
 
 
@@ -65,7 +65,7 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> Looked:
-    """Runs are not simulated."""
+    """The jobs that are tried, which are not simulated."""
     times: list[float] = []
     done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
     return Looked(
@@ -74,7 +74,7 @@ def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> Looked:
 
 
 def advice_of(config: Path, variant: str) -> Advice:
-    """With one seed, in full size."""
+    """Return the advice on *variant*, in full size and with one seed."""
     return advise(config, [], variant, False, How())
 
 
@@ -90,14 +90,14 @@ def advice_of(config: Path, variant: str) -> Advice:
     ],
     ids=["all alike", "found by halving", "not enough", "within", "not within", "better between"],
 )
-def test_the_fewest_that_are_as_good_as_the_best(
+def test_advice_is_the_fewest_contexts_near_the_best_rate(
     config: Path,
     looked_at: Looked,
     times: list[float],
     looks: list[int],
     wanted: int,
 ) -> None:
-    """Powers of two up to the number of groups; then between too few and enough."""
+    """Powers of two up to the number of groups are tried, then numbers between too few and enough."""
     looked_at.times.extend(times)
     advice = advice_of(config, "one")
     assert looked_at.numbers == looks
@@ -105,8 +105,8 @@ def test_the_fewest_that_are_as_good_as_the_best(
     assert [outcome.point for outcome in advice.outcomes] == [{AXIS: n} for n in sorted(looks)]
 
 
-def test_what_is_said(config: Path, looked_at: Looked) -> None:
-    """How many, how fast, and against what; of contexts by hash, there are as many as processors."""
+def test_advice_has_the_number_the_rate_and_the_comparison(config: Path, looked_at: Looked) -> None:
+    """Contexts by hash are tried up to the number of processors."""
     looked_at.times.extend([4, 2, 2, 1.04, 1.02, 1])
     advice = advice_of(config, "hashed")
     assert looked_at.numbers == [1, 2, 4, 6, 3]
@@ -122,16 +122,18 @@ def test_what_is_said(config: Path, looked_at: Looked) -> None:
     assert {row["by"] for row in looked_at.flushers} == {"allocation_group"}
 
 
-def test_which_run_is_meant(config: Path) -> None:
-    """Of several variants, the one that is named; of a sweep, the point."""
+def test_variant_and_point_select_the_run(config: Path) -> None:
+    """The option --variant names one of several variants, or a point of a sweep by its label."""
     sweep = '[sweep]\nname = "n"\npoints = [{ value = 1 }, { value = 2, filesystem.agcount = 2 }]\n'
     assert parse(TEXT + sweep, "x.toml").only_case("one-2").point == {"n": 2}
     with pytest.raises(BadInput, match=r"--variant: is missing; use one of one, hashed"):
         advise(config, [], None, False, How())
 
 
-def test_a_whole_run_of_the_command(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files in two groups want two contexts where processors are free.
+def test_advise_command_finds_the_number_by_runs(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files in two groups need two contexts if processors are free.
 
     The runs can be explained, and a quick run is smaller.
     """
@@ -149,8 +151,8 @@ def test_a_whole_run_of_the_command(config: Path, tmp_path: Path, capsys: pytest
     assert list(told["rates"]) == ["1", "2", "4", "6"]
 
 
-def test_a_sweep_s_own_contexts_are_not_those_that_are_tried(config: Path, looked_at: Looked) -> None:
-    """And what is given by hand goes over what makes a run quick, which some have not."""
+def test_contexts_of_a_sweep_are_replaced_by_the_numbers_tried(config: Path, looked_at: Looked) -> None:
+    """An override goes over the values of ``quick``, which not every variant has."""
     looked_at.times.extend([2, 2, 2, 2, 1, 1])
     flusher = '{ kind = "parallel", by = "processor", contexts = 64 }'
     config.write_text(TEXT + f'[sweep]\nname = "n"\npoints = [{{ value = 2, kernel.flusher = {flusher} }}]\n')
@@ -167,8 +169,8 @@ def test_a_sweep_s_own_contexts_are_not_those_that_are_tried(config: Path, looke
         advise(config, [], "one", True, How())
 
 
-def test_one_group_is_one_context(config: Path) -> None:
-    """Which is said, not run."""
+def test_single_group_needs_no_advice(config: Path) -> None:
+    """The error states that all inodes belong to one group, and nothing is run."""
     one = ["filesystem.agcount=1"]
     with pytest.raises(
         BadInput, match=r"kernel.flusher: all inodes are of one allocation group, .* \"hash\" }"
@@ -177,10 +179,10 @@ def test_one_group_is_one_context(config: Path) -> None:
 
 
 @pytest.mark.source
-def test_of_several_filesystems_the_one_with_most_groups_counts(
+def test_filesystem_with_most_groups_limits_the_contexts(
     config: Path, looked_at: Looked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three groups and five: up to five contexts are tried, whichever is mounted first."""
+    """Two filesystems have three and five groups, so up to five contexts are tried in any order of mounts."""
     looked_at.times.extend([1] * 5)
     for groups in ((3, 5), (5, 3)):
         mounts = {f"/mnt/{n}": SimpleNamespace(bdi=SimpleNamespace(groups=n)) for n in groups}

@@ -1,4 +1,4 @@
-"""Lives, uses, and the resource that is named: by hand, and of whole runs."""
+"""Time accounting, use of resources and the bottleneck of a run: by hand, and of complete runs."""
 
 from __future__ import annotations
 
@@ -64,14 +64,18 @@ FAST = SLOW._replace(
     ],
     ids=["the most used", "as good as equal", "not quite", "of a kind"],
 )
-def test_the_most_used_resource_holds_a_run_back(uses: dict[str, float], named: list[str]) -> None:
-    """Within a hundredth, the one that more threads share; of threads of a kind, the busiest."""
+def test_most_used_resource_holds_a_run_back(uses: dict[str, float], named: list[str]) -> None:
+    """Resources within 1 % are ordered by the threads that share them.
+
+    The busiest thread of a kind stands for all threads of the kind.
+    """
     assert [of.name for of in most_used(uses)] == named
 
 
-def test_threads_of_a_kind_are_one() -> None:
-    """Their numbers make no difference; a cause that one of them has not counts as none; who did next to
-    nothing is counted apart.
+def test_threads_of_a_kind_are_averaged() -> None:
+    """Numbers in names do not matter, and a missing cause counts as 0.
+
+    Threads that did next to nothing are counted separately.
     """
     lives: dict[str, dict[str, int]] = {
         "p/process 0": {"user": 10_000}, "sda:1/flusher": {"user": 10}, "p/process 12": {"ready": 4_000},
@@ -87,7 +91,7 @@ def test_threads_of_a_kind_are_one() -> None:
 
 
 def test_causes_are_in_the_order_of_a_page_s_path() -> None:
-    """By state; what is no work and no waiting at the end."""
+    """Causes are ordered by state.  Causes that are neither work nor waiting for a resource come last."""
     given = {
         "waiting idle", "waiting a request", "ready", "spinning b", "spinning a", "system waking",
         "system dispatch", "system create", "user", "waiting absent",
@@ -98,8 +102,8 @@ def test_causes_are_in_the_order_of_a_page_s_path() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_printed_of_a_run() -> None:
-    """Which resource, what comes next, and a column for each kind of thread that did anything."""
+def test_text_of_a_run_names_the_bottleneck() -> None:
+    """The text has the bottleneck, the resources after it, and a column for each kind of busy threads."""
     assert verdict(SLOW) == (
         "slow: 0.00 s, held back by thread sda/flusher, in use for 75.0 % of it; then processors 40.0 %,"
         " lock sda/list_lock 10.0 %, thread a/process 0 5.0 %"
@@ -122,8 +126,8 @@ def test_what_is_printed_of_a_run() -> None:
     ]
 
 
-def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
-    """Both flushers' time, for each of the hundred files that they wrote back, of 700 that were made."""
+def test_differences_of_two_runs_add_up_to_the_gain() -> None:
+    """The time of both flushers is divided by the 100 files that they wrote back, of 700 that were made."""
     assert flushers_table(SLOW._replace(files=700), FAST).splitlines() == [
         "flushers, us a file       slow    fast  difference",
         "----------------------  ------  ------  ----------",
@@ -142,8 +146,8 @@ def test_the_differences_of_two_runs_add_up_to_the_gain() -> None:
     assert "flushers, us" not in explanation(Result("A title", (), [SLOW, FAST, SLOW]))
 
 
-def test_a_flusher_that_did_nothing_has_no_part_in_a_file_s_time() -> None:
-    """Of two contexts one has flushed a file, in 0.8 us."""
+def test_idle_flusher_has_no_part_in_time_per_file() -> None:
+    """A flusher has flushed a file in 0.8 us, and a second flusher was idle."""
     kinds = kinds_of(
         {
             "vda:0/flusher": {"system pages": 800, "waiting idle": 200},
@@ -185,8 +189,11 @@ SWEPT = [
 ]
 
 
-def test_what_is_printed_of_a_sweep() -> None:
-    """What each run achieved while its programs ran; of each kind of thread, a column for each run."""
+def test_text_of_a_sweep_has_rates_and_kinds_of_threads() -> None:
+    """Each run has a row with its rate while the programs ran.
+
+    Each kind of thread has a table with a column for each run.
+    """
     assert sweep_table("contexts", SWEPT).splitlines() == [
         "contexts  held back by        % of its time  wall s  on disk s    files/s  % of the best",
         "--------  ------------------  -------------  ------  ---------  ---------  -------------",
@@ -211,10 +218,13 @@ def test_what_is_printed_of_a_sweep() -> None:
     assert [text.count(part) for part in ("b:", "held back by", "sda/flusher, % of", "jbd2")] == [1, 2, 2, 0]
 
 
-def test_what_was_used_for_which_share() -> None:
-    """Of 1 000 ns on two processors: a lock was held for 300 and handed on for 50, the busiest of a class for
-    300; who spun for 100 of its
-    600 used 500; a device's link was used for 250.
+def test_uses_are_shares_of_the_length_of_the_run() -> None:
+    """The run takes 1 000 ns on two processors.
+
+    * lock: held for 300 ns and handed over for 50 ns
+    * class of locks: the busiest lock was in use for 300 ns
+    * thread a: ran for 600 ns and spun for 100 ns of them, so it used 500 ns
+    * link of the device: used for 250 ns
     """
     spinner, other = (
         SimpleNamespace(task=SimpleNamespace(name=name, spin_ns=spun))
@@ -238,8 +248,8 @@ def test_what_was_used_for_which_share() -> None:
     }  # fmt: skip
 
 
-def test_the_time_of_a_thread_as_time_1_sees_it() -> None:
-    """All paths but the program's own, spinning, and what interrupts took."""
+def test_system_time_is_the_time_that_time_1_reports() -> None:
+    """System time has all kernel paths, spinning and interrupts, without the program's user time."""
     spent = Spent()
     spent.user, spent.create, spent.write = 5, 70, 8
     task: Any = SimpleNamespace(spin_ns=900, interrupted_ns=4_000)
@@ -257,8 +267,11 @@ COMMANDS = {
 @pytest.mark.parametrize("kernel", ["2.6.39", "3.11", "6.18"])
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_every_thread_s_life_is_known(command: str, filesystem: str, kernel: str, sync: str) -> None:
-    """To the ns, and nothing is left over for "other"; of one that runs at the end, all but its last step."""
+def test_time_of_every_thread_is_accounted_for(command: str, filesystem: str, kernel: str, sync: str) -> None:
+    """The causes add up to the length of the run, to the ns, and no time has the cause ``other``.
+
+    For a thread that runs at the end the last step may be missing.
+    """
     text = loop_config(
         command, dirty_mib=4, kernel=kernel, filesystem=filesystem, more=f"sync_after = {sync}"
     )
@@ -276,8 +289,8 @@ def test_every_thread_s_life_is_known(command: str, filesystem: str, kernel: str
         assert "waiting writeback" in of["sync"]
 
 
-def test_a_writer_s_waits_bear_their_names() -> None:
-    """A throttled one's, on XFS and with a sync(2) after it."""
+def test_waits_of_a_writer_have_their_causes() -> None:
+    """The writer is throttled on XFS, and a sync(2) follows."""
     text = loop_config(COMMANDS["fio"], dirty_mib=4, more="sync_after = true")
     (case,) = parse(text, "x.toml").cases
     of = lives_of(simulate(case, 1))
@@ -291,15 +304,15 @@ def test_a_writer_s_waits_bear_their_names() -> None:
     }
 
 
-def test_files_count_up_to_a_mib_each() -> None:
-    """Two of a MiB are files, two that have a byte more together are so many MiB."""
+def test_rate_is_in_files_of_up_to_a_mib() -> None:
+    """Two files of 1 MiB count as files.  With one more byte in both together MiB count."""
     run = SLOW._replace(files=2, file_bytes=2 * MIB)
     assert rates_of([run])[0] == "files/s"
     assert rates_of([run, run._replace(file_bytes=2 * MIB + 1)])[0] == "MiB/s"
 
 
-def test_the_document_of_a_run() -> None:
-    """Times in ns but the programs' in s; what was used, the most used first; eight of nine did anything."""
+def test_document_has_times_uses_and_threads_of_a_run() -> None:
+    """Times are in ns, except those of programs in s.  The most used resource comes first."""
     (told,) = document(Result("t", (), [SLOW]))["runs"]
     threads = told.pop("threads")
     assert threads["a/process"] == {
@@ -317,7 +330,7 @@ def test_the_document_of_a_run() -> None:
 
 
 def result(tmp_path: Path) -> Path:
-    """What a small run of two variants wrote."""
+    """Return the results of a small run of two variants."""
     config = tmp_path / "x.toml"
     variants = '\n[variants.one]\n[variants.two]\nkernel.writeback.plug_scope = "mapping"\n'
     config.write_text(loop_config(COMMANDS["fs_mark"], dirty_mib=4) + variants.replace("\\\n", "\n"))
@@ -325,8 +338,8 @@ def result(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As text with a picture, or as a document."""
+def test_explain_prints_a_text_or_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text comes with a picture."""
     out = result(tmp_path)
     capsys.readouterr()
     assert main(["explain", str(out)]) == 0
@@ -340,8 +353,8 @@ def test_a_result_explains_itself(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [run["label"] for run in told["runs"]] == ["one", "two"]
 
 
-def test_of_several_replications_the_first_is_explained() -> None:
-    """And each point of a sweep; a run is as long as its longest life."""
+def test_first_replication_of_each_point_is_explained() -> None:
+    """A run is as long as the longest time of a thread."""
     runs = [
         replace(
             RUN, variant="a", point=point, replication=n, uses={"t": 1.0},

@@ -19,7 +19,7 @@ USUAL = {"chunk": 64, "size": 10, "count": 10, "other": 1}
 
 
 def messages(values: Mapping[str, Any]) -> list[str]:
-    """Return what a model says that knows multiples of 4 and a product of at most 400."""
+    """Return the messages of a model that accepts multiples of 4 and a product of at most 400."""
     of = {**USUAL, **values}
     found = ["chunk: should be a multiple of 4"] if of["chunk"] % 4 else []
     if of["size"] * of["count"] > 400:
@@ -33,7 +33,7 @@ def early(**values: int) -> Refused:
 
 
 def test_reasons_are_grouped_and_name_their_causes() -> None:
-    """Numbers of a message become a range; a product has two causes; a run with two reasons is in both."""
+    """Numbers of a message become a range, and a product has two causes.  A run may count for two reasons."""
     refused = [
         early(chunk=65, size=10, other=2), early(chunk=67, size=10, other=1),
         early(chunk=65, size=10, other=3), early(size=30, count=20, other=5),
@@ -49,7 +49,7 @@ def test_reasons_are_grouped_and_name_their_causes() -> None:
 
 
 def test_a_cause_may_need_several_numbers_at_once() -> None:
-    """Size 90 and count 90 are refused alone, so neither usual value lifts the refusal."""
+    """Each of size 90 and count 90 alone is refused, so no single usual value lifts the refusal."""
     (reason,) = refusals_of([early(size=90, count=90, other=4)], [], USUAL, messages)
     assert reason.causes == ("size", "count")
 
@@ -61,7 +61,10 @@ def test_many_values_are_a_range() -> None:
 
 
 def test_the_cause_of_a_later_failure_separates_the_runs() -> None:
-    """Refused values lie all above or all below; a number at its usual value counts with that."""
+    """The refused values of the cause lie all above or all below the accepted ones.
+
+    A number that a run does not set counts with its usual value.
+    """
     late = [
         Refused({"size": size, "other": 1}, (f"no space after {size} s",), early=False) for size in (8, 9)
     ]
@@ -86,7 +89,10 @@ workload.command = "fs_mark -S0 -n 20 -s 4096 -L 2 -d a -d b"
 
 
 def test_a_sensitivity_lists_what_the_model_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks that are no multiple of a page, before a run; late failures next to them; counts add up."""
+    """Chunks that are no multiple of a page are refused before a run, and other runs fail later.
+
+    The counts of the reasons add up.
+    """
     (case,) = parse(RAID, "x.toml").cases
     (path,) = (of.path for of in guesses_of(case.scenario) if of.path.endswith("device.chunk"))
     (cv,) = (of for of in guesses_of(case.scenario) if of.path.endswith("processors.cv"))

@@ -1,4 +1,4 @@
-"""How far guesses move an answer: on a model whose answer is known."""
+"""Sensitivity: how far assumed numbers move a figure, on models with a known answer."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ WAKE, CV = "machine.processors.wake_time", "machine.processors.cv"
 
 
 def case() -> Case:
-    """The only one."""
+    """Return the only case of `TEXT`."""
     (only,) = parse(TEXT, "x.toml").cases
     return only
 
 
 def share(job: Job, path: str) -> float:
-    """Where a number lies between its ends."""
+    """Return the position of a number between its ends, from 0 to 1."""
     (guess,) = (of for of in guesses_of(case().scenario) if of.path == path)
     (number,) = (of for of in job.case.scenario.numbers() if of.path == path)
     return (number.value - guess.low) / (guess.high - guess.low)
 
 
 def test_every_assumed_number_with_a_range_is_a_guess() -> None:
-    """And no other; each can be set, alone, keeping its origin."""
+    """No other number is a guess.  Each guess can be set alone, and keeps its origin."""
     scenario = case().scenario
     guesses = guesses_of(scenario)
     assumed = [n for n in scenario.numbers() if n.given is not None and n.given.origin is Origin.ASSUMED]
@@ -60,8 +60,12 @@ def test_every_assumed_number_with_a_range_is_a_guess() -> None:
         assert number.given.origin is Origin.ASSUMED
 
 
-def test_ends_that_are_far_apart_count_by_their_logarithm() -> None:
-    """Half-way between 1 and 10 000 is 100; between 1 and 30 it is 15.5; whole numbers stay whole."""
+def test_range_with_distant_ends_is_logarithmic() -> None:
+    """The middle of a range depends on the distance of its ends, and whole numbers stay whole.
+
+    * 1 to 10 000: the middle is 100
+    * 1 to 30: the middle is 15.5
+    """
     assert Guess("a", 1.0, 1.0, 10_000.0).at(0.5) == pytest.approx(100)
     assert Guess("a", 1.0, 1.0, 30.0).at(0.5) == 15.5
     assert Guess("a", 1, 0, 3).at(0.5) == 2
@@ -69,9 +73,12 @@ def test_ends_that_are_far_apart_count_by_their_logarithm() -> None:
 
 
 @pytest.mark.long
-def test_what_matters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A figure that is 10 + 8 x + 2 y for the shares of two numbers: their effects are 8 and 2, all others'
-    none, at their ends it is 10 and 18, and their shares of the variance 64 to 4.
+def test_effects_of_a_known_model_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figure is 10 + 8 x + 2 y for the positions x and y of two numbers between their ends.
+
+    * effects: 8 and 2, and 0 for all other numbers
+    * figure at the ends of x: 8 apart
+    * shares of the variance: 64 to 4
     """
     simulate_by(
         monkeypatch, lambda job: replace(RUN, wall_time=10 + 8 * share(job, WAKE) + 2 * share(job, CV))
@@ -100,8 +107,8 @@ def test_what_matters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(panel.patches) == 2 * 10 + 1
 
 
-def test_a_figure_that_nothing_moves_has_no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every effect and every share is 0, the interval is the figure: no division by its variance."""
+def test_constant_figure_has_effects_and_shares_of_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ends of the interval are the figure, and its variance of 0 divides nothing."""
     simulate_by(monkeypatch, lambda _: replace(RUN, wall_time=7.0))
     found = sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=4)
     assert [(of.mu_star, of.first, of.total) for of in found.effects[:3]] == [
@@ -112,7 +119,7 @@ def test_a_figure_that_nothing_moves_has_no_shares(monkeypatch: pytest.MonkeyPat
 
 
 class Figures:
-    """A study whose figures are what *of* makes of the number of each run."""
+    """A study in which *of* returns the figure of each run by its number."""
 
     def __init__(self, of: Any) -> None:
         self._of = of
@@ -126,8 +133,8 @@ GUESSES = [Effect(Guess(name, 1.0, 0.0, 2.0), 1.0, 0.0) for name in "ab"]
 
 
 @pytest.mark.source
-def test_the_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
-    """64 x (2 + 2) runs that come to 0, 1, ... 255: a fortieth of the way from the first to the last."""
+def test_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
+    """The 64 x (2 + 2) runs result in 0, 1, ... 255.  The ends of the interval lie a fortieth inside."""
     study: Any = Figures(lambda run: run)
     _, (low, high) = sensitivity_module.sobol_effects(study, GUESSES, 2, 64)
     assert [low, high] == pytest.approx([6.375, 255 - 6.375])
@@ -136,16 +143,16 @@ def test_the_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
 
 
 @pytest.mark.source
-def test_what_sobol_s_runs_refuse_counts_as_the_mean_of_the_others() -> None:
-    """Every third of them, where all others come to 7: nothing has a share."""
+def test_refused_sobol_runs_count_as_the_mean_of_others() -> None:
+    """Every third run is refused and all others result in 7, so no number has a share."""
     study: Any = Figures(lambda run: 7.0 if run % 3 else np.nan)
     effects, interval = sensitivity_module.sobol_effects(study, GUESSES, 2, 8)
     assert interval == (7.0, 7.0)
     assert [(of.first, of.total) for of in effects] == [(0, 0), (0, 0)]
 
 
-def test_an_effect_that_depends_on_nothing_has_no_sigma(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number that adds 8 of 10 through its range does so upwards and downwards, wherever the others are."""
+def test_effect_without_interactions_has_no_sigma(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that adds 8 through its range does so upwards and downwards, wherever the others are."""
     simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=10 + 8 * share(job, WAKE)))
     (first, *_) = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0).effects
     assert first.guess.path == WAKE
@@ -153,8 +160,8 @@ def test_an_effect_that_depends_on_nothing_has_no_sigma(monkeypatch: pytest.Monk
     assert first.sigma == pytest.approx(0, abs=0.01)
 
 
-def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Effects are those between two runs that end; where there are none, it is told."""
+def test_refused_runs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An effect needs two runs that end.  Without any such pair the analysis is refused."""
 
     def of(job: Job) -> Outcome | Failure:
         return (
@@ -177,8 +184,8 @@ def test_what_the_model_refuses_is_counted(monkeypatch: pytest.MonkeyPatch) -> N
         sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=0)
 
 
-def test_a_number_that_cannot_be_is_left_out_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a scenario refuses its numbers, nothing is run; the results of the others stay theirs."""
+def test_only_refused_numbers_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scenario that refuses its numbers is not run, and the other results keep their places."""
     real = sensitivity_module.with_numbers
 
     def refuses(scenario: Any, values: Any) -> Any:
@@ -194,8 +201,10 @@ def test_a_number_that_cannot_be_is_left_out_and_no_other(monkeypatch: pytest.Mo
     assert all(of.mu_star == 0 for of in found.effects if of.guess.path not in (CV, WAKE))
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table, a picture, and what it cannot be asked."""
+def test_sensitivity_command_prints_a_table_and_draws_a_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wrong arguments are refused."""
     config = tmp_path / "x.toml"
     config.write_text(TEXT)
     words = [
