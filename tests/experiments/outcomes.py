@@ -1,4 +1,4 @@
-"""An outcome by hand, and runs that are not simulated."""
+"""An outcome made by hand, and an executor that returns outcomes without simulation."""
 
 from __future__ import annotations
 
@@ -64,11 +64,14 @@ SYNCED = replace(
     disks_at_end={"vda": written(5_000, 5_000, 160_000, 37.0, 6.5)},
     mounts={"mnt": MountResult(5_500_000, 8 << 20, (3, 0, 1))},
 )  # fmt: skip
-"""`RUN` with a sync(2) behind it: 8 MiB in four extents of two files; a third file has no block."""
+"""`RUN` with a sync(2) after it: 8 MiB in four extents of two files; a third file has no block."""
 
 
 def simulate_by(monkeypatch: pytest.MonkeyPatch, of: Callable[[Job], Outcome | Failure]) -> list[Job]:
-    """From here on a job comes to what *of* says; which were run, in turn."""
+    """Let each job result in *of*(job), without simulation.
+
+    Return the list of jobs, which grows in run order.
+    """
     ran: list[Job] = []
 
     class Fake:

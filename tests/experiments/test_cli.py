@@ -1,4 +1,4 @@
-"""The command line: what each command says of itself, hands on, prints, and returns."""
+"""The command line: the help, the arguments, the output and the exit status of each command."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ COMMITTED = Path(__file__).with_name("options.tsv")
 
 
 def helps() -> str:
-    """A line for each option of each command, whatever argparse makes of it.
+    """Return a line for each option of each command, independent of the layout of argparse.
 
-    ``python -m tests.experiments.test_cli`` writes it anew.
+    ``python -m tests.experiments.test_cli`` writes options.tsv anew.
     """
     top: Any = parser_of_wbsim()
     (commands,) = (action for action in top._actions if isinstance(action.choices, dict))
@@ -47,8 +47,8 @@ def helps() -> str:
     return "".join(lines)
 
 
-def test_what_each_command_says_of_itself() -> None:
-    """Every option with its help, its default, and how many values it takes."""
+def test_help_of_every_option_is_as_committed() -> None:
+    """The file options.tsv has the help, the default and the number of values of every option."""
     assert helps() == COMMITTED.read_text()
 
 
@@ -71,8 +71,10 @@ def test_what_each_command_says_of_itself() -> None:
         (["capture", "--out", "x", "--device", "a:0", "--", "true"], "a:0 is no device"),
     ],
 )
-def test_what_it_cannot_be_asked(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2, and the remedy."""
+def test_wrong_arguments_exit_with_status_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error on stderr names the argument and the remedy."""
     try:
         status: Any = main(arguments)
     except SystemExit as end:
@@ -90,10 +92,10 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "reproduce", "calibrate", "advise", "layout", "replay"])
-def test_a_file_where_results_should_go_is_refused_before_anything_is_run(
+def test_out_below_a_file_is_refused_before_anything_runs(
     command: str, config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--out is looked at first; nothing is simulated."""
+    """A command checks --out first.  It simulates nothing if --out lies below a file."""
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("something was run")
@@ -108,10 +110,10 @@ def test_a_file_where_results_should_go_is_refused_before_anything_is_run(
     assert told.err == f"wbsim: --out {out}: {config} is a file; give a directory\n"
 
 
-def test_reproduce_hands_everything_on(
+def test_reproduce_passes_its_options_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Reports, --quick, --replications, and how they are run."""
+    """The reports, --quick, --replications and the settings of the run arrive as they were given."""
     asked: list[tuple[Any, ...]] = []
     found = Reproduction(
         rows=[], constants={"assumed": 3}, cpu_s=1.234, peak_rss_mib=5.67, seed=7, interval="t", quick=True,
@@ -140,10 +142,10 @@ def test_reproduce_hands_everything_on(
 
 
 @pytest.mark.parametrize(("agrees", "status"), [(True, 0), (False, 1)])
-def test_calibrate_tells_whether_the_fit_is_the_committed_one(
+def test_calibrate_fails_if_fit_differs_from_committed_constants(
     agrees: bool, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its rounds on stderr, its table on stdout."""
+    """The rounds go to stderr and the table goes to stdout.  The status is 1 if the fit differs."""
 
     def fake(of: Any, how: How, report: Any) -> Fit:
         assert how == How(seed=9, progress="long")
@@ -158,22 +160,20 @@ def test_calibrate_tells_whether_the_fit_is_the_committed_one(
     assert "link" in told.out
 
 
-def test_a_cluster_and_processes_of_this_machine_exclude_each_other(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One of them."""
+def test_cluster_and_jobs_exclude_each_other(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The option --jobs counts processes of this machine, so a command with --cluster refuses it."""
     assert main(["run", str(config), "--jobs", "2", "--cluster", "tcp://x:1"]) == 2
     assert "--jobs: is for this machine; leave it out with --cluster" in capsys.readouterr().err
 
 
-def test_a_run_that_writes_nothing_back_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """Instead of leaving its reader with w/s 0."""
+def test_run_without_writeback_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """A note explains w/s 0: nothing was written back before the programs ended."""
     assert main(["run", "--fs-mark", "fs_mark -S0 -n 20 -s 4096 -L 2 -d /mnt/a"]) == 0
     assert "nothing was written back before the programs ended" in capsys.readouterr().out
 
 
 def test_run_shows_when_everything_was_on_disk(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two files of 64 KiB are written by the sync(2): no request until the programs end, and some after."""
+    """The sync(2) writes two files of 64 KiB: no request completes before the programs end, some do after."""
     config.write_text(config.read_text().replace("--filesize=1m", "--filesize=64k"))
     assert main(["run", str(config)]) == 0
     first, on_disk, *_ = capsys.readouterr().out.split("\n\n")
@@ -200,14 +200,16 @@ def test_run_notes_files_that_are_not_on_disk(config: Path, capsys: pytest.Captu
 
 
 def test_json_has_null_for_unknown_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    """NaN and Infinity are no tokens of JSON."""
+    """JSON has no tokens for NaN and Infinity, so both are printed as null."""
     print_json({"a": [1.5, float("nan")], "b": (float("inf"), {"c": float("nan"), "d": "NaN", "e": 0})})
     told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert told == {"a": [1.5, None], "b": [None, {"c": None, "d": "NaN", "e": 0}]}
 
 
-def test_what_fails_is_told_and_the_rest_printed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A variant that does not end: status 2, its name and the remedy; the other's line stands."""
+def test_failing_variant_is_reported_and_others_are_printed(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variant that does not end gives status 2.  The error names the variant and the remedy."""
     config.write_text(f'{config.read_text()}[variants.a]\n[variants.b]\ngive_up = "1 ms"\n')
     assert main(["run", str(config)]) == 2
     told = capsys.readouterr()
@@ -216,8 +218,12 @@ def test_what_fails_is_told_and_the_rest_printed(config: Path, capsys: pytest.Ca
     assert "raise give_up" in told.err
 
 
-def test_a_sweep_prints_its_points_and_replications(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A column for each key; means with half of their intervals; replications until a figure is precise."""
+def test_sweep_prints_a_column_for_each_key(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table has a column for each swept key, and each mean has its half-width.
+
+    --until-ci adds replications until the figure is precise, and refuses an unknown figure and a value
+    without a percent sign.
+    """
     words = ["--set", "workload.nrfiles=1,2", "--set", "give_up=9 s", "--zip"]
     assert main(["sweep", str(config), "--set", "workload.nrfiles=1,2", "--replications", "2"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.split("\n\n")[0].splitlines()[3:]]
@@ -239,8 +245,8 @@ def test_a_sweep_prints_its_points_and_replications(config: Path, capsys: pytest
         assert told in capsys.readouterr().err
 
 
-def test_a_run_says_how_it_is_drawn(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever it was."""
+def test_run_prints_how_to_plot_its_results(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run of an experiment and a run of an fs_mark line print the command on stderr."""
     out = config.parent / "out"
     assert main(["run", str(config), "--out", str(out)]) == 0
     told = capsys.readouterr()
@@ -258,7 +264,7 @@ def test_a_run_says_how_it_is_drawn(config: Path, capsys: pytest.CaptureFixture[
 
 
 def test_layout_writes_everything_back_first(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Even if the run itself has no sync(2); the layout is the layout of the run with one."""
+    """The experiment is laid out as with sync(2), even if it has ``sync_after = false``."""
     text = config.read_text().replace("--filesize=1m", "--filesize=64k")
     told = []
     for sync in ("true", "false"):
@@ -269,10 +275,13 @@ def test_layout_writes_everything_back_first(config: Path, capsys: pytest.Captur
     assert told[0].count(" 000000") == 2, "each file has one extent"
 
 
-def test_several_variants_have_their_parts_told_apart(
+def test_program_tables_name_their_variants_if_there_are_several(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two programs: a table of them for each variant, with its name; for one, without."""
+    """Each of two variants has a table of programs with its name.
+
+    A single variant has a table without a name.
+    """
     text = config.read_text().replace("workload.command =", "programs.two.command =")
     other = f"{FIO} --rw=write --filesize=1m --name=b --directory=/b"
     text += f'programs.one = {{ command = "{other}", start = "1 ms" }}\n'
@@ -286,8 +295,13 @@ def test_several_variants_have_their_parts_told_apart(
     assert "\nb:\nprogram  wall s" in told
 
 
-def test_the_layout_of_a_run(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each file as the tool of its filesystem prints it; as filefrag, if asked; one of several variants."""
+def test_layout_prints_files_as_xfs_bmap_or_filefrag(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each file is printed as the tool of its filesystem prints it, or as filefrag with --filefrag.
+
+    --variant must choose one of several variants.  --out adds a picture.
+    """
     assert main(["layout", str(config)]) == 0
     as_xfs = capsys.readouterr().out
     assert " EXT: FILE-OFFSET" in as_xfs
@@ -311,14 +325,14 @@ def test_the_layout_of_a_run(config: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_small_files_have_no_layout(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only their count is kept."""
+    """A run keeps only the count of small files, so `wbsim layout` refuses them."""
     config.write_text(loop_config("fs_mark -S0 -n 9 -s 4096 -L 2 -d a", dirty_mib=2))
     assert main(["layout", str(config)]) == 2
     assert "each of its files lies in one run, of which only the count is kept" in capsys.readouterr().err
 
 
-def test_the_numbers_of_an_experiment(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """P13's by default."""
+def test_params_lists_the_numbers_of_an_experiment(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The default experiment is that of P13."""
     assert main(["params", "--json"]) == 0
     paths = [number["path"] for number in json.loads(capsys.readouterr().out)["numbers"]]
     assert "machine.processors.exit_time" in paths
@@ -339,10 +353,10 @@ def test_the_numbers_of_an_experiment(config: Path, capsys: pytest.CaptureFixtur
         ),
     ],
 )
-def test_capture_returns_what_the_command_did(
+def test_capture_returns_exit_status_of_its_command(
     recorded: Recorded, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its status; how many bios, of others, and what was lost."""
+    """Counts of bios, of bios for other devices and of lost events are printed on stderr."""
     asked: list[tuple[Any, ...]] = []
 
     def record(*parts: Any) -> Recorded:
@@ -360,10 +374,10 @@ def test_capture_returns_what_the_command_did(
     assert capsys.readouterr().err == 2 * said
 
 
-def test_a_pipe_that_is_closed_and_an_interrupt_have_their_status(
+def test_interrupt_exits_with_130_and_closed_pipe_with_141(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """130 with a word; 141 without."""
+    """An interrupt (130) and SIGTERM (143) print one line.  A closed pipe (141) prints nothing."""
 
     def ends_with(error: type[BaseException]) -> int:
         def raises(*_: object, **__: object) -> None:
@@ -385,10 +399,13 @@ def test_a_pipe_that_is_closed_and_an_interrupt_have_their_status(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_that_a_library_makes_into_an_error_is_one(
+def test_interrupt_is_recognised_if_a_library_raises_another_error(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """pydantic does, where a class is made; without a signal an error is what it is."""
+    """An interrupt while pydantic makes a class becomes an error of pydantic.
+
+    Without a signal the error is raised as it is.
+    """
 
     def raises(*_: object, **__: object) -> None:
         try:
@@ -410,16 +427,16 @@ def test_an_interrupt_that_a_library_makes_into_an_error_is_one(
     ("closed", "status", "told"),
     [("stdout", 1, "wbsim: stdout is closed; give it somewhere to print to\n"), ("stderr", 0, "")],
 )
-def test_a_stream_that_is_closed_is_no_fault(closed: str, status: int, told: str) -> None:
-    """stdout is needed; what would be said on stderr is not."""
+def test_closed_stdout_is_an_error_and_closed_stderr_is_allowed(closed: str, status: int, told: str) -> None:
+    """A command needs stdout.  Without stderr it drops its messages."""
     script = f'exec "$0" -m wbsim.experiments.cli completion bash {">&-" if closed == "stdout" else "2>&-"}'
     ran = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (status, told)
     assert bool(ran.stdout) == (closed == "stderr")
 
 
-def test_what_a_locale_has_no_letters_for_is_told_all_the_same(tmp_path: Path) -> None:
-    """With their numbers."""
+def test_letters_that_the_locale_lacks_are_escaped(tmp_path: Path) -> None:
+    """An error message shows a letter that ASCII lacks by its code."""
     (tmp_path / "x.toml").write_text('title = "é→"\nscenari = 1\n')
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     ran = subprocess.run(
@@ -431,23 +448,23 @@ def test_what_a_locale_has_no_letters_for_is_told_all_the_same(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("word", ["", " ", "a\0b", "o\udcff"])
-def test_a_directory_s_name_is_one(word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Told before anything is run."""
+def test_invalid_directory_name_is_refused(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty or blank name, a NUL and a lone surrogate are refused before anything runs."""
     with pytest.raises(SystemExit) as end:
         main(["run", "x.toml", "--out", word])
     assert end.value.code == 2
     assert "argument --out: invalid directory value" in capsys.readouterr().err
 
 
-def test_what_is_told_of_an_argument_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever is in it."""
+def test_error_about_an_argument_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Line feeds and control characters of the argument are escaped."""
     with pytest.raises(SystemExit):
         main(["list", "kernels", "a\n\x1b[31mb"])
     assert capsys.readouterr().err == ("wbsim: unrecognized arguments: a\\n\\x1b[31mb; see wbsim --help\n")
 
 
-def test_a_directory_s_name_may_be_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the system says of it, in one line."""
+def test_too_long_directory_name_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error is the message of the system in one line."""
     config = tmp_path / "x.toml"
     config.write_text(loop_config("dd if=/dev/zero of=/a bs=4k count=1", dirty_mib=2))
     assert main(["run", str(config), "--out", "o" * 300]) == 2

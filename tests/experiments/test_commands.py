@@ -1,4 +1,4 @@
-"""What can be asked before anything is run: lists, keys, machines; and that it is true."""
+"""Commands that answer without a run: `list`, `show`, `schema`, `completion`, `describe-machine`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFIGS = sorted(Path(__file__).parents[2].glob("wbsim/experiments/configs/*.tom
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """What a command prints."""
+    """Run wbsim with *words* and return what it prints."""
     assert main(list(words)) == 0
     return capsys.readouterr().out
 
@@ -46,15 +46,17 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("figures", ["write_iops", "lock_wait_time"]),
     ],
 )
-def test_what_can_be_named(what: str, names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """A line each."""
+def test_list_has_a_line_for_each_name(
+    what: str, names: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each kind of thing that a configuration can name has a list."""
     lines = [line.split("  ")[0] for line in printed(capsys, "list", what).splitlines()[2:]]
     assert set(names) <= set(lines)
     assert len(set(lines)) > 3
 
 
 def test_each_entry_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """No entry of machines, disks, filesystems and workloads has an empty column, and each list has a use."""
+    """Entries of machines, disks, filesystems and workloads fill every column; each list states its use."""
     for what in ("machines", "disks", "filesystems", "workloads"):
         heading, ruler, *rows = printed(capsys, "list", what).splitlines()
         ends = [found.span() for found in re.finditer("-+", ruler)]
@@ -65,7 +67,7 @@ def test_each_entry_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_each_entry_says_what_it_was_fitted_to(capsys: pytest.CaptureFixture[str]) -> None:
-    """Also a drive whose time of a command was set from a report's measurement."""
+    """The entry of a machine or a drive names the reports that its constants were set from, or `nothing`."""
     machines = printed(capsys, "list", "machines")
     assert re.search(r"\nn10-vm .* N10, P13, V13 ", machines)
     assert re.search(r"\ndesk-vm .* nothing ", machines)
@@ -73,17 +75,15 @@ def test_each_entry_says_what_it_was_fitted_to(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("kind", kinds("workloads"))
-def test_the_example_of_a_workload_can_be_read(kind: str) -> None:
-    """It is a command line of that program."""
+def test_example_of_each_workload_can_be_read(kind: str) -> None:
+    """The example is a command line of the workload's program."""
     spec = kinds("workloads")[kind].spec
     assert spec.example.split()[0] == spec.programs[0]
     assert spec.fields_of([spec.example])["kind"] == kind
 
 
-def test_a_configuration_is_shown_with_every_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where each comes from; as a document, it is what is run."""
+def test_show_prints_every_number_with_its_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text states where each number comes from.  The JSON document is the scenario that is run."""
     config = tmp_path / "x.toml"
     config.write_text(loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2))
     told = printed(capsys, "show", str(config), "--set", "machine.processors.count=3")
@@ -97,8 +97,8 @@ def test_a_configuration_is_shown_with_every_number(
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_our_own_configurations_satisfy_the_schema(path: Path) -> None:
-    """An editor has nothing to mark in them."""
+def test_shipped_configurations_satisfy_the_schema(path: Path) -> None:
+    """An editor that uses the schema marks nothing in them."""
     import tomllib
 
     jsonschema.validate(tomllib.loads(path.read_text()), json_schema())
@@ -107,8 +107,11 @@ def test_our_own_configurations_satisfy_the_schema(path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"titel": "x"}, {"scenario": {"machin": {}}}, {"replications": 0}, {"sweep": {"x": 1}}]
 )
-def test_the_schema_refuses_what_is_no_key(wrong: dict[str, Any]) -> None:
-    """At the top, in the scenario, in a sweep."""
+def test_schema_refuses_unknown_keys_and_bad_values(wrong: dict[str, Any]) -> None:
+    """An unknown key is refused at the top, in the scenario and in a sweep.
+
+    Zero replications are refused, too.
+    """
     good = {"title": "t", "scenario": {}}
     jsonschema.validate(good, json_schema())
     with pytest.raises(jsonschema.ValidationError):
@@ -116,7 +119,7 @@ def test_the_schema_refuses_what_is_no_key(wrong: dict[str, Any]) -> None:
 
 
 def test_every_key_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
-    """With what it takes: a time, a choice, a number; and those of each kind."""
+    """The reference states what each key takes: a time, a choice, a number or the keys of each kind."""
     text = printed(capsys, "schema", "--reference")
     assert text.strip() == reference().strip()
     for row in (
@@ -134,7 +137,7 @@ def test_every_key_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> No
 def test_completion_knows_every_command_and_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As a shell asks."""
+    """The test asks bash for completions, as an interactive shell does."""
     script = tmp_path / "c.bash"
     script.write_text(printed(capsys, "completion", "bash"))
 
@@ -152,7 +155,7 @@ def test_completion_knows_every_command_and_option(
 
 
 def test_the_version_names_the_model_and_its_engine() -> None:
-    """So that a result can be told from another's."""
+    """The version makes it possible to distinguish results of different models."""
     command = [sys.executable, "-m", "wbsim.experiments.cli", "--version"]
     told = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, "WBSIM_ENGINE": "light"}, check=True
@@ -162,8 +165,9 @@ def test_the_version_names_the_model_and_its_engine() -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """What a machine's kernel says: 16 processors, two nodes, 64 GB, an NVMe drive, a disk, and a loop
-    device.
+    """The /proc and /sys of a machine.
+
+    The machine has 16 processors, two nodes, 64 GB, an NVMe drive, a disk and a loop device.
     """
     files = {
         "proc/cpuinfo": "".join(f"processor\t: {n}\nmodel name\t: x\n\n" for n in range(16)),
@@ -193,10 +197,13 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def test_a_machine_is_described_and_run(
+def test_described_machine_runs_an_experiment(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """From its folder or a tarball of it; inherited disks do not stay; what it could not know is assumed."""
+    """`describe-machine` reads a folder or a tarball of the folder.
+
+    The described disks replace the inherited ones.  Numbers that /proc and /sys do not have are assumed.
+    """
     box = tmp_path / "box.toml"
     assert main(["describe-machine", str(root), "--out", str(box)]) == 0
     assert capsys.readouterr().err == f'wrote {box}; use it with machine.like = "./box.toml"\n'
@@ -230,10 +237,10 @@ def test_a_machine_is_described_and_run(
 
 @pytest.mark.parametrize("said", ["x", "1.5", "64 65", "²", "9" * 5_000, "\\xff", 'a"\nb = "c'])
 @pytest.mark.parametrize("file", ["size", "queue/max_segments", "queue/write_cache", "queue/nr_requests"])
-def test_a_machine_that_says_nonsense_is_one_error(
+def test_nonsense_in_sys_block_is_one_error(
     said: str, file: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the file that says it; nothing is written."""
+    """The error names the file, and nothing is written."""
     at = root / "sys" / "block" / "nvme0n1" / file
     at.write_bytes(said.encode("latin-1", "replace") if "x" not in said else b"\xff\n")
     assert main(["describe-machine", str(root), "--out", str(tmp_path / "box.toml")]) == 2
@@ -304,10 +311,10 @@ def refuse(path: Path, error: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "read", refusing)
 
 
-def test_what_is_there_is_not_replaced_unless_it_is_ours(
+def test_describe_machine_replaces_only_earlier_machine_files(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An earlier machine file is; an experiment, a FIFO and a link to a device stay."""
+    """An experiment, a FIFO and links stay as they are."""
     words, box = ["describe-machine", str(root), "--out"], tmp_path / "box.toml"
     for _ in range(2):
         assert main([*words, str(box)]) == 0
@@ -329,10 +336,10 @@ def test_what_is_there_is_not_replaced_unless_it_is_ours(
     ("damage", "told"),
     [("cut", "is no tarball (Compressed file ended"), ("text", "is no tarball (file could not be opened")],
 )
-def test_a_tarball_that_is_none_is_one_short_line(
+def test_damaged_tarball_is_one_short_error(
     damage: str, told: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Cut off, or something else."""
+    """A tarball that is cut off, another file and a name that is too long give one line each."""
     path = tmp_path / "m.tgz"
     with tarfile.open(path, "w:gz") as tar:
         tar.add(root, ".")
@@ -345,24 +352,26 @@ def test_a_tarball_that_is_none_is_one_short_line(
     assert "File name too long" in capsys.readouterr().err
 
 
-def test_a_machine_without_nodes_is_one_node(
+def test_machine_without_numa_nodes_counts_as_one_node(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A kernel without CONFIG_NUMA says nothing of any."""
+    """The /sys of a kernel without CONFIG_NUMA has no nodes."""
     rmtree(root / "sys/devices/system/node")
     assert "processors.nodes = 1\n" in printed(capsys, "describe-machine", str(root))
 
 
-def test_a_disk_s_name_may_need_quotes(root: Path, tmp_path: Path) -> None:
-    """cciss!c0d0, as HP has it."""
+def test_disk_name_with_exclamation_mark_is_quoted(root: Path, tmp_path: Path) -> None:
+    """HP's driver names a disk cciss!c0d0, which must be quoted as a key of TOML."""
     (root / "sys/block/sda").rename(root / "sys/block/cciss!c0d0")
     assert main(["describe-machine", str(root), "--out", str(tmp_path / "box.toml")]) == 0
     assert "cciss!c0d0" in tomllib.loads((tmp_path / "box.toml").read_text())["disks"]
 
 
 @pytest.mark.parametrize("given", ["nothing", "no tarball"])
-def test_what_is_no_machine_is_one_error(given: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2, with what to give."""
+def test_folder_or_file_without_machine_is_one_error(
+    given: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The status is 2, and the error states what to give."""
     at = root / ("proc" if given == "nothing" else "proc/cpuinfo")
     assert main(["describe-machine", str(at)]) == 2
     why = {"nothing": "give / or a copy", "no tarball": "is no tarball"}

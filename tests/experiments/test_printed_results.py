@@ -1,6 +1,6 @@
-"""What commands tell machines and people: every key of every JSON document, and tables, as data.
+"""Output of commands: the keys of every JSON document, and tables.
 
-``python -m tests.experiments.test_printed_results`` writes printed_results.tsv anew: read its difference.
+``python -m tests.experiments.test_printed_results`` writes printed_results.tsv anew.  Review the difference.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COMMANDS: Final = {
 
 
 def shape(value: Any, at: str = "") -> Iterator[str]:
-    """The path of each single value, with its kind; of lists their first, of long tables their first."""
+    """Yield the path and the kind of each single value; lists and long tables count by their first entry."""
     if isinstance(value, dict):
         names = list(value) if len(value) < 40 else list(value)[:1]
         for name in names:
@@ -60,7 +60,7 @@ def shape(value: Any, at: str = "") -> Iterator[str]:
 
 
 def told(directory: Path) -> str:
-    """What all commands print with --json, by its shape; runs come to an outcome by hand."""
+    """Return the shape of what each command prints with --json; runs end with an outcome made by hand."""
     lines = []
     with pytest.MonkeyPatch.context() as monkeypatch:
         uses = {"vda flash": 0.9, "flusher:1": 0.4, "flusher:0": 0.2}
@@ -77,19 +77,19 @@ def told(directory: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_every_document_has_the_keys_that_it_had(tmp_path: Path) -> None:
-    """As committed: a key that goes, or changes its kind, breaks who reads it."""
+def test_json_documents_keep_their_committed_keys(tmp_path: Path) -> None:
+    """A key that vanishes or changes its kind breaks the programs that read the document."""
     assert told(tmp_path) == COMMITTED.read_text()
 
 
 @pytest.mark.parametrize("changes", [{"uses": {}}, {"lives": {}}, {"lives": {"mark": {"user": 0}}}])
-def test_a_result_in_which_nobody_lived_is_damaged(
+def test_result_without_thread_times_is_damaged(
     changes: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Status 2, where it is and what helps."""
+    """The status is 2.  The error names the directory and the remedy."""
     simulate_by(monkeypatch, lambda _: replace(RUN, **{"uses": {"vda flash": 0.9}, **changes}))
     config, out = tmp_path / "x.toml", tmp_path / "out"
     config.write_text(TEXT)
@@ -101,8 +101,11 @@ def test_a_result_in_which_nobody_lived_is_damaged(
     )
 
 
-def test_the_table_of_a_sensitivity() -> None:
-    """Effects as parts of the value, in percent; ends and shares where there are any; how many are quiet."""
+def test_sensitivity_table_shows_effects_in_percent() -> None:
+    """Effects are percentages of the value.  Ends and Sobol indices are shown if known.
+
+    The last line counts the numbers with an effect below 1 %.
+    """
     effects = [
         Effect(Guess("a.b", 4.0, 1.0, 9.0), 3.0, 0.5, 8.0, 12.0, 0.75, 0.8),
         Effect(Guess("c", 2.0, 1.0, 3.0), 0.2, 0.1, 9.9, 10.1),
@@ -123,8 +126,8 @@ def test_the_table_of_a_sensitivity() -> None:
     ]
 
 
-def test_what_nobody_calls_work_is_what_threads_bear() -> None:
-    """Each of the causes that are away is one that some thread of a run has: no name has changed."""
+def test_causes_that_count_as_absence_occur_in_a_run() -> None:
+    """Each cause in `AWAY` except a pause is a cause of some thread, so no cause has changed its name."""
     (case,) = parse(loop_config("fs_mark -S0 -n 90 -s 4096 -L 2 -d a -d b", dirty_mib=2), "x.toml").cases
     machine = simulate(case, 1)
     causes = {cause for lives in lives_of(machine).values() for cause in lives}

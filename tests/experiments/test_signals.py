@@ -1,6 +1,7 @@
-"""A signal at any moment of any command that takes time: the convention's status, nothing half done.
+"""Signals at any moment of long commands: the status follows the convention, and no file is half written.
 
-Two for each command in the gate, fifty with ``-m fullsize``.  Sweeps have a file of their own.
+The gate sends two signals to each command, ``-m fullsize`` fifty.  Signals during sweeps are tested in
+`tests.experiments.sweeps.test_disturbed`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def begin(directory: Path, command: str) -> subprocess.Popen[str]:
-    """The command, in a session of its own that hears Ctrl-C."""
+    """Start *command* in a new session, in which Ctrl-C reaches it."""
     return subprocess.Popen(
         [sys.executable, "-m", "wbsim.experiments.cli", command, *COMMANDS[command]], cwd=directory,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -44,7 +45,7 @@ def begin(directory: Path, command: str) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A configuration, and results of it to draw."""
+    """A directory with a configuration, and with its results for `wbsim plot`."""
     directory = tmp_path_factory.mktemp("signals")
     (directory / "x.toml").write_text(TEXT)
     words = [sys.executable, "-m", "wbsim.experiments.cli", "run", "x.toml", "--out", "done"]
@@ -53,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def assert_whole(directory: Path) -> None:
-    """Every file that is there is one that its reader takes; what was not ended is under no name."""
+    """Assert that every file in *directory* can be read, and that none has the name of an unfinished file."""
     for path in directory.rglob("*"):
         assert not path.name.startswith("."), path
         match path.suffix:
@@ -68,8 +69,11 @@ def assert_whole(directory: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("times", [2, pytest.param(50, marks=pytest.mark.fullsize)])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_signal_at_any_moment(command: str, times: int, place: Path) -> None:
-    """128 and its number (or 0, if it comes too late), and not more than a line or two."""
+def test_signal_at_any_moment_ends_a_command_cleanly(command: str, times: int, place: Path) -> None:
+    """The status is 128 plus the signal's number, or the usual status if the signal comes too late.
+
+    `Popen` reports minus the number if the signal kills the process.  A command prints at most three lines.
+    """
     begun = time.monotonic()
     process = begin(place, command)
     assert ended(process)[0] in (0, 1)
@@ -93,8 +97,8 @@ def test_a_signal_at_any_moment(command: str, times: int, place: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "finalised"), [(0, True), (2, True), (128, True), (130, False), (143, False)]
 )
-def test_a_process_that_a_signal_ended_is_not_finalised(status: int, finalised: bool) -> None:
-    """Destructors of a half-loaded library could abort it; what was printed is flushed before."""
+def test_process_ended_by_a_signal_is_not_finalised(status: int, finalised: bool) -> None:
+    """Destructors of a half-loaded library could abort the process.  Its output is flushed before."""
     code = f"""\
 import atexit
 from wbsim.experiments import cli

@@ -1,4 +1,4 @@
-"""A run over time, as text."""
+"""The text of a run over time."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LEVELS = {
 OF = replace(RUN, levels=LEVELS, disks={"sda": written(30, 0, 6_000, 2.0)})
 
 
-def test_counters_become_rates_and_levels_are_those_that_were_seen_last() -> None:
-    """From the beginning of the run on; what is behind the last whole interval is left out."""
+def test_intervals_show_rates_of_counters_and_last_levels() -> None:
+    """The first interval begins with the run.  Samples after the last complete interval are left out."""
     ends = intervals_of(OF, 1.5)
     assert ends.tolist() == [0, 1.5, 3.0]
     assert rates(OF, "sda ios", ends).tolist() == pytest.approx([20 / 1.5, 10 / 1.5])
@@ -35,8 +35,8 @@ def test_counters_become_rates_and_levels_are_those_that_were_seen_last() -> Non
     assert variation(np.zeros(3)) == 0.0
 
 
-def test_a_line_for_each_interval() -> None:
-    """With the columns of iostat, and how even the writes were."""
+def test_timeline_has_a_line_for_each_interval() -> None:
+    """The columns are those of iostat.  The last line has the variation of the write rate."""
     assert timeline(OF, 1.0).splitlines() == [
         "s  dirty MiB  writeback  background  limit  flushers  held  w/s  wMB/s  w_await ms  queued  %util",
         "-  ---------  ---------  ----------  -----  --------  ----  ---  -----  ----------  ------  -----",
@@ -55,7 +55,7 @@ def test_a_line_for_each_interval() -> None:
 
 
 def test_timeline_leaves_out_disks_without_requests() -> None:
-    """A second disk that has no request in the run has no columns; if no disk has one, all are shown."""
+    """A disk without requests has no columns.  If no disk has requests, all disks are shown."""
     idle = {name.replace("sda", "sdb"): (0, 0, 0) for name in LEVELS if name.startswith("sda")}
     two = {"sda": OF.disks["sda"], "sdb": written(0, 0, 0, 0.0)}
     assert timeline(replace(OF, disks=two, levels={**LEVELS, **idle}), 1.0) == timeline(OF, 1.0)
@@ -64,17 +64,22 @@ def test_timeline_leaves_out_disks_without_requests() -> None:
 
 
 def test_timeline_shows_r_await_of_a_disk_that_reads() -> None:
-    """Intervals of 1 s: 4 reads of 3 ms each, none, and 2 of 8 ms over the last two."""
+    """The column has the mean wait of the reads in each interval of 1 s.
+
+    * first: 4 reads of 3 ms each
+    * second: no reads
+    * third and fourth: 2 reads of 8 ms in both together
+    """
     reads = {"sda reads": (4, 4, 6), "sda read_wait_ns": (12 * MS, 12 * MS, 28 * MS)}
     lines = timeline(replace(OF, levels={**LEVELS, **reads}), 1.0).splitlines()
     assert lines[0].endswith("%util  r_await ms")
     assert [line.split()[-1] for line in lines[2:6]] == ["3", "-", "8", "8"]
 
 
-def test_the_command(
+def test_timeline_command_prints_first_replication_of_each_variant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every variant, of replications the first; what is no interval is refused."""
+    """An interval that is no time, or that gives no lines or too many, is refused."""
     simulate_by(monkeypatch, lambda job: replace(OF, variant=job.case.variant, replication=job.replication))
     config = tmp_path / "x.toml"
     text = loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2)
