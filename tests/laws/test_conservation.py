@@ -196,7 +196,7 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (SMALL, "loop-xfs", full_too_early, "it is full when"),
     (SMALL, "loop-xfs", add(lambda m: filesystem(m).metadata.log, "_written", 1), "whole sectors"),
     (SMALL, "loop-ext4", journal_forgets, "blocks are used"),
-    (SMALL, "loop-ext4", add(lambda m: filesystem(m).metadata.journal, "_credits", -1_000),
+    (SMALL, "loop-ext4", add(lambda m: filesystem(m).metadata.journal, "credits", -1_000),
      "more than it had"),
     (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "one of the pool's"),
     (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|one of the pool's"),
