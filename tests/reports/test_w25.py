@@ -39,7 +39,7 @@ def rows_of(table: str) -> dict[str, Row]:
 ROWS: Final = rows_of(made_in((ROOT / "docs" / "n10-w25.md").read_text())["n10-w25"])
 
 
-def test_a_row_is_read_with_its_sign_and_its_groups_of_digits() -> None:
+def test_row_is_read_with_its_sign_and_grouped_digits() -> None:
     table = (
         "W25-A-pm-p    1 634  MiB/s      3 403     -  +108.2 %   predicted\n"
         "W25-fragC-u  3 173 716      1  2 862 714     -    -9.8 %  calibrated\n"

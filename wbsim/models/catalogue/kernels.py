@@ -166,7 +166,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
     release = release_of(name)
     sched = _sched(release)
     mq, lists = release >= (4, 3, 0), release >= (3, 12, 0)
-    lru = "per_node" if lists else "superblock" if release >= (3, 0, 0) else "global"
+    lru = "per_node" if lists else "superblock" if release >= (3, 1, 0) else "global"
     return {
         "name": name,
         "spinlock": specified("queued" if mq else "ticket", "mechanisms.md 7.1"),
