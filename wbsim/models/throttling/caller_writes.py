@@ -1,10 +1,14 @@
 """Throttling to 3.1: the writer writes back.
 
-Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_limit of mm/page-writeback.c
-from 2.6.29 to 3.1.  A task's own limit is
-lower, by up to an eighth, the more of the recent dirtying is its own: so one that slept passes before one
-that wrote.  (mechanisms.md 3.2 does not have this; it is from memory of the source, [R].)  Left out:
-real-time tasks, laptop mode, and that the pages between two checks are counted per processor, not per task.
+Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_limit of mm/page-writeback.c,
+2.6.29 to 3.1.
+
+A task's limit is lowered by up to an eighth, in proportion to its share of the recent dirtying.  So a task
+that slept passes before a task that wrote.  (mechanisms.md 3.2 does not have this rule; it is from memory of
+the source, [R].)
+
+Left out: real-time tasks and laptop mode.  The kernel counts the pages between two checks per processor, the
+model counts them per task.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ MAX_RATELIMIT_PAGES: Final = 1024  # 4 MiB
 
 
 class RecentDirtier(Member, Dirtier):
-    """One writer: the pages since its last check, and what of its dirtying counts as recent."""
+    """The account of one writer: its pages since the last check (``nr_dirtied``) and its recent dirtying."""
 
     __slots__ = ("nr_dirtied",)
 
@@ -42,9 +46,7 @@ class RecentDirtier(Member, Dirtier):
 
 
 def lowered(limit: int, dirtiers: Proportions, dirtier: RecentDirtier) -> int:
-    """task_dirty_limit: the *limit* less up to an eighth, as *dirtier* did more or less of the recent
-    dirtying.
-    """
+    """task_dirty_limit: return *limit* less up to an eighth, by *dirtier*'s share of the recent dirtying."""
     dirtiers.age(dirtier)
     return limit - limit // 8 * dirtier.recent // dirtiers.whole
 
@@ -94,7 +96,7 @@ class CallerWrites(Throttle):
         return RecentDirtier()
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """See `Throttle`: bdi_update_bandwidth, at most every 200 ms, where there is one."""
+        """See `Throttle`: bdi_update_bandwidth at most every 200 ms, if the era estimates the bandwidth."""
         bandwidth, now, hz = wb.bandwidth, self._env.now // self._jiffy_ns, self._hz
         elapsed = now - bandwidth.stamp
         if self._initial_bandwidth is None or elapsed < hz // 5:
@@ -105,7 +107,7 @@ class CallerWrites(Throttle):
         bandwidth.stamp = now
 
     def share(self, wb: Wb, pages: int) -> int:
-        """See `Throttle`: bdi_dirty_limit, and what the other contexts leave of it (clip_bdi_dirty_limit)."""
+        """See `Throttle`: bdi_dirty_limit, at most what the other contexts leave (clip_bdi_dirty_limit)."""
         left = max(pages - self._cache.dirty_and_writeback, 0) + wb.dirty_and_writeback
         return min(self._shares.share(wb, pages), max(left, 0)) if len(self._cache.wbs) > 1 else pages
 
@@ -114,9 +116,7 @@ class CallerWrites(Throttle):
         return EXCEEDED_POLL_PAGES if wb.dirty_exceeded else self._ratelimit_pages
 
     def balance(self, thread: Thread, wb: Wb, dirtier: RecentDirtier) -> Steps:
-        """balance_dirty_pages: write back one and a half times what was dirtied, or wait until others
-        have.
-        """
+        """balance_dirty_pages: write back 1.5 times the dirtied pages, or wait until other threads did."""
         cache, flushers, start_ns = self._cache, self._flushers, self._env.now
         chunk = max(dirtier.nr_dirtied, self._ratelimit_pages) * 3 // 2
         self._dirtiers.add(dirtier, dirtier.nr_dirtied)

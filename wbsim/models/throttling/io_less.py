@@ -28,7 +28,7 @@ FIXED: Final = 10  # RATELIMIT_CALC_SHIFT
 
 
 class PausedDirtier(Dirtier):
-    """One writer: what current->nr_dirtied and its companions hold; pauses are in jiffies."""
+    """The account of one writer: current->nr_dirtied, nr_dirtied_pause and dirty_paused_when (jiffies)."""
 
     __slots__ = ("nr_dirtied", "nr_dirtied_pause", "paused_when")
 
@@ -43,7 +43,7 @@ class PausedDirtier(Dirtier):
 
 
 class Limit:
-    """global_dirty_limit: the limit that follows a falling threshold slowly; all contexts share it."""
+    """global_dirty_limit, which follows a falling threshold slowly; all contexts share it."""
 
     __slots__ = ("_hz", "_stamp", "limit")
 
@@ -53,7 +53,7 @@ class Limit:
         self._stamp = 0
 
     def hard(self, thresholds: Thresholds) -> int:
-        """hard_dirty_limit."""
+        """Return hard_dirty_limit: the threshold, or ``limit`` if that is higher."""
         return max(thresholds.limit, self.limit)
 
     def update(self, now: int, threshold: int, dirty_and_writeback: int) -> None:
@@ -70,9 +70,9 @@ class Limit:
 
 
 class Control:
-    """The control loop of one context: its estimates and the rate that each of its writers is held to.
+    """The control loop of one context: its estimates, and the rate limit of its writers.
 
-    *share* is the context's part of a threshold.
+    *share* returns the context's part of a threshold.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Control:
     def update(self, now: int, start: int, thresholds: Thresholds | None) -> None:
         """bdi_update_bandwidth, at most every 200 ms; *now* and *start* in jiffies.
 
-        The flusher calls it without *thresholds* and so moves the write bandwidth alone.
+        The flusher passes no *thresholds*, which updates only the write bandwidth.
         """
         bandwidth, wb, cache = self.bandwidth, self.wb, self._cache
         elapsed = now - bandwidth.stamp
@@ -105,7 +105,7 @@ class Control:
         bandwidth.stamp = now
 
     def position_ratio(self, thresholds: Thresholds) -> int:
-        """bdi_position_ratio in 10-bit fixed point; 0 at or above the hard limit."""
+        """Return bdi_position_ratio in 10-bit fixed point; 0 at or above the hard limit."""
         dirty_and_writeback, wb_dirty, avg_write = (
             self._cache.dirty_and_writeback,
             self.wb.dirty_and_writeback,
@@ -118,7 +118,7 @@ class Control:
         x = _shifted_quotient(setpoint - dirty_and_writeback, limit - setpoint + 1)
         ratio = (x * x >> FIXED) * x >> FIXED
         ratio = min(max(ratio + (1 << FIXED), 0), 2 << FIXED)
-        # The context's own control line.
+        # The control line of the context.
         share = max(self._share(thresholds.limit), (limit - dirty_and_writeback) // 8)
         x = (share << 16) // (thresholds.limit + 1)
         wb_setpoint = setpoint * x >> 16
@@ -134,12 +134,12 @@ class Control:
         return ratio
 
     def max_pause(self) -> int:
-        """bdi_max_pause (jiffies): at most 200 ms, less while little of the context is dirty."""
+        """Return bdi_max_pause (jiffies): at most 200 ms, less while few pages of the context are dirty."""
         per = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
         return int(min(self.wb.dirty_and_writeback // per + 1, max(self._hz // 5, 1)))
 
     def min_pause(self, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
-        """bdi_min_pause: the shortest pause worth taking (jiffies), and the pages until the next check."""
+        """Return bdi_min_pause: the shortest useful pause (jiffies), and the pages until the next check."""
         hz, dirty_ratelimit = self._hz, self.bandwidth.dirty_ratelimit
         target = max(1, hz // 100)
         over = _ilog2(self.bandwidth.avg_write) - _ilog2(dirty_ratelimit)
@@ -280,7 +280,7 @@ class IoLessThrottle(Throttle):
             flushers.start_background(wb)
 
     def carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
-        """Too short a pause is not taken but credited, unless the task thought for over a second."""
+        """Credit *dirtier* with a pause that is too short to take, unless its think time exceeds a second."""
         if pause < -self._hz:
             dirtier.paused_when = now
             dirtier.nr_dirtied = 0
@@ -292,12 +292,12 @@ class IoLessThrottle(Throttle):
 
 
 def poll_interval(dirty_and_writeback: int, limit: int) -> int:
-    """dirty_poll_interval: sparser checks the farther from the limit."""
+    """Return dirty_poll_interval (pages): the farther from the limit, the rarer the checks."""
     return 1 << (_ilog2(limit - dirty_and_writeback) >> 1) if limit > dirty_and_writeback else 1
 
 
 def _shifted_quotient(numerator: int, denominator: int) -> int:
-    """div_s64(numerator << 10, denominator), which truncates toward zero."""
+    """Return div_s64(numerator << 10, denominator), which truncates toward zero."""
     quotient = (abs(numerator) << FIXED) // denominator
     return quotient if numerator >= 0 else -quotient
 

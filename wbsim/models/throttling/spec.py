@@ -1,4 +1,4 @@
-"""What the spec of every throttle says."""
+"""The specs of throttling."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from wbsim.sim.param import BytesPerS, Count, Spec
 
 
 class ThrottlingSpec(Spec):
-    """How writers are held back."""
+    """The design of throttling: how writers are held back."""
 
     kind: str
 
     @property
     def needs_nr_to_write(self) -> bool:
-        """Whether nothing estimates a bandwidth, so that the flusher needs a fixed nr_to_write."""
+        """Return whether the flusher needs a fixed nr_to_write, because the era estimates no bandwidth."""
         return False
 
 
@@ -24,11 +24,14 @@ AnyThrottling = Annotated[ThrottlingSpec, kind_field("throttling")]
 
 
 class CallerWritesSpec(ThrottlingSpec):
-    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW where the write bandwidth is estimated (3.1).
+    """The settings of throttling to 3.1.
 
-    ``writes_back``: a writer that is to wait writes back whatever is dirty on the device (to 2.6.30), or what
-    is above its limit; ``waits``: it sleeps until a queue leaves congestion, 100 ms at most (to 2.6.31), or
-    for jiffies, twice as many each time.
+    * ``hz``: CONFIG_HZ.
+    * ``initial_bandwidth``: INIT_BW (3.1); None: the era estimates no write bandwidth.
+    * ``writes_back``: a throttled writer writes back if the device has any dirty page (to 2.6.30), or more
+      dirty pages than the limit.
+    * ``waits``: a throttled writer sleeps until a queue leaves congestion, at most 100 ms (to 2.6.31), or for
+      jiffies that double each time.
     """
 
     kind: Literal["caller_writes"] = "caller_writes"
@@ -44,7 +47,11 @@ class CallerWritesSpec(ThrottlingSpec):
 
 
 class IoLessSpec(ThrottlingSpec):
-    """``hz``: CONFIG_HZ; ``initial_bandwidth``: INIT_BW, 100 MiB/s."""
+    """The settings of IO-less throttling.
+
+    * ``hz``: CONFIG_HZ.
+    * ``initial_bandwidth``: INIT_BW, 100 MiB/s.
+    """
 
     kind: Literal["io_less"] = "io_less"
     hz: Count
