@@ -1,9 +1,9 @@
-"""Several flushers per device (the series of report W25): each context has lists, a thread and estimates of
-its own.
+"""Several flushers per device (the series of report W25).
 
-Stands for the array bdi->wb_ctx[], which a mount of XFS grows to one context for each allocation group, and
-for an earlier posting of the series, with as many contexts as processors (mechanisms.md 4.3).  Left out:
-bdi/nwritebacks written to while files are dirty.
+Each context has separate lists, a thread and separate estimates.  Stands for the array bdi->wb_ctx[], which a
+mount of XFS grows to one context for each allocation group.  Stands also for an earlier posting of the
+series, with as many contexts as processors (mechanisms.md 4.3).  Left out: a write to bdi/nwritebacks while
+files are dirty.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _by_group(group: int, number: int, cpu: int) -> int:
 
 
 def _by_hash(group: int, number: int, cpu: int) -> int:
-    """hash_64 of the inode's number: the upper half of a product."""
+    """Return hash_64 of the inode's number: the upper half of a product."""
     return number * _GOLDEN_RATIO_64 % _WORD >> 32
 
 
@@ -42,10 +42,12 @@ _PLACES: Final[dict[str, Places]] = {
 
 
 class ParallelSpec(FlusherSpec):
-    """Which of a device's contexts an inode belongs to: that of its allocation group (of a filesystem without
-    any, the first), of a hash of its number, or of the processor that makes it.
+    """Several contexts for each device.
 
-    ``contexts``: how many; unless given, as many as there are groups, or else processors.
+    * ``by``: the context of an inode follows from its allocation group, from a hash of its number, or from
+      the processor that creates it.  Without allocation groups, ``allocation_group`` means the first context.
+    * ``contexts``: the number of contexts; None: one for each allocation group if ``by`` is
+      ``allocation_group``, otherwise one for each processor.
     """
 
     kind: Literal["parallel"] = "parallel"
@@ -54,7 +56,7 @@ class ParallelSpec(FlusherSpec):
 
 
 def parallel(*, parts: Parts, spec: ParallelSpec, **given: Any) -> ContextFlushers:
-    """Several contexts, and as many threads, for each device."""
+    """Return flushers with several contexts, and as many threads, for each device."""
 
     def contexts(bdi: BackingDevice) -> int:
         if spec.contexts is not None:

@@ -28,7 +28,7 @@ class PdflushSpec(FlusherSpec):
 
 
 def pdflush(*, spec: PdflushSpec, **given: Any) -> Pdflush:
-    """The pool."""
+    """Return the pool."""
     return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **given)
 
 

@@ -12,8 +12,10 @@ from wbsim.sim.param import Ns
 
 
 class PerBdiSpec(FlusherSpec):
-    """One thread per device, which is made when it is needed, and exits when it has written nothing for
-    ``exits_after`` (2.6.32 to 3.9); None: a workqueue does the work.
+    """One thread per device.
+
+    ``exits_after``: the thread is made when it is needed, and exits when it has written nothing for this time
+    (2.6.32 to 3.9).  None: a workqueue does the work.
     """
 
     kind: Literal["per_bdi"] = "per_bdi"
@@ -21,7 +23,7 @@ class PerBdiSpec(FlusherSpec):
 
 
 def per_bdi(*, spec: PerBdiSpec, **given: Any) -> ContextFlushers:
-    """One context, and one thread, for each device."""
+    """Return flushers with one context, and one thread, for each device."""
     return ContextFlushers(
         contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **given
     )

@@ -1,4 +1,4 @@
-"""What the spec of every flusher says."""
+"""The spec that all flushers share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wbsim.sim.param import Spec
 
 
 class FlusherSpec(Spec):
-    """Which threads write back what."""
+    """The design of flushers: which threads write back which inodes."""
 
     kind: str
 
