@@ -1,9 +1,9 @@
-"""A thread for each writeback context: explicit work first, then the periodic check, then the background
-check.
+"""A thread for each writeback context: explicit work, then the periodic and the background check.
 
-Stands for bdi_writeback_workfn / wb_workfn and wb_do_writeback (fs/fs-writeback.c), and for
-bdi_forker_thread, which makes a thread (2.6.32 to 3.9) when it is first needed: at once for work that is
-queued, else when it looks at all devices, every dirty_writeback_centisecs.  Here making one takes no time.
+Stands for bdi_writeback_workfn / wb_workfn and wb_do_writeback (fs/fs-writeback.c).  Stands also for
+bdi_forker_thread (2.6.32 to 3.9), which makes a thread when it is first needed.  For queued work it makes the
+thread at once, otherwise when it looks at all devices, every dirty_writeback_centisecs.  Making a thread
+takes no time here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from wbsim.sim.sync import Completion
 
 
 class ContextThread:
-    """The flusher of *wb*; it looks at its lists every *interval_ns*.
+    """The flusher of *wb*, which looks at its lists every *interval_ns*.
 
-    It is ``alive`` from its first work on until it has written nothing for *exits_after_ns*; or, where None
-    (a work of a workqueue), while it works.
+    ``alive``: the thread exists from its first work until it has written nothing for *exits_after_ns*.  If
+    *exits_after_ns* is None (a workqueue), the flusher is alive while it works.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class ContextThread:
 
     @property
     def in_progress(self) -> bool:
-        """writeback_in_progress: it runs, or was told to."""
+        """Return writeback_in_progress: whether the flusher runs or has been woken."""
         return not self._asleep
 
     @property
     def alive(self) -> bool:
-        """Whether there is such a thread now."""
+        """Return whether the thread exists now; for a workqueue, whether it works."""
         return not self._asleep if self._exits_after_ns is None else self._made
 
     def wake(self) -> None:
-        """Have it look at its works and at the thresholds."""
+        """Wake the flusher, which looks at its work items and at the thresholds."""
         if not self._made:
             self._made, self._active_ns = True, self._env.now
         if self._asleep:
@@ -71,12 +71,12 @@ class ContextThread:
             self._env.wake(self.thread.task)
 
     def queue(self, work: Work) -> None:
-        """bdi_queue_work: do *work* after what was queued before it."""
+        """bdi_queue_work: queue *work* behind earlier work, and wake the flusher."""
         self._wb.work_list.append(work)
         self.wake()
 
     def _tick(self) -> None:
-        """The delayed work that fires every dirty_writeback_centisecs."""
+        """Handle the delayed work that fires every dirty_writeback_centisecs."""
         if len(self._wb):
             self.wake()
         elif self._exits_after_ns is not None and self._env.now - self._active_ns > self._exits_after_ns:
@@ -103,8 +103,9 @@ class ContextThread:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ContextFlushers(Flushers):
-    """See `models.interfaces.Flushers`: contexts of each device, each with a thread of its own; so many as
-    *contexts* says, and *places* tells which of them a new inode belongs to.
+    """See `models.interfaces.Flushers`: a device has one or several contexts, each with a thread.
+
+    *contexts* returns the number of contexts of a device, and *places* chooses the context of a new inode.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class ContextFlushers(Flushers):
 
     @property
     def threads(self) -> list[Thread]:
-        """All of them, in the order of their making."""
+        """Return all threads, in the order of their creation."""
         return [context.thread for context in self._threads.values()]
 
     @property
@@ -154,9 +155,7 @@ class ContextFlushers(Flushers):
         bdi.places = self._places
 
     def start_background(self, wb: Wb) -> None:
-        """See `Flushers.start_background`: those contexts of the device are told that have
-        anything to write, and this one.
-        """
+        """See `Flushers.start_background`; wakes also the device's other contexts that have dirty inodes."""
         for sibling in self._siblings[wb]:
             if sibling is wb or len(sibling):
                 self._threads[sibling].wake()

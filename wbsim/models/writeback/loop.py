@@ -1,8 +1,8 @@
 """The loop that all flushers share: slices, chunks, and where a plug opens.
 
 Stands for fs/fs-writeback.c: wb_writeback, writeback_sb_inodes, __writeback_inodes_wb,
-__writeback_single_inode, inode_sleep_on_writeback, writeback_chunk_size.  Left out: cgroups;
-WB_start_all, the flag that asks a flusher of 4.15 and later to start on all (here a queued work item does).
+__writeback_single_inode, inode_sleep_on_writeback, writeback_chunk_size.  Left out: cgroups and WB_start_all,
+the flag of 4.15 and later that makes a flusher write all inodes.  A queued work item stands for the flag.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MIN_CHUNK_PAGES: Final = 4 * MIB // PAGE_BYTES  # MIN_WRITEBACK_PAGES
 class Slice:
     """The result of an ended slice.
 
-    ``cleaned`` counts the inodes that it left clean; ``wrote`` counts pages off the budget and, where an era
-    sets no nr_to_write, these inodes.
+    ``cleaned``: the number of inodes that the slice left clean.  ``wrote``: the pages taken off the budget;
+    if the era sets no nr_to_write, a cleaned inode counts as one more.
     """
 
     __slots__ = ("cleaned", "wrote")
@@ -58,14 +58,14 @@ class Writeback:
         self._waits_more = rules.used_up == "more_io"
 
     def over_background(self, wb: Wb) -> bool:
-        """over_bground_thresh: whether background work on *wb* has anything to do."""
+        """Return over_bground_thresh: whether background work on *wb* has anything to do."""
         threshold = self._cache.thresholds().background
         return self._cache.dirty > threshold or wb.dirty > self._throttle.share(wb, threshold)
 
     def perform(self, thread: Thread, wb: Wb, work: Work) -> Steps:
         """wb_writeback: write *work* slice by slice until nothing is left to do.
 
-        A pass of nr_to_write pages has as many in the end, too, even where fewer were asked for.
+        If the era sets nr_to_write, each slice may write that many pages, even if *work* has fewer left.
         """
         rules, env = self._rules, self._env
         started_ns = env.now
@@ -73,7 +73,7 @@ class Writeback:
         thread.background = work.reason in ("background", "periodic")
         plugged = rules.plug_scope == "work" and thread.start_plug()
         nr_to_write = rules.nr_to_write
-        queued = nr_to_write is not None  # or else b_io may hold what another work left
+        queued = nr_to_write is not None  # otherwise b_io may hold inodes that another work item left
         while pages_left > 0 and self._goes_on(wb, work):
             given_back = wb.given_back
             if not wb.holds(wb.b_io, work.sb) or (nr_to_write is not None and work.reason != "periodic"):
@@ -101,13 +101,13 @@ class Writeback:
             work.done.complete()
 
     def _goes_on(self, wb: Wb, work: Work) -> bool:
-        """Whether *work* begins another pass; background and periodic work ends early for other work."""
+        """Return whether *work* begins another pass; background and periodic work yields to other work."""
         if work.reason == "background":
             return self.over_background(wb) and not (self._rules.leaves and wb.work_list)
         return work.reason != "periodic" or not (self._rules.leaves and wb.work_list)
 
     def _older_than_ns(self, work: Work, started_ns: int) -> int:
-        """A pass takes the inodes that became dirty by then."""
+        """Return the latest time (ns) at which an inode became dirty that a pass takes."""
         if work.reason == "periodic":
             return self._env.now - self._rules.expire
         if work.reason == "background" or self._rules.explicit_takes == "at_pass":
@@ -115,11 +115,14 @@ class Writeback:
         return started_ns
 
     def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
-        """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1)."""
+        """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1).
+
+        Return the pages that the work took off *pages*.
+        """
         return (yield from self.pass_over(thread, wb, Work("background"), pages)).wrote
 
     def pass_over(self, thread: Thread, wb: Wb, work: Work, pages: int) -> Generator[Wait, None, Slice]:
-        """generic_sync_sb_inodes: once over what is due now, up to *pages*."""
+        """generic_sync_sb_inodes: make one pass over the inodes that are due now, up to *pages* pages."""
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()
         if work.reason != "periodic" or not wb.holds(wb.b_io, work.sb):
@@ -132,19 +135,19 @@ class Writeback:
         return end
 
     def _slice(self, thread: Thread, wb: Wb, work: Work, pages_left: int, end: Slice) -> Steps:
-        """writeback_sb_inodes: visit inodes until b_io is empty, the time or the pages are used up.
+        """writeback_sb_inodes: visit inodes until b_io is empty, or the time or the pages are used up.
 
         The list lock is taken once to put an inode back and to pick the next one.
         """
         env, rules, costs = self._env, self._rules, self._costs
         task, spent, lock, io = thread.task, thread.spent, wb.lock, wb.b_io
-        next_inode = io.popleft  # looked up once
+        next_inode = io.popleft  # look the method up once
         turn_ns, inode_ns = costs.requeue_ns + costs.take_ns, costs.inode_ns
         until_ns = env.now + rules.slice_time if rules.nr_to_write is None else FAR_NS
         per_mapping, scheduler = rules.plug_scope == "mapping", task.scheduler
         wbc = WritebackControl(work.reason, visits=work.visits)
         waits_for_io = rules.waits_for_io and wbc.sync_all
-        # The kernel works the chunk out again for each inode; its terms move only every 200 ms.
+        # The kernel computes the chunk again for each inode, but its terms change only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
         plugged = rules.plug_scope == "slice" and thread.start_plug()
         i_sync, only = InodeSync(env), work.sb
@@ -156,7 +159,7 @@ class Writeback:
             inode = next_inode() if only is None else wb.take(only, env.now)
             if inode is None:
                 break
-            # The nr_to_write of a sync is no count: it says that the whole file is meant.
+            # The nr_to_write of a sync is not a budget: the kernel writes the complete file.
             wbc.nr_to_write = budget = chunk if wbc.sync_all else min(chunk, pages_left - end.wrote)
             if per_mapping:
                 thread.start_plug()
@@ -183,7 +186,10 @@ class Writeback:
             yield from thread.finish_plug()
 
     def _requeue(self, wb: Wb, inode: Inode, wbc: WritebackControl, written: int, end: Slice) -> None:
-        """requeue_inode, and the accounting; an era without nr_to_write counts a cleaned inode, too."""
+        """requeue_inode, with the accounting.
+
+        If the era sets no nr_to_write, a cleaned inode counts as one page.
+        """
         end.wrote += written
         if self._traced.observers:
             self._traced.emit(inode=inode, wrote=written)
@@ -196,20 +202,23 @@ class Writeback:
             wb.given_back += 1
         if (wbc.nr_to_write <= 0 and (self._waits_more or wbc.reason == "periodic")) or (
             wbc.visits is not None and self._waits_more
-        ):  # given up, and as old as before
+        ):  # the inode keeps its dirtied_when
             wb.requeue_io(inode)
         else:
             wb.add(inode, self._env.now)  # redirty_tail
 
     def _give_way(self, thread: Thread, scheduler: Scheduler) -> Steps:
-        """cond_resched between two inodes; a plug of a work item is flushed first (from 4.3 on)."""
+        """cond_resched between two inodes; the plug of a work item is flushed first (4.3 and later)."""
         if self._rules.plug_scope == "work":
             yield from thread.flush_plug()
         if (ready := scheduler.give_way(thread.task)) is not None:
             yield ready
 
     def _chunk_pages(self, wb: Wb, work: Work, pages_left: int) -> int:
-        """writeback_chunk_size: half a second's pages, limit/8 at most, in 4 MiB; or what a budget leaves."""
+        """Return writeback_chunk_size: the pages of half a second, at most limit/8, in units of 4 MiB.
+
+        A sync has no limit.  If the era sets nr_to_write, the chunk is *pages_left*.
+        """
         if work.reason == "sync":
             return LONG_MAX
         if self._rules.nr_to_write is not None:
@@ -220,9 +229,10 @@ class Writeback:
 
 
 def _written_by_another(wb: Wb, work: Work) -> InodeSync | None:
-    """The I_SYNC of a thread that writes back an inode of *wb* which sync(2)'s *work* must write, too.
+    """Return the I_SYNC of a thread that writes an inode which the sync(2) *work* on *wb* must write, too.
 
-    The kernel meets such an inode on b_io; here it is on no list meanwhile.
+    The kernel meets this inode on b_io; here it is on no list while it is written.  None: no thread writes
+    any.
     """
     if work.reason != "sync":
         return None

@@ -1,7 +1,7 @@
 """pdflush: a pool of threads for all devices, which do not block (to 2.6.31).
 
 Stands for mm/pdflush.c, and for background_writeout, wb_kupdate, wakeup_pdflush and writeback_inodes of that
-time (mechanisms.md 4.1).  Left out: writing superblocks (sync_supers), other work that was given to pdflush.
+time (mechanisms.md 4.1).  Left out: writing superblocks (sync_supers), and other work of pdflush.
 """
 
 from __future__ import annotations
@@ -24,13 +24,18 @@ from wbsim.sim.units import MS, S
 PASS_PAGES: Final = 1024  # MAX_WRITEBACK_PAGES
 CONGESTION_WAIT_NS: Final = 100 * MS
 POOL_NS: Final = S
-"""For so long the pool is empty before another thread comes, and a thread idle before one goes."""
+"""A thread is added after the pool was empty for longer (ns), and exits after it was idle for longer."""
 
 
 class Pass(Visits):
-    """writeback_control of one pass of a thread: whether it met a congested queue, and what it left.
+    """The writeback_control of one pass of a thread.
 
-    It claims a device around each inode (writeback_acquire): another pdflush leaves that out meanwhile.
+    * ``encountered_congestion``: the pass met a congested queue.
+    * ``more_io``: the pass left dirty inodes.
+    * ``wrote``: the number of pages that it wrote.
+
+    A pass claims a device while it writes an inode (writeback_acquire), so other pdflush threads skip the
+    device.
     """
 
     def __init__(self, pool: Pdflush) -> None:
@@ -67,7 +72,7 @@ class Pass(Visits):
 
 
 class Worker:
-    """A pdflush thread, what it was given to do, and since when it is idle."""
+    """A pdflush thread, its job, and since when it has been idle."""
 
     def __init__(self, thread: Thread) -> None:
         self.thread = thread
@@ -78,7 +83,10 @@ class Worker:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Pdflush(Flushers):
-    """See `models.interfaces.Flushers`; ``claimed``: the devices that a thread is writing an inode of."""
+    """See `models.interfaces.Flushers`.
+
+    ``claimed``: the devices on which a thread is writing an inode.
+    """
 
     def __init__(
         self,
@@ -97,9 +105,9 @@ class Pdflush(Flushers):
         self._writeback = writeback
         self._interval_ns = interval_ns
         self._made: list[Thread] = []
-        self._idle: list[Worker] = []  # the one that is idle for the shortest time comes last
+        self._idle: list[Worker] = []  # the worker that became idle last comes last
         self._last_empty_ns = 0
-        self._asked_ns = -1  # when a sync(2), which names every context, last had all written
+        self._asked_ns = -1  # when the last sync(2) started a job; it calls `queue` for every context
         self.bdis: dict[Wb, BackingDevice] = {}
         self.claimed: set[BackingDevice] = set()
         self._alive = 0
@@ -109,7 +117,7 @@ class Pdflush(Flushers):
 
     @property
     def threads(self) -> list[Thread]:
-        """All that ever lived, in the order of their making."""
+        """Return all threads that were ever made, in the order of their creation."""
         return self._made
 
     @property
@@ -128,7 +136,7 @@ class Pdflush(Flushers):
         self.bdis[wb] = bdi
 
     def start_background(self, wb: Wb) -> None:
-        """See `Flushers.start_background`; dropped, if no thread is idle."""
+        """See `Flushers.start_background`; the work is dropped if no thread is idle."""
         self.operation(Work("background", 0))
 
     def in_progress(self, wb: Wb) -> bool:
@@ -136,14 +144,14 @@ class Pdflush(Flushers):
         return self.bdis[wb] in self.claimed
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
-        """See `Flushers.queue`: a sync(2) starts all that is dirty once, and then writes it itself."""
+        """See `Flushers.queue`; a sync(2) starts one job for all dirty pages, and then writes them itself."""
         if work.reason == "start" and work.sb is None and self._asked_ns != self._env.now:
             self._asked_ns = self._env.now
             self.operation(Work("background", work.nr_pages))
         return None
 
     def operation(self, job: Work) -> bool:
-        """pdflush_operation: whether the thread that became idle last could be given *job*."""
+        """pdflush_operation: give *job* to the thread that became idle last; False: none is idle."""
         if not self._idle:
             return False
         worker = self._idle.pop()
@@ -154,7 +162,7 @@ class Pdflush(Flushers):
         return True
 
     def _timer(self) -> None:
-        """wb_timer_fn."""
+        """wb_timer_fn: start periodic work, or try again after a second if no thread is idle."""
         if not self.operation(Work("periodic")):
             self._arm(S)
 
@@ -169,7 +177,7 @@ class Pdflush(Flushers):
         self._env.start(worker.thread.task, self._run(worker))
 
     def _run(self, worker: Worker) -> Steps:
-        """__pdflush."""
+        """__pdflush: do the jobs of *worker*; end the thread when another one was idle for long."""
         env = self._env
         while True:
             worker.idle_since_ns = env.now
@@ -184,12 +192,12 @@ class Pdflush(Flushers):
                 continue
             longest = self._idle[0]
             if env.now - longest.idle_since_ns > POOL_NS:
-                longest.idle_since_ns = env.now  # limits the rate at which they go
+                longest.idle_since_ns = env.now  # limits the rate at which threads exit
                 break
         self._alive -= 1
 
     def _add_thread(self) -> None:
-        """One more, if the pool has been empty for long and still is."""
+        """Add a thread if the pool has been empty for longer than `POOL_NS` and still is."""
         now = self._env.now
         if not self._idle and now - self._last_empty_ns > POOL_NS and self._alive < self._max_threads:
             self._last_empty_ns = now
@@ -206,7 +214,7 @@ class Pdflush(Flushers):
             yield from self._write(thread, job.reason, job.nr_pages, kupdate=False)
 
     def _write(self, thread: Thread, reason: Any, pages: int, *, kupdate: bool) -> Steps:
-        """wb_kupdate's or background_writeout's passes, as long as there is anything to do."""
+        """Run the passes of wb_kupdate or background_writeout until nothing is left to do."""
         cache, left = self._cache, pages
         while left > 0 or not (kupdate or cache.dirty < cache.thresholds().background):
             of = Pass(self)
@@ -218,7 +226,7 @@ class Pdflush(Flushers):
                 yield from self._parts.congestion.wait(thread, CONGESTION_WAIT_NS)
 
     def _pass(self, thread: Thread, reason: Any, of: Pass) -> Generator[Wait, None, None]:
-        """writeback_inodes: over all that is dirty, the newest superblock first."""
+        """writeback_inodes: visit the dirty inodes of all devices, the device registered last first."""
         work = Work(reason, visits=of)
         for wb in reversed(list(self.bdis)):
             if not len(wb):

@@ -1,4 +1,4 @@
-"""What is configured of the writeback loop: the rules of an era, and what an inode costs."""
+"""The rules of an era for the writeback loop, and the costs of an inode."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from wbsim.sim.param import Count, Flag, Interval, Ns, Spec
 
 
 class WritebackRules(Spec):
-    """What an era's fs/fs-writeback.c decides.
+    """The rules of an era's fs/fs-writeback.c.
 
-    ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or
-    none did (to 2.6.38); ``slice_time``: a slice ends after it; ``nr_to_write``: to 2.6.39, all inodes of a
-    slice share so many pages, and no time ends it; ``used_up``: where an inode goes that used its chunk up
-    (periodic work: always more_io); ``leaves``: background and periodic work ends as soon as other work is
-    queued (2.6.38 and later); ``explicit_takes``: explicit work takes the inodes that were dirty when the
-    work began, or before each of its passes (to 2.6.36); ``waits_for_io``: the work of a sync(2) waits for
-    the I/O of each inode (to 3.10); ``expire`` and ``interval``: dirty_expire_centisecs and
-    dirty_writeback_centisecs.
+    * ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or
+      not at all (to 2.6.38).
+    * ``slice_time``: the length of a slice.
+    * ``nr_to_write``: the pages that all inodes of a slice share, without a limit of time (to 2.6.39).
+    * ``used_up``: the list of an inode that used up its chunk; for periodic work always more_io.
+    * ``leaves``: background and periodic work ends as soon as other work is queued (2.6.38 and later).
+    * ``explicit_takes``: explicit work takes the inodes that were dirty when the work began, or before each
+      of its passes (to 2.6.36).
+    * ``waits_for_io``: the work of a sync(2) waits for the I/O of each inode (to 3.10).
+    * ``expire`` and ``interval``: dirty_expire_centisecs and dirty_writeback_centisecs.
     """
 
     plug_scope: Literal["none", "mapping", "slice", "work"]
@@ -32,10 +34,10 @@ class WritebackRules(Spec):
 
 
 class WritebackCosts(Spec):
-    """Processor time of the flusher per inode, beside the filesystem's and the block layer's.
+    """Processor time of the flusher per inode, without the filesystem's and the block layer's.
 
-    ``take_ns``, ``requeue_ns`` and ``move_ns`` (per inode that queue_io moves) are spent under the list
-    lock, ``inode_ns`` outside of it.
+    ``take_ns``, ``requeue_ns`` and ``move_ns`` (per inode that queue_io moves) are spent under the list lock,
+    ``inode_ns`` outside of it.
     """
 
     take_ns: Ns

@@ -1,6 +1,4 @@
-"""struct bdi_writeback and struct backing_dev_info: a writeback context, and the device that it belongs
-to.
-"""
+"""struct bdi_writeback and struct backing_dev_info: a writeback context, and its device."""
 
 from __future__ import annotations
 
@@ -18,11 +16,12 @@ from wbsim.sim.sync import SpinLock
 
 
 class WritebackContext(Wb):
-    """See `models.interfaces.Wb`: b_dirty, b_io and b_more_io, oldest first, under one list_lock; and its
-    page counts.
+    """See `models.interfaces.Wb`: b_dirty, b_io and b_more_io, oldest inode first, and the page counts.
 
-    *per_superblock*: each superblock has separate lists (s_dirty, s_io, s_more_io, to 2.6.31).  Their inodes
-    stand together here, and work on one superblock leaves the inodes of the others where they are.
+    One list_lock protects the lists.
+
+    *per_superblock*: each superblock has separate lists (s_dirty, s_io, s_more_io, to 2.6.31).  The model
+    keeps their inodes together, and work on one superblock leaves the inodes of the others in their place.
     """
 
     __slots__ = (
@@ -69,7 +68,7 @@ class WritebackContext(Wb):
 
     @property
     def dirtied(self) -> int:
-        """Pages that ever became dirty."""
+        """Return the number of pages that ever became dirty."""
         return self.dirty_and_writeback + self.written
 
     def account_dirtied(self, pages: int) -> None:
@@ -150,7 +149,7 @@ class WritebackContext(Wb):
             if inode.sb is only:
                 return inode
             if self.per_superblock:
-                io.append(inode)  # behind the others, so that each one is passed once and not at every call
+                io.append(inode)  # to the end, so that each inode is passed once and not at every call
             else:
                 self.add(inode, now_ns)
         return None
@@ -163,11 +162,11 @@ class WritebackContext(Wb):
         return len(self.b_dirty) + len(self.b_io) + len(self.b_more_io)
 
     def check(self) -> None:
-        """Each dirty inode is on one list of its own context, and its pages are counted.
+        """Check that each dirty inode is on one list of its context, and that its pages are counted.
 
         Raises:
-            LawBroken: one is on two lists, is clean, is being written back, or belongs elsewhere; or
-                more pages are listed than counted.
+            LawBroken: an inode is on two lists, is clean, is being written back, or belongs to another
+                context.  Or more pages are listed than counted.
         """
         listed, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
         require(len({id(inode) for inode in listed}) == len(listed), f"{name}: an inode is listed once")
@@ -198,22 +197,22 @@ def _by_superblock(inodes: list[Inode]) -> list[Inode]:
 
 
 Places = Callable[[int, int, int], int]
-"""Takes a new inode's allocation group, its number and the processor that makes it.
+"""Called with the allocation group of a new inode, its number and the processor that creates it.
 
-Returns the number of its context, to be taken modulo the number of contexts.
+Returns the number of the inode's context, which the caller takes modulo the number of contexts.
 """
 
 
 def first_context(group: int, number: int, cpu: int) -> int:
-    """All inodes belong to one."""
+    """Return 0: all inodes belong to the first context."""
     return 0
 
 
 class BackingDevice:
     """backing_dev_info: a queue and its writeback contexts.
 
-    All that belongs to it is made with *parts*.  ``groups``: the largest number of allocation groups of a
-    filesystem on it; ``places``: chooses the context of a new inode.
+    *parts* makes its threads and locks.  ``groups``: the largest number of allocation groups of a filesystem
+    on the device.  ``places`` chooses the context of a new inode.
     """
 
     def __init__(self, name: str, queue: Queue, parts: Parts) -> None:
@@ -227,8 +226,10 @@ class BackingDevice:
             queue.wbt.wbs = self.wbs
 
     def wb_of(self, group: int, number: int, cpu: int) -> Wb:
-        """inode_attach_wb: the context of the inode of this *number* in its allocation *group*, which is made
-        on processor *cpu*.
+        """inode_attach_wb: return the context of an inode.
+
+        *group* is the allocation group of the inode, *number* its number, and *cpu* the processor that
+        creates it.
         """
         wbs = self.wbs
         return wbs[0] if len(wbs) == 1 else wbs[self.places(group, number, cpu) % len(wbs)]
