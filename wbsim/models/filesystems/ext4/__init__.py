@@ -1,9 +1,9 @@
 """ext4.
 
-Read `ext4` first: what a mounted ext4 is made of.  `names` and `inodes` make directories and inodes.
-`placement` writes file pages and takes the locks.  `layout` and `new_blocks` have the rules how many blocks
-are taken for which pages, and `mballoc` finds them.  `geometry` has the places of mkfs.  `metadata` says what
-a transaction logs, and `journal` when it commits.  Mount options and costs are in `spec`.
+Read `ext4` first: the parts of a mounted ext4.  `names` and `inodes` make directories and inodes.
+`placement` writes file pages and takes the locks.  `layout` and `new_blocks` have the rules for the number of
+blocks, and `mballoc` finds the blocks.  `geometry` has the places that mkfs chooses.  `metadata` defines what
+a transaction logs, and `journal` decides when it commits.  Mount options and costs are in `spec`.
 """
 
 from wbsim.models.factories import FilesystemFactory

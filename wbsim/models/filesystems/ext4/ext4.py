@@ -1,4 +1,4 @@
-"""ext4: what it is made of.
+"""The parts of a mounted ext4.
 
 Stands for ext4_fill_super.
 """
@@ -32,7 +32,7 @@ def ext4(
     flusher_costs: Ext4FlusherCosts,
     cache: PageCache,
 ) -> DelallocFilesystem:
-    """One mounted ext4."""
+    """Return a mounted ext4."""
     sb.block_ns = writer_costs.block_ns
     kworker, geometry = parts.thread("kworker/ext4-rsv"), spec.geometry
     costs = MapCosts(flusher_costs, ROOT_EXTENTS, RandomFactors(parts, "map"), parts.hand_off)

@@ -1,7 +1,7 @@
 """The places that mkfs.ext4 gives to metadata: superblocks, descriptors, bitmaps, inode tables, the journal.
 
-Blocks are the filesystem's.  Stands for ext2fs_initialize, ext2fs_allocate_group_table and mkjournal.c of
-e2fsprogs; checked against version 1.47 (tests/models/catalogue/test_mkfs.py).
+Block numbers are those of the filesystem.  Stands for ext2fs_initialize, ext2fs_allocate_group_table and
+mkjournal.c of e2fsprogs; checked against version 1.47 (tests/models/catalogue/test_mkfs.py).
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ from typing import Final, NamedTuple
 
 GROUP_BLOCKS: Final = 32_768
 GROUP_INODES: Final = 8_192
-"""Inodes of a full group at one for 16 KiB, mke2fs's default."""
+"""The inodes of a full group with one inode for 16 KiB, mke2fs's default."""
 FIRST_INODE: Final = 11
-"""Inodes that are reserved, and lost+found."""
+"""The number of reserved inodes, with lost+found."""
 INODES_PER_BLOCK: Final = 16
-"""Inodes of 256 B."""
+"""An inode has 256 B."""
 _BITMAPS: Final = 2
 _DESCRIPTORS_PER_BLOCK: Final = 64
 _FLEX_GROUPS_WITH_OWN_FIRST: Final = 4  # EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME
 _ROOT_BLOCKS: Final = 6
-"""The root directory and lost+found."""
+"""The blocks of the root directory and of lost+found."""
 
 
 class Geometry(NamedTuple):
     """The layout of one ext4.
 
-    ``groups`` is the number of block groups, of which each ``flex_groups`` have their metadata in one place.
-    ``descriptor_blocks`` counts the blocks of descriptors and those that are reserved for growing.
-    ``journal_blocks`` counts the blocks of the journal, and ``group_inodes`` the inodes of a group.
+    * ``groups``: the number of block groups.
+    * ``flex_groups``: the number of groups that have their metadata in one place.
+    * ``descriptor_blocks``: the blocks of descriptors, and the blocks that are reserved for growing.
+    * ``journal_blocks``: the blocks of the journal.
+    * ``group_inodes``: the inodes of a group.
     """
 
     groups: int
@@ -70,7 +72,7 @@ class Geometry(NamedTuple):
         return (inode - 1) // self.group_inodes
 
     def bitmap_block(self, group: int, inodes: bool) -> int:
-        """Return the bitmap of *group*'s blocks or *inodes*, at the head of its flex group."""
+        """Return the block of the bitmap of *group*'s inodes or blocks, at the head of its flex group."""
         first = group // self.flex_groups * self.flex_groups
         head = first * GROUP_BLOCKS + (1 + self.descriptor_blocks if _has_superblock(first) else 0)
         return head + (self.flex_groups if inodes else 0) + group - first

@@ -1,4 +1,4 @@
-"""Flex groups, directories and inodes: what a name is given when it is made.
+"""Flex groups, directories and inodes of an ext4.
 
 Stands for struct ext4_inode_info and the inode part of struct flex_groups (fs/ext4/ialloc.c).
 """
@@ -22,7 +22,7 @@ FAR_PAGE: Final = 1 << 62
 class Flex:
     """A flex group: its directories, and the number of its next inode.
 
-    Inodes up to number *behind* belong to flex groups *before* and to this one.
+    The inodes with the numbers *before* + 1 to *behind* belong to this flex group.
     """
 
     __slots__ = ("_behind", "_next_inode", "directories", "number")
@@ -35,17 +35,17 @@ class Flex:
 
     @property
     def free_inodes(self) -> int:
-        """How many inodes it has left."""
+        """Return the number of inodes that are left."""
         return self._behind - self._next_inode
 
     def new_inode(self) -> int:
-        """The number of a new inode."""
+        """Return the number of a new inode."""
         self._next_inode += 1
         return self._next_inode
 
 
 class Directory:
-    """A directory: its flex group, its names, and the blocks that these lie in (htree leaves)."""
+    """A directory: its flex group, the number of its names, and the blocks of the names (htree leaves)."""
 
     __slots__ = ("flex", "leaves", "names")
 
@@ -56,7 +56,7 @@ class Directory:
 
 
 class Ext4Inode(FileInode):
-    """An inode: its number, and where the search for its blocks begins."""
+    """An inode: its number, and the group where the search for its blocks begins."""
 
     __slots__ = ("goal_group", "number")
 
@@ -67,7 +67,7 @@ class Ext4Inode(FileInode):
 
 
 class Leaf:
-    """A block of a file's tree of extents: which, from which page on it has the extents, and how many."""
+    """A block of a file's extent tree: its number, the first page of its extents, and how many it has."""
 
     __slots__ = ("block", "extents", "page")
 
@@ -78,10 +78,14 @@ class Leaf:
 
 
 class Ext4File(PagedFile):
-    """A file's pages, and its tree of extents: how many the inode holds or, once it has outgrown that, its
-    leaves in the order of their pages.
+    """A file's pages, and its extent tree.
 
-    An unwritten extent is one of its own: it joins its neighbours once it is converted.
+    * ``root``: the number of extents in the inode, while the inode holds all of them.
+    * ``leaves``: after that, the leaves of the tree in the order of their pages.
+    * ``unwritten``: for each new extent the ranges to be converted, its leaf, and the neighbours that it then
+      joins.
+
+    An unwritten extent is separate from its neighbours, and joins them when it is converted.
     """
 
     __slots__ = ("leaves", "newest", "root", "unwritten")
@@ -94,19 +98,20 @@ class Ext4File(PagedFile):
         self.unwritten: deque[tuple[int, Leaf | None, int]] = deque()
 
     def leaf_of(self, page: int) -> int:
-        """Which of the leaves has *page*."""
+        """Return the number of the leaf that has *page*."""
         return bisect_right(self.leaves, page, key=_page_of) - 1
 
     def room_at(self, page: int) -> tuple[int, int]:
-        """How many more extents the tree takes where *page* is, and up to which page."""
+        """Return the room (extents) of the tree at *page*, and the page up to which this room is valid."""
         if not self.leaves:
             return ROOT_EXTENTS - self.root, FAR_PAGE
         number = self.leaf_of(page)
         return LEAF_EXTENTS - self.leaves[number].extents, self._end_of(number)
 
     def took(self, page: int, extents: int, joins: int, ranges: int) -> None:
-        """So many more extents are where *page* is, for which there was room; they will join so many
-        neighbours once that many more *ranges* are converted.
+        """Add *extents* extents at *page*, for which there is room.
+
+        They join *joins* neighbours when *ranges* more ranges are converted.
         """
         leaf = self.leaves[self.leaf_of(page)] if self.leaves else None
         self._count(leaf, extents)
@@ -114,7 +119,7 @@ class Ext4File(PagedFile):
             self.unwritten.append((ranges, leaf, joins))
 
     def wrote(self, ranges: int) -> None:
-        """So many more ranges are converted, first come, first served."""
+        """Count *ranges* more ranges as converted, in the order of their allocation."""
         unwritten = self.unwritten
         while unwritten and unwritten[0][0] <= ranges:
             waited, leaf, joins = unwritten.popleft()
@@ -126,17 +131,17 @@ class Ext4File(PagedFile):
 
     def _count(self, leaf: Leaf | None, extents: int) -> None:
         if leaf is None and self.leaves:
-            leaf = self.leaves[0]  # which has taken what the inode held
+            leaf = self.leaves[0]  # the first leaf has taken the extents of the inode
         if leaf is None:
             self.root += extents
         else:
             leaf.extents += extents
 
     def grow(self, page: int, block: int) -> None:
-        """ext4_ext_create_new_leaf: *block* becomes a leaf, so that an extent at *page* finds room.
+        """ext4_ext_create_new_leaf: make *block* a leaf, so that an extent at *page* finds room.
 
-        The first one takes what the inode held; another one what lies behind *page* in the full leaf or, if
-        nothing does, the new extent alone (ext4_ext_split).
+        The first leaf takes the extents of the inode.  Another leaf takes the extents behind *page* from the
+        full leaf (ext4_ext_split).  If no extent lies behind *page*, it takes only the new extent.
         """
         if not self.leaves:
             self.leaves.append(Leaf(block, 0, self.root))
@@ -147,8 +152,10 @@ class Ext4File(PagedFile):
         self.leaves.insert(number + 1, Leaf(block, page + 1 if moved else page, moved))
 
     def has_room_behind(self, page: int) -> bool:
-        """Whether an extent at *page*, behind all in its full leaf, finds room in the next, which has it then
-        (ext4_ext_next_leaf_block).
+        """Return whether an extent at *page* finds room in the next leaf (ext4_ext_next_leaf_block).
+
+        This requires that the extent lies behind all others in its full leaf.  The next leaf then begins at
+        *page*.
         """
         number = self.leaf_of(page)
         if number + 1 == len(self.leaves) or self.leaves[number + 1].extents == LEAF_EXTENTS:
@@ -159,11 +166,11 @@ class Ext4File(PagedFile):
         return True
 
     def _behind(self, number: int, page: int) -> int:
-        """How many extents of a leaf lie behind *page*."""
+        """Return the number of extents of leaf *number* that lie behind *page*."""
         return int(count_extents(self.pages, page + 1, min(self._end_of(number), last_used(self.pages) + 1)))
 
     def _end_of(self, number: int) -> int:
-        """The page behind those of a leaf."""
+        """Return the page behind the pages of leaf *number*."""
         return self.leaves[number + 1].page if number + 1 < len(self.leaves) else FAR_PAGE
 
 

@@ -1,10 +1,11 @@
-"""The journal of ext4: transactions, their commits, and the write-out of what they logged.
+"""The journal of ext4: transactions, their commits, and the write-out of the logged blocks.
 
-Stands for fs/jbd2: start_this_handle, jbd2_journal_commit_transaction, jbd2_log_do_checkpoint; measured on
-6.18 (docs/measurements.md F).  A transaction logs each block that it dirtied once.  What was committed is
-written in place after dirty_expire, by a sync, or by whoever needs the room.  Left out: ordered data (delayed
-allocation has none), revoke records, fast commits, that background writeback may write metadata earlier, the
-superblock of the journal.
+Stands for fs/jbd2: start_this_handle, jbd2_journal_commit_transaction, jbd2_log_do_checkpoint.  Measured on
+6.18 (docs/measurements.md F).  A transaction logs each block that it dirtied once.  Committed blocks are
+written in place after dirty_expire, by a sync, or by a thread that needs room in the log.
+
+Left out: ordered data (delayed allocation has none), revoke records, fast commits, earlier writes of metadata
+by background writeback, the superblock of the journal.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wbsim.sim.sync import Completion
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, S
 
 _TAGS: Final = 254
-"""How many blocks a descriptor block names."""
+"""The number of blocks that a descriptor block names."""
 _BATCH: Final = 64  # JBD2_NR_BATCH
 _COMMIT: Final = "the log's write"
 
@@ -35,11 +36,12 @@ class Journal:
 
     *runs* are its places on disk, each a first block and a length, from the filesystem's *first_block* on.
 
-    * ``running``: the blocks of the running transaction, which began at ``since_ns``; -1: there is none.
-    * ``credits`` and ``reserved``: the blocks that open handles may still log, and those reserved for
+    * ``running``: the blocks of the running transaction, which began at ``since_ns``.  Without a transaction,
+      ``since_ns`` is -1.
+    * ``credits`` and ``reserved``: the blocks that open handles may still log, and the blocks reserved for
       conversions.
-    * ``committed``: the transactions that are not in place yet: when each was committed, its blocks, and how
-      many blocks of the log it has.
+    * ``committed``: the transactions that are not in place yet, each with the time of its commit, its blocks,
+      and its number of log blocks.
     """
 
     def __init__(
@@ -71,20 +73,20 @@ class Journal:
         self._commit = Completion(parts.env, _COMMIT)
         self._committing = Completion(
             parts.env, _COMMIT
-        )  # of the transaction that is being committed, or was last
+        )  # of the transaction that is being committed, or of the last one
         self._committing.complete()
-        self._placing: dict[Completion, None] = {}  # of transactions that somebody writes in place
+        self._placing: dict[Completion, None] = {}  # of transactions that a thread is writing in place
         self._most = spec.blocks // 3  # j_max_transaction_buffers
         self.credits = self.reserved = 0
         self.written_bytes = 0
 
     def start(self) -> None:
-        """Start its thread; called once."""
+        """Start the thread; called once."""
         self._env.start(self._kthread.task, self._run())
 
     @property
     def is_full(self) -> bool:
-        """Whether a new handle has to wait: for the next transaction, or for room in the log."""
+        """Return whether a new handle must wait for the next transaction, or for room in the log."""
         return not self._fits(self._spec.map_credits) or self.used + self._most > self._spec.blocks
 
     def _fits(self, credits_asked: int) -> bool:
@@ -92,8 +94,9 @@ class Journal:
         return len(self.running) + OVERHEAD + asked <= self._most
 
     def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
-        """jbd2_journal_start: *thread* may dirty so many blocks; it waits, or writes old ones in place,
-        for the room.
+        """jbd2_journal_start: begin a handle of *thread* that may dirty *credits_asked* blocks.
+
+        *thread* waits for the room, or writes old blocks in place to make room.
         """
         while not self._fits(credits_asked) or self.used + self._most > self._spec.blocks:
             thread.before_sleep()
@@ -104,9 +107,9 @@ class Journal:
         self.credits += credits_asked
 
     def stop_handle(self, credits_asked: int, blocks: Collection[int]) -> None:
-        """The handle has dirtied *blocks*.
+        """End a handle that has dirtied *blocks*.
 
-        A transaction without any is over with its handles: whoever waits for the next one goes on.
+        If the running transaction is empty, the tasks that wait for a new transaction wake.
         """
         self.credits -= credits_asked
         self.log(blocks)
@@ -114,7 +117,7 @@ class Journal:
             self._wake_waiters()
 
     def log(self, blocks: Collection[int]) -> None:
-        """*blocks* belong to the running transaction, which begins with the first of them."""
+        """Add *blocks* to the running transaction, which begins with its first block."""
         if self.since_ns < 0 and blocks:
             self.since_ns = self._env.now
             # The timer of kjournald2 is rounded up to a whole second.
@@ -124,8 +127,9 @@ class Journal:
             self.running[block] = None
 
     def reserve(self, thread: Thread) -> Steps:
-        """jbd2_journal_start_reserved: credits for the conversion of an extent, of half a transaction at
-        most.
+        """jbd2_journal_start_reserved: reserve credits for the conversion of an extent.
+
+        *thread* sleeps while half of a transaction is reserved.
         """
         while self.reserved + self._spec.convert_credits > self._most // 2:
             thread.before_sleep()
@@ -135,14 +139,12 @@ class Journal:
         self.reserved += self._spec.convert_credits
 
     def release(self) -> None:
-        """An extent was converted."""
+        """Release the credits of an extent that was converted."""
         self.reserved -= self._spec.convert_credits
         self._wake_waiters()
 
     def force(self, thread: Thread) -> Steps:
-        """What was dirtied by now is committed, and what was committed is in place: ->sync_fs, and
-        sync_blockdevs.
-        """
+        """->sync_fs and sync_blockdev: commit the dirtied blocks, and write the committed ones in place."""
         yield from self.commit_log(thread)
         if self.committed:
             yield from self._write_in_place(thread)
@@ -150,7 +152,7 @@ class Journal:
             yield from placed.wait(thread.task)
 
     def commit_log(self, thread: Thread) -> Steps:
-        """jbd2_complete_transaction: what was dirtied by now is in the log when it ends."""
+        """jbd2_complete_transaction: let *thread* sleep until earlier dirtied blocks are in the log."""
         if self.running:
             commit = self._commit
             self.want()
@@ -159,10 +161,10 @@ class Journal:
             yield from self._committing.wait(thread.task)
 
     def check(self) -> None:
-        """Its blocks hold the committed transactions at least, and are no more than there are.
+        """Check that the used blocks include the committed transactions and fit into the journal.
 
         Raises:
-            LawBroken: blocks were lost or counted twice, or credits given back that nobody had.
+            LawBroken: blocks were lost or counted twice, or more credits were given back than were taken.
         """
         held = sum(logged for _, _, logged in self.committed)
         require(
@@ -179,14 +181,14 @@ class Journal:
             self.want()
 
     def want(self) -> None:
-        """Wake jbd2: a commit, or space, is wanted."""
+        """Wake jbd2 for a commit or for space."""
         self._wanted = True
         if self._asleep:
             self._asleep = False
             self._env.wake(self._kthread.task)
 
     def _wait(self, task: Task) -> Steps:
-        """Until something has changed: a transaction, or what is reserved."""
+        """Let *task* sleep until a transaction or the reserved credits change."""
         self.want()
         self._waiters.append(task)
         task.waits_for = LOG_SPACE
@@ -197,7 +199,7 @@ class Journal:
             self._env.wake(self._waiters.popleft())
 
     def _run(self) -> Steps:
-        """kjournald2: commit what is wanted, then write in place what is old."""
+        """kjournald2: commit the running transaction if wanted, then write old transactions in place."""
         while True:
             if not self._wanted:
                 self._asleep = True
@@ -209,7 +211,7 @@ class Journal:
                 yield from self._write_oldest(self._kthread)
 
     def _commit_running(self) -> Steps:
-        """jbd2_journal_commit_transaction."""
+        """jbd2_journal_commit_transaction: write the running transaction to the log."""
         blocks, commit = self.running, self._commit
         self._in_commit, self._committing = blocks, commit
         self.running, self.since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
@@ -236,9 +238,7 @@ class Journal:
         return block
 
     def _write_oldest(self, thread: Thread) -> Steps:
-        """jbd2_log_do_checkpoint: the oldest transaction's blocks, but those that a newer one has logged
-        again.
-        """
+        """jbd2_log_do_checkpoint: write the oldest transaction's blocks that no newer one has logged."""
         _, blocks, logged = self.committed.popleft()
         newer = self._logged_again() | {block for _, later, _ in self.committed for block in later}
         old = [block for block in blocks if block not in newer]
@@ -246,7 +246,7 @@ class Journal:
         yield from self._place(thread, batches, logged)
 
     def _write_in_place(self, thread: Thread) -> Steps:
-        """sync_blockdev: what was committed, in the order of place, but what a newer transaction has."""
+        """sync_blockdev: write the committed blocks in order, except those that a newer transaction has."""
         transactions = [*self.committed]
         self.committed.clear()
         dirty = {block for _, blocks, _ in transactions for block in blocks}
@@ -254,11 +254,11 @@ class Journal:
         yield from self._place(thread, [sorted(dirty - self._logged_again())], logged)
 
     def _logged_again(self) -> set[int]:
-        """What the transaction has that runs, and the one that is being committed."""
+        """Return the blocks of the running transaction and of the transaction in commit."""
         return self.running.keys() | self._in_commit.keys()
 
     def _place(self, thread: Thread, batches: Iterable[list[int]], logged: int) -> Steps:
-        """Write *batches* in place, one after the other; so many blocks of the log are then free."""
+        """Write *batches* in place, one after the other, then free *logged* blocks of the log."""
         placed = Completion(self._env, DEVICE)
         self._placing[placed] = None
         for batch in batches:
@@ -269,7 +269,7 @@ class Journal:
         self._wake_waiters()
 
     def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:
-        """Write *blocks* under a plug, each as a bio of its own, and wait for them."""
+        """Write *blocks* under a plug, each as a separate bio, and wait for them."""
         done, left = Completion(self._env, DEVICE), 1
 
         def ended(_: object) -> None:

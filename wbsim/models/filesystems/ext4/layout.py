@@ -1,4 +1,4 @@
-"""The place of file pages on ext4: how many blocks are held for a file around a request.
+"""The place of file pages on ext4: the blocks that are held for a file around a request.
 
 Stands for ext4_mb_normalize_request and ext4_mb_new_inode_pa.  Pure: no clock, no random numbers.
 """
@@ -18,8 +18,8 @@ STREAM_REQUEST_PAGES: Final = 16  # MB_DEFAULT_STREAM_THRESHOLD
 GROUP_PREALLOC_PAGES: Final = 512  # MB_DEFAULT_GROUP_PREALLOC
 ROOT_EXTENTS: Final = 4
 LEAF_EXTENTS: Final = 340
-"""What the inode, and one block of a file's tree, hold."""
-_SMALL_WINDOWS: Final = tuple(4 << i for i in range(7))  # 16 KiB to 1 MiB: the whole file
+"""The number of extents that the inode, and one block of a file's tree, can hold."""
+_SMALL_WINDOWS: Final = tuple(4 << i for i in range(7))  # 16 KiB to 1 MiB: the complete file
 _LARGE_WINDOWS: Final = (
     (512, 1_024),
     (1_024, 2_048),
@@ -29,8 +29,9 @@ LARGEST_WINDOW: Final = 2_048
 
 @compiled
 def write_all(pages: Pages, indices: NDArray[np.int64], end: int) -> tuple[int, int]:
-    """Write to the pages at *indices*, up to the first from *end* on; how many, and how many of them were
-    clean.
+    """Write to the pages at *indices*, up to the first that lies at page *end* or behind it.
+
+    Return the number of pages that were written, and how many of them were clean before.
     """
     were_clean = 0
     for done in range(len(indices)):
@@ -44,11 +45,10 @@ def write_all(pages: Pages, indices: NDArray[np.int64], end: int) -> tuple[int, 
 
 
 def window(pages: Pages, page: int, count: int) -> tuple[int, int]:
-    """What is set aside for a request of *count* pages from *page* on: first page, and the one behind the
-    last.
+    """Return the window for a request of *count* pages from *page* on: its first page, the page behind it.
 
-    A file below 1 MiB is rounded up as a whole; a larger one is cut into windows of 2, 4 or 8 MiB.  Pages
-    that have a block or one held for them are no part of it.
+    A file up to 1 MiB has one window, rounded up to a power of two.  A larger file is cut into windows of 2,
+    4 or 8 MiB.  Pages that have a block, or a block held for them, are not part of the window.
     """
     size = max(page + count, int(pages.size[0]))
     for whole in _SMALL_WINDOWS:
@@ -63,8 +63,11 @@ def window(pages: Pages, page: int, count: int) -> tuple[int, int]:
 
 
 def placed_in(start: int, end: int, page: int, count: int, got: int) -> int:
-    """The first of the *got* pages held, fewer than the window's (*start* to *end*): its last ones if *page*
-    is among them, its first if they cover *count* pages from *page* on, else those from *page* on.
+    """Return the first of the *got* pages that get the blocks held for a window (*start* to *end*).
+
+    There are fewer blocks than pages in the window.  Its last pages get them if *page* is among these.  Its
+    first pages get them if these include *count* pages from *page* on.  Otherwise the pages from *page* on
+    get them.
     """
     if page >= end - got:
         return end - got

@@ -1,9 +1,11 @@
-"""The free blocks of an ext4, in groups, and where the multiblock allocator finds some.
+"""The free blocks of an ext4, in groups, and the search of the multiblock allocator.
 
 Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group and ext4_mb_complex_scan_group
-(fs/ext4/mballoc.c).  Pure.  Blocks are the filesystem's.  Left out: the groups' locks, stripes, the lists by
-average fragment (CR_GOAL_LEN_FAST searches in line), CR_BEST_AVAIL_LEN, the first groups in line on disks
-that rotate, what is freed and not yet committed, reserved blocks.
+(fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem.
+
+Left out: the groups' locks, stripes, the lists by average fragment (CR_GOAL_LEN_FAST searches in line),
+CR_BEST_AVAIL_LEN.  Left out also: the first groups in line on rotating disks, blocks that are freed and not
+yet committed, reserved blocks.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _LINEAR_SCAN_GROUPS: Final = 16  # MB_DEFAULT_LINEAR_SCAN_THRESHOLD
 
 
 class BlockGroup:
-    """The free runs of one group, and how many buddies of each order they fall into."""
+    """The free runs of one group, and the number of their buddies of each order."""
 
     __slots__ = ("_buddies", "_runs", "blocks", "first_block", "number")
 
@@ -32,17 +34,17 @@ class BlockGroup:
         self.number = number
         self.first_block = number * GROUP_BLOCKS
         self.blocks = 0
-        self._runs: SortedDict[int, int] = SortedDict()  # first block -> how many
+        self._runs: SortedDict[int, int] = SortedDict()  # first block -> length
         self._buddies = [0] * _ORDERS
         self._add(head_blocks, GROUP_BLOCKS - head_blocks)
 
     @property
     def order(self) -> int:
-        """The order of the largest buddy; -1 if nothing is free."""
+        """Return the order of the largest buddy; -1 if no block is free."""
         return max((order for order, count in enumerate(self._buddies) if count), default=-1)
 
     def take(self, block: int, length: int) -> bool:
-        """Take just these *length* blocks from *block* of the group on, if all of them are free."""
+        """Take exactly the *length* blocks from *block* of the group on, if all of them are free."""
         at = self._runs.bisect_right(block) - 1
         if at < 0:
             return False
@@ -55,7 +57,7 @@ class BlockGroup:
         return True
 
     def give_back(self, block: int, length: int) -> None:
-        """Blocks of the group are free again, and joined with their neighbours."""
+        """Free *length* blocks from *block* of the group on, and join them with their neighbours."""
         at = self._runs.bisect_right(block)
         if at and sum(self._runs.peekitem(at - 1)) == block:
             first = self._runs.keys()[at - 1]
@@ -66,8 +68,9 @@ class BlockGroup:
         self._add(block, length)
 
     def first_of_order(self, order: int) -> int:
-        """The first block of the buddy that a request of *order* takes: of the smallest that is free, the
-        first.
+        """Return the first block of the buddy for a request of *order*.
+
+        It is the first of the smallest free buddies that are large enough.
         """
         smallest = next(least for least in range(order, _ORDERS) if self._buddies[least])
         return next(
@@ -75,10 +78,11 @@ class BlockGroup:
         )
 
     def best_piece(self, length: int) -> Free | None:
-        """Where *length* blocks go: into the first piece of just that size, or the smallest of the first
-        eleven that are larger, or the largest of all; None if nothing is free.
+        """Return the piece for *length* blocks; None if no block is free.
 
-        A piece is as many buddies of a free run as are needed (mb_find_extent).
+        The first piece of exactly that size is best.  Next is the smallest larger piece of the first eleven
+        pieces, then the largest of all pieces.  A piece is as many buddies of a free run as are needed
+        (mb_find_extent).
         """
         best: Free | None = None
         fitting = any(size >= length for size in self._runs.values())
@@ -95,7 +99,7 @@ class BlockGroup:
         return best
 
     def runs(self) -> Iterator[Free]:
-        """The free runs, by block."""
+        """Return the free runs, by block."""
         return (Free(first, size) for first, size in self._runs.items())
 
     def _add(self, first: int, size: int) -> None:
@@ -106,7 +110,7 @@ class BlockGroup:
                 self._buddies[buddy.size.bit_length() - 1] += 1
 
     def _drop(self, first: int) -> int:
-        """The run from *first* on is none any more; how long it was."""
+        """Remove the run that begins at *first*, and return its length."""
         size: int = self._runs.pop(first)
         self.blocks -= size
         for buddy in _buddies(Free(first, size)):
@@ -115,7 +119,7 @@ class BlockGroup:
 
 
 def _buddies(run: Free) -> Iterator[Free]:
-    """The aligned powers of two that a free run falls into (mb_mark_free_simple)."""
+    """Yield the aligned powers of two that a free run consists of (mb_mark_free_simple)."""
     first, size = run
     while size:
         order = min(
@@ -126,7 +130,7 @@ def _buddies(run: Free) -> Iterator[Free]:
 
 
 def _pieces(run: Free, length: int) -> Iterator[Free]:
-    """*run* in pieces of whole buddies, each of at least *length* but for the last."""
+    """Yield *run* in pieces of complete buddies, each but the last of at least *length* blocks."""
     first, size = run.first, 0
     for buddy in _buddies(run):
         size += buddy.size
@@ -138,10 +142,13 @@ def _pieces(run: Free, length: int) -> Iterator[Free]:
 
 
 class Mballoc:
-    """All groups.  *by_order*: a search prefers the group that is used most and still fits, and on a fresh
-    mount only groups take part whose bitmaps have been read: those of flex groups with a directory, or all
-    when these have no room.  Otherwise, as with few groups, it goes from group to group and reads what it
-    comes to.
+    """The multiblock allocator: all groups of one filesystem.
+
+    *by_order*: a search prefers the most used group that has room.  On a fresh mount it searches only groups
+    whose bitmaps have been read: those of flex groups with a directory.  If these have no room, it reads all
+    bitmaps.
+
+    Otherwise, and with few groups, a search goes from group to group and reads each bitmap on its way.
     """
 
     def __init__(self, geometry: Geometry, *, by_order: bool) -> None:
@@ -155,23 +162,23 @@ class Mballoc:
         ]
 
     def read_bitmaps(self, flex: int) -> None:
-        """The groups of a flex group take part from now on."""
+        """Read the bitmaps of a flex group, so that a search finds its groups."""
         for number in self._numbers(flex):
             self._group(number)
 
     def free_blocks(self, flex: int) -> int:
-        """How many blocks of a flex group are free."""
+        """Return the number of free blocks of a flex group."""
         return self._free[flex]
 
     def take_exactly(self, block: int, length: int) -> bool:
-        """Take just these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL)."""
+        """Take exactly these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL)."""
         number, offset = divmod(block, GROUP_BLOCKS)
         return number < self.geometry.groups and self._take(self._group(number), offset, length)
 
     def find(self, group: int, length: int) -> tuple[int, int]:
-        """Take *length* blocks together, searching from *group* on; where there are none, fewer.
+        """Take *length* blocks together, searching from *group* on, or fewer if no group has as many.
 
-        Returns the first block and how many; 0 of them if nothing is free.
+        Returns the first block and the number of blocks, 0 if no block is free.
         """
         while True:
             found = self._find_order(group, length) or self._find_piece(group, length)
@@ -185,7 +192,7 @@ class Mballoc:
                 self.read_bitmaps(flex)
 
     def give_back(self, block: int, length: int) -> None:
-        """These blocks are free again."""
+        """Free *length* blocks from *block* on, which may lie in several groups."""
         while length:
             number, offset = divmod(block, GROUP_BLOCKS)
             count = min(length, GROUP_BLOCKS - offset)
@@ -196,7 +203,7 @@ class Mballoc:
             block, length = block + count, length - count
 
     def extents(self) -> Iterator[Free]:
-        """All free runs, by block; those of groups that nobody has read yet are whole."""
+        """Yield all free runs, by block; a group whose bitmap has not been read has one run."""
         for number in range(self.geometry.groups):
             group = self.groups.get(number)
             if group is None:
@@ -206,10 +213,10 @@ class Mballoc:
                 yield from (Free(group.first_block + run.first, run.size) for run in group.runs())
 
     def check(self) -> None:
-        """Free runs lie apart, and each group is listed by its largest buddy.
+        """Check that free runs lie apart, and that each group is listed by its largest buddy.
 
         Raises:
-            LawBroken: blocks are free twice, or not found where they are.
+            LawBroken: blocks are free twice, or a group is not listed by its largest buddy.
         """
         for number, group in self.groups.items():
             ends = [run.first + run.size for run in group.runs()]
@@ -229,7 +236,7 @@ class Mballoc:
         )
 
     def _find_order(self, start: int, length: int) -> tuple[int, int] | None:
-        """CR_POWER2_ALIGNED: a buddy for *length*, if that is a power of two."""
+        """CR_POWER2_ALIGNED: take a buddy for *length* blocks, if *length* is a power of two."""
         if length < 2 or length & (length - 1) or length >= 1 << _ORDERS:
             return None
         order = length.bit_length() - 1
@@ -241,7 +248,7 @@ class Mballoc:
         return group.first_block + offset, length
 
     def find_in(self, number: int, length: int) -> tuple[int, int]:
-        """Take *length* blocks of the first free run in group *number* that has them, or as `find` does."""
+        """Take *length* blocks of the first run in group *number* that has them, or as `find` does."""
         group = self._group(number)
         for run in group.runs():
             if run.size >= length:
@@ -250,7 +257,7 @@ class Mballoc:
         return self.find(number, length)
 
     def _find_piece(self, start: int, length: int) -> tuple[int, int] | None:
-        """Take *length* blocks of the first group from *start* with such a piece, or the longest."""
+        """Take *length* blocks of the first group from *start* on that has them, or the largest piece."""
         best: tuple[BlockGroup, Free] | None = None
         for number in self._in_line(start):
             group = self.groups.get(number) if self._by_order else self._group(number)
@@ -267,8 +274,9 @@ class Mballoc:
         return group.first_block + piece.first, got
 
     def _most_used(self, start: int, order: int) -> BlockGroup | None:
-        """The group whose largest buddy is the smallest that is enough, from *start* on and then from the
-        first.
+        """Return the group whose largest buddy is the smallest one of at least *order*.
+
+        The search goes from *start* on, and then from the first group on.
         """
         for least, behind in ((start, self.geometry.groups), (0, start)):
             for listed in self.of_order[order:]:
@@ -278,7 +286,7 @@ class Mballoc:
         return None
 
     def _next_with(self, start: int, order: int) -> BlockGroup | None:
-        """The first group with a buddy that is enough, from *start* on and then from the first."""
+        """Return the first group with a buddy of at least *order*, from *start* on and then from 0 on."""
         for number in self._in_line(start):
             if not self.geometry.keeps_off_data(number) and self._group(number).order >= order:
                 return self._group(number)
@@ -292,7 +300,7 @@ class Mballoc:
         return range(first, min(first + self.geometry.flex_groups, self.geometry.groups))
 
     def _group(self, number: int) -> BlockGroup:
-        """The group, once its bitmap is read."""
+        """Return the group; read its bitmap if that has not been read."""
         group = self.groups.get(number)
         if group is None:
             group = self.groups[number] = BlockGroup(number, self.geometry.head_blocks(number))
@@ -307,7 +315,7 @@ class Mballoc:
         return taken
 
     def _list(self, group: BlockGroup) -> None:
-        """*group* has changed: it takes part with what is free in it now."""
+        """Count the free blocks of *group* again, and list it by its largest buddy."""
         self._free[group.number // self.geometry.flex_groups] += group.blocks
         if group.order >= 0:
             self.of_order[group.order].add(group.number)

@@ -1,4 +1,4 @@
-"""What ext4 journals of file pages, and what follows the end of I/O.
+"""The blocks that ext4 journals for file pages, and the work after the end of I/O.
 
 Stands for the credits of ext4_map_blocks, ext4_end_io_rsv_work and ext4_convert_unwritten_extents.
 """
@@ -16,7 +16,10 @@ from wbsim.sim.engine import Steps, Wait
 
 
 class Ext4Metadata(Metadata[Ext4Inode]):
-    """That of one mounted ext4, in its ``journal``; a handle that maps asks for *map_credits*."""
+    """The metadata of one mounted ext4, in its ``journal``.
+
+    A handle that maps an extent asks for *map_credits*.
+    """
 
     gives_way: bool
 
@@ -47,13 +50,13 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         self.journal.stop_handle(self.map_credits, ())
 
     def log_mapping(self, inode: Ext4Inode, file: Ext4File, page: int) -> None:
-        """Log an extent that was mapped at *page*: what `log_extent` logs, and the leaf, if there is one."""
+        """Log an extent that was mapped at *page*: the blocks of `log_extent`, and the leaf, if any."""
         self.log_extent(inode, inode.goal_group)
         if file.leaves:
             self.journal.log((file.leaves[file.leaf_of(page)].block,))
 
     def log_extent(self, inode: Ext4Inode, group: int) -> None:
-        """An extent of *inode* lies in *group*."""
+        """Log the blocks of an extent of *inode* in *group*: inode, bitmap and descriptor."""
         geometry = self._geometry
         self.journal.log(
             (
@@ -83,8 +86,9 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         self.journal.log((self._geometry.inode_block(inode.number),))
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
-        """See `Metadata.end_run`: ext4_end_io_rsv_work; the threads that it wakes let it go on
-        (docs/measurements.md I).
+        """See `Metadata.end_run`: ext4_end_io_rsv_work.
+
+        The threads that the worker wakes do not preempt it (docs/measurements.md I).
         """
         ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
         worker.spent.complete += ends_ns

@@ -1,8 +1,8 @@
 """Names in an ext4: making files and directories, looking them up, removing them.
 
 Stands for ext4_create, __ext4_new_inode, find_group_orlov, ext4_add_entry; ext4_iget; ext4_unlink,
-ext4_orphan_add and ext4_evict_inode (fs/ext4/ialloc.c, namei.c).
-Left out: directories below another one, what a name's hash says about its leaf.
+ext4_orphan_add and ext4_evict_inode (fs/ext4/ialloc.c, namei.c).  Left out: directories below another one,
+and the leaf that follows from a name's hash.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wbsim.sim.engine import Steps, Task, Wait
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
 _READAHEAD_BLOCKS: Final = 32
-"""inode_readahead_blks."""
+"""inode_readahead_blks: the number of blocks that are read ahead."""
 _NO_INODE: Final = (
     "every inode of the filesystem is in use; give more inodes_per_group, fewer files or a larger filesystem"
 )
@@ -30,7 +30,7 @@ _READAHEAD_INODES: Final = _READAHEAD_BLOCKS * PAGE_BYTES // 256
 
 
 class Ext4Names(Names):
-    """The directories and inodes of one ext4; ``leaf_blocks``: what the names take."""
+    """The directories and inodes of one ext4; ``leaf_blocks``: the number of blocks of the names."""
 
     def __init__(
         self,
@@ -110,10 +110,10 @@ class Ext4Names(Names):
         inodes.add_cached()
 
     def _iget(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """ext4_lookup, and iget_locked of an inode that is not cached; *thread* has it in use.
+        """ext4_lookup, and iget_locked of an inode that is not cached; *thread* then uses the inode.
 
-        NOTE: as in XFS, a thread reads inodes in the order in which they lie, here as many blocks of the
-        table as are read ahead.
+        NOTE: as in XFS, a thread visits inodes in the order in which they lie.  It reads as many blocks of
+        the inode table at once as are read ahead.
         """
         inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
         left = self._read_ahead.get(task, 0)
@@ -129,14 +129,13 @@ class Ext4Names(Names):
         yield inodes.sb_list_add(thread, iget_ns)
 
     def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Names.bulkstat`; it has none (`FilesystemSpec.has_bulkstat`)."""
+        """See `Names.bulkstat`; ext4 has none (`FilesystemSpec.has_bulkstat`)."""
         raise NotImplementedError
 
     def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Names.unlink`: the inode is read, put on the list of orphans, and taken off when it is
-        evicted.
+        """See `Names.unlink`: read the inode, put it on the list of orphans, evict it and take it off.
 
-        Left out: what the journal logs of it.
+        Left out: the blocks that the journal logs for this.
         """
         inodes, task, costs = self._sb.inodes, thread.task, self._costs
         yield from self._iget(thread, lead_ns, factor)
@@ -155,8 +154,9 @@ class Ext4Names(Names):
         yield inodes.unhash(thread, inodes.evict_ns)
 
     def _flex_with_inodes(self, parent: Flex) -> Flex:
-        """Return the flex group for a file in a directory of *parent*: that one, or the next with room
-        (find_group_other).
+        """Return the flex group for a file in a directory of *parent* (find_group_other).
+
+        This is *parent*, or the next flex group with free inodes.
 
         Raises:
             NoSpace: every inode is in use.
@@ -170,10 +170,10 @@ class Ext4Names(Names):
         raise NoSpace(_NO_INODE)
 
     def _orlov_flex(self) -> Flex:
-        """find_group_orlov for a directory of the root: the flex group with the fewest directories.
+        """find_group_orlov for a directory in the root: return the flex group with the fewest directories.
 
-        Only groups with at least average room count, if there are any.  The search begins where a hash of the
-        name says; among equals, the first wins.
+        Only groups with at least average room count, if there are any.  The search begins at a random group,
+        as with the hash of a name.  Among equals, the first wins.
         """
         flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
         blocks = [self.mballoc.free_blocks(flex.number) for flex in flexes]

@@ -1,7 +1,6 @@
-"""Which blocks an ext4 sets aside for which pages.
+"""The choice of the blocks that an ext4 sets aside for pages.
 
-Stands for ext4_mb_new_blocks, ext4_mb_group_or_file, ext4_mb_use_group_pa and
-ext4_mb_discard_preallocations.
+Stands for ext4_mb_new_blocks, ext4_mb_group_or_file, ext4_mb_use_group_pa and ext4_mb_discard_preallocations.
 """
 
 from __future__ import annotations
@@ -20,10 +19,13 @@ from wbsim.sim.engine import Task
 
 
 class NewBlocks:
-    """Of one mounted ext4 of so many *groups*, whose paged *files* may have blocks held for them.
+    """The choice of blocks in one mounted ext4 with *groups* groups.
 
-    ``goals``: the groups in which large files went on last; ``locality_groups``: of each processor, the runs
-    of blocks (first, number) that it keeps for small files.
+    The paged *files* may have blocks held for them.
+
+    * ``goals``: the groups in which large files continued last.
+    * ``locality_groups``: for each processor, the runs of blocks (first, number) that it keeps for small
+      files.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class NewBlocks:
         hold_blocks(file.pages, placed_in(start, end, page, count, got), block, got)
 
     def beside(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
-        """Blocks for pages *start* to *end*: next to those of the neighbours, or where files went on last."""
+        """Take blocks for pages *start* to *end*, next to the neighbours' or where files continued last."""
         states, blocks = file.pages.states, file.pages.blocks
         at, length = inode.number % len(self.goals), end - start
         wanted = -1
@@ -70,7 +72,7 @@ class NewBlocks:
         return wanted, length
 
     def of_locality_group(self, task: Task, goal_group: int, count: int) -> tuple[int, int]:
-        """Blocks for a small file: the next ones of a run that *task*'s processor keeps for such."""
+        """Take blocks for a small file: the next blocks of a run that *task*'s processor keeps."""
         kept = self.locality_groups[task.rank % len(self.locality_groups)]
         goal = goal_group * GROUP_BLOCKS
         enough = [run for run in kept if run[1] >= count]
@@ -85,11 +87,13 @@ class NewBlocks:
         return block, min(count, free)
 
     def find(self, group: int, length: int) -> tuple[int, int]:
-        """Take blocks; if nothing is free, first give up all blocks that are kept for later
+        """Take *length* blocks, searching from *group* on, and return the first and the number.
+
+        If no block is free, first give up all blocks that are kept for later
         (ext4_mb_discard_preallocations).
 
         Raises:
-            NoSpace: nothing is free even then.
+            NoSpace: no block is free even then.
         """
         found = self.mballoc.find(group, length)
         if not found[1]:
@@ -106,13 +110,13 @@ class NewBlocks:
         return found
 
     def give_up(self, file: Ext4File) -> None:
-        """ext4_discard_preallocations: what is held for *file* is free again."""
+        """ext4_discard_preallocations: free the blocks that are held for *file*."""
         for block, count in file.give_up_held():
             self.mballoc.give_back(block, count)
 
 
 def group_in_front(file: Ext4File, page: int, otherwise: int) -> int:
-    """The group of the block in front of *page*, or *otherwise*."""
+    """Return the group of the block in front of *page*; *otherwise* if that page has no block."""
     if page and file.pages.states[page - 1] & MAPPED:
         return int(file.pages.blocks[page - 1]) // GROUP_BLOCKS
     return otherwise

@@ -1,8 +1,8 @@
-"""Where the pages of an ext4 lie.
+"""The place of the pages of an ext4.
 
-Stands for ext4_map_blocks and ext4_release_file; the decisions are in `layout.py`, which
-blocks are set aside in `new_blocks.py`, the free space in `mballoc.py`.  Left out: the locks of
-groups and locality groups, bigalloc, what reclaim makes of preallocations.
+Stands for ext4_map_blocks and ext4_release_file.  The decisions are in `layout.py`, the choice of blocks in
+`new_blocks.py`, and the free space in `mballoc.py`.  Left out: the locks of groups and locality groups,
+bigalloc, reclaim of preallocations.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         return int(done), int(were_clean)
 
     def released(self, file: Ext4File) -> None:
-        """The last close gives up what is held for the file, unless pages still wait for their blocks."""
+        """Give up the blocks held for *file* at its last close, unless pages still wait for blocks."""
         if not np.any(is_delayed(file.pages.states)):
             self.new_blocks.give_up(file)
 
     def write_run(self, thread: Thread, inode: Ext4Inode, wbc: WritebackControl, runs: Runs) -> Steps:
-        """ext4_map_blocks and ext4_io_submit for a file of one run, closed or not."""
+        """See `Placement.write_run`: ext4_map_blocks and ext4_io_submit for a file of one run."""
         journal, asked, pages = self._metadata.journal, self._metadata.map_credits, inode.dirty_pages
         yield from journal.start_handle(thread, asked)
         if self._rules.unwritten:
@@ -125,7 +125,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         """See `ExtentMapper.map_extent`: ext4_map_blocks, in which pages get blocks held for the file.
 
         The handle is begun before i_data_sem is taken.  If the page has no block held for it, blocks are held
-        first.  Then the file's tree grows, if it has to.
+        first.  Then the file's tree grows, if necessary.
         """
         metadata, task = self._metadata, thread.task
         if metadata.is_full():
@@ -153,7 +153,8 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
     def _use_held(self, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """Give *count* delayed pages from *page* on the blocks held for them, as an unwritten extent.
 
-        It joins the extent before it at once if that is as new, and written neighbours after its conversion.
+        The extent joins the extent in front at once if that was mapped last.  It joins written neighbours
+        after its conversion.
         """
         pages = file.pages
         more = int(use_held(pages, page, count))

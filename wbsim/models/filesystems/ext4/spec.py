@@ -1,4 +1,4 @@
-"""What mkfs.ext4 decides, what ext4's paths cost, and what each kernel decides about file pages."""
+"""The decisions of mkfs.ext4, the costs of ext4's paths, and the rules of each era."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STREAM_PAGES: Final = 16  # s_mb_stream_request
 
 
 def ext4_rules(kernel: str) -> dict[str, Given]:
-    """Those of a kernel, by its release; between two that were read, the earlier one's."""
+    """Return the rules of *kernel* by its release; between two releases that were read, the earlier holds."""
     release = release_of(kernel)
     bump = 0 if release >= (3, 11, 0) else _BUMP_PAGES if release >= (2, 6, 32) else _STREAM_PAGES
     page_bios = release < (2, 6, 37)
@@ -63,23 +63,26 @@ def ext4_rules(kernel: str) -> dict[str, Given]:
 
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
 MOST_BYTES: Final = 64 << 40
-"""Half a million groups; each is one of the model\'s, too."""
+"""Half a million groups; the model has as many groups."""
 _EXT4: Final = "docs/measurements.md F"
 _LOCKED: Final = "docs/measurements.md M: i_data_sem"
 _INODES: Final = "docs/measurements.md L: inodes on Linux 6.18"
 
 
 class Ext4Rules(Spec):
-    """What an era's fs/ext4 decides about where file pages lie.
+    """The rules of an era's fs/ext4 for the place of file pages.
 
-    ``bump_pages``: the quota of a visit is raised to the dirty pages that follow each other at the cursor, up
-    to so many (to 3.10; then 0); ``page_bios``: each page is a bio of its own (to 2.6.36); ``by_order``: the
-    search for free space prefers the group that is used most (5.13 and later); ``packs_closed``: small files
-    that are closed are packed into a locality group's run like open ones (6.0 and later); ``goals``: how many
-    places large files go on from, for each processor one and at most one for four groups (6.17 and later), or
-    just one; ``unwritten``: blocks are given as unwritten ones, which are converted once they were written
-    (dioread_nolock, 5.6 and later); ``large_folios``: a folio is as large as the write(2) that made it (6.16
-    and later).
+    * ``bump_pages``: a visit's quota is raised to the run of delayed pages at the cursor, up to this number
+      (to 3.10).  0: not raised.
+    * ``page_bios``: each page is a separate bio (to 2.6.36).
+    * ``by_order``: the search for free space prefers the most used group (5.13 and later).
+    * ``packs_closed``: small files that are closed are packed into a locality group's run, like open ones
+      (6.0 and later).
+    * ``goals``: the number of places where large files continue.  It is one, or one for each processor and at
+      most one for four groups (6.17 and later).
+    * ``unwritten``: blocks are allocated as unwritten, and converted after the write (dioread_nolock, 5.6 and
+      later).
+    * ``large_folios``: a folio is as large as the write(2) that made it (6.16 and later).
     """
 
     bump_pages: int = Field(ge=0)
@@ -92,15 +95,17 @@ class Ext4Rules(Spec):
 
 
 OVERHEAD: Final = 22
-"""Descriptors and the commit block, for which a transaction leaves room."""
+"""The blocks that a transaction leaves free for descriptors and the commit block."""
 
 
 class JournalSpec(Spec):
-    """The journal: its size, the age at which a transaction is committed and at which its blocks are written
-    in place.
+    """The journal: its size, and when a transaction is committed and written in place.
 
-    ``create_credits``, ``map_credits`` and ``convert_credits``: the blocks that a handle asks for (the last
-    is reserved while an extent is under writeback); ``names_per_leaf``: of a directory's blocks.
+    * ``commit_interval``: the age at which a transaction is committed.
+    * ``expire``: the time from the commit until the blocks are written in place.
+    * ``create_credits``, ``map_credits`` and ``convert_credits``: the blocks that a handle asks for.  The
+      last are reserved while an extent is under writeback.
+    * ``names_per_leaf``: the names in a block of a directory.
     """
 
     size: Bytes
@@ -112,10 +117,12 @@ class JournalSpec(Spec):
     names_per_leaf: Count
 
     def check(self) -> None:
-        """A transaction, a third of the blocks at most, has room for each handle ("wants too many credits").
+        """Check that a transaction has room for each handle ("wants too many credits").
+
+        A transaction has at most a third of the blocks.
 
         Raises:
-            ValueError: it has not.
+            ValueError: a handle asks for more blocks.
         """
         most = self.blocks // 3
         for name, needed in (
@@ -128,16 +135,18 @@ class JournalSpec(Spec):
 
     @property
     def blocks(self) -> int:
-        """Its size."""
+        """Return the size of the journal in blocks."""
         return self.size // PAGE_BYTES
 
 
 class Ext4WriterCosts(Spec):
-    """What system calls pay, without the locks of inodes (`models.vfs.inodes`).
+    """Processor time of system calls, without the locks of inodes (`models.vfs.inodes`).
 
-    ``create_ns`` per creat(2), and ``mkdir_ns``; ``iget_ns`` for an inode that is read into the cache;
-    ``unlink_ns`` of an unlink(2), of which ``orphan_ns`` pass under s_orphan_lock, twice.  A write(2) pays
-    ``block_ns`` for the buffer head of each new block; 0 means that the time of a page includes it.
+    * ``create_ns`` and ``mkdir_ns``: of a creat(2) and of a mkdir(2).
+    * ``block_ns``: of the buffer head of each new block in a write(2).  0: the time of a page includes it.
+    * ``iget_ns``: of an inode that is read into the cache.
+    * ``unlink_ns``: of an unlink(2).
+    * ``orphan_ns``: the part of ``unlink_ns`` under s_orphan_lock, which is taken twice for this time.
     """
 
     create_ns: Ns
@@ -149,13 +158,13 @@ class Ext4WriterCosts(Spec):
 
 
 class Ext4FlusherCosts(FlusherCosts):
-    """With ``journal_ns`` per block that the journal's thread logs."""
+    """The costs of writeback; ``journal_ns``: per block that the journal's thread logs."""
 
     journal_ns: Ns
 
 
 class Ext4Costs(Spec):
-    """Both."""
+    """The costs of system calls and of writeback."""
 
     writer: Ext4WriterCosts
     flusher: Ext4FlusherCosts
@@ -164,8 +173,9 @@ class Ext4Costs(Spec):
 class Ext4Spec(FilesystemSpec):
     """The choices of mkfs.ext4.
 
-    ``flex_groups``: so many groups share a place for their metadata; ``descriptors``: the bytes of group
-    descriptors and of those reserved for growing; ``inodes_per_group``: 8 192 for an inode every 16 KiB.
+    * ``flex_groups``: the number of groups that have their metadata in one place.
+    * ``descriptors``: the bytes of group descriptors, and of the descriptors reserved for growing.
+    * ``inodes_per_group``: 8 192 for an inode every 16 KiB.
     """
 
     Costs: ClassVar = Ext4Costs
@@ -230,7 +240,7 @@ class Ext4Spec(FilesystemSpec):
 
     @property
     def geometry(self) -> Geometry:
-        """The same in groups and blocks."""
+        """Return the choices in groups and blocks."""
         return Geometry(
             self.size // _GROUP_BYTES,  # NOTE: mkfs has a last, smaller group for the rest
             self.flex_groups,
@@ -245,13 +255,13 @@ class Ext4Spec(FilesystemSpec):
         return self.geometry.inodes - FIRST_INODE
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
-        """See `FilesystemSpec.bytes_of`; with the blocks of their names."""
+        """See `FilesystemSpec.bytes_of`; includes the blocks of the names."""
         leaves = -(-files // self.journal.names_per_leaf)
         return super().bytes_of(files, bytes_each) + leaves * PAGE_BYTES
 
     @property
     def room(self) -> int:
-        """What files can take (bytes)."""
+        """See `FilesystemSpec.room`."""
         geometry = self.geometry
         return (
             geometry.groups * _GROUP_BYTES
