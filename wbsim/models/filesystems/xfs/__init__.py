@@ -1,9 +1,9 @@
 """XFS.
 
-Read `xfs` first: what a mounted XFS is made of.  `names` makes directories and inodes.  `placement` writes
-file pages and takes the locks; `layout` has the rules where the pages lie.  Allocation groups are in
-`groups`, their free extents in `free_space` and `free_extents`.  `metadata` says what a transaction logs, and
-`log` when a checkpoint is pushed and where it is written.  Mount options and costs are in `spec`.
+Read `xfs` first: the parts of a mounted XFS.  `names` makes directories and inodes.  `placement` writes file
+pages and takes the locks, and `layout` has the rules for the place of pages.  Allocation groups are in
+`groups`, their free extents in `free_space` and `free_extents`.  `metadata` defines what a transaction logs.
+`log` decides when a checkpoint is pushed and where it is written.  Mount options and costs are in `spec`.
 """
 
 from wbsim.models.factories import FilesystemFactory

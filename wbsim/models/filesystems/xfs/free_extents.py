@@ -1,8 +1,8 @@
-"""The free extents of XFS allocation groups as sorted tables, and where an allocation goes in them.
+"""The free extents of XFS allocation groups as sorted tables, and the search for an allocation.
 
 Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_alloc_ag_vextent_locality
-(fs/xfs/libxfs/xfs_alloc.c).  Blocks are those of the group.  Pure: no clock, no random numbers; compiled
-by Numba.
+(fs/xfs/libxfs/xfs_alloc.c).  Block numbers count from the start of the group.  Pure: no clock, no random
+numbers; compiled by Numba.
 """
 
 from __future__ import annotations
@@ -90,8 +90,10 @@ def space_of(spaces: Spaces, group: int) -> Space:
 
 @compiled
 def take_smallest(spaces: Spaces, group: int, length: int) -> tuple[int, int]:
-    """Take *length* blocks from the beginning of the smallest free extent that has as many, or the longest if
-    none has (xfs_alloc_ag_vextent_size); nothing free gives 0 blocks.
+    """xfs_alloc_ag_vextent_size: take *length* blocks from the smallest free extent that has as many.
+
+    If no extent has as many, take the longest.  Returns the first block and the number of blocks, 0 if no
+    block is free.
     """
     space = space_of(spaces, group)
     length = min(length, space.longest[0])
@@ -106,13 +108,13 @@ def take_smallest(spaces: Spaces, group: int, length: int) -> tuple[int, int]:
 
 @compiled
 def take_near(spaces: Spaces, group: int, target: int, length: int) -> tuple[int, int]:
-    """See `FreeSpace.take_near`; nothing free gives 0 blocks."""
+    """See `FreeSpace.take_near`; returns 0 blocks if no block is free."""
     return take_aligned(spaces, group, target, length, 1)
 
 
 @compiled
 def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int) -> tuple[int, int]:
-    """As `take_near`, at a multiple of *unit* where a free extent has room for that."""
+    """Take blocks like `take_near`, at a multiple of *unit* if a free extent has room for that."""
     space = space_of(spaces, group)
     length = min(length, space.longest[0])
     if length == 0:
@@ -128,7 +130,7 @@ def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int
 
 @compiled
 def take_exactly(spaces: Spaces, group: int, block: int, length: int) -> bool:
-    """Take just these blocks, if all of them are free (xfs_alloc_ag_vextent_exact)."""
+    """Take exactly these blocks, if all of them are free (xfs_alloc_ag_vextent_exact)."""
     space = space_of(spaces, group)
     table = space.by_block
     position, index = find(table, block + 1)
@@ -144,7 +146,7 @@ def take_exactly(spaces: Spaces, group: int, block: int, length: int) -> bool:
 
 @compiled
 def give_back(spaces: Spaces, group: int, block: int, length: int) -> bool:
-    """See `FreeSpace.give_back`; False, and nothing done, if some are free already."""
+    """See `FreeSpace.give_back`; returns False and changes nothing if some blocks are free already."""
     space = space_of(spaces, group)
     table, end = space.by_block, block + length
     position, index = find(table, block)
@@ -178,7 +180,7 @@ def _find_longest(space: Space) -> None:
 def _nearer(
     table: Table, position: int, index: int, target: int, length: int, distance: int, leftward: bool
 ) -> tuple[int, int]:  # fmt: skip
-    """The next free extent from *position* on that has room for *length*.
+    """Return the next free extent from *position* on that has room for *length*.
 
     If it is not nearer to *target* than *distance*, the result has size 0.
     """
@@ -194,12 +196,12 @@ def _nearer(
 
 @compiled
 def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
-    """The free extent of at least *length* blocks that the parallel search ends with.
+    """Return the free extent of at least *length* blocks that the parallel search ends with.
 
-    The search goes outward from *target* in the tree by block.  For each step there, it also takes
-    one record up the tree by size, in doubling sizes.  It ends when the tree by block gives an extent, after
-    a look at the other side of *target* for a nearer one.  It also ends when there are no larger sizes, with
-    the nearest extent that the tree by size gave.
+    The search goes outward from *target* in the tree by block.  For each step there, it also takes one record
+    up the tree by size, in doubling sizes.  It ends when the tree by block gives an extent, after a look at
+    the other side of *target* for a nearer one.  It also ends when there are no larger sizes, with the
+    nearest extent that the tree by size gave.
     """
     table, by_size = space.by_block, space.by_size
     right, right_index = find(table, target + 1)
@@ -246,7 +248,7 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
 
 @compiled
 def _place_in(first: int, size: int, target: int, length: int) -> int:
-    """Where *length* blocks go in an extent that has room for them (xfs_alloc_compute_diff, user data)."""
+    """Return the place of *length* blocks in an extent with room (xfs_alloc_compute_diff, user data)."""
     if first >= target or first + size < target + length:
         return first
     return target

@@ -1,4 +1,4 @@
-"""The free space of XFS allocation groups: one extent each, or `models.filesystems.xfs.free_extents`.
+"""The free space of XFS allocation groups: one extent each, or tables of `free_extents`.
 
 Left out: busy extents (freed and not yet committed), the group's free list, reservations.
 """
@@ -18,7 +18,7 @@ from wbsim.sim.invariants import require
 RESERVED: Final = 64
 """Room is made for at least this number of changes.
 
-To look for room takes 5 us, and a table with room for more changes takes more memory for each group.
+Looking for room takes 5 us, and a table with room for more changes takes more memory for each group.
 """
 
 
@@ -54,10 +54,10 @@ class FreeTables:
 
 
 class FreeSpace:
-    """Disjoint free extents of the group of this *number*, never adjacent to each other.
+    """The free extents of the group with this *number*; they neither overlap nor touch.
 
-    One alone, as of a fresh group, is two integers; only a second one, or compiled code, enters them into the
-    *tables* of its filesystem.
+    The single extent of a fresh group is two integers.  A second extent, or a call of compiled code, enters
+    the extents into the *tables* of the filesystem.
     """
 
     __slots__ = ("_end", "_entered", "_first", "_number", "_tables")
@@ -71,30 +71,30 @@ class FreeSpace:
 
     @property
     def blocks(self) -> int:
-        """How many blocks are free."""
+        """Return the number of free blocks."""
         if not self._entered:
             return self._end - self._first
         return int(self._tables.spaces.blocks[self._number])
 
     def longest(self) -> int:
-        """The longest free extent (blocks); 0 if there is none."""
+        """Return the length of the longest free extent (blocks); 0 if no block is free."""
         if not self._entered:
             return self._end - self._first
         return int(self._tables.spaces.longest[self._number])
 
     def extents(self) -> list[Free]:
-        """All free extents, by block."""
+        """Return all free extents, by block."""
         return [Free(*extent) for extent in self.table().tolist()]
 
     def table(self) -> NDArray[np.int64]:
-        """The same, as an array (n x 2): first block, size."""
+        """Return all free extents, by block, as an array (n x 2): first block, size."""
         if self._entered:
             return entries(self._tables.spaces.by_block, self._number)
         alone = [(self._first, self._end - self._first)] if self._end > self._first else []
         return np.array(alone, np.int64).reshape(-1, 2)
 
     def check(self) -> None:
-        """Free extents lie apart, are counted, and are the same by block and by size.
+        """Check that free extents lie apart, are counted, and are the same by block and by size.
 
         Raises:
             LawBroken: blocks are free twice, or free in one tree alone.
@@ -120,7 +120,7 @@ class FreeSpace:
             )
 
     def enter(self) -> None:
-        """Be in the tables from now on."""
+        """Enter this group into the tables, unless it is there."""
         if not self._entered:
             self._entered = True
             if self._end > self._first:
@@ -137,10 +137,9 @@ class FreeSpace:
         return self._tables.arrays
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
-        """Take *length* blocks, or the longest extent where none has as many, as near to *target* as is
-        found.
+        """Take *length* blocks, or the longest free extent if none has as many, near *target*.
 
-        Returns the first block and how many, or None if nothing is free.
+        Returns the first block and the number of blocks, or None if no block is free.
         """
         first = self._first
         if not self._entered and first >= target and length <= self._end - first:
@@ -153,7 +152,7 @@ class FreeSpace:
         """Free *length* blocks from *block* on, and join them with their neighbours.
 
         Raises:
-            ValueError: some of them are free already.
+            ValueError: some of these blocks are free already.
         """
         if not give_back(self.with_room(1), self._number, block, length):
             raise ValueError(f"blocks {block} to {block + length - 1} are partly free already")

@@ -1,4 +1,4 @@
-"""Allocation groups: free space, the lock on it, and who may take from which.
+"""Allocation groups: free space, the lock on it, and the choice of a group for an allocation.
 
 Stands for struct xfs_perag, xfs_alloc_vextent_start_ag and its try-locks (fs/xfs/libxfs/xfs_alloc.c).
 """
@@ -16,7 +16,7 @@ from wbsim.sim.sync import Semaphore
 
 
 class InodeCluster(MetaBuffer):
-    """The buffer that some inodes of *group* are written in."""
+    """The cluster buffer of some inodes of *group*."""
 
     __slots__ = ("group",)
 
@@ -28,7 +28,7 @@ class InodeCluster(MetaBuffer):
 class Group:
     """A group: its first block in the filesystem, its free space with the AGF lock, and its unused inodes.
 
-    ``agi`` is the lock of the inodes.  ``cluster`` is the buffer that the next inodes lie in.
+    ``agi`` is the lock of the inodes.  ``cluster`` is the buffer of the next inodes.
     """
 
     __slots__ = ("agf", "agi", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")
@@ -46,9 +46,9 @@ class Group:
         self.cluster = InodeCluster(self, 0, 0)
 
     def update_rmap(self, thread: Thread, rmap_ns: int) -> Steps:
-        """xfs_rmap_finish_one: *thread* works for *rmap_ns* under the AGF, which it waits for.
+        """xfs_rmap_finish_one: let *thread* wait for the AGF, and work for *rmap_ns* under it.
 
-        A transaction gives the AGF back when it rolls.
+        A transaction releases the AGF when it rolls.
         """
         if not self.agf.try_down():
             thread.before_sleep()
@@ -57,10 +57,10 @@ class Group:
         self.agf.up()
 
     def take(self, blocks: int) -> int:
-        """Give out *blocks* that lie together, as near as is found to the group's beginning; the first.
+        """Take *blocks* blocks that lie together, near the group's beginning, and return the first.
 
         Raises:
-            NoSpace: so many do not lie together anywhere.
+            NoSpace: the group has no free extent of *blocks* blocks.
         """
         taken = self.free.take_near(0, blocks)
         if taken is None or taken[1] < blocks:
@@ -71,13 +71,13 @@ class Group:
 def lock_group(
     groups: list[Group], thread: Thread, target: Group, length: int
 ) -> Generator[Wait, None, Group]:
-    """Lock the first of *groups* from *target* on with *length* free blocks together whose AGF is free.
+    """Lock the first group from *target* on that has a free AGF and *length* free blocks together.
 
     If the AGFs of all groups with room are locked, *thread* waits for the first of them.  If no group has
     room, the longest free extent of all groups counts as *length*.
 
     Raises:
-        NoSpace: nothing is free anywhere.
+        NoSpace: no block is free in any group.
     """
     while True:
         first = None

@@ -40,8 +40,12 @@ NOWHERE: Final = -(1 << 62)
 
 
 class Prealloc(NamedTuple):
-    """How far a growing file reserves: ``unit`` is allocsize (pages), the rule 0 fixed, 1 size, 2 preceding;
-    ``stripe`` is the stripe unit (pages; 1 is none); ``whole_calls``: see `XfsRules`.
+    """The reservation of a growing file.
+
+    * ``unit``: allocsize (pages).
+    * ``rule``: ``prealloc`` of `XfsRules`: 0 is fixed, 1 is size, 2 is preceding.
+    * ``zeroing_converts`` and ``whole_calls``: see `XfsRules`.
+    * ``stripe``: the stripe unit (pages); 1: none.
     """
 
     unit: int
@@ -52,7 +56,7 @@ class Prealloc(NamedTuple):
 
 
 def prealloc(rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1) -> Prealloc:
-    """The values of *rules*, or of a mount with allocsize."""
+    """Return the values for *rules*, or for a mount with allocsize."""
     if allocsize_pages is not None:
         return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls)
     rule = ("fixed", "size", "preceding").index(rules.prealloc)
@@ -61,7 +65,7 @@ def prealloc(rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1
 
 @compiled
 def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
-    """Where the reservation of a write of *call_pages* that appends *page* ends (pages)."""
+    """Return the page where the reservation of a write of *call_pages* that appends *page* ends."""
     size = pages.size[0]
     ahead = rule.unit
     if rule.rule > 0 and size < rule.unit:
@@ -84,7 +88,7 @@ def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> i
 
 @compiled
 def _preceding(pages: Pages, page: int) -> int:
-    """The length of the extents that lead up to *page* and lie together on disk, or of the delayed one."""
+    """Return the pages in front of *page* that lie together on disk, or that are in one delayed extent."""
     states, blocks = pages.states, pages.blocks
     start = page - 1
     if is_delayed(states[start]):
@@ -98,9 +102,9 @@ def _preceding(pages: Pages, page: int) -> int:
 
 @compiled
 def write_page(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
-    """*page* is written to: 1 if it was clean, 0 if it was dirty already.
+    """Write to *page*; return 1 if it was clean, 0 if it was dirty already.
 
-    -1, and nothing done, if the delayed extent at the end of the file has to be converted first.
+    Return -1, and change nothing, if the delayed extent at the end of the file must be converted first.
     """
     states, size = pages.states, pages.size[0]
     if rule.zeroing_converts and page > size and is_delayed(states[size]):
@@ -123,12 +127,12 @@ def write_page(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
 def write_all(
     pages: Pages, indices: NDArray[np.int64], call_pages: int, rule: Prealloc, end: int
 ) -> tuple[int, int]:  # fmt: skip
-    """Write to the pages at *indices*, *call_pages* with each write(2).
+    """Write to the pages at *indices*, *call_pages* pages with each write(2).
 
-    Returns how many of these were done, and how many pages were clean before.
+    Returns the number of pages that were written, and how many of them were clean before.
 
-    Fewer than all are done where `write_page` wants a conversion first, and from page *end* on there is no
-    room.
+    The function stops at a page for which `write_page` needs a conversion first.  It also stops at page
+    *end*, because there is no room from there on.
     """
     clean_before = 0
     for i in range(len(indices)):
@@ -143,10 +147,10 @@ def write_all(
 
 @compiled
 def target_of(pages: Pages, page: int, group_blocks: int) -> int:
-    """xfs_bmap_adjacent for the delayed extent at *page*: a block from the file's base or `NOWHERE`.
+    """Return xfs_bmap_adjacent for the delayed extent at *page*: a block from the file's base or `NOWHERE`.
 
-    Behind the extent in front, with the gap kept on disk if it is not too wide.  The one behind does not
-    count: for a delayed extent, it is the extent itself.
+    The block lies behind the extent in front; a gap that is not too wide is kept on disk.  The extent behind
+    does not count: for a delayed extent, it is the extent itself.
     """
     start, length = delayed_extent(pages, page)
     last = extent_before(pages, start)
@@ -160,8 +164,8 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
     return int(target) if block // group_blocks == target // group_blocks else NOWHERE
 
 
-# The numbers of a plan: what `plan_extent` gives; the first block of the group that was locked, from the
-# file's base on, and the stripe unit (pages).
+# The indices of a plan.  `plan_extent` sets the first three.  FIRST is the first block of the locked group,
+# counted from the file's base.  STRIPE is the stripe unit (pages).
 LENGTH, GROUP, NEAR, FIRST, STRIPE = range(5)
 
 
@@ -190,11 +194,14 @@ def plan_extent(
 def allocate(
     pages: Pages, spaces: Spaces, group: int, page: int, near: int, first_block: int, stripe: int = 1
 ) -> None:
-    """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on, or as many
-    as lie together: near *near* or, if that is `NOWHERE`, where the smallest free extent has room.
+    """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on.
 
-    At the end of a file, an extent of a *stripe* unit (pages) or more goes on exactly behind what is in front
-    of it or, where that is taken and at the beginning of a file, to the next multiple of the unit.
+    The blocks lie near *near* or, if that is `NOWHERE`, in the smallest free extent that has room.  If too
+    few blocks lie together, the extent gets a part of its blocks.
+
+    At the end of a file, an extent of at least a *stripe* unit (pages) continues exactly behind the blocks in
+    front.  If the next blocks are taken, and at the beginning of a file, it starts at the next multiple of
+    the unit.
     """
     start, length = delayed_extent(pages, page)
     length = min(length, MAX_EXTENT_PAGES)
@@ -214,7 +221,7 @@ def give_blocks(
     states: NDArray[np.uint8], blocks: NDArray[Any], size: NDArray[np.int64], free: Arrays, page: int,
     plan: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Give the delayed extent at *page* blocks of the *free* ones, as *plan* says; see `allocate`."""
+    """Give the delayed extent at *page* blocks out of *free*, as *plan* says; see `allocate`."""
     allocate(
         Pages(states, blocks, size), spaces_of(free), plan[GROUP], page, plan[NEAR], plan[FIRST], plan[STRIPE]
     )

@@ -1,10 +1,11 @@
-"""The XFS log: delayed logging, its checkpoints, and the write-out of what it holds.
+"""The XFS log: delayed logging, its checkpoints, and the write-out of logged buffers.
 
 Stands for fs/xfs/xfs_log_cil.c (xfs_log_commit_cil, xlog_cil_push), xfs_log.c (iclogs, xfs_log_worker) and
-xfs_trans_ail.c (xfsaild).  An item relogged within one checkpoint is written once.  The AIL is pushed as a
-whole by the sync interval and, while memory is full, by the inode shrinker (xfs_reclaim_inodes_nr).  Left
-out: the wait for an item's I/O before the log's tail moves past it, log recovery items, the covering of an
-idle log.
+xfs_trans_ail.c (xfsaild).  An item relogged within one checkpoint is written once.  The complete AIL is
+pushed at each sync interval and, while memory is full, by the inode shrinker (xfs_reclaim_inodes_nr).
+
+Left out: the wait for an item's I/O before the log's tail moves past it, log recovery items, the covering of
+an idle log.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from wbsim.sim.units import SECTOR_BYTES
 
 
 class MetaBuffer:
-    """A metadata buffer on disk; *checkpoint* is the last one that logged a part of it."""
+    """A metadata buffer on disk; ``checkpoint`` is the last checkpoint that logged a part of the buffer."""
 
     __slots__ = ("checkpoint", "sectors", "start_sector")
 
@@ -37,11 +38,11 @@ class MetaBuffer:
 
 
 NO_BUFFER: Final = MetaBuffer(0, 0)
-"""The buffer of nothing."""
+"""A placeholder for a missing buffer."""
 
 
 class XfsLog:
-    """CIL, iclogs and AIL of one filesystem."""
+    """The CIL, the iclogs and the AIL of one filesystem."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class XfsLog:
         self._cil_worker = parts.thread("kworker/xfs-cil")
         self._aild = parts.thread("xfsaild")
         self.items: list[MetaBuffer] = []
-        self.item_bytes = 0  # of the items of the checkpoint that grows
+        self.item_bytes = 0  # bytes of the items of the growing checkpoint
         self._push_wanted = False
         self._in_flight = 0
         self._written = 0
@@ -78,25 +79,25 @@ class XfsLog:
         self._forced: list[tuple[int, Task]] = []
         self._on_disk = 0
         self._waiters: deque[Task] = deque()
-        self._room_bytes = spec.checkpoint_bytes  # where the growing checkpoint needs a look
-        self.full = False  # whether a new transaction has to wait for log space
+        self._room_bytes = spec.checkpoint_bytes  # the size at which the growing checkpoint is looked at
+        self.full = False  # whether a new transaction must wait for log space
         self._lock = parts.spin_lock("xc_cil_lock") if cil == "spinlock" else None
-        self.commits_alone = self._lock is None  # whether a commit never waits for another one
-        self.checkpoint = 1  # the one that grows
+        self.commits_alone = self._lock is None  # True: a commit never waits for another commit
+        self.checkpoint = 1  # the number of the growing checkpoint
 
     def start(self) -> None:
-        """Start its threads and its timer; called once."""
+        """Start the threads and the timer; called once."""
         self._env.start(self._cil_worker.task, self._push_checkpoints())
         self._env.start(self._aild.task, self._push_ail())
         self._env.call_at(self._spec.sync_interval, self._urgent, self._sync)
 
     @property
     def written_bytes(self) -> int:
-        """Bytes of log records written so far."""
+        """Return the bytes of log records written so far."""
         return self._written
 
     def insert_item(self, buffer: MetaBuffer) -> None:
-        """Add *buffer* to the items of the checkpoint, unless it is one of them (xlog_cil_insert_items)."""
+        """Add *buffer* to the checkpoint's items, if it is not one of them (xlog_cil_insert_items)."""
         if buffer.checkpoint != self.checkpoint:
             buffer.checkpoint = self.checkpoint
             self.items.append(buffer)
@@ -109,21 +110,21 @@ class XfsLog:
 
     @property
     def commits_at_once(self) -> bool:
-        """Return whether a commit that begins now waits for no other one."""
+        """Return whether a commit that begins now need not wait for another commit."""
         return self._lock is None or self._lock.free
 
     def commit_ns(self, items: int) -> int:
-        """What xfs_log_commit_cil takes for so many *items*."""
+        """Return the time of xfs_log_commit_cil for *items* items (ns)."""
         costs = self._costs
         return costs.commit_ns if self._lock is None else costs.commit_ns + items * costs.item_ns
 
     def cil_section(self, task: Task, commit_ns: int, then_ns: int) -> Wait:
-        """*task* adds a transaction's items to the CIL, and goes on for *then_ns*: to be yielded."""
+        """Let *task* add a transaction's items to the CIL, then work for *then_ns*.  Yield the result."""
         lock = self._lock
         return commit_ns + then_ns if lock is None else lock.section(task, commit_ns, then_ns)
 
     def wait_for_space(self, thread: Thread) -> Steps:
-        """Sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""
+        """Let *thread* sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""
         while self.full:
             thread.before_sleep()
             self._waiters.append(thread.task)
@@ -133,7 +134,7 @@ class XfsLog:
             yield PARK
 
     def force(self, task: Task) -> Steps:
-        """xfs_log_force: *task* sleeps until all that was committed by now is on disk."""
+        """xfs_log_force: let *task* sleep until every earlier commit is on disk."""
         wanted = self.checkpoint if self.item_bytes else self.checkpoint - 1
         if self._on_disk < wanted:
             self.want_push()
@@ -142,10 +143,10 @@ class XfsLog:
             yield PARK
 
     def check(self) -> None:
-        """The AIL is in the order of the log; what it and the growing checkpoint take is known.
+        """Check that the AIL is in the order of the log, and that the log knows how full it is.
 
         Raises:
-            LawBroken: an item is out of order, or the log believes in room that it does not have.
+            LawBroken: an item is out of order, or ``full`` disagrees with the used bytes.
         """
         lsns, size = list(self.ail.values()), self._spec.size
         require(lsns == sorted(lsns), "log: the AIL is in the order in which the items were logged")
@@ -160,23 +161,23 @@ class XfsLog:
         require(self._written % SECTOR_BYTES == 0, f"log: {self._written} bytes are whole sectors")
 
     def _out_of_room(self) -> None:
-        """The checkpoint is as large as it should become, or the log is full."""
+        """Push the checkpoint, which has reached its largest size or has filled the log."""
         self.want_push()
         self.full = self.used_bytes() >= self._spec.size
 
     def _set_room(self) -> None:
-        """After a change of the log's head or tail: how far the checkpoint may grow."""
+        """Set how far the checkpoint may grow, after a change of the log's head or tail."""
         self.full = self.used_bytes() >= self._spec.size
         free_bytes = self._spec.size - (self.used_bytes() - self.item_bytes)
         self._room_bytes = min(self._spec.checkpoint_bytes, free_bytes)
 
     def used_bytes(self) -> int:
-        """How much of the log is used: from its tail on, with what the checkpoint will write."""
+        """Return the used bytes of the log, from its tail on, with the bytes of the growing checkpoint."""
         tail = next(iter(self.ail.values())) if self.ail else self._written
         return self._written - tail + self.item_bytes
 
     def _sync(self) -> None:
-        """xfs_log_worker: force the log, and push all that is in the AIL by now."""
+        """xfs_log_worker: force the log, and push the complete AIL."""
         self.want_push()
         self.want_ail(self._written)
         self._env.call_at(self._env.now + self._spec.sync_interval, self._urgent, self._sync)
@@ -189,7 +190,7 @@ class XfsLog:
             self._env.wake(self._cil_worker.task)
 
     def _push_checkpoints(self) -> Steps:
-        """xlog_cil_push: write one checkpoint after the other, at most ``iclogs`` records in flight."""
+        """xlog_cil_push: write one checkpoint after the other, with at most ``iclogs`` records in flight."""
         spec, worker = self._spec, self._cil_worker
         per_record = spec.iclog_bytes - spec.record_header
         while True:
@@ -225,8 +226,9 @@ class XfsLog:
                 self._env.wake(task)
 
     def _record(self, size_bytes: int) -> Bio:
-        """The next record of the log, rounded up to a sector; the log begins anew where it would end
-        inside.
+        """Return the bio of the next log record, rounded up to a sector.
+
+        A record that does not fit in front of the log's end goes to the log's beginning.
         """
         sectors = -(-size_bytes // SECTOR_BYTES)
         if self._write_sector + sectors > self._spec.size // SECTOR_BYTES:
@@ -247,7 +249,7 @@ class XfsLog:
             self._env.wake(self._cil_worker.task)
 
     def _committed(self, items: list[MetaBuffer]) -> None:
-        """The checkpoint is on disk: its items move to the AIL's end."""
+        """Move the *items* of a checkpoint that is on disk to the AIL's end."""
         ail, lsn = self.ail, self._written
         for item in items:
             ail.pop(item, None)
@@ -263,18 +265,18 @@ class XfsLog:
             self.want_ail(self._written - self._spec.size // 2)
 
     def want_ail(self, target: int) -> None:
-        """xfs_ail_push: items logged before *target* are to be written in place."""
+        """xfs_ail_push: have the items that were logged up to *target* written in place."""
         self._ail_target = max(self._ail_target, target)
         if self._ail_asleep:
             self._ail_asleep = False
             self._env.wake(self._aild.task)
 
     def _push_ail(self) -> Steps:
-        """xfsaild: pass after pass while anything is wanted.
+        """xfsaild: make passes while a push is wanted.
 
-        While memory is full the inode shrinker keeps asking for everything (xfs_reclaim_inodes_nr).  The
-        buffers of each group's header are then always pinned by the growing checkpoint, so that every pass
-        begins with a log force.
+        While memory is full, the inode shrinker always wants the complete AIL pushed (xfs_reclaim_inodes_nr).
+        The growing checkpoint then always pins the buffers of each group's header, so every pass begins with
+        a log force.
         """
         while True:
             if not self._cache.reclaiming and self._ail_target < 0:
@@ -298,7 +300,7 @@ class XfsLog:
             yield PARK
 
     def _write_buffers(self, batch: list[MetaBuffer]) -> Steps:
-        """Write *batch* in order of place, under one plug."""
+        """Write *batch* in the order of the sectors, under one plug."""
         if not batch:
             return
         aild = self._aild

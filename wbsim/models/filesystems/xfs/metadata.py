@@ -1,4 +1,4 @@
-"""What XFS logs of file pages, and what follows the end of I/O.
+"""The log items of XFS for file pages, and the work after the end of I/O.
 
 Stands for the log items of inodes and their block mappings, xfs_end_io, xfs_setfilesize and
 xfs_iomap_write_unwritten.
@@ -20,7 +20,7 @@ from wbsim.sim.units import PAGE_BYTES
 
 
 class XfsMetadata(Metadata[XfsInode]):
-    """That of one mounted XFS, in its ``log``."""
+    """The metadata of one mounted XFS, in its ``log``."""
 
     gives_way: bool
 
@@ -64,7 +64,7 @@ class XfsMetadata(Metadata[XfsInode]):
         """Run the transaction that gives *inode* blocks of *group*, whose AGF *thread* owns.
 
         The AGF is free after the commit.  The update of the reverse mapping, if it takes time (*rmap_ns*),
-        follows when the transaction rolls.  Then *thread* goes on for *then_ns*.
+        follows when the transaction rolls.  Then *thread* works for *then_ns*.
         """
         log, spent = self.log, thread.spent
         spent.allocate += map_ns

@@ -21,7 +21,7 @@ from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES
 
 
 class Directory:
-    """A directory: its group, the block that its next names go into, and how many that has room for."""
+    """A directory: its group, the block for its next names, and how many names that block has room for."""
 
     __slots__ = ("block", "group", "names_left")
 
@@ -32,14 +32,15 @@ class Directory:
 
 
 class XfsInode(FileInode):
-    """An inode: the buffer that holds it, the checkpoint that last logged it; its group is its
-    directory's.
+    """An inode: its cluster buffer, and the checkpoint that last logged it.
+
+    The group of an inode is the group of its directory.
     """
 
     __slots__ = ("checkpoint", "cluster")
 
     def __init__(self, sb: Superblock, wb: Wb, cluster: InodeCluster, checkpoint: int) -> None:
-        # As the bases do; a call less for each of millions.
+        # The base classes do the same; this saves a call for each of millions of inodes.
         self.sb = sb
         self.wb = wb
         self.dirtied_when = 0
@@ -52,7 +53,7 @@ class XfsInode(FileInode):
 
     @property
     def group(self) -> Group:
-        """The group that it lies in; by its buffer, as half a million of them are dirty at once."""
+        """Return the inode's group, which only the buffer has: half a million inodes are dirty at once."""
         return self.cluster.group
 
 
@@ -89,7 +90,7 @@ class XfsNames(Names):
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
-        """See `Names.mkdir`; in the next group in rotation."""
+        """See `Names.mkdir`; takes the next group in rotation."""
         directory = Directory(self._groups[self._rotor])
         self._rotor = (self._rotor + 1) % len(self._groups)
         thread.spent.create += self._costs.mkdir_ns
@@ -109,7 +110,7 @@ class XfsNames(Names):
     def _create_under_agi(
         self, thread: Thread, directory: Directory, lead_ns: int, free_ns: int, agi_ns: int, then_ns: int
     ) -> Generator[Wait, None, XfsInode]:
-        """Create a file in *free_ns*, and in *agi_ns* under the lock of its group's inodes.
+        """Create a file: work for *free_ns*, then for *agi_ns* under the lock of the group's inodes.
 
         xfs_dialloc locks the AGI, and the end of the transaction unlocks it.
         """
@@ -131,9 +132,9 @@ class XfsNames(Names):
     def _create(
         self, thread: Thread, directory: Directory, lead_ns: int, create_ns: int, then_ns: int, reserved: bool
     ) -> Generator[Wait, None, XfsInode]:
-        """Create a file in *create_ns*, with *lead_ns* before that and *then_ns* after the commit.
+        """Create a file: work for *lead_ns* and *create_ns*, commit, and work for *then_ns*.
 
-        The transaction has its log space already if that is *reserved*.
+        *reserved*: the transaction has its log space already.
         """
         log, task, spent = self._log, thread.task, thread.spent
         commit_ns, inodes, group = self._commit_ns, self._sb.inodes, directory.group
@@ -164,8 +165,9 @@ class XfsNames(Names):
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
         """See `Names.look_up`: xfs_lookup, and xfs_iget of an inode that is not cached.
 
-        NOTE: each thread goes through inodes in the order in which they lie, so it reads a cluster of them
-        now and then, wherever that is.  Left out: directory blocks, which are read ahead.
+        NOTE: each thread visits inodes in the order in which they lie.  So a thread reads one cluster for all
+        the inodes in it; the model chooses the place of the cluster.  Left out: directory blocks, which are
+        read ahead.
         """
         inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
         if inodes.must_reclaim:
@@ -188,9 +190,10 @@ class XfsNames(Names):
         yield from self._evict(thread)
 
     def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """See `Names.unlink`: xfs_remove and xfs_inactive, each a transaction; the inode is read first.
+        """See `Names.unlink`: read the inode, then run xfs_remove and xfs_inactive, each in a transaction.
 
-        Left out: the worker that inactivates from 5.14 on; chunks and directory blocks that become free.
+        Left out: the worker that inactivates inodes (5.14 and later), and chunks and directory blocks that
+        become free.
         """
         inodes, log, task, costs = self._sb.inodes, self._log, thread.task, self._costs
         remove_ns = int((costs.iget_ns + costs.remove_ns) * factor)
@@ -210,26 +213,26 @@ class XfsNames(Names):
         yield from self._evict(thread)
 
     def _reads_cluster(self, task: Task) -> bool:
-        """Whether the next inode of *task* lies in a cluster that it has not read."""
+        """Return whether *task*'s next inode lies in a cluster that the task has not read."""
         left = self._in_cluster.get(task, 0)
         self._in_cluster[task] = (left or self._cluster_inodes) - 1
         return left == 0
 
     def _next_read(self) -> int:
-        """The sector of a cluster, one behind the other in each group."""
+        """Return the sector of the next cluster: groups take turns, and a group's clusters lie in a row."""
         self._reads += 1
         row, group = divmod(self._reads, len(self._groups))
         return self._groups[group].first_block * PAGE_SECTORS + row * self._cluster_sectors
 
     def _evict(self, thread: Thread) -> Steps:
-        """evict, and xfs_inode_mark_reclaimable."""
+        """Evict an inode: evict, and xfs_inode_mark_reclaimable."""
         inodes = self._sb.inodes
         thread.spent.reclaim += inodes.evict_ns
         yield inodes.sb_list_del(thread)
         yield inodes.unhash(thread, inodes.evict_ns)
 
     def _grow(self, thread: Thread, directory: Directory) -> Steps:
-        """Allocate what the next name needs: an inode chunk, a directory block."""
+        """Allocate an inode chunk and a directory block, as far as the next name needs them."""
         costs, task, group, agf = self._costs, thread.task, directory.group, directory.group.agf
         if not agf.try_down():
             thread.before_sleep()
@@ -246,20 +249,20 @@ class XfsNames(Names):
         agf.up()
 
     def _add_chunk(self, group: Group) -> None:
-        """64 more inodes in *group*."""
+        """Add a chunk of 64 inodes to *group*."""
         start_sector = (group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS
         group.cluster = InodeCluster(group, start_sector, 0)
         group.cluster_left = 0
         group.inodes_left = CHUNK_INODES
 
     def _add_block(self, directory: Directory) -> None:
-        """One more block for names."""
+        """Add a block for names to *directory*."""
         group = directory.group
         directory.block = MetaBuffer((group.first_block + group.take(1)) * PAGE_SECTORS, PAGE_SECTORS)
         directory.names_left = self._names_per_block
 
     def _next_cluster(self, group: Group) -> None:
-        """Go on to the next cluster buffer of the current inode chunk."""
+        """Continue with the next cluster buffer of the current inode chunk."""
         previous = group.cluster
         sectors = self._chunk_blocks * PAGE_BYTES // SECTOR_BYTES // self._clusters
         group.cluster = InodeCluster(group, previous.start_sector + previous.sectors, sectors)

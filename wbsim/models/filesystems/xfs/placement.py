@@ -1,4 +1,4 @@
-"""Where the pages of an XFS lie, and which locks that takes.
+"""The place of the pages of an XFS, and the locks that an allocation takes.
 
 Stands for xfs_map_blocks, xfs_bmapi_convert_delalloc, xfs_iomap_write_allocate and xfs_release; the decisions
 are in `layout.py`.  Left out: the stripe's width, extent size hints, quota, reads.
@@ -88,7 +88,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         return int(done), int(were_clean)
 
     def released(self, file: PagedFile) -> None:
-        """The last close frees the blocks behind the end of the file (xfs_release)."""
+        """Free the blocks behind the end of *file* at its last close (xfs_release)."""
         for block, pages in file.trim():
             group = self.groups[block // self.group_blocks]
             group.free.give_back(block - group.first_block, pages)
@@ -96,7 +96,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     def write_run(self, thread: Thread, inode: XfsInode, wbc: WritebackControl, runs: Runs) -> Steps:
         """See `Placement.write_run`: xfs_bmapi_convert_delalloc and xfs_submit_ioend for a file of one run.
 
-        No other task takes the ILOCK of such a file, so it has none.
+        A file of one run has no ILOCK, because no other task would take it.
         """
         log, group, pages = self._log, inode.cluster.group, inode.dirty_pages
         if log.full:
@@ -123,7 +123,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     ) -> Steps:  # fmt: skip
         """See `ExtentMapper.map_extent`: xfs_map_blocks and xfs_bmapi_convert_delalloc.
 
-        xfs_map_blocks looks for an extent at first, and shares the ILOCK for that.
+        xfs_map_blocks first looks for an extent, under the shared ILOCK.
         """
         log, ilock, task = self._log, file.lock, thread.task
         if not ilock.try_read():
@@ -154,7 +154,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     def _give_blocks(self, file: PagedFile, group: Group, page: int, near: int) -> None:
         """Give the delayed extent at *page* blocks of *group*; see `layout.allocate`."""
         plan, first_block = self._plan, group.first_block - file.base
-        if first_block:  # the group is not the file's own
+        if first_block:  # the group is not the group of the file
             file.reach(group.first_block, self.group_blocks)
         plan[GROUP], plan[NEAR], plan[FIRST] = group.number, near, first_block
         pages, free = file.pages, group.free.arrays_with_room(1)

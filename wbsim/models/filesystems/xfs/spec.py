@@ -1,4 +1,4 @@
-"""What mkfs.xfs and mount decide, what XFS's paths cost, and what each kernel decides about file pages."""
+"""The decisions of mkfs.xfs and mount, the costs of XFS's paths, and the rules of each era."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _xfs(
 
 
 def xfs_rules(kernel: str) -> dict[str, Given]:
-    """Those of a kernel, by its release; between two that were read, the earlier one's."""
+    """Return the rules of *kernel* by its release; between two releases that were read, the earlier holds."""
     release = release_of(kernel)
     rules = _xfs(
         "fixed" if release < (2, 6, 38) else "size" if release < (3, 11, 0) else "preceding",
@@ -76,19 +76,22 @@ _FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 
 
 class XfsRules(Spec):
-    """What an era's fs/xfs decides about where file pages lie.
+    """The rules of an era's fs/xfs for the place of file pages.
 
-    ``prealloc``: behind the end of a growing file comes always the same ("fixed", to 2.6.37), a power of two
-    up to the file's size ("size", to 3.8), or twice what lies in front ("preceding"); ``zeroing_converts``: a
-    write that leaves a gap behind the old end has the delayed extent there converted at once (6.10 and
-    later); ``nr_to_write_counts``: a page walk counts what it writes ("pages"), or its own calls while XFS
-    multiplies the budget by four ("calls_x4", 2.6.34); ``whole_calls``: a reservation is counted from the end
-    of the write(2), not of the page (iomap: 4.8 and later); ``wraps``: a walk that comes to the end of the
-    file goes on at its beginning, once (to 4.19); ``unwritten``: blocks are given as unwritten ones, which
-    are converted once they were written (5.10 and later); ``large_folios``: a folio is as large as the
-    write(2) that made it (5.18 and later); ``spans_calls``: an ioend may hold the pages of several calls of
-    writepage (4.6 and later); ``cil``: a commit adds its items to the CIL under xc_cil_lock, one
-    for the filesystem (to 5.19), or to a list of its processor's (6.0 and later).
+    * ``prealloc``: the reservation behind the end of a growing file.  It is constant ("fixed", to 2.6.37), a
+      power of two up to the file's size ("size", to 3.10), or twice the extents in front ("preceding").
+    * ``zeroing_converts``: a write that leaves a gap behind the old end converts the delayed extent there at
+      once (6.10 and later).
+    * ``nr_to_write_counts``: a page walk counts the pages that it writes ("pages"), or its calls while XFS
+      multiplies the budget by four ("calls_x4", 2.6.32 to 2.6.34).
+    * ``whole_calls``: a reservation is counted from the end of the write(2), not of the page (iomap: 4.8 and
+      later).
+    * ``wraps``: a walk that reaches the end of the file continues at its beginning, once (to 4.19).
+    * ``unwritten``: blocks are allocated as unwritten, and converted after the write (5.10 and later).
+    * ``large_folios``: a folio is as large as the write(2) that made it (5.18 and later).
+    * ``spans_calls``: an ioend may contain the pages of several calls of writepage (4.6 and later).
+    * ``cil``: a commit adds its items to the CIL under the filesystem's xc_cil_lock (to 5.19), or to a list
+      of its processor (6.0 and later).
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
@@ -105,10 +108,11 @@ class XfsRules(Spec):
 class LogSpec(Spec):
     """The log: its size, its in-core buffers, and when it is pushed.
 
-    ``checkpoint_bytes``: the background push of the CIL (XLOG_CIL_SPACE_LIMIT); ``sync_interval``:
-    fs.xfs.xfssyncd_centisecs, when the log is forced and the AIL is pushed as a whole;
-    ``ail_pause``: between two passes of xfsaild; ``record_header``: bytes of each log record that hold
-    no items.
+    * ``checkpoint_bytes``: the size for the background push of the CIL (XLOG_CIL_SPACE_LIMIT).
+    * ``sync_interval``: fs.xfs.xfssyncd_centisecs, after which the log is forced and the complete AIL is
+      pushed.
+    * ``ail_pause``: the time between two passes of xfsaild.
+    * ``record_header``: the bytes of a log record that contain no items.
     """
 
     size: Bytes
@@ -131,8 +135,12 @@ class LogSpec(Spec):
 
 
 class LogCosts(Spec):
-    """Processor time: ``commit_ns`` of a commit and, where it takes xc_cil_lock, ``item_ns`` more for each of
-    its items, both under that; of the CIL worker per log record; of xfsaild per buffer.
+    """Processor time of the log.
+
+    * ``commit_ns``: of a commit, under xc_cil_lock if a commit takes that lock.
+    * ``item_ns``: of each item of a commit that takes xc_cil_lock, under the lock.
+    * ``record_ns``: of the CIL worker per log record.
+    * ``buffer_ns``: of xfsaild per buffer.
     """
 
     commit_ns: Ns
@@ -142,13 +150,17 @@ class LogCosts(Spec):
 
 
 class XfsWriterCosts(Spec):
-    """What system calls pay, without the locks of inodes (`models.vfs.inodes`) and the CIL's.
+    """Processor time of system calls, without the locks of inodes (`models.vfs.inodes`) and of the CIL.
 
-    ``create_ns`` per creat(2), of which ``agi_ns`` pass under the AGI of the directory's group; 0 means that
-    creat(2) takes no such lock, as on the machines that were fitted without it;
-    ``chunk_ns`` and ``dir_block_ns`` per allocation of one under the AGF;
-    ``mkdir_ns``; ``iget_ns`` for an inode that is read into the cache, ``bulkstat_ns`` for one that bulkstat
-    reads and drops; ``remove_ns`` and ``inactivate_ns`` of an unlink(2), for the name and for the inode.
+    * ``create_ns``: of a creat(2).
+    * ``agi_ns``: the part of ``create_ns`` under the AGI of the directory's group.  0: creat(2) does not take
+      this lock, as on the machines that were fitted without it.
+    * ``chunk_ns`` and ``dir_block_ns``: of the allocation of an inode chunk or a directory block, under the
+      AGF.
+    * ``mkdir_ns``: of a mkdir(2).
+    * ``iget_ns``: of an inode that is read into the cache.
+    * ``bulkstat_ns``: of an inode that bulkstat reads and drops.
+    * ``remove_ns`` and ``inactivate_ns``: of an unlink(2), for the name and for the inode.
     """
 
     create_ns: Ns
@@ -171,10 +183,10 @@ class XfsWriterCosts(Spec):
 
 
 class XfsFlusherCosts(FlusherCosts):
-    """The costs of the flusher and of the conversion workers, and those of the log.
+    """The costs of the flusher, of the conversion workers, and of the log.
 
-    ``map_ns`` is spent under the AGF.  Where there is reverse mapping, an allocation takes ``rmap_ns`` more
-    under the AGF, and a conversion takes ``rmap_ioend_ns`` more.
+    ``map_ns`` is spent under the AGF.  With reverse mapping, an allocation takes ``rmap_ns`` more under the
+    AGF, and a conversion takes ``rmap_ioend_ns`` more.
     """
 
     rmap_ns: Ns
@@ -183,22 +195,25 @@ class XfsFlusherCosts(FlusherCosts):
 
 
 class XfsCosts(Spec):
-    """Both."""
+    """The costs of system calls and of writeback."""
 
     writer: XfsWriterCosts
     flusher: XfsFlusherCosts
 
 
 class XfsSpec(FilesystemSpec):
-    """One XFS, and how many bytes one operation logs.
+    """One XFS, and the bytes that its operations log.
 
-    ``group_head``: what mkfs keeps at the start of each of the ``agcount`` groups; ``rmapbt``: whether there
-    is reverse mapping; ``stripe_unit``: mkfs's su, and ``allocsize``: the mount option, where they are given;
-    ``cluster_bytes``: the buffer in which inodes are written; ``dirent_bytes``: a directory's growth per name
-    on disk; ``inode_log_bytes``: the log item of an inode, headers included; ``extent_log_bytes``: what the
-    block mapping adds; ``dirent_log_bytes``: what a new name logs in the directory's data and leaf blocks;
-    ``create_items``, ``extent_items``, ``remove_items`` and ``inactivate_items``: log items of the
-    transaction that makes an inode, maps an extent, removes a name, frees an inode.
+    * ``group_head``: the bytes that mkfs keeps at the start of each of the ``agcount`` groups.
+    * ``rmapbt``: True: with reverse mapping.
+    * ``stripe_unit`` and ``allocsize``: mkfs's su and the mount option; None: not given.
+    * ``cluster_bytes``: the buffer in which inodes are written.
+    * ``dirent_bytes``: the growth of a directory on disk per name.
+    * ``inode_log_bytes``: the log item of an inode, headers included.
+    * ``extent_log_bytes``: the bytes that the block mapping adds.
+    * ``dirent_log_bytes``: the bytes that a new name logs in the directory's data and leaf blocks.
+    * ``create_items``, ``extent_items``, ``remove_items`` and ``inactivate_items``: the log items of a
+      transaction that makes an inode, maps an extent, removes a name, and frees an inode.
     """
 
     Costs: ClassVar = XfsCosts
@@ -292,9 +307,9 @@ class XfsSpec(FilesystemSpec):
 
     @property
     def writeback_groups(self) -> int:
-        """See `FilesystemSpec.writeback_groups`: its mount asks for one for each (mechanisms.md 4.3)."""
+        """See `FilesystemSpec.writeback_groups`: a mount asks for one for each group (mechanisms.md 4.3)."""
         return self.agcount
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
-        """See `FilesystemSpec.bytes_of`; with their inodes and names."""
+        """See `FilesystemSpec.bytes_of`; includes the inodes and the names."""
         return super().bytes_of(files, bytes_each) + files * (self.inode_bytes + self.dirent_bytes)

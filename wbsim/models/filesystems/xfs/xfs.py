@@ -1,4 +1,4 @@
-"""XFS: what it is made of.
+"""The parts of a mounted XFS.
 
 Stands for xfs_mountfs.
 """
@@ -30,12 +30,12 @@ from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 AGI: Final = "AGI"
 """The name of the lock of a group's inodes."""
 _INODE_CORE_BYTES: Final = 176
-"""struct xfs_dinode with metadata CRCs."""
+"""The size of struct xfs_dinode with metadata CRCs."""
 _EXTENT_BYTES: Final = 16
 _WRITES: Final = {True: (4, 3, 4, 4), False: (3, 2, 2, 2)}
 """The writes of an operation to l_reserve_head, l_write_head, xc_ctx_lock and the checkpoint's order_id.
 
-With reverse mapping it rolls its transaction once (mechanisms.md 7.5 [V 6.12]).
+With reverse mapping (True) an operation rolls its transaction once (mechanisms.md 7.5 [V 6.12]).
 """
 
 
@@ -49,7 +49,7 @@ def xfs(
     flusher_costs: XfsFlusherCosts,
     cache: PageCache,
 ) -> DelallocFilesystem:
-    """One mounted XFS."""
+    """Return a mounted XFS."""
     groups = _groups(parts, spec)
     kworkers = _kworkers(parts, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
@@ -79,7 +79,10 @@ def xfs(
 
 
 def _kworkers(parts: Parts, rules: XfsRules) -> list[Thread]:
-    """Of xfs-conv, a worker for each processor; of xfs-data, that of the one which completions interrupt."""
+    """Return the completion workers.
+
+    xfs-conv has a worker for each processor.  xfs-data has one, for the processor that handles completions.
+    """
     if rules.unwritten:
         return [parts.thread(f"kworker/xfs-conv-{number}") for number in range(parts.processors)]
     return [parts.thread("kworker/xfs-data")]
@@ -101,7 +104,7 @@ def _log(
     parts: Parts, sb: MountedSuperblock, spec: XfsSpec, rules: XfsRules, costs: XfsFlusherCosts,
     cache: PageCache, middle: Group,
 ) -> XfsLog:  # fmt: skip
-    """The log, in the *middle* group, where mkfs puts it."""
+    """Return the log, which lies in the *middle* group, where mkfs puts it."""
     start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
     queue: Queue = sb.bdi.queue
     return XfsLog(
