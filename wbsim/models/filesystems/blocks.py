@@ -1,4 +1,4 @@
-"""Blocks of a filesystem: runs of free ones, and the law that each block is in one extent at most.  Pure."""
+"""Blocks of a filesystem: runs of free blocks, and the law that each block is in one extent.  Pure."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class Free(NamedTuple):
 
 
 Extents = Callable[[], Iterable[NDArray[np.int64]]]
-"""All of them, in arrays (n x 2) of first blocks and sizes, as often as it is called."""
+"""Called for all extents, as arrays (n x 2) of first blocks and sizes; it may be called again."""
 _FAR: Final = 1 << 62
 
 
 def check_blocks(name: str, blocks: int, extents: Extents, middle: int) -> None:
-    """No two *extents* of filesystem *name* share a block, and all lie within its *blocks*.
+    """Check that no *extents* of filesystem *name* share a block, and all lie within its *blocks* blocks.
 
-    Those from block *middle* on are looked at after the others, as all together take more memory.
+    The extents from block *middle* on are checked after the others, because all together take more memory.
 
     Raises:
-        LawBroken: some do, or do not.
+        LawBroken: two extents share a block, or an extent lies outside the filesystem.
     """
     count = 0
     for table in extents():
         within = bool((table[:, 0] >= 0).all() and (table.sum(axis=1) <= blocks).all())
         require(within, f"{name}: its blocks are the {blocks} that it has")
         count += len(table)
-    starts, ends = np.empty(count, np.int64), np.zeros(count + 1, np.int64)  # memory comes with use
+    starts, ends = np.empty(count, np.int64), np.zeros(count + 1, np.int64)  # pages are mapped on first touch
     for first, end in ((-_FAR, middle), (middle, _FAR)):
         filled = 0
         for table in extents():
@@ -46,6 +46,6 @@ def check_blocks(name: str, blocks: int, extents: Extents, middle: int) -> None:
             filled += len(half)
         starts[:filled].sort()
         ends[1 : filled + 1].sort()
-        twice = starts[:filled][starts[:filled] < ends[:filled]]  # before the end of the one in front
+        twice = starts[:filled][starts[:filled] < ends[:filled]]  # begin before the previous extent ends
         require(not len(twice), f"{name}: no block is in two files, or in one and free: {twice[:3]}")
         ends[0] = ends[filled]

@@ -1,14 +1,17 @@
-"""The workqueue on which writes are completed: conversion of unwritten extents, the size on disk.
+"""The workqueue that completes writes: conversion of unwritten extents, the size on disk.
 
 Stands for xfs-data and xfs-conv (xfs_end_io, xfs_setfilesize, xfs_iomap_write_unwritten), and for
-ext4-rsv-conversion (ext4_end_io_rsv_work), which has one work at a time.  Work is queued for a file: one of
-one run ends as a whole; of another, each ioend that has ended by then is converted in a transaction.  Where
-blocks are unwritten until then, pages are clean only after it.
+ext4-rsv-conversion (ext4_end_io_rsv_work), which runs one work item at a time.
 
-The workers of xfs-conv are bound: work runs on the processor on which the request ended (docs/measurements.md
-M).  The workqueue of ext4 is unbound.
-Left out: that a page written for the second time needs no conversion; that a processor gets a second worker
-while its first one sleeps.
+A work item is queued for a file.  A file of one run is completed in one step.  For another file, each ioend
+that has ended is converted in a transaction.  If blocks are unwritten until then, pages are clean only after
+the conversion.
+
+The workers of xfs-conv are bound: a work item runs on the processor on which the request ended
+(docs/measurements.md M).  The workqueue of ext4 is unbound.
+
+Left out: a page that is written for the second time needs no conversion.  A processor gets a second worker
+while its first worker sleeps.
 """
 
 from __future__ import annotations
@@ -31,11 +34,11 @@ EndedRun = tuple[FileInode, Flight, int, int]
 
 
 class Completions:
-    """The workqueue of one filesystem, run by *threads*: as many works go on at a time.
+    """The workqueue of one filesystem, run by *threads*; each thread runs one work item at a time.
 
-    With *bound*, there is a thread for each processor, which runs only there.  Work goes to the thread of the
-    processor on which a request of *queue* ends; to the last one if any processor may handle that.
-    ``unwritten``: whether blocks are unwritten until their pages are completed.
+    If *bound*, each processor has a thread, which runs only there.  A work item goes to the thread of the
+    processor on which a request of *queue* ends.  It goes to the last thread if any processor may handle
+    completions.  ``unwritten``: blocks are unwritten until their pages are completed.
     """
 
     def __init__(
@@ -66,7 +69,7 @@ class Completions:
         return IoEnds(inode, self.queue, self._metadata.convert) if self.unwritten else None
 
     def queue(self, work: IoEnds) -> None:
-        """queue_work."""
+        """queue_work: queue *work*."""
         self._add(work)
 
     def _add(self, work: EndedRun | IoEnds) -> None:
@@ -81,14 +84,14 @@ class Completions:
             self._env.wake(task)
 
     def end_io(self, ioend: EndedRun) -> None:
-        """A file of one run is on the device."""
+        """End the I/O of a file of one run, and queue its completion."""
         if not self.unwritten:
             inode, flight, pages, _ = ioend
             flight.end(inode.wb, pages)
         self._add(ioend)
 
     def end_io_of(self, bios: int) -> Callable[[EndedRun], None]:
-        """The end_io of each of so many *bios* of one ioend, which ends with the last."""
+        """Return the end_io for each of *bios* bios of one ioend, which ends with the last of them."""
         left = bios
 
         def end_io(ioend: EndedRun) -> None:

@@ -1,6 +1,7 @@
-"""The times of allocations and conversions: of the paths, their random factors, and cache lines that move.
+"""The times of allocations and conversions: of paths, random factors, and cache lines that move.
 
-A line that all files share is one of the log (`SharedLines`); those of one file move with its transactions.
+The lines that all files share are lines of the log (`SharedLines`).  The lines of one file move with its
+transactions.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ class SharedLines:
     therefore known when an operation begins, and no event is needed for it.
 
     An operation writes the lines *writes* times each, in this order.  A write takes *own_ns* on the processor
-    that wrote the line last, and *far_ns* if the line comes from another processor.  A line that is busy when
-    a task asks for it is gone after each write.
+    that wrote the line last, and *far_ns* if the line comes from another processor.  If a line is busy when a
+    task needs it, each write fetches the line from another processor.
 
     NOTE: an operation of the kernel writes the lines when it reserves log space, when its transaction rolls
-    and when it commits.  Here it writes all of them at its beginning.  A free line may be gone at the later
-    writes, too.  Other files have operations at the rate that they had since this file's last one; those of
-    one file exclude each other.
+    and when it commits.  Here it writes all of them at its beginning.  A free line may have moved before the
+    later writes, too.  Other files have operations at the rate since this file's last operation; operations
+    on one file exclude each other.
     """
 
     def __init__(self, env: Environment, writes: tuple[int, ...], own_ns: int, far_ns: int) -> None:
@@ -43,7 +44,7 @@ class SharedLines:
         self._operations = 0
 
     def operation_ns(self, task: Task, file: PagedFile, lasts_ns: int) -> int:
-        """Return what the lines add to the operation of *lasts_ns* on *file* that *task* begins now.
+        """Return the time that the lines add to an operation of *lasts_ns* on *file*, begun by *task* now.
 
         A task that always has the lines on its own processor adds nothing.
         """
@@ -62,7 +63,7 @@ class SharedLines:
         return at_ns - now - self._alone_ns
 
     def _gone(self, file: PagedFile, lasts_ns: int) -> float:
-        """Return how likely an operation on another file takes a line between two writes of one on *file*.
+        """Return the probability that another file's operation takes a line between two writes for *file*.
 
         Each of the operations that begin within *lasts_ns* writes the line as often as this one.
         """
@@ -93,11 +94,12 @@ class RandomFactors:
 
 
 class MapCosts:
-    """The times of an allocation and of the conversion of a range in a file whose inode holds *extents*.
+    """The times of an allocation and of the conversion of a range.
 
-    An allocation takes ``group_ns`` more under the lock of its group.  ``factors`` vary the time of
-    allocations, which is ``extent_map_ns`` while the inode holds all extents.  Each is one operation on the
-    *lines*.  The lines of a file come from another processor as *hand_off* says.
+    The inode of a file holds *extents* extents.  An allocation takes ``group_ns`` more under the lock of its
+    group.  ``factors`` vary the time of allocations, which is ``extent_map_ns`` while the inode holds all
+    extents.  Each allocation or conversion is one operation on the *lines*.  The lines of a file come from
+    another processor as *hand_off* says.
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class MapCosts:
         return self.extent_map_ns if extents <= self._extents else self._tree_map_ns
 
     def run_map_ns(self) -> tuple[int, int]:
-        """Return the times of an allocation for a file of one run: its own, and what its group adds."""
+        """Return the times of an allocation for a file of one run: its own time, and the group's part."""
         factor = self.factors.next()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
@@ -170,8 +172,8 @@ class MapCosts:
         return lines * of.line(of.node(last), of.node(task.cpu))
 
     def lines_ns(self, file: PagedFile, task: Task, lasts_ns: int) -> int:
-        """Return what the log's cache lines add to an allocation or a conversion that *task* begins now.
+        """Return the time that the log's lines add to an allocation or a conversion, which *task* begins now.
 
-        Without them, the operation on *file* takes *lasts_ns*.
+        The operation on *file* takes *lasts_ns* without them.
         """
         return 0 if self._lines is None else self._lines.operation_ns(task, file, lasts_ns)

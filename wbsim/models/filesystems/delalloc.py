@@ -1,8 +1,8 @@
 """A filesystem with delayed allocation: the files in memory, and their writeback.
 
-A file is one run of pages until it needs more, because millions of small files would pay for the arrays of a
-walk: it takes one transaction, and a bio or a few.  Then its pages are kept one by one, and `Writepages`
-walks over them.
+A file is one run of pages at first, because a walk over arrays would be slow for millions of small files.
+Its writeback takes one transaction and a few bios.  When the file needs more, its pages are kept one by one,
+and `Writepages` walks over them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _LARGEST_FOLIO: Final = 512
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelallocFilesystem(Filesystem, Runs):
-    """One mounted filesystem, with its own ``names``, ``placement`` and ``metadata``.
+    """One mounted filesystem, which consists of ``names``, ``placement`` and ``metadata``.
 
-    ``files`` are those whose pages are kept one by one, as created.  *completions* do what follows the end of
-    I/O.  *names* makes the inodes, and *placement* the files, of the classes that the other parts take.
+    ``files``: the files whose pages are kept one by one, in the order of their creation.  *completions* does
+    the work after the end of I/O.  *names* makes the inodes, and *placement* the files, of the classes that
+    the other parts take.
     """
 
     def __init__(
@@ -146,11 +147,11 @@ class DelallocFilesystem(Filesystem, Runs):
         at_most, ioend = queue.bio_pages(segment), (inode, flight, pages, block)
         end_io = self._end_io if pages <= at_most else self._completions.end_io_of(-(-pages // at_most))
         if inode.file is not CLOSED:
-            file = inode.file  # a program may have written on, while the run was given its blocks
+            file = inode.file  # a program may have appended pages while the run got its blocks
             _lay_out(file if isinstance(file, PagedFile) else self.page(inode), block, pages)
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
-        # Machine integers: mypyc multiplies two of Python's slowly when the product exceeds 2^30.
+        # Machine integers: mypyc multiplies Python's integers slowly when the product exceeds 2^30.
         first_block: i64 = self._first_block
         at: i64 = block
         start: i64 = (first_block + at) * PAGE_SECTORS
@@ -181,7 +182,7 @@ class DelallocFilesystem(Filesystem, Runs):
         """See `Filesystem.commit_log`."""
         return self.metadata.commit_log(thread)
 
-    # -- what is on disk
+    # -- on disk
 
     def group_of(self, inode: FileInode) -> int:
         """See `Filesystem.group_of`."""
@@ -193,7 +194,7 @@ class DelallocFilesystem(Filesystem, Runs):
         return self.metadata.log_bytes
 
     def check(self) -> None:
-        """See `Filesystem.check`: dirty pages are counted; each block is in one file, or free."""
+        """See `Filesystem.check`: dirty pages are counted, and each block is in one file or free."""
         for file in self.files:
             counted, dirty = file.inode.dirty_pages, file.dirty
             require(
@@ -221,6 +222,6 @@ class DelallocFilesystem(Filesystem, Runs):
 
 
 def _lay_out(file: PagedFile, block: int, pages: int) -> None:
-    """Lay out the first *pages* of *file*, of which none has a block, from *block* on; they are clean."""
+    """Lay out the first *pages* pages of *file*, which lack blocks, from *block* on; they are clean then."""
     file.pages.states[:pages] = RESERVED
     map_blocks(file.pages, 0, file.reach(block, pages), pages)

@@ -1,7 +1,7 @@
-"""What a filesystem supplies: names, the place of a file's pages, and what is logged of that.
+"""The parts that a filesystem supplies: names, the place of a file's pages, and a log.
 
-`models.filesystems.delalloc.DelallocFilesystem` puts them together with what all filesystems share: the table
-of files, the walk over dirty pages, conversion after I/O.  READ `Placement` FIRST.
+`models.filesystems.delalloc.DelallocFilesystem` combines them with the parts that all filesystems share: the
+table of files, the walk over dirty pages, and the conversion after I/O.  READ `Placement` FIRST.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ FileT = TypeVar("FileT", bound=PagedFile)
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Metadata(Protocol[InodeT]):
-    """What is logged, and when; what follows the end of I/O.
+    """The log of a filesystem, and the work after the end of I/O.
 
-    ``gives_way``: whether the worker that completes files of one run may be preempted between two of them.
+    ``gives_way``: the worker that completes files of one run may be preempted between two of them.
     """
 
     gives_way: bool
@@ -39,10 +39,10 @@ class Metadata(Protocol[InodeT]):
         """See `Filesystem.log_bytes`."""
 
     def is_full(self) -> bool:
-        """Whether a new transaction has to wait for log space."""
+        """Return whether a new transaction must wait for log space."""
 
     def wait_for_space(self, thread: Thread) -> Steps:
-        """*thread* sleeps until there is log space."""
+        """Let *thread* sleep until there is log space."""
 
     def convert(self, worker: Thread, inode: InodeT, ioend: IoEnd) -> Steps:
         """Convert the pages of *ioend*, which are on disk, in one transaction."""
@@ -51,7 +51,7 @@ class Metadata(Protocol[InodeT]):
         """Complete a file of one run, whose *folios* folios are on disk from *block* on; yield the result."""
 
     def run_ended(self, inode: InodeT) -> None:
-        """A file of one run is complete."""
+        """Handle a file of one run that is complete."""
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
@@ -60,26 +60,28 @@ class Metadata(Protocol[InodeT]):
         """See `Filesystem.commit_log`."""
 
     def check(self) -> None:
-        """Raises `LawBroken` where the log's own laws do not hold."""
+        """Check the laws of the log; raise `LawBroken` if one is broken."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Runs(Protocol):
-    """What a placement uses to write a file of one run."""
+    """The functions that a placement calls to write a file of one run."""
 
     def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
-        """Put the *pages* of a file of one run at *block* and under writeback; returns their bios."""
+        """Put the *pages* pages of a file of one run at *block* and under writeback; return their bios."""
 
     def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
-        """The blocks that the file needs do not lie together: write it as a paged file."""
+        """Write a file of one run as a paged file, because the blocks that it needs do not lie together."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Placement(Protocol[InodeT, FileT]):
-    """Where the pages of files lie, and which locks the allocation of their blocks takes.
+    """The place of the pages of files, and the locks that the allocation of their blocks takes.
 
-    ``blocks``: how many blocks there are; ``one_run_pages``: the most pages of a file that is still one run;
-    ``files``: those whose pages are kept one by one, as created.
+    * ``files``: the files whose pages are kept one by one, in the order of their creation.
+    * ``blocks``: the number of blocks of the filesystem.
+    * ``group_blocks`` and ``group_label``: see `Filesystem`.
+    * ``one_run_pages``: the most pages of a file of one run.
     """
 
     files: list[PagedFile]
@@ -95,18 +97,16 @@ class Placement(Protocol[InodeT, FileT]):
         """See `Filesystem.group_of`."""
 
     def new_file(self, inode: InodeT, is_open: bool) -> FileT:
-        """The pages of *inode*, none so far."""
+        """Return a file for *inode*, without pages so far."""
 
     def room_for(self, size: int, call_pages: int) -> int:
-        """For how many pages a file that ends at page *size* needs room, with all that may be reserved behind
-        it.
-        """
+        """Return the pages that a file of *size* pages needs room for, with the largest reservation."""
 
     def write(self, file: FileT, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Filesystem.write`; stops at a page for which there is no room."""
 
     def released(self, file: FileT) -> None:
-        """The last close of *file*."""
+        """Handle the last close of *file*."""
 
     # -- writeback
 
@@ -116,7 +116,7 @@ class Placement(Protocol[InodeT, FileT]):
     # -- laws
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
-        """What is free for anybody, or kept for small files, in arrays (n x 2) of first blocks and sizes."""
+        """Return the blocks that are free or kept for small files: arrays (n x 2) of first blocks, sizes."""
 
     def check(self) -> None:
-        """Raises `LawBroken` where a block of the paged files, or a free one, is lost or there twice."""
+        """Raise `LawBroken` if a block that is free or of a paged file is lost or exists twice."""

@@ -1,4 +1,4 @@
-"""A file is one run of pages until it needs more: then its pages are kept one by one.
+"""The files of a filesystem: a file is one run of pages, or its pages are kept one by one.
 
 Stands for the extent list in the in-core inode (xfs_iext, the extent status tree), with the dirty tags of its
 mapping.
@@ -15,7 +15,7 @@ from wbsim.sim.sync import RwSemaphore
 
 
 class OneRun:
-    """A file that is one run of delayed pages from its beginning on: as many as its inode has dirty."""
+    """A file that is one run of delayed pages: as many pages as its inode has dirty."""
 
     __slots__ = ("open",)
 
@@ -24,20 +24,23 @@ class OneRun:
 
 
 OPEN: Final = OneRun(True)
-"""A process has the file open."""
+"""A file of one run that a process has open."""
 CLOSED: Final = OneRun(False)
-"""No process has the file open.  `OPEN` and `CLOSED` are the only two objects of `OneRun`."""
+"""A file of one run that no process has open.  `OPEN` and `CLOSED` are the only two objects of `OneRun`."""
 
 
 class PagedFile(FilePages):
     """A file whose pages are kept one by one.
 
-    ``writeback_index`` is the page where the next call of writeback starts.  ``allocations`` is the number of
-    extents that were given blocks.  `DelallocFilesystem.page` sets ``inode``, its ``lock`` (ILOCK,
-    i_data_sem), and the list ``ioends`` that ioends end on, unless their pages are clean after the I/O.
-    ``looked`` is when a burst of writes last looked at the lock, and for how long it had been held by then.
-    ``cpu`` is the processor of its last allocation or conversion, -1 at first.  ``log_operation`` says of the
-    last one how many operations all files had had by then, and when it began; None at first.
+    * ``writeback_index``: the page where the next call of writeback starts.
+    * ``allocations``: the number of extents that were given blocks.
+    * ``inode``, its ``lock`` (ILOCK, i_data_sem) and ``ioends``: `DelallocFilesystem.page` sets them.
+      ``ioends`` is the list that ioends end on; None: the pages are clean after the I/O.
+    * ``looked``: when a burst of writes last looked at the lock, with ``hold_ns`` and ``hold_squares`` of the
+      lock at that time.
+    * ``cpu``: the processor of the last allocation or conversion, -1 at first.
+    * ``log_operation``: the number of operations of all files up to this file's last operation, and when that
+      began; None at first.
     """
 
     __slots__ = (
@@ -67,9 +70,9 @@ class PagedFile(FilePages):
 
 
 class FileInode(Inode):
-    """An inode with pages, in either form; filesystems add their own slots.
+    """An inode with pages, in either form; filesystems add slots.
 
-    ``folio_pages``: how many pages of it lie together in memory, and are one segment of a bio.
+    ``folio_pages``: the pages of a folio, which lie together in memory and are one segment of a bio.
     """
 
     __slots__ = ("file", "folio_pages")

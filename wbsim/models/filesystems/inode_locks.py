@@ -13,7 +13,7 @@ from wbsim.sim.sync import RwSemaphore, lock_stats_of
 class InodeLocks:
     """The locks of all files of one mounted filesystem, each a struct rw_semaphore of the class *name*.
 
-    Only a file that is kept page by page has one: no task waits for the lock of another file.
+    Only a file whose pages are kept one by one has a lock: no task waits for the lock of another file.
     """
 
     def __init__(self, parts: Parts, name: str) -> None:
@@ -23,7 +23,7 @@ class InodeLocks:
         parts.count_lock(name, lambda: lock_stats_of(lock.stat for lock in self._locks))
 
     def new(self) -> RwSemaphore:
-        """Return the lock of one inode more."""
+        """Return a new lock, for another inode."""
         lock = self._parts.rw_semaphore(self._name)
         self._locks.append(lock)
         return lock
@@ -31,9 +31,9 @@ class InodeLocks:
     def write(self, thread: Thread, file: PagedFile, calls: int) -> Steps | None:
         """See `Filesystem.write_lock`: each of *calls* calls of write(2) takes the lock for a moment.
 
-        NOTE: a burst of calls is one event, and the lock is looked at when the burst is over.  A part of the
-        time since the last look, the lock was held.  A call that comes into a hold waits for the rest of it
-        (half of the mean hold, weighted with its length) and for its own wake-up.
+        NOTE: a burst of calls is one event, and the lock is looked at when the burst is over.  The lock was
+        held for a part of the time since the last look.  A call that meets a hold waits for the rest of the
+        hold and for its own wake-up.  The mean rest is half of the mean hold, weighted with its length.
         """
         lock, now = file.lock, self._parts.env.now
         last_ns, last_held_ns, last_squares = file.looked

@@ -14,10 +14,11 @@ from wbsim.sim.engine import Steps
 
 
 class IoEnd:
-    """*pages* pages from *page* on, which lie together in the file and, from *block* on, on disk.
+    """An ioend: pages from *page* on that lie together in the file and, from *block* on, on disk.
 
-    It has ``mapped`` extents that are new, and ``bios`` bios on their way.  While ``is_open``, more pages may
-    follow.  The pages are in *flight* until they are clean.  *block* counts from the file's base.
+    ``pages``: their number.  ``mapped``: the number of extents that are new.  ``bios``: the bios that have
+    not ended.  While ``is_open``, more pages may follow.  The pages are in *flight* until they are clean.
+    *block* counts from the file's base.
     """
 
     __slots__ = ("bios", "block", "flight", "is_open", "mapped", "page", "pages")
@@ -33,7 +34,7 @@ class IoEnd:
 class IoEnds:
     """The ioends of *inode* that have ended, and whether a worker is ``busy`` with them.
 
-    *queue* starts the work: the worker runs *convert* for each ioend.
+    *queue* queues the work item: a worker then runs *convert* for each ioend.
     """
 
     __slots__ = ("_queue", "busy", "convert", "end_io", "ended", "inode")

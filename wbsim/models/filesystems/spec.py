@@ -1,4 +1,4 @@
-"""What the spec of every filesystem says: its size, what its paths cost, and what each era decides."""
+"""The spec that all filesystems share: the size, the costs of the paths, and the rules of each era."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ from wbsim.sim.units import PAGE_BYTES
 
 
 class NoNumbers(Spec):
-    """Nothing to say."""
+    """A spec without fields."""
 
 
 class FlusherCosts(Spec):
-    """What writeback pays: ``map_ns`` per extent given its blocks; ``page_ns`` per page walked and added to a
-    bio; ``ioend_ns`` per file or range completed, by the completion worker.
+    """Processor time of writeback.
 
-    Where these were measured apart: ``tree_map_ns`` and ``tree_ioend_ns``: the same in a file of more extents
-    than its inode holds; ``folio_ns`` and ``end_folio_ns``: per folio, beside its pages, that
-    is walked and that the worker makes clean; ``map_locked_ns`` and ``ioend_locked_ns``: the part of
-    ``map_ns`` and of ``ioend_ns`` that passes under the inode's lock (without them, all of it);
-    ``map_lines`` and ``ioend_lines``: the cache lines of a file that an allocation and a conversion get from
-    another processor, if the one before ran there (without them, none).
+    * ``map_ns``: per extent that gets its blocks.
+    * ``page_ns``: per page that is walked and added to a bio.
+    * ``ioend_ns``: per file or range that the completion worker completes.
+
+    Other times are None where they were not measured separately:
+
+    * ``tree_map_ns`` and ``tree_ioend_ns``: ``map_ns`` and ``ioend_ns`` in a file with more extents than its
+      inode holds.
+    * ``folio_ns`` and ``end_folio_ns``: per folio that is walked and that the worker makes clean, without its
+      pages.
+    * ``map_locked_ns`` and ``ioend_locked_ns``: the part of ``map_ns`` and ``ioend_ns`` under the inode's
+      lock; None: all of it.
+    * ``map_lines`` and ``ioend_lines``: the cache lines that an allocation and a conversion fetch if the
+      file's last one ran on another processor; None: 0.
     """
 
     map_ns: Ns
@@ -49,39 +56,39 @@ class FlusherCosts(Spec):
 
 
 class FilesystemCosts(Spec):
-    """Processor time of its paths: those of system calls, and those of writeback."""
+    """Processor time of the paths: ``writer`` for system calls, ``flusher`` for writeback."""
 
     writer: NoNumbers
     flusher: NoNumbers
 
 
 class FilesystemSpec(Spec):
-    """What mkfs and mount decided.
+    """The decisions of mkfs and mount.
 
-    ``Costs`` and ``Rules`` are the specs of what its paths cost and of what each era decides;
-    ``reference_costs`` are the former as measured on the reference machine.
+    ``Costs`` and ``Rules``: the specs for the costs of the paths and the rules of an era.
+    ``reference_costs``: the costs as measured on the reference machine.
     """
 
     Costs: ClassVar[type[Spec]] = FilesystemCosts
     Rules: ClassVar[type[Spec]] = NoNumbers
     reference_costs: ClassVar[Inputs] = {"writer": {}, "flusher": {}}
     has_bulkstat: ClassVar[bool] = False
-    """Whether inodes can be read in bulk, without their names."""
+    """True: inodes can be read in bulk, without their names."""
     hashed_inodes: ClassVar[bool] = True
-    """Whether its inodes are on the chains of the inode hash."""
+    """True: the inodes are on the chains of the inode hash."""
     map_tool: ClassVar[str] = "filefrag"
-    """What people print the extents of its files with."""
+    """The tool that prints the extents of a file."""
     kind: str
     size: Bytes
 
     @classmethod
     def rules_of(cls, kernel: str) -> Inputs:
-        """The inputs of its ``Rules`` in *kernel* (a name in `models.catalogue.kernels`)."""
+        """Return the inputs of ``Rules`` for *kernel* (a name in `models.catalogue.kernels`)."""
         return {}
 
     @property
     def room(self) -> int:
-        """What files can take (bytes)."""
+        """Return the bytes that files can take."""
         return self.size
 
     @property
@@ -91,11 +98,11 @@ class FilesystemSpec(Spec):
 
     @property
     def writeback_groups(self) -> int:
-        """How many groups of its files may have a writeback context of their own."""
+        """Return the number of groups of files that may have separate writeback contexts."""
         return 1
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
-        """What so many *files* of *bytes_each* take on disk."""
+        """Return the bytes that *files* files of *bytes_each* bytes take on disk."""
         return files * -(-bytes_each // PAGE_BYTES) * PAGE_BYTES
 
 

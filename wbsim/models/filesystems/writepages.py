@@ -1,7 +1,7 @@
 """Writing back a file whose pages are kept one by one: find dirty pages, map them, build bios, submit.
 
 Stands for write_cache_pages with xfs_vm_writepage (to 5.4), and for iomap_writepages.  A bio is the unit of
-time: its pages go under writeback together, when the walk comes to them.  READ `Writepages.write` FIRST.
+time: its pages go under writeback together, when the walk reaches them.  READ `Writepages.write` FIRST.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class WritepagesRules:
 
     * ``wraps``: at the end of the file a walk continues at page 0, once.
     * ``spans_calls``: an ioend may contain the pages of several calls.
-    * ``call_pages``: a call writes at most this number of pages that lie together; 0: those of a bio.
+    * ``call_pages``: a call writes at most this number of pages that lie together; 0: the pages of a bio.
     * ``calls_x4``: the budget counts calls, and XFS multiplies it by four (2.6.32 to 2.6.34).  The bios of a
       call leave together at its end.
     * ``page_bios``: a bio has one page.
@@ -64,10 +64,10 @@ class WritepagesRules:
 
 
 class _Position:
-    """The place of a walk that begins at *page*, the ``pages`` written, and what is left of its *budget*.
+    """The place of a walk that begins at *page*, the ``pages`` that it wrote, and the rest of its *budget*.
 
-    ``left`` is the number of pages.  With ``counts_calls``, ``calls`` is the number of calls of writepage,
-    and ``left`` is what XFS makes of the budget.  A walk that has wrapped ends at page ``until``.
+    ``left`` is the rest in pages.  With ``counts_calls``, ``calls`` is the rest in calls of writepage, and
+    ``left`` is the rest as XFS computes it.  A walk that has wrapped ends at page ``until``.
     """
 
     __slots__ = ("_start", "_until", "calls", "counts_calls", "left", "page", "pages", "wraps")
@@ -103,7 +103,7 @@ class _Position:
         return page
 
     def room(self, at_most: int) -> int:
-        """Return the most pages that the next call may write, *at_most* by itself."""
+        """Return the most pages that the next call may write; *at_most* is the limit of the call itself."""
         if not self.counts_calls:
             return min(self.left, at_most)
         return 1 + min(max(_long(4 * self.left), 1), _UNLIMITED)
@@ -124,10 +124,10 @@ def _long(number: int) -> int:
 
 
 class _Build:
-    """struct iomap_writepage_ctx: the ``ioend`` at hand, and the bio at hand, which has ``pages`` pages.
+    """struct iomap_writepage_ctx: the current ``ioend``, and the current bio, which has ``pages`` pages.
 
-    ``mapped`` extents were mapped for the pages that come next.  Blocks of the disk are those of the file and
-    *base*.  Without *ioends*, the pages of a bio are clean when it ends.
+    ``mapped`` extents were mapped for the pages that come next.  Block b of the file is block b + *base* of
+    the disk.  Without *ioends*, the pages of a bio are clean when it ends.
     """
 
     __slots__ = (
@@ -146,21 +146,21 @@ class _Build:
         self._end_io = None if ioends is None else ioends.end_io
         self.ioend: IoEnd | None = None
         self.pages = self.mapped = 0
-        self._page = self._block = 0  # where the bio at hand ends
+        self._page = self._block = 0  # where the current bio ends
 
     @property
     def room(self) -> int:
-        """Return how many more pages the bio at hand may have."""
+        """Return how many more pages the current bio may have."""
         return self._bio_pages - self.pages
 
     def ends_at(self, page: int, block: int) -> bool:
-        """Return whether *page* at *block* follows the bio at hand."""
+        """Return whether *page* at *block* follows the current bio."""
         return page == self._page and block == self._block
 
     def add(self, flight: Flight, page: int, block: int, pages: int) -> None:
-        """Put *pages* pages under writeback, in the bio at hand or a new one.
+        """Put *pages* pages under writeback, in the current bio or a new one.
 
-        Pages that are clean together are in one flight.
+        Pages that become clean together are in one flight.
         """
         if self.ioend is None:
             self.ioend = IoEnd(page, block, flight)
@@ -174,7 +174,7 @@ class _Build:
         self._page, self._block = page + pages, block + pages
 
     def take(self, ends: bool) -> Bio:
-        """Return the bio at hand, which is complete; *ends*: the ioend at hand ends with it."""
+        """Return the current bio, which is complete; *ends*: the current ioend ends with it."""
         ioend, count = self.ioend, self.pages
         assert ioend is not None, "a bio is at hand"
         self.pages = 0
@@ -202,7 +202,7 @@ class _Landing:
         self._inode = inode
 
     def end(self, pages: int) -> None:
-        """Make *pages* of them clean."""
+        """Make *pages* pages clean."""
         self._flight.end(self._inode.wb, pages)
 
 
@@ -286,7 +286,7 @@ class Writepages:
     def _start_writeback(
         self, inode: FileInode, file: PagedFile, page: int, at_most: int, build: _Build
     ) -> int:  # fmt: skip
-        """Put pages from *page* on that lie together under writeback; return their number (*at_most*)."""
+        """Put up to *at_most* pages from *page* on that lie together under writeback; return their number."""
         pages = file.pages
         run = int(take_run(pages.states, pages.blocks, page, at_most))
         assert run, "the page is dirty and has a block: only this task makes it clean"
