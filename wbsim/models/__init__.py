@@ -1,12 +1,12 @@
 """The Linux writeback path and the machine that it runs on.
 
-Read `interfaces` first: what passes between the folders, in the order of a page's life.  Then follow a page:
-`workloads` -> `vfs` -> `page_cache` and `throttling` -> `flushers` and `writeback` -> `filesystems` ->
-`block` -> `devices`.  `scheduler` shares the processors.
+Read `interfaces` first: the objects and protocols between the folders, in the order in which a page passes
+them.  Then follow a page: `workloads` -> `vfs` -> `page_cache` and `throttling` -> `flushers` and `writeback`
+-> `filesystems` -> `block` -> `devices`.  `scheduler` shares the processors.
 
 `scenario` describes a run, and `catalogue` has named values for it, such as the rules of each kernel.
-`machine` builds and runs it.  `kinds` finds the component for each part of the scenario, and `factories`
-has the types of these components.  `parts` makes their threads, locks and random numbers.
+`machine` builds and runs it.  `kinds` finds the component for each part of the scenario, and `factories` has
+the types of these components.  `parts` makes their threads, locks and random numbers.
 
 Left out: reads of file data, reclaim of anything but inodes, memory cgroups, and filesystems other than XFS
 and ext4.

@@ -1,4 +1,4 @@
-"""struct bio and struct request: what a thread submits, and what a driver gets."""
+"""struct bio and struct request: a thread submits bios, and a driver gets requests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mypy_extensions import mypyc_attr
 READ: Final = "R"
 """The op of a read."""
 DISCARD: Final = "D"
-"""The op of a discard, which has a limit of its own."""
+"""The op of a discard, which has a separate size limit."""
 
 
 class Write(Protocol):
-    """Contiguous sectors to be written: what a device sees of a request."""
+    """Contiguous sectors to be written: a request as a device sees it."""
 
     start_sector: int
     end_sector: int
@@ -22,16 +22,17 @@ class Write(Protocol):
 
     @property
     def sectors(self) -> int:
-        """The length (sectors)."""
+        """Return the length in sectors."""
         return self.end_sector - self.start_sector
 
 
-@mypyc_attr(free_list_len=1)  # the place of the last one that was freed is used again
+@mypyc_attr(free_list_len=1)  # reuse the memory of the object that was freed last
 class Bio(Write):
-    """A contiguous run of sectors for one *queue* (any object in pure use, where it only tells queues apart).
+    """A contiguous run of sectors for one *queue*.
 
-    A ``nomerge`` one carries PREFLUSH, FUA or NOMERGE, a ``meta`` one REQ_META.  ``end_io(context)`` is
-    called when it is done.
+    Pure code may pass any object as *queue*, which then only distinguishes queues.  ``nomerge``: the bio
+    carries PREFLUSH, FUA or NOMERGE.  ``meta``: it carries REQ_META.  ``end_io(context)`` is called when the
+    bio is complete.
     """
 
     __slots__ = (
@@ -93,14 +94,14 @@ class Request(Write):
         self.bios = [bio]
         self.merges = 0
         self.started_ns = started_ns
-        self.cpu = -1  # which hears of its end; the queue says
+        self.cpu = -1  # the processor that handles the completion; the queue sets it
 
     def __repr__(self) -> str:
         return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"
 
 
 class BlockDevice(Protocol):
-    """Takes requests in its own time."""
+    """Takes requests, and completes each of them after some time."""
 
     def uses(self) -> dict[str, float]:
         """Return how long each of its parts was used so far (ns), by name: a link, a head, flash."""

@@ -1,7 +1,7 @@
 """congestion_wait: sleep until any queue of the machine leaves congestion, or for a time.
 
-Stands for congestion_wait and clear_bdi_congested of mm/backing-dev.c (mechanisms.md 1.6).  All that sleep
-wake at once.
+Stands for congestion_wait and clear_bdi_congested of mm/backing-dev.c (mechanisms.md 1.6).  All sleepers wake
+at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wbsim.sim.engine import PARK, Environment, Steps, Task
 
 
 class Congestion:
-    """Who sleeps for it; *rank* is that of their timers."""
+    """The tasks in congestion_wait; *rank* orders their timers."""
 
     def __init__(self, env: Environment, rank: int) -> None:
         self._env = env
@@ -23,7 +23,7 @@ class Congestion:
         self._sleeps = 0
 
     def wait(self, thread: Thread, at_most_ns: int) -> Steps:
-        """*thread* sleeps until a queue leaves congestion, for *at_most_ns*."""
+        """Let *thread* sleep until a queue leaves congestion, at most for *at_most_ns*."""
         task = thread.task
         thread.before_sleep()
         self._sleeps += 1
@@ -33,7 +33,7 @@ class Congestion:
         yield PARK
 
     def ended(self) -> None:
-        """A queue left congestion."""
+        """Wake all sleepers, because a queue left congestion."""
         sleepers = list(self.sleepers)
         self.sleepers.clear()
         for task in sleepers:

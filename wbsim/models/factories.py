@@ -1,7 +1,7 @@
 """The types of the ``COMPONENT`` of each kind: the arguments that the machine passes, and the results.
 
-The factory of programs stands in `models.workloads.spec`.  A component may be a class or a function.
-Its spec, rules and costs are classes of its own, so they are `Any` here.
+The factory of programs is in `models.workloads.spec`.  A component may be a class or a function.  Spec, rules
+and costs have a different class for each kind, so they are `Any` here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wbsim.models.writeback.loop import Writeback
 from wbsim.sim.engine import Environment
 
 DeviceFactory = Callable[..., BlockDevice]
-"""Takes ``env``, ``spec``, ``name``, the devices that the spec has as ``parts``, and perhaps ``worker``."""
+"""Called with ``env``, ``spec``, ``name``, the devices for the spec's ``parts``, and perhaps ``worker``."""
 
 
 class FilesystemFactory(Protocol):
@@ -36,7 +36,7 @@ class FilesystemFactory(Protocol):
         flusher_costs: Any,
         cache: PageCache,
     ) -> Filesystem:
-        """Return the filesystem of *sb*, which has none yet."""
+        """Return a filesystem for *sb*, which has no filesystem yet."""
 
 
 class ThrottleFactory(Protocol):
@@ -54,4 +54,4 @@ class FlushersFactory(Protocol):
     def __call__(
         self, *, parts: Parts, spec: Any, cache: PageCache, writeback: Writeback, interval_ns: int
     ) -> Flushers:
-        """Return flushers that no device is registered with."""
+        """Return flushers without any device."""

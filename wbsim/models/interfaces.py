@@ -1,8 +1,10 @@
-"""READ FIRST: what passes between the parts, and the protocols between them, in the order of a page's life.
+"""READ FIRST: the objects and protocols between the parts, in the order in which a page passes them.
 
-write(2) dirties a page of an `Inode` -> `Throttle` perhaps holds the writer back -> `Flushers` have a thread
-pick the inode from its context (`Wb`) -> the shared loop (`writeback/loop.py`) asks the `Filesystem` to write
-its pages -> `Bio` -> the `Thread`'s plug -> the queue -> `BlockDevice` -> completion -> clean.
+* write(2) dirties a page of an `Inode`, and the `Throttle` perhaps holds the writer back.
+* `Flushers` have a thread pick the inode from its context (`Wb`).
+* The shared loop (`writeback/loop.py`) lets the `Filesystem` write the inode's pages.
+* The pages become a `Bio`, which goes through the `Thread`'s plug and the queue to the `BlockDevice`.
+* The completion makes the pages clean.
 """
 
 from __future__ import annotations
@@ -23,35 +25,36 @@ from wbsim.sim.sync import Completion, SpinLock
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Visits(Protocol):
-    """The visits of one thread to inodes, which may neither block nor meet another thread (pdflush).
+    """The visits of a pdflush thread to inodes, in one pass over the lists of dirty inodes.
 
-    They belong to one pass over the lists of dirty inodes.
+    The thread may neither block nor visit a device that another thread is visiting.
     """
 
     def enter(self, wb: Wb) -> bool:
-        """Whether it may visit an inode of *wb* now."""
+        """Begin a visit to an inode of *wb*; return False if a visit is not allowed now."""
 
     def leave(self, wb: Wb) -> None:
-        """The visit is over."""
+        """End the visit to an inode of *wb*."""
 
     def gives_up(self) -> bool:
-        """Whether it leaves the file that it is in as it is."""
+        """Return whether the thread leaves the current file as it is."""
 
 
 LONG_MAX: Final = (1 << 62) - 1
-"""The nr_to_write of what goes over whole files: a machine word with a bit for a tag."""
+"""The nr_to_write for complete files; it fits into a machine word with a bit for a tag."""
 Reason = Literal["background", "periodic", "start", "sync"]
-"""Why something is written back; a sync(2) has two: the work that it starts everywhere, and its own."""
+"""The reason for writeback.  A sync(2) queues "start" work for all contexts, then "sync" work."""
 
 
-# -- what is dirty ---------------------------------------------------------------------------------------
+# -- dirty inodes ----------------------------------------------------------------------------------------
 
 
 class Inode:
-    """struct inode as writeback sees it: *dirtied_when* (ns) orders the lists; filesystems add slots.
+    """struct inode as writeback sees it; filesystems add slots.
 
-    ``i_sync``: the I_SYNC flag, as the mark of the thread that writes the inode back.  Meanwhile the inode is
-    on no list; that thread puts it where it belongs.
+    ``dirtied_when`` (ns) orders the lists.  ``i_sync``: the I_SYNC flag, as the mark of the thread that
+    writes the inode back.  While it is set, the inode is on no list; the thread then puts the inode on the
+    right list.
     """
 
     __slots__ = ("dirtied_when", "dirty_pages", "i_sync", "sb", "wb")
@@ -65,7 +68,7 @@ class Inode:
 
 
 class InodeSync:
-    """I_SYNC as one thread sets it: on one ``inode`` at a time, whose end others may wait for."""
+    """I_SYNC as set by one thread, on one ``inode`` at a time; other threads may wait for its end."""
 
     __slots__ = ("_env", "_waiters", "inode")
 
@@ -75,12 +78,12 @@ class InodeSync:
         self.inode: Inode | None = None
 
     def begin(self, inode: Inode) -> None:
-        """Its thread begins to write *inode* back."""
+        """Set I_SYNC: the thread begins to write *inode* back."""
         inode.i_sync = self
         self.inode = inode
 
     def end(self, inode: Inode) -> None:
-        """inode_sync_complete: *inode* was written back; the threads that wait for that wake."""
+        """inode_sync_complete: *inode* was written back; wake the threads that wait for that."""
         inode.i_sync = None
         self.inode = None
         if self._waiters:
@@ -89,7 +92,7 @@ class InodeSync:
             self._waiters.clear()
 
     def wait(self, thread: Thread) -> Steps:
-        """inode_sleep_on_writeback: *thread* sleeps until the present inode was written back."""
+        """inode_sleep_on_writeback: let *thread* sleep until the present inode was written back."""
         thread.before_sleep()
         self._waiters.append(thread.task)
         thread.task.waits_for = I_SYNC
@@ -97,8 +100,10 @@ class InodeSync:
 
 
 class WritebackControl:
-    """struct writeback_control: ``nr_to_write`` pages of a file may be written, from where its last writeback
-    ended (range_cyclic) or, for data integrity (``sync_all``: WB_SYNC_ALL), the whole file.
+    """struct writeback_control: the limits of the writeback of a file.
+
+    Up to ``nr_to_write`` pages are written, from where the file's last writeback ended (range_cyclic).  For
+    data integrity (``sync_all``: WB_SYNC_ALL), the complete file is written.
     """
 
     __slots__ = ("nr_to_write", "reason", "sync_all", "visits")
@@ -111,9 +116,9 @@ class WritebackControl:
 
 
 class Work(NamedTuple):
-    """struct wb_writeback_work: what to write and until when.
+    """struct wb_writeback_work: a work item of a flusher.
 
-    ``sb``: the one superblock whose inodes it writes, if any; ``done``: completed when the work ends.
+    ``sb``: write only inodes of this superblock; None: of all.  ``done``: completed when the work ends.
     """
 
     reason: Reason
@@ -134,16 +139,17 @@ class Superblock(Protocol):
         """Return the pages of each folio that a write(2) of *call_pages* pages makes."""
 
     def has_pages(self) -> None:
-        """One more of its inodes has pages."""
+        """Count one more inode that has pages."""
 
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """*thread* sleeps until all that is under writeback now is clean."""
+        """Let *thread* sleep until all pages that are under writeback now are clean."""
 
 
 class Bandwidth(Protocol):
     """A context's write bandwidth to the device, and the rate limits of its writers (pages per s).
 
-    The stamps hold the page counts at the last update of these, and its time (jiffies).
+    ``dirtied_stamp`` and ``written_stamp``: the page counts at the last update.  ``stamp``: its time
+    (jiffies).
     """
 
     write: int
@@ -155,19 +161,21 @@ class Bandwidth(Protocol):
     written_stamp: int
 
     def start(self, pages_per_s: int) -> None:
-        """Nothing was measured yet."""
+        """Start all estimates at *pages_per_s*, before anything is measured."""
 
     def update_write(self, elapsed: int, written: int, hz: int) -> None:
-        """*written* pages were completed in the last *elapsed* jiffies."""
+        """Update the write bandwidth: *written* pages were completed in the last *elapsed* jiffies."""
 
 
 class Wb(Protocol):
-    """struct bdi_writeback: the lists of one writeback context, and the counts of its own dirty pages.
+    """struct bdi_writeback: the lists of one writeback context, and the counts of its dirty pages.
 
-    ``dirtied`` and ``written`` only grow.  ``work_list`` holds the work that its flusher is asked to do;
-    ``i_syncs`` has one entry for each thread that writes its inodes back.  ``flushed_inodes`` counts visits
-    of its flusher that left an inode clean, ``flushed_pages`` what went under writeback meanwhile;
-    ``given_back`` counts the visits, of any thread but for data integrity, that left one dirty.
+    * ``dirtied`` and ``written``: the pages that ever became dirty, and clean.  They only grow.
+    * ``work_list``: the work that is queued for the flusher.
+    * ``i_syncs``: an entry for each thread that writes inodes of the context back.
+    * ``flushed_inodes``: visits of the flusher that left the inode clean.
+    * ``flushed_pages``: the pages that went under writeback while the flusher wrote.
+    * ``given_back``: visits by any thread, WB_SYNC_ALL excluded, that left the inode dirty.
     """
 
     name: str
@@ -185,29 +193,29 @@ class Wb(Protocol):
     dirty_and_writeback: int
     written: int
     dirty_exceeded: bool
-    held_back_ns: int  # when a writer last began to sleep for its sake
+    held_back_ns: int  # when a writer last began to sleep because of this context
 
     @property
     def dirtied(self) -> int:
-        """Pages that ever became dirty."""
+        """Return the number of pages that ever became dirty."""
 
     def account_dirtied(self, pages: int) -> None:
-        """*pages* became dirty (account_page_dirtied)."""
+        """Count *pages* pages that became dirty (account_page_dirtied)."""
 
     def account_writeback(self, pages: int) -> None:
-        """*pages* went under writeback (set_page_writeback)."""
+        """Count *pages* dirty pages that went under writeback (set_page_writeback)."""
 
     def account_clean(self, pages: int) -> None:
-        """*pages* were written (end_page_writeback)."""
+        """Count *pages* pages that were written (end_page_writeback)."""
 
     def add(self, inode: Inode, now_ns: int) -> None:
-        """A clean inode became dirty (__mark_inode_dirty)."""
+        """Put *inode*, which became dirty at *now_ns*, on a list (__mark_inode_dirty)."""
 
     def give_back(self, inode: Inode) -> None:
-        """*inode* was taken off the lists, is still dirty, and is as old as before."""
+        """Put *inode*, which is on no list and still dirty, back on a list; its age stays."""
 
     def take_off(self, inode: Inode) -> None:
-        """*inode*, which is listed, is on no list from now on."""
+        """Take *inode* off its list."""
 
     def queue_io(self, older_than_ns: int, only: Superblock | None = None) -> int:
         """Refill b_io from b_more_io and from the inodes dirtied by *older_than_ns*; return how many moved.
@@ -226,90 +234,93 @@ class Wb(Protocol):
         """
 
     def requeue_io(self, inode: Inode) -> None:
-        """*inode*, which is still dirty, waits on b_more_io for its next turn."""
+        """Put *inode*, which is still dirty, on b_more_io, where it waits for its next turn."""
 
     def check(self) -> None:
-        """Each dirty inode is on one of its lists; raises `LawBroken` otherwise."""
+        """Check that each dirty inode is on one of the lists; raise `LawBroken` otherwise."""
 
     def __len__(self) -> int: ...
 
 
-# -- who writes back -------------------------------------------------------------------------------------
+# -- threads that write back -----------------------------------------------------------------------------
 
 
 class Dirtier(Protocol):
-    """A writer's own account with the throttle: current->nr_dirtied."""
+    """A writer's account with the throttle: current->nr_dirtied."""
 
     nr_dirtied: int
 
     def dirtied(self, pages: int) -> None:
-        """It dirtied *pages* more."""
+        """Count *pages* more dirtied pages."""
 
 
 class Throttle(Protocol):
-    """Holds writers back.  One for all contexts."""
+    """Holds writers back; one throttle serves all contexts."""
 
     def start(
         self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion_wait: CongestionWait
     ) -> None:
-        """Called once: the contexts, their flushers, how a writer writes back or waits for queues."""
+        """Start the throttle of all contexts *wbs* and their *flushers*; called once.
+
+        *write_back* lets a writer write back, and *congestion_wait* lets it wait for queues.
+        """
 
     def dirtier(self) -> Dirtier:
-        """The account of a new writer."""
+        """Return the account of a new writer."""
 
     def poll_pages(self, wb: Wb, dirtier: Any) -> int:
-        """How many pages *dirtier* may have dirtied, the last in *wb*, before it has to call `balance`."""
+        """Return the dirtied pages at which *dirtier*, after a write to *wb*, must call `balance`."""
 
     def balance(self, thread: Thread, wb: Wb, dirtier: Any) -> Steps:
-        """balance_dirty_pages; may sleep, and starts background writeback."""
+        """balance_dirty_pages: perhaps let *thread* sleep, and start background writeback."""
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """The flusher of *wb* ended a slice that began at *since_ns*."""
+        """Handle the end of a slice of *wb*'s flusher, which began at *since_ns*."""
 
     def share(self, wb: Wb, pages: int) -> int:
-        """The part of a threshold of *pages* that is *wb*'s."""
+        """Return the part of a threshold of *pages* pages that is *wb*'s."""
 
 
 CongestionWait = Callable[["Thread", int], Steps]
-"""congestion_wait (`models.congestion`): a thread sleeps until a queue is not congested, or so long (ns)."""
+"""congestion_wait (`models.congestion`): a thread sleeps until a queue leaves congestion, or for a time."""
 
 
 class WriteBack(Protocol):
-    """writeback_inodes_wbc: a thread that is no flusher writes back."""
+    """writeback_inodes_wbc: a thread that is not a flusher writes back."""
 
     def __call__(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
-        """Write back up to *pages* of any dirty files of *wb*; what it took off this budget."""
+        """Write back up to *pages* pages of dirty files of *wb*; return the pages taken off this budget."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Flushers(Protocol):
-    """The threads that write back: how others see them."""
+    """The threads that write back, as other parts see them."""
 
     @property
     def threads(self) -> list[Thread]:
-        """All that were made."""
+        """Return all threads that were made."""
 
     @property
     def alive(self) -> int:
-        """How many there are now (of works of a workqueue: how many run)."""
+        """Return the number of threads that exist now; for a workqueue, the number of running work items."""
 
     def register(self, bdi: Any) -> None:
-        """Make the contexts of *bdi*, and what threads these need."""
+        """Make the contexts of *bdi*, and the threads that they need."""
 
     def start_background(self, wb: Wb) -> None:
-        """Too much is dirty: write *wb* back until it is not."""
+        """Start background writeback of *wb*, because too many pages are dirty."""
 
     def in_progress(self, wb: Wb) -> bool:
-        """Whether writeback of *wb* runs or is about to."""
+        """Return whether writeback of *wb* runs or is about to run."""
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
-        """Have *work* done on *wb*; returns its completion.
+        """Queue *work* for *wb*, and return its completion.
 
-        Returns None if the work was dropped: then no thread but the caller does it.
+        Returns None if the work was dropped: then only the caller can do it.
         """
 
 
-# -- where pages lie -------------------------------------------------------------------------------------
+# -- places on disk --------------------------------------------------------------------------------------
 
 
 class NoSpace(Exception):
@@ -321,7 +332,7 @@ class Names(Protocol):
     """The directories and inodes of a filesystem."""
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
-        """A new directory; returns what `create` takes for it."""
+        """Make a directory, and return the object that `create` takes for it."""
 
     def create(
         self, thread: Thread, directory: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
@@ -329,26 +340,30 @@ class Names(Protocol):
         """Run creat(2) in *directory*, which `mkdir` returned, and return the new inode.
 
         The work of the call is scaled by *factor*, which varies from call to call.  The caller works for
-        *lead_ns* before the call and for *then_ns* in write(2) after it: given here, they need no events of
-        their own.  All but *lead_ns* is charged to *thread*.
+        *lead_ns* before the call and for *then_ns* in write(2) after it; given here, they need no separate
+        events.  All but *lead_ns* is charged to *thread*.
         """
 
     def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """A name of an inode that is not cached is looked up, after *lead_ns*, scaled by *factor*."""
+        """Look up the name of an inode that is not cached.
+
+        The caller works for *lead_ns* before the call.  The work of the call is scaled by *factor*.
+        """
 
     def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """The same for an inode that is read without its name, and dropped at once."""
+        """Read an inode without its name, and drop it at once; see `look_up` for the arguments."""
 
     def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """The same for unlink(2) of an empty file whose inode is not cached."""
+        """Run unlink(2) of an empty file whose inode is not cached; see `look_up` for the arguments."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Filesystem(Protocol):
     """Gives file pages their place on disk.
 
-    ``names``: its directories and inodes; ``group_blocks``: how many blocks each of its groups has;
-    ``group_label``: what its tools call one.
+    * ``names``: the directories and inodes.
+    * ``group_blocks``: the number of blocks of a group.
+    * ``group_label``: the name of a group in the filesystem's tools.
     """
 
     names: Names
@@ -356,51 +371,55 @@ class Filesystem(Protocol):
     group_label: str
 
     def append(self, inode: Any, pages: int) -> int:
-        """Write the next *pages* behind the end of the file, whole; returns how many of them were clean."""
+        """Write *pages* complete pages behind the end of the file; return how many of them were clean."""
 
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
-        """The pages at *indices* are written to, *call_pages* with each write(2).
+        """Write to the pages at *indices*, *call_pages* pages with each write(2).
 
-        Returns how many were done, and how many of these were clean; `zero_end` is due before the rest.
+        Returns the number of pages that were written, and how many of them were clean.  `zero_end` is due
+        before the rest.
         """
 
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
-        """What a write behind the end of the file has to do first."""
+        """Do the work that comes before a write behind the end of the file."""
 
     def write_lock(self, thread: Thread, inode: Any, calls: int) -> Steps | None:
-        """So many calls of write(2) ask for the inode's lock; what they wait for is to be delegated to."""
+        """Take the inode's lock for *calls* calls of write(2); None: without a wait.
+
+        Yield the result if it is not None.
+        """
 
     def close(self, inode: Any) -> None:
-        """The last close(2) of a file."""
+        """Handle the last close(2) of a file."""
 
     def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """do_writepages: allocate, build bios and submit them.
 
-        Subtracts what it wrote from the inode's dirty pages and from ``wbc.nr_to_write``.  The unit is pages,
-        unless the era counts otherwise.
+        Subtract the written pages from the inode's dirty pages and from ``wbc.nr_to_write``.  The unit is
+        pages, unless the era counts calls.
         """
 
     def sync_fs(self, thread: Thread) -> Steps:
-        """->sync_fs: what was logged by now is on disk when it ends."""
+        """->sync_fs: wait until everything that was logged by now is on disk."""
 
     def commit_log(self, thread: Thread) -> Steps:
-        """The same for fsync(2), which leaves metadata where it is."""
+        """Wait for the log as `sync_fs` does, for fsync(2), which writes no metadata in place."""
 
     def group_of(self, inode: Any) -> int:
-        """The group that the inode itself lies in."""
+        """Return the group in which the inode itself lies."""
 
     @property
     def log_bytes(self) -> int:
-        """Bytes written to the log so far."""
+        """Return the bytes written to the log so far."""
 
     def check(self) -> None:
-        """No block is in two places, no page is lost; raises `LawBroken` otherwise."""
+        """Check that no block is in two places and no page is lost; raise `LawBroken` otherwise."""
 
     def layouts(self) -> Sequence[Any]:
-        """The files whose pages are kept one by one, as created (`models.page_cache.file_pages`)."""
+        """Return the files whose pages are kept one by one (`models.page_cache.file_pages`), oldest first."""
 
     def extents_per_file(self) -> tuple[int, ...]:
-        """How many extents each of these lies in."""
+        """Return the number of extents of each file of `layouts`."""
 
 
 # -- the block layer -------------------------------------------------------------------------------------
@@ -414,20 +433,20 @@ class Thread(Protocol):
     background: bool  # whether it does background or periodic writeback
 
     def start_plug(self) -> bool:
-        """blk_start_plug; False where one is open already: nested plugs are inert."""
+        """blk_start_plug; return False if a plug is open already, because nested plugs are inert."""
 
     def finish_plug(self) -> Iterable[Wait]:
-        """blk_finish_plug: issue what the plug holds; to be delegated to."""
+        """blk_finish_plug: issue the plug's requests.  Use: `yield from thread.finish_plug()`."""
 
     def flush_plug(self) -> Iterable[Wait]:
-        """blk_flush_plug: the same, and the plug stays open."""
+        """blk_flush_plug: as `finish_plug`, but the plug stays open."""
 
     def before_sleep(self) -> None:
-        """What schedule() does to a plug: it is emptied by kblockd, for which the thread pays nothing."""
+        """Empty the plug as schedule() does: kblockd issues its requests, and the thread pays nothing."""
 
     def submit_bio(self, bio: Bio) -> Steps | None:
-        """Submit *bio*; None: it joined a plugged request, which takes no time.
+        """Submit *bio*; return None if it joined a plugged request, which takes no time.
 
-        What is returned has to be delegated to: the bio joins a waiting request or gets one of its own, for
-        which the thread may sleep.
+        Otherwise, yield the result: the bio joins a waiting request or gets a new one, for which the thread
+        may sleep.
         """

@@ -1,7 +1,7 @@
 """The kinds of a component, found by their folder.
 
-A module or package that has a ``SPEC`` and a ``COMPONENT`` is a kind: it needs no registration.  The other
-modules of the folder are what its kinds share.  The key ``kind`` of a configuration chooses one.
+A module or package that has a ``SPEC`` and a ``COMPONENT`` is a kind, without registration.  The kinds of a
+folder share its other modules.  The key ``kind`` of a configuration chooses a kind.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def kind_field(folder: str) -> BeforeValidator:
 def by_kind(folder: str, part: str) -> BeforeValidator:
     """Return the validator of a table by kinds in *folder*.
 
-    The entry of a kind is of the spec that the kind's own spec calls *part*.
+    The entry of a kind has the class that the kind's spec has as its attribute *part*.
     """
 
     def parse(value: Any) -> Any:
@@ -83,7 +83,7 @@ def _validated(spec: type[Spec], value: Any, kind: str) -> Spec:
     try:
         return spec.model_validate(value)
     except ValidationError as error:
-        # pydantic would flatten it to one text; the places of the single problems are wanted.
+        # pydantic would flatten the error to one text; callers need the place of each problem.
         raise PydanticCustomError(
             "variant", "not a valid {kind}", {"kind": kind, "errors": error.errors(), "spec": spec}
         ) from None

@@ -1,4 +1,4 @@
-"""Scenario -> running machine: the wiring, and what the whole conserves."""
+"""The machine of a scenario: the wiring of its parts, and its laws."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ SpecT = TypeVar("SpecT", bound=Spec)
 
 
 class Primitives(NamedTuple):
-    """Which waits a machine is built from: the light ones, or stock SimPy's."""
+    """The primitives of a machine: the light ones, or stock SimPy's."""
 
     environment: Callable[[], Any]
     spin_lock: Callable[..., Any]
 
 
 WATCHING: Final = 1 << 59
-"""The rank of whoever only looks: after all else, and none that a task of the model would have had."""
+"""The rank of observers: after all other events of an instant, and outside the range of task ranks."""
 LIGHT = Primitives(Environment, SpinLock)
 STOCK = Primitives(StockEnvironment, StockSpinLock)
 PRIMITIVES: Final = {"simpy": STOCK, "light": LIGHT, "compiled": LIGHT}
-"""By the name of an engine (`sim.build`)."""
+"""The primitives by the name of an engine (`sim.build`)."""
 
 
 @dataclass
 class Machine:
-    """A machine that is ready to run its programs; everything in it by its name in the scenario."""
+    """A machine that is ready to run its programs; parts have their names of the scenario."""
 
     env: Environment
     cache: PageCache
@@ -86,11 +86,11 @@ class Machine:
     programs: dict[str, Workload] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Run until the last program ends, and what follows it; then `check`.
+        """Run until the last program ends, with the sync(2) that may follow; then `check`.
 
         Raises:
-            GiveUp: it did not end by the scenario's ``give_up``.
-            Standstill: nor did the clock move any more.
+            GiveUp: the run did not end by the scenario's ``give_up``.
+            Standstill: the clock does not move any more.
             LawBroken: see `check`.
         """
         with between_events(self.env):
@@ -98,9 +98,9 @@ class Machine:
         self.check()
 
     def watch(self, every_ns: Callable[[], int], look: Callable[[], object]) -> None:
-        """*look* at the machine again and again while it runs, *every_ns* (asked for each time).
+        """Call *look* repeatedly while the machine runs; *every_ns* returns the time until the next call.
 
-        Nothing stops for whoever only looks: the same happens as without.
+        Observers do not change the run.
         """
         env = self.env
 
@@ -112,24 +112,22 @@ class Machine:
         env.call_at(env.now + every_ns(), WATCHING, again)
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
-        """sync(2) by a thread of its own; *on_end* is told."""
+        """Run sync(2) in a new thread, and call *on_end* at its end."""
         thread = self.thread("sync")
         thread.task.on_exit = on_end
         self.env.start(thread.task, self.syncs.sync(thread))
 
     def sync(self) -> simpy.Event:
-        """The same for processes of ``env.simpy``: an event that comes when all that is dirty now is on
-        disk.
-        """
+        """Run sync(2) for a process of ``env.simpy``; return the event that its end triggers."""
         done = self.env.simpy.event()
         self.start_sync(done.succeed)
         return done
 
     def check(self) -> None:
-        """Pages, requests, blocks, log bytes and processor time are conserved.
+        """Check that pages, requests, blocks, log bytes and processor time are conserved.
 
         Raises:
-            LawBroken: which law, and what was found; the fault is the model's.
+            LawBroken: the model broke a law; the message has the law and the values.
         """
         self.processors.check()
         for thread in self.threads:
@@ -172,7 +170,7 @@ def build(
 ) -> Machine:
     """Return the machine of *scenario* with the random numbers of *seed* and *replication*.
 
-    Without *primitives* it has those of the chosen engine, without *lengths* the usual lengths of steps.
+    The defaults are the primitives of the chosen engine, and the usual lengths of steps.
     """
     primitives = primitives or PRIMITIVES[engine(COMPILED)]
     streams = Streams(seed, replication)
@@ -234,7 +232,7 @@ class _Builder:
         return self._threads[-1]
 
     def _disk(self, number: int, name: str) -> BackingDevice:
-        """A disk's device, its queue and its bdi."""
+        """Return the bdi of a disk, with its device and its queue."""
         drive = self._scenario.machine.disks[name]
         cpu = self._cpu
         costs: BlockCosts = scaled(cpu.paths.block, cpu.flusher_scale)
@@ -259,7 +257,7 @@ class _Builder:
         return BackingDevice(name, queue, parts)
 
     def _mount(self, name: str, first_block: int) -> MountedSuperblock:
-        """A superblock and its filesystem."""
+        """Return a superblock with its filesystem."""
         mount, cpu = self._scenario.mounts[name], self._cpu
         kind, costs = mount.filesystem.kind, cpu.paths.filesystems[mount.filesystem.kind]
         bdi = self._bdis[mount.disk]
@@ -296,7 +294,7 @@ class _Builder:
         )  # fmt: skip
 
     def _make_flushers(self) -> Flushers:
-        """The flushers, the loop that they and throttled writers share, and the contexts of all disks."""
+        """Return the flushers; make the loop that they share with throttled writers, and all contexts."""
         self._writeback = writeback = Writeback(
             env=self._env,
             rules=self._kernel.writeback,
@@ -316,7 +314,7 @@ class _Builder:
         return flushers
 
     def _system_calls(self) -> SystemCalls:
-        """What programs call."""
+        """Return the system calls of programs."""
         cpu, env = self._cpu, self._env
         costs = scaled(cpu.paths.write, cpu.writer_scale)
 
@@ -348,7 +346,7 @@ class _Builder:
         return self._superblocks[self._scenario.mount_of(path)]
 
     def _ended(self, memory: int) -> None:
-        """A program with so much memory has ended: after the last, a sync(2) perhaps, and the run is over."""
+        """Handle the end of a program with *memory* bytes; after the last, sync if wanted, and halt."""
         self._cache.take(-memory)
         self._running -= 1
         if self._running:
@@ -384,7 +382,7 @@ def lock_times(cpu: ProcessorSpec, kernel: KernelSpec) -> LockTimes:
 
 
 def _device(parts: Parts, spec: DeviceSpec, name: str) -> BlockDevice:
-    """Return the component of *spec*, and of the devices that it is made of."""
+    """Return the component of *spec*, with the devices that it consists of."""
     given: dict[str, Any] = {"worker": parts.thread(f"{name}/worker")} if spec.has_worker else {}
     for part, of in spec.parts().items():
         if isinstance(of, tuple):

@@ -34,9 +34,11 @@ LockT = TypeVar("LockT", SpinLock, Mutex, LockClass)
 class LockTimes:
     """The times of locks (ns), and the rules of the kernel for them.
 
-    ``hand_off``: of a spinlock; ``wake_ns``: how long a task that waits is in waking up; ``line_ns``: to get
-    the line of a mutex or a semaphore; ``line_own_ns`` and ``line_far_ns``: to write a line of the processor
-    itself, and one that another processor has.
+    * ``hand_off``: the times of a spinlock.
+    * ``wake_ns``: the time from a wake-up until the waiting task runs.
+    * ``line_ns``: the time to get the cache line of a mutex or a semaphore.
+    * ``line_own_ns`` and ``line_far_ns``: the time to write a line that the processor itself has, and one
+      that another processor has.
     """
 
     hand_off: HandOff
@@ -49,11 +51,13 @@ class LockTimes:
 
 @dataclass
 class Supply:
-    """What all components of one machine share.
+    """The things that all components of one machine share.
 
-    ``cv``: the coefficient of variation of processor times; ``make_thread`` takes a name, and whether the
-    thread is that of a process, which keeps its processor while it sleeps; ``inode_lock``: the lock of all
-    lists of inodes, in eras that have it; ``locks``: all locks that were made.
+    * ``cv``: the coefficient of variation of processor times.
+    * ``make_thread``: takes a name, and whether the thread belongs to a process, which keeps its processor
+      while it sleeps.
+    * ``inode_lock``: the lock of all lists of inodes; None: the era has no such lock.
+    * ``locks``: all locks that were made.
     """
 
     env: Environment
@@ -73,7 +77,7 @@ class Supply:
 class Parts:
     """Makes the parts of the components of *owner* from the machine's *supply*.
 
-    *urgent* is the rank of their timers, and of what ends at an instant.
+    *urgent* is the rank of their timers, and of events that end something, such as a lock's release.
     """
 
     def __init__(self, supply: Supply, owner: str = "", urgent: int = URGENT) -> None:
@@ -92,7 +96,7 @@ class Parts:
         self.hand_off = times.hand_off
 
     def of(self, owner: str) -> Parts:
-        """Return the maker of parts for *owner*, which belongs to this one."""
+        """Return the maker of parts for *owner*, which belongs to this maker's owner."""
         return Parts(self._supply, self._named(owner), self.urgent) if owner else self
 
     def _named(self, name: str) -> str:
@@ -134,7 +138,7 @@ class Parts:
         return RwSemaphore(self.env, name, times.rw_semaphore, times.wake_ns, times.line_ns)
 
     def count_lock(self, name: str, stats: Callable[[], LockStats]) -> None:
-        """Let the machine count a class of locks, whose counters are what *stats* returns."""
+        """Let the machine count a class of locks; *stats* returns its counters."""
         self._counted(LockClass(self._named(name), stats))
 
     def _counted(self, lock: LockT) -> LockT:
@@ -146,7 +150,7 @@ class Parts:
         return self._supply.streams.service_times(self._named(name), self._supply.cv)
 
     def variations(self, name: str) -> Callable[[int], NDArray[np.float64]]:
-        """Return a function that draws an array of such factors, of a given length."""
+        """Return a function that takes a length and draws an array of factors like `variation`."""
         return self._supply.streams.service_time_arrays(self._named(name), self._supply.cv)
 
     def uniforms(self, name: str) -> Draws:

@@ -14,11 +14,12 @@ NEWEST_PATCH: Final = 999
 
 
 def release_of(name: str) -> Release:
-    """Of a kernel's *name*, such as "3.11", "2.6.34-n10" or "6.8.0-45-generic"; of a series without a patch
-    level, the newest is meant.
+    """Return the release of a kernel's *name*, such as "3.11", "2.6.34-n10" or "6.8.0-45-generic".
+
+    A name without a patch level stands for the newest release of the series.
 
     Raises:
-        ValueError: it begins with no release, or there was none of that number.
+        ValueError: *name* does not begin with a release, or Linux had no release of that number.
     """
     match = _RELEASE.fullmatch(name)
     if match is None:

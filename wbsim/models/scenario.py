@@ -1,4 +1,4 @@
-"""What describes a run: a machine with its disks, a kernel, what is mounted, and which programs run when."""
+"""The description of a run: a machine with disks, a kernel, mounts, and programs with their starts."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from wbsim.sim.param import (
 from wbsim.sim.units import MIB, S
 
 Moment = Annotated[Ns, Field(le=S)]
-"""What the hardware takes for one step: a second at most."""
+"""The time of one step of the hardware; at most a second."""
 
 
 class PathCosts(Spec):
-    """Processor time of every code path, as measured on a reference machine; of filesystems, by kind."""
+    """Processor time of every code path on the reference machine; filesystems by kind."""
 
     write: WriteCosts
     inodes: InodeCosts
@@ -57,20 +57,23 @@ class PathCosts(Spec):
 
 
 _LEAST_CV: Final = 1e-6
-"""Of less, 1 / cv^2, which a gamma distribution has, is no number of use."""
+"""The smallest usable cv: below it, the shape 1 / cv^2 of the gamma distribution is too large."""
 
 
 class ProcessorSpec(Spec):
-    """The processors and what code costs on them.
+    """The processors, and the costs of code on them.
 
-    ``writer_scale`` and ``flusher_scale``: how many times longer than on the reference machine the
-    paths of system calls and those of writeback take; ``program_scale``: the same of a program's own work
-    and its other system calls, which is ``writer_scale`` where it is not given; ``exit_time``: what a guest
-    pays for leaving to its hypervisor, to tell of a request and to be told of its end (0 on bare metal);
-    ``cv``: the coefficient of variation of a path's time; ``wake_time``: from a wake-up to running.  They
-    belong to so many NUMA ``nodes``, in blocks: a cache line takes ``line_own`` to be written by the
-    processor that has it, ``line_time`` to come from another one of the node, and ``line_from_far`` from
-    another node.
+    * ``count`` and ``nodes``: the number of processors, and of the NUMA nodes to which they belong in blocks.
+    * ``writer_scale`` and ``flusher_scale``: factors on the times of the reference machine, for the paths of
+      system calls and of writeback.
+    * ``program_scale``: the factor for a program's own work and its other system calls; None:
+      ``writer_scale``.
+    * ``exit_time``: the time in which a guest leaves to its hypervisor for a request, and for its end (0 on
+      bare metal).
+    * ``cv``: the coefficient of variation of a path's time.
+    * ``line_own``, ``line_time`` and ``line_from_far``: the time to write a cache line of the processor
+      itself, of another processor of its node, or of another node.
+    * ``wake_time``: the time from a wake-up to running.
     """
 
     count: Threads
@@ -96,12 +99,12 @@ class ProcessorSpec(Spec):
 
     @property
     def node_cpus(self) -> int:
-        """How many processors a node has; the last may have fewer."""
+        """Return the number of processors of a node; the last node may have fewer."""
         return -(-self.count // self.nodes)
 
 
 class DriveSpec(Spec):
-    """A disk of the machine, whatever it is made of: its queue, and the device behind that."""
+    """A disk of the machine: its queue, and the device behind the queue."""
 
     queue: QueueSpec
     device: AnyDevice
@@ -117,12 +120,13 @@ class MachineSpec(Spec):
 
 
 class KernelSpec(Spec):
-    """What a kernel version decides, machine and configuration apart; of filesystems, by kind.
+    """The decisions of a kernel version, without machine and configuration; filesystems by kind.
 
-    ``rwsem_steals``, ``rwsem_spins``, ``rwsem_spin`` and ``rwsem_hand_off``: the rules of an rwsem
-    (`wbsim.sim.sync.RwSemaphoreRules`; ``rwsem_spin`` is how long a writer spins while readers own it);
-    ``requests``: where a request comes from (the legacy path's request_list, or blk-mq's tags); ``wbt``:
-    whether there is writeback throttling (CONFIG_BLK_WBT_MQ).
+    * ``rwsem_steals``, ``rwsem_spins``, ``rwsem_spin`` and ``rwsem_hand_off``: the rules of an rwsem
+      (`wbsim.sim.sync.RwSemaphoreRules`).  ``rwsem_spin`` is the time for which a writer spins while readers
+      own it.
+    * ``requests``: the source of a request: the legacy path's request_list, or blk-mq's tags.
+    * ``wbt``: True: the kernel has writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
     name: Name
@@ -153,11 +157,13 @@ class KernelSpec(Spec):
 
 
 class MountSpec(Spec):
-    """A filesystem on a disk of the machine, mounted ``at`` a path; several on one disk lie behind each
-    other.
+    """A filesystem on a disk of the machine, mounted ``at`` a path.
 
-    ``files``: how many empty files it has from the beginning, dealt to whoever reads or removes them;
-    ``cached_inodes``: how many clean inodes are cached.
+    Several filesystems on one disk lie behind each other.
+
+    * ``files``: the number of empty files at the start, which are dealt to the programs that read or remove
+      them.
+    * ``cached_inodes``: the number of clean inodes in the cache at the start.
     """
 
     disk: str
@@ -174,13 +180,13 @@ class MountSpec(Spec):
         return self
 
     def holds(self, path: str) -> bool:
-        """Whether *path* lies below the mount point; with one at ``/``, a relative one does, too."""
+        """Return whether *path* is below the mount point; each path, even a relative one, is below ``/``."""
         at = PurePosixPath(self.at)
         return at == PurePosixPath("/") or PurePosixPath(path).is_relative_to(at)
 
 
 class ProgramSpec(Spec):
-    """A program that begins at ``start`` and has so much anonymous ``memory`` until it ends."""
+    """A program that begins at ``start`` and has ``memory`` bytes of anonymous memory until it ends."""
 
     start: Ns
     memory: BytesOrNone = 0
@@ -188,7 +194,7 @@ class ProgramSpec(Spec):
 
 
 class Scenario(Spec):
-    """Everything that decides a run, but for the seed; ``sync_after``: a sync(2) follows the last program."""
+    """Everything that decides a run, except the seed; ``sync_after``: a sync(2) follows the last program."""
 
     machine: MachineSpec
     kernel: KernelSpec
@@ -198,10 +204,10 @@ class Scenario(Spec):
     sync_after: Flag = False
 
     def mount_of(self, path: str) -> str:
-        """The name of the mount that *path* lies on: the deepest that holds it.
+        """Return the name of the mount of *path*: the deepest mount that holds *path*.
 
         Raises:
-            ValueError: none does.
+            ValueError: *path* lies outside every mount.
         """
         held = [name for name, mount in self.mounts.items() if mount.holds(path)]
         if not held:
@@ -210,7 +216,7 @@ class Scenario(Spec):
         return max(held, key=lambda name: len(PurePosixPath(self.mounts[name].at).parts))
 
     def first_bytes(self) -> Iterator[tuple[str, int]]:
-        """Each mount and where its part of its disk begins (bytes)."""
+        """Yield each mount, and where its part of its disk begins (bytes)."""
         used: dict[str, int] = {}
         for name, mount in self.mounts.items():
             yield name, used.get(mount.disk, 0)
@@ -254,7 +260,7 @@ class Scenario(Spec):
         return self
 
     def _check_reads(self, program: str, workload: AnyWorkload) -> None:
-        """The mounts of *workload* have what it goes through."""
+        """Check that the mounts of *workload* have the files, and bulkstat if the workload needs it."""
         for directory in workload.directories:
             name = self._mount_for(program, directory)
             mount = self.mounts[name]
@@ -266,7 +272,11 @@ class Scenario(Spec):
                 raise BadValue(what, *_command_of(program))
 
     def _mount_for(self, program: str, directory: str) -> str:
-        """The mount of a *directory* of *program*."""
+        """Return the mount of a *directory* of *program*.
+
+        Raises:
+            BadValue: *directory* lies outside every mount.
+        """
         try:
             return self.mount_of(directory)
         except ValueError as error:
@@ -319,5 +329,5 @@ class Scenario(Spec):
 
 
 def _command_of(program: str) -> tuple[str, ...]:
-    """Where the command line of *program* belongs."""
+    """Return the key of *program*'s command line."""
     return "programs", program, "workload", "command"

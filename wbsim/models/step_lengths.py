@@ -1,8 +1,7 @@
 """The lengths of steps: a setting of the simulation, and not of the machine.
 
 A step is one event that stands for many operations of the kernel.  Its length decides how fast a simulation
-runs.  Results must not depend on it; `tests/laws/test_step_lengths.py` says
-where they still do.
+runs.  Results must not depend on it; `tests/laws/test_step_lengths.py` lists where they still do.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 class StepLengths:
     """The lengths of all steps of one machine.
 
-    ``calls``: how many calls of write(2), or parts of one, a program of fio or dd makes in one event.
+    ``calls``: the number of write(2) calls, or of parts of one call, that fio or dd makes in one event.
     """
 
     calls: int = 256

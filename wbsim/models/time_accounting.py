@@ -1,7 +1,7 @@
-"""Where the processor time of a thread went, by the path of the kernel that took it.
+"""The processor time of a thread, by the path of the kernel that took it.
 
-Every path charges what it takes to the thread that runs it, when it begins: a flusher, a worker, or a writer
-that writes back itself.  Spinning and waking up are counted by `sim.engine.Task`, as are the waits.
+Every path charges its time, when it begins, to the thread that runs it: a flusher, a worker, or a writer that
+writes back itself.  `sim.engine.Task` counts spinning, waking up and waits.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ PATHS: Final = {
     "log": "writing the log, and metadata in place",
     "device": "a loop device's own copying",
 }
-"""What takes processor time, and what it stands for."""
+"""The paths that take processor time, and their descriptions."""
 
 
-# What threads wait for; for a lock, "lock" and its name (`sim.sync.waiting_for`).
+# The causes of waits; the cause of a wait for a lock is "lock" and its name (`sim.sync.waiting_for`).
 CHILDREN: Final = "children"
 PAUSE: Final = "a pause"
 LOG_SPACE: Final = "log space"
@@ -48,7 +48,7 @@ REQUEST: Final = "a request"
 THROTTLED: Final = "throttled"
 CONGESTION: Final = "congestion"
 I_SYNC: Final = "lock I_SYNC"
-# The last part of the names of threads of which there are several kinds: what explain groups them by.
+# The last parts of the names of threads; `wbsim explain` groups threads of several kinds by them.
 FLUSHER: Final = "flusher"
 PARENT: Final = "parent"
 PROCESS: Final = "process"
@@ -72,32 +72,32 @@ class Spent:
         self.log = self.device = 0
 
     def by_path(self) -> dict[str, int]:
-        """All of it, in the order of `PATHS`."""
+        """Return the times of all paths, in the order of `PATHS`."""
         return {path: getattr(self, path) for path in PATHS}
 
     @property
     def system(self) -> int:
-        """All but the program's own."""
+        """Return the time of all paths but the program's own."""
         return sum(self.by_path().values()) - self.user
 
 
 def system_ns(task: Task, spent: Spent) -> int:
-    """System time as time(1) sees it: work, spinning, and what interrupts took."""
+    """Return the system time as time(1) sees it: work, spinning, and interrupts."""
     return spent.system + task.spin_ns + task.interrupted_ns
 
 
 Cause = tuple[str, str]
-"""A state (user, system, spinning, ready, waiting), and what for."""
+"""A state (user, system, spinning, ready, waiting), and its cause."""
 Life = dict[Cause, int]
-"""Where the time of a thread went (ns), by cause."""
+"""The time of a thread (ns), by cause."""
 OTHER: Final = ("system", "other")
 
 
 def life_of(task: Task, spent: Spent, now: int) -> Life:
-    """The life of a thread from the beginning of the run until *now*.
+    """Return the time of a thread from the beginning of the run until *now*, by cause.
 
-    Of one that runs, the step that it is in counts as far as it was charged: all of it, but for spinning.
-    Else it is *now*, to the ns, and "other" is what a part of one's own takes and does not charge.
+    For a running thread the current step counts in full, except spinning.  For any other thread the times add
+    up to *now*; "other" is time that a user-supplied component used without charging it.
     """
     by_path = spent.by_path()
     life: Life = {("user", ""): by_path.pop("user")}
