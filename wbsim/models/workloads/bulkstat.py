@@ -1,4 +1,4 @@
-"""xfs_io -c bulkstat PATH: every inode of an XFS is read in order of its number, cold."""
+"""xfs_io -c bulkstat PATH: reads every inode of an XFS in the order of the numbers, cold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wbsim.sim.param import Inputs, assumed
 
 
 class BulkstatSpec(TreeSpec):
-    """XFS_IOC_BULKSTAT, with a process for some of the groups each."""
+    """XFS_IOC_BULKSTAT, with several processes, each for some of the groups."""
 
     programs: ClassVar = ("xfs_io",)
     purpose: ClassVar = "reads inodes of an XFS in bulk"
@@ -36,10 +36,10 @@ class BulkstatSpec(TreeSpec):
 
 
 def parse_command(line: str) -> Inputs:
-    """The fields of a `BulkstatSpec` that a command line gives.
+    """Return the fields of a `BulkstatSpec` that a command line gives.
 
     Raises:
-        CommandError: it cannot be read, or gives another command than bulkstat.
+        CommandError: the line cannot be read, or gives another command than bulkstat.
     """
     parser = CommandParser()
     parser.add_argument("-c", dest="command", required=True)
@@ -59,7 +59,7 @@ def bulkstat(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> TreeProcesses:
-    """A running xfs_io, or several."""
+    """Return a running xfs_io, or several."""
     return TreeProcesses(
         parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
         operation=_operation,

@@ -1,4 +1,4 @@
-"""What the readers of workloads' own command lines share."""
+"""The functions that the readers of command lines share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ MOST_DIGITS: Final = 18
 
 
 class CommandError(ValueError):
-    """A command line that cannot be read, or that asks for what is not modelled, by this *option*, if it is
-    one that was given.
+    """A command line that cannot be read, or that asks for something that is not modelled.
+
+    ``option``: the given option that asks for it, or "".
     """
 
     def __init__(self, message: str, option: str = "") -> None:
@@ -22,10 +23,10 @@ class CommandError(ValueError):
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a command line; at least one, which may be empty.
+    """Return the words of a command line: at least one, which may be empty.
 
     Raises:
-        CommandError: a quotation is not closed, or no line can have what is in it.
+        CommandError: a quotation is not closed, or *line* has a null character or a line break.
     """
     if any(letter in line for letter in "\0\n"):
         raise CommandError(f"{line!r} is no command line; write one line of text")
@@ -36,15 +37,15 @@ def words_of(line: str) -> list[str]:
 
 
 def is_whole(text: str) -> bool:
-    """Whether *text* is a whole number as programs in C read it, of no more digits than one has."""
+    """Return whether *text* is a whole number as programs in C read it, of at most `MOST_DIGITS` digits."""
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
 
 
 def one_line(lines: Sequence[str], program: str) -> str:
-    """The only one of *lines*.
+    """Return the only one of *lines*.
 
     Raises:
-        CommandError: there are several.
+        CommandError: *lines* has several lines.
     """
     if len(lines) > 1:
         raise CommandError(
@@ -72,7 +73,7 @@ class CommandParser(ArgumentParser):
         raise CommandError(message + self._nearest(message))
 
     def _nearest(self, message: str) -> str:
-        """The options that are nearest to those that *message* says are none."""
+        """Return the nearest known options, if *message* says that arguments are unknown."""
         if not message.startswith(_UNKNOWN):
             return ""
         known = [option for action in self._actions for option in action.option_strings]

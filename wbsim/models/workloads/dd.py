@@ -1,6 +1,6 @@
 """dd: streams of zeros into files, each a process that writes its file from beginning to end.
 
-Left out: reading from anything but /dev/zero, oflag, and all of conv but fsync and fdatasync.
+Left out: reading from anything but /dev/zero, oflag, and all values of conv but fsync and fdatasync.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ _READING: Final = "docs/measurements.md N: dd of /dev/zero into /dev/null"
 
 
 class DdSpec(WorkloadSpec):
-    """``streams`` run at once, in ``directories`` (one for all, or one each); ``bs`` and ``count`` are dd's,
-    ``fsyncs`` is conv=fsync.
+    """The options of dd.
+
+    ``streams`` processes run at once, in ``directories`` (one for all, or one for each).  ``bs`` and
+    ``count`` are dd's; ``fsyncs`` is conv=fsync.
 
     For each block, dd takes ``app_user_time`` itself, and ``read_time`` in read(2), which clears each page in
-    ``zero_page_time``.  With the first two at 0, ``zero_page_time`` includes them.  The shell takes
+    ``zero_page_time``.  If the first two are 0, ``zero_page_time`` includes them.  The shell takes
     ``fork_time`` to start a stream.
     """
 
@@ -63,7 +65,7 @@ class DdSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """One for each stream."""
+        """Return the number of streams: each makes a file."""
         return self.streams
 
     @property
@@ -81,11 +83,11 @@ _SUFFIXES = {"": 1, "k": KIB, "K": KIB, "M": MIB, "G": GIB, "kB": 10**3, "MB": 1
 
 
 def parse_commands(commands: Sequence[str]) -> Inputs:
-    """The fields of a `DdSpec` from dd's own command lines, one for each stream that runs at once.
+    """Return the fields of a `DdSpec` from dd's command lines, one for each stream; they run at once.
 
     Raises:
-        CommandError: one cannot be read, they differ in more than the file, or it asks for what is not
-        modelled.
+        CommandError: a line cannot be read, the lines differ in more than the file, or a line asks for
+            something that is not modelled.
     """
     read = [_operands(command) for command in commands]
     if len({options for _, options in read}) != 1:
@@ -135,7 +137,7 @@ def dd(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FileWriters:
-    """The running dds; they end with the last write."""
+    """Return the running dds, which end with the last write."""
     pages, calls_a_page = max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)
     return FileWriters(
         parts=parts,

@@ -1,7 +1,7 @@
-"""Processes that fill files with buffered writes: what fio and dd have in common.
+"""Processes that fill files with buffered writes; fio and dd share them.
 
-A burst of writes between two calls of the throttle, or two pauses, is one event: nothing else of the process
-happens in between.
+The writes between two calls of the throttle, or between two pauses, are one event: nothing else of the
+process happens between them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from wbsim.sim.streams import Draws
 from wbsim.sim.units import MS, S
 
 LOOK_NS: Final = 100 * MS
-"""How often fio looks whether a job that waits may begin."""
+"""The time between two looks of fio for jobs that may begin."""
 Order = Callable[[int], NDArray[np.int64]]
-"""Takes a number, and returns that many blocks (or pages) of a file: the next to be written."""
+"""Called with a number; returns that many blocks (or pages) of a file, which are to be written next."""
 
 
 def sequential() -> Order:
@@ -43,7 +43,7 @@ def sequential() -> Order:
 
 
 def in_pages(order: Order, call_pages: int) -> Order:
-    """The order of the pages, if *order* is that of blocks of *call_pages* pages each."""
+    """Return the order of the pages, if *order* is the order of blocks of *call_pages* pages each."""
     if call_pages == 1:
         return order
     rest = np.empty(0, np.int64)
@@ -59,7 +59,7 @@ def in_pages(order: Order, call_pages: int) -> Order:
 
 
 class Job(NamedTuple):
-    """One process: the path of its directory, the order of each of its files, and how long they get.
+    """One process: the path of its directory, the order of each of its files, and their length.
 
     A call writes *call_pages* pages, or else a page takes *calls_a_page* calls.  A file gets *length* pages,
     or *length* parts of pages that one call writes.  Around each write(2) the program takes *app_ns* of user
@@ -90,10 +90,10 @@ class Job(NamedTuple):
 
 
 class FileWriters:
-    """The processes of *jobs*; when the last has closed its files, `on_iteration` and *on_end* are told.
+    """The processes of *jobs*; `on_iteration` and *on_end* are called when the last has closed its files.
 
-    They are started one after another, *fork_ns* apart, after the program has worked for *lead_ns* and slept
-    for *idle_ns*.
+    The processes are started one after another, *fork_ns* apart, after the program has worked for *lead_ns*
+    and slept for *idle_ns*.
     """
 
     def __init__(
@@ -125,21 +125,21 @@ class FileWriters:
 
     @property
     def system_ns(self) -> int:
-        """System time of all processes: work and spinning, as time(1) sees it."""
+        """Return the system time of all processes: work and spinning, as time(1) sees it."""
         return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
-        """User time of all processes."""
+        """Return the user time of all processes."""
         return self.family.user_ns
 
     @property
     def share_done(self) -> float:
-        """How much of all that is to be written was written."""
+        """Return the share of the pages that are written (0 to 1)."""
         return self._written / sum(len(job.orders) * job.length for job in self.jobs)
 
     def _run(self, lead_ns: int, idle_ns: int) -> Steps:
-        """The parent: make the directories, start all, wait for all."""
+        """Run the parent: make the directories, start all processes, wait for all."""
         parent, spent = self.family.parent.task, self.family.parent.spent
         if lead_ns:
             spent.user += lead_ns
@@ -185,7 +185,7 @@ class FileWriters:
             mount.filesystem.close(inode)
 
     def _fill(self, job: Job, inodes: Sequence[Any], thread: Thread, factors: Draws) -> Steps:
-        """Write the files, one page of each, or a part of one, in turn."""
+        """Write the files in turn, one page of each, or one part of a page."""
         task, writer, turns, wb = thread.task, self._writer(thread), len(inodes), inodes[0].wb
         sb = inodes[0].sb
         page_ns = writer.copy_ns(1, sb) - writer.call_ns
@@ -216,7 +216,7 @@ class FileWriters:
                 yield from self._pause(job, thread, done // job.call_pages, began_ns, done < total)
 
     def _pause(self, job: Job, thread: Thread, calls: int, began_ns: int, goes_on: bool) -> Steps:
-        """The pauses that a process makes when it has made *calls* calls."""
+        """Make the pauses that a process makes after *calls* calls."""
         if job.think_ns and not calls % job.think_calls:
             yield from self._rest(job, thread, job.think_ns)
         ahead_ns = began_ns + calls * job.period_ns - self._env.now
@@ -233,7 +233,7 @@ class FileWriters:
     def _write(
         self, job: Job, thread: Thread, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]
     ) -> Steps:
-        """The copied *pages* become dirty, with whatever the filesystem has to do in between."""
+        """Make the copied *pages* dirty, with the work of the filesystem in between."""
         filesystem = inode.sb.filesystem
         calls = -(-len(pages) // job.call_pages)
         if (waits := filesystem.write_lock(thread, inode, calls)) is not None:
@@ -249,7 +249,7 @@ class FileWriters:
 
 
 def _until_pause(job: Job, done: int) -> int:
-    """How much may be written, after *done*, before the process perhaps pauses."""
+    """Return how many pages, or parts of pages, may be written after *done* before a possible pause."""
     if job.period_ns:
         return job.call_pages - done % job.call_pages
     if job.think_ns:
@@ -259,5 +259,5 @@ def _until_pause(job: Job, done: int) -> int:
 
 
 def _share(writes: int, turn: int, turns: int) -> int:
-    """How many of the first *writes*, dealt out in turn, go to the file at *turn*."""
+    """Return how many of the first *writes* writes, dealt out in turn, go to the file at *turn*."""
     return (writes + turns - 1 - turn) // turns

@@ -1,4 +1,4 @@
-"""find PATH -ctime 1: every inode below a directory is read, cold."""
+"""find PATH -ctime 1: reads every inode below a directory, cold."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class FindSpec(TreeSpec):
 
 
 def parse_command(line: str) -> Inputs:
-    """The fields of a `FindSpec` that a command line gives.
+    """Return the fields of a `FindSpec` that a command line gives.
 
     Raises:
-        CommandError: it cannot be read, or needs no inode.
+        CommandError: the line cannot be read, or its test needs no inode.
     """
     words = words_of(line)[1:]
     paths = []
@@ -60,7 +60,7 @@ def find(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> TreeProcesses:
-    """A running find, or several."""
+    """Return a running find, or several."""
     return TreeProcesses(
         parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
         operation=_operation,

@@ -1,11 +1,12 @@
-"""fio: buffered writes, random or sequential, into files that are made on opening (create_on_open=1,
-fallocate=none).
+"""fio: buffered writes, random or sequential, into files made on opening (create_on_open, no fallocate).
 
-Jobs are processes; each has a directory and files of its own, takes its files in turn
-(file_service_type=roundrobin), and with ``randwrite`` writes each block once in the order of fio's random
-map.  A job begins ``startdelay`` after fio's first job could begin.  With ``stonewall``, it begins once the
-jobs before it that have begun are over.  A process sleeps through its ``thinktime``; with a ``rate``, each
-block waits for its time.
+Jobs are processes; each has separate files in a directory.  A job takes its files in turn
+(file_service_type=roundrobin).  With ``randwrite`` it writes each block once, in the order of fio's random
+map.
+
+A job begins ``startdelay`` after fio's first job could begin.  With ``stonewall``, it begins once the jobs
+before it that have begun are over.  A process sleeps through its ``thinktime``; with a ``rate``, each block
+waits for its time.
 
 Left out: reads, direct I/O, fsync between writes, verify, a run that is bound by time.
 """
@@ -42,30 +43,27 @@ from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 _BITS: Final = 64
 _DRAWS: Final = 4_096
-"""How many are drawn at a time."""
+"""The number of blocks that are drawn at a time."""
 
 
 class RandomMap:
-    """fio's random map: the order in which the *blocks* of a file are written at random, each once; a bit
-    each.
+    """fio's random map: the order in which the *blocks* blocks of a file are written, each once.
 
-    Each time it is a random block or, if that was written before, the next one that was not
-    (get_next_rand_offset in fio's io_u.c, axmap_next_free).  So blocks cluster as a file fills up, as in a
-    hash table with linear probing.
+    The map has a bit for each block.  It draws a random block or, if that was written before, takes the next
+    unwritten one (get_next_rand_offset in fio's io_u.c, axmap_next_free).  So blocks cluster as a file fills
+    up, as in a hash table with linear probing.
     """
 
     def __init__(self, random: np.random.Generator, blocks: int) -> None:
         self._random = random
         self._blocks = blocks
         self._draws = random.integers(0, blocks, 0)
-        self._written = np.zeros(
-            -(-blocks // _BITS), np.int64
-        )  # what lies behind the last block counts as written
+        self._written = np.zeros(-(-blocks // _BITS), np.int64)  # bits behind the last block count as written
         if blocks % _BITS:
             self._written[-1] = np.int64(-1) << np.int64(blocks % _BITS)
 
     def take(self, count: int) -> NDArray[np.int64]:
-        """The next *count* blocks; no more than are left."""
+        """Return the next *count* blocks, at most as many as are left."""
         while len(self._draws) < count:
             more = self._random.integers(0, self._blocks, _DRAWS)
             self._draws = np.concatenate([self._draws, more])
@@ -76,7 +74,7 @@ class RandomMap:
 
 @compiled
 def next_free(written: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
-    """Replace each of *draws* by the block that is written, in turn."""
+    """Replace each of *draws* by the block that is written for it, one after another."""
     for i in range(len(draws)):
         word, bit = divmod(draws[i], _BITS)
         while written[word] == -1 or (written[word] >> bit) & 1:
@@ -98,9 +96,10 @@ class FioSpec(WorkloadSpec):
     An option has one value for all jobs, or one value for each job.  In the same way, ``directories`` has one
     directory for all jobs, or one for each.
 
-    ``app_time``: user time of fio itself per write; ``fork_time``: time that the fork of each job takes;
-    ``start_time`` and ``idle_time``: how long fio works and sleeps before its first job; ``spin_time``: fio
-    spins through pauses that are shorter than this (usec_sleep).
+    * ``app_time``: user time of fio itself per write.
+    * ``fork_time``: the time of the fork of each job.
+    * ``start_time`` and ``idle_time``: the times for which fio works and sleeps before its first job.
+    * ``spin_time``: fio spins through pauses that are shorter than this (usec_sleep).
     """
 
     programs: ClassVar = ("fio",)
@@ -157,17 +156,17 @@ class FioSpec(WorkloadSpec):
         return self
 
     def of_job(self, option: str, number: int) -> Any:
-        """That *option* of the job of this *number*."""
+        """Return the value of *option* for the job with this *number*."""
         value = getattr(self, option)
         return value[number] if isinstance(value, tuple) else value
 
     def directory_of(self, number: int) -> str:
-        """Where the files of the job of this *number* are."""
+        """Return the directory for the files of the job with this *number*."""
         return self.directories[number % len(self.directories)]
 
     @property
     def total_files(self) -> int:
-        """All files of all jobs."""
+        """Return the number of files of all jobs."""
         return sum(self.of_job("nrfiles", number) for number in range(self.numjobs))
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
@@ -189,14 +188,14 @@ _OF_A_JOB = (
 
 
 def parse_command(line: str) -> Inputs:
-    """The fields of a `FioSpec` that a fio command line gives.
+    """Return the fields of a `FioSpec` that a fio command line gives.
 
-    Each ``--name`` is a job; if the line names job files, each of their sections is one.
+    Each ``--name`` is a job.  If the line names job files, each of their sections is a job.
 
     Raises:
         CommandError: see `models.workloads.fio_options.jobs_of`.
     """
-    jobs = [  # of the clones of a job only the first waits for those before it
+    jobs = [  # of the clones of a job, only the first waits for earlier jobs
         {**job, "stonewall": job["stonewall"] and not clone}
         for job in jobs_of(line)
         for clone in range(job["numjobs"])
@@ -223,7 +222,7 @@ def fio(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FileWriters:
-    """A running fio; it ends with its last write, or what follows that."""
+    """Return a running fio, which ends with its last write or fsync."""
     return FileWriters(
         parts=parts,
         calls=calls,
@@ -239,7 +238,7 @@ def fio(
 
 
 def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
-    """The process of the job of this *number*."""
+    """Return the process of the job with this *number*."""
     bs, filesize, rate = (spec.of_job(option, number) for option in ("bs", "filesize", "rate"))
     numbers, blocks = parts.random(f"job {number}"), filesize // bs
     random, call_pages = spec.of_job("rw", number) == "randwrite", max(1, bs // PAGE_BYTES)

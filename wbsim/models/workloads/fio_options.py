@@ -1,8 +1,8 @@
 """fio's options, on its command line and in its job files.
 
-A job file has sections: ``[global]`` holds for the jobs below it, each other one is a job; a bare option is
-true; ``;`` and ``#`` begin a comment.  Sizes are read with kb_base 1024 (``4k`` is 4096 B), times in the
-unit of their option, whose decimals fio drops; so they are refused.
+A job file has sections: ``[global]`` holds for the jobs below it, and each other section is a job.  An option
+without a value is true; ``;`` and ``#`` begin a comment.  Sizes are read with kb_base 1024 (``4k`` is 4096
+B).  Times are read in the unit of their option; fio drops their decimals, so decimals are refused here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Section = list[tuple[str, str]]
 
 
 def jobs_of(line: str) -> list[Inputs]:
-    """The jobs that a fio command *line* asks for, each with all of its options.
+    """Return the jobs that a fio command *line* asks for, each with all of its options.
 
     Raises:
-        CommandError: not a fio command, a job file that cannot be read, an unknown option, or what is not
-        modelled.
+        CommandError: the line is not a fio command, a job file cannot be read, an option is unknown, or an
+            option is not modelled.
     """
     program, *words = words_of(line)
     if program.rsplit("/", 1)[-1] != "fio":
@@ -45,14 +45,14 @@ def jobs_of(line: str) -> list[Inputs]:
 
 
 def _settled(job: Inputs) -> Inputs:
-    """*job* with what follows from its options together."""
+    """Return *job* with the options that follow from several options together."""
     _settle_layout(job)
     _settle_size(job)
     return job
 
 
 def _settle_layout(job: Inputs) -> None:
-    """Files that are there before the job, and blocks that they have then, are not modelled."""
+    """Refuse files that exist before the job, and blocks that they have then: these are not modelled."""
     wrong = {}
     if (value := job.pop("create_on_open")) != "1":
         wrong["create_on_open"] = (
@@ -69,7 +69,7 @@ def _settle_layout(job: Inputs) -> None:
 
 
 def _by_job(words: Sequence[str]) -> list[Words]:
-    """For each ``--name`` the options before the first one, and its own."""
+    """Return, for each ``--name``, its options behind the options before the first ``--name``."""
     parts: list[Words] = [[]]
     for word in words:
         if word.startswith("--name"):
@@ -80,7 +80,7 @@ def _by_job(words: Sequence[str]) -> list[Words]:
 
 
 def _read(section: Section) -> Inputs:
-    """The options of a job; what is wrong with one is told with its line."""
+    """Return the options of a job; an error names the line of the faulty option."""
     words: Words = []
     for place, word in section:
         words.append(word)
@@ -99,11 +99,11 @@ def _read(section: Section) -> Inputs:
 
 
 _COMPLETE: Final = ("--name=a", "--rw=write")
-"""What no job lacks."""
+"""The options that every job must have."""
 
 
 def _sections(path: Path) -> Iterator[Section]:
-    """The jobs of a job file, as the words of a command line, each with its place in the file."""
+    """Yield the jobs of a job file, as the words of a command line, each with its place in the file."""
     try:
         text = text_of(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -136,7 +136,7 @@ def _sections(path: Path) -> Iterator[Section]:
 
 
 def _settle_size(job: Inputs) -> None:
-    """How long each file is, from --size or --filesize."""
+    """Set the length of each file from --size or --filesize."""
     filesize, size = job["filesize"], job.pop("size")
     if filesize is None and size is None:
         raise CommandError("the size of the files is missing; give --filesize or --size")
@@ -201,8 +201,10 @@ _FLAG: Final[Inputs] = {
 
 
 def _parser() -> CommandParser:
-    """Of what changes the meaning, only what is modelled may be chosen; what changes the report only is read
-    and dropped.
+    """Return the parser of fio's options.
+
+    An option that changes the meaning accepts only what is modelled.  An option that changes only the report
+    is read and dropped.
     """
     parser = CommandParser()
     add = parser.add_argument

@@ -1,9 +1,11 @@
 """fs_mark: forked processes, a barrier per iteration, rates as the tool computes them.
 
 Stands for fs_mark 3.3 (fork_threads, do_run, aggregate_thread_stats).  "Threads" are processes, one or an
-exact multiple per directory; ``-n`` is per process and iteration; every iteration forks all of them and waits
-for all.  Files/sec is the sum over the processes of files by the seconds that each one's loop took; a
-barrier's wait, fork and exit are in nobody's loop.  Left out: the sync methods (only ``-S0``), unlinking.
+exact multiple per directory.  ``-n`` is per process and iteration.  Every iteration forks all processes and
+waits for all.
+
+Files/sec is the sum, over the processes, of files divided by the seconds of the process's loop.  The wait at
+the barrier, fork and exit are not part of a loop.  Left out: the sync methods (only ``-S0``), unlinking.
 """
 
 from __future__ import annotations
@@ -40,14 +42,17 @@ _MEASURED: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 
 
 class FsMarkSpec(WorkloadSpec):
-    """One fs_mark command, and what the program itself costs.
+    """One fs_mark command, and the times of the program itself.
 
-    ``processes`` per run, spread over ``directories``; ``subdirs`` 0 puts files into the directories
-    themselves; with ``per_subdir`` they go round robin, else by the clock.  ``app_user_time`` and
-    ``app_system_time``: the program's own work per file (its name, the clock, a mkdir that finds the
-    directory there); ``fork_time``: per process started; ``start_time``: from a process's first
-    instruction to its loop; ``report_time``: between the last exit and the next fork; ``until_steady``: see
-    `models.workloads.processes`.
+    * ``processes``: the processes of a run, spread over ``directories``.
+    * ``subdirs``: the number of subdirectories.  0: files lie in the directories themselves.
+    * ``per_subdir``: the files in a subdirectory before the next one.  0: the clock decides.
+    * ``app_user_time`` and ``app_system_time``: the program's own work per file: its name, the clock, a mkdir
+      of an existing directory.
+    * ``fork_time``: per process that is started.
+    * ``start_time``: from a process's first instruction to its loop.
+    * ``report_time``: between the last exit and the next fork.
+    * ``until_steady``: see `models.workloads.processes`.
     """
 
     programs: ClassVar = ("fs_mark", "fsmark")
@@ -98,7 +103,7 @@ class FsMarkSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """All files that the command makes."""
+        """Return the number of files that the command makes."""
         return self.processes * self.files * self.loops
 
     @property
@@ -125,12 +130,13 @@ def _parser() -> CommandParser:
 
 
 def parse_command(line: str) -> Inputs:
-    """The fields of `FsMarkSpec` that an fs_mark command line gives.
+    """Return the fields of `FsMarkSpec` that an fs_mark command line gives.
 
     Numbers follow the tool, which reads them with ``atoi``; a suffix, which it would drop, is refused.
 
     Raises:
-        CommandError: not an fs_mark command, an unknown option, or one that is not modelled.
+        CommandError: the line is not an fs_mark command, or has an unknown option or one that is not
+            modelled.
     """
     words = words_of(line)
     if words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
@@ -188,7 +194,7 @@ def fs_mark(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FsMark:
-    """A running fs_mark."""
+    """Return a running fs_mark."""
     plan = Plan(
         spec.processes, spec.loops, spec.files, _write_pages(spec), spec.directories, spec.subdirs,
         spec.per_subdir, spec.until_steady,
@@ -207,7 +213,7 @@ def fs_mark(
 
 
 def _write_pages(spec: FsMarkSpec) -> list[int]:
-    """Pages that each write(2) of a file dirties; a write that ends inside a page shares it."""
+    """Return the pages that each write(2) of a file dirties; writes that meet inside a page share it."""
     size, step = spec.file_size, spec.write_size
     ends = [*range(step, size, step), size]
     pages = [-(-end // PAGE_BYTES) for end in ends]

@@ -20,8 +20,10 @@ ROTATE_NS: Final = 180 * S  # secs_per_directory
 
 
 class Plan(NamedTuple):
-    """What is made: *loops* times, each of so many *processes* makes so many *files*, whose calls of write(2)
-    dirty *write_pages*; *subdirs* and *per_subdir* are fs_mark's -D and -N; *until_steady*: see
+    """The files of a run.
+
+    In each of *loops* loops, each of *processes* processes makes *files* files.  The write(2) calls of a file
+    dirty *write_pages* pages each.  *subdirs* and *per_subdir* are fs_mark's -D and -N.  *until_steady*: see
     `models.workloads.processes`.
     """
 
@@ -36,8 +38,10 @@ class Plan(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Processor time (ns) of the program itself: for each file as user and as system, for each process, and
-    for each line that it prints.
+    """Processor time of the program itself (ns).
+
+    ``app_user_ns`` and ``app_system_ns`` are for each file, ``fork_ns`` and ``start_ns`` for each process,
+    and ``report_ns`` for each line that it prints.
     """
 
     app_user_ns: int
@@ -48,8 +52,10 @@ class Times(NamedTuple):
 
 
 class FsMark:
-    """A running fs_mark; `iterations` grows as it prints; `on_iteration` is told of each line, *on_end* of
-    the end.
+    """A running fs_mark.
+
+    ``iterations`` grows with each line that it prints.  ``on_iteration`` is called with each line, *on_end*
+    at the end.
     """
 
     def __init__(
@@ -89,23 +95,23 @@ class FsMark:
 
     @property
     def share_done(self) -> float:
-        """How much of the run is over."""
+        """Return the share of the run that is done (0 to 1)."""
         if self.pace is not None and self.pace.over:
             return 1.0
         return len(self.iterations) / self.plan.loops
 
     @property
     def system_ns(self) -> int:
-        """System time of all processes: work and spinning, as time(1) sees it."""
+        """Return the system time of all processes: work and spinning, as time(1) sees it."""
         return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
-        """User time of all processes."""
+        """Return the user time of all processes."""
         return self.family.user_ns
 
     def _iterate(self) -> Steps:
-        """The parent: fork all, wait for all, print a line."""
+        """Run the parent: fork all processes, wait for all, print a line."""
         plan, times, family = self.plan, self._times, self.family
         for loop in range(plan.loops):
             self._rates, self._app_ns = [], 0
@@ -124,12 +130,12 @@ class FsMark:
         self.on_end()
 
     def _made(self, loop: int) -> int:
-        """How many files there are after that *loop*; with those that are reckoned, after the last."""
+        """Return the number of files after *loop*; after the last loop, with the reckoned files."""
         loops = self.plan.loops if self.pace is not None and self.pace.over else loop + 1
         return loops * self.plan.processes * self.plan.files
 
     def _process(self, index: int) -> Steps:
-        """A child: create, write and close its files."""
+        """Run a child: create, write and close its files."""
         plan, times, env = self.plan, self._times, self._env
         thread = self.family.children[index]
         task, spent = thread.task, thread.spent

@@ -1,7 +1,7 @@
-"""The processes of a program: a parent starts children and waits for them, and their pace may become steady.
+"""The processes of a program, which a parent starts and waits for, and their pace.
 
-`Family` are the processes.  `Pace` is for a program that does the same to each of many files: once it is
-steady, the rest is known.
+`Family` are the processes.  `Pace` is for a program that does one thing to each of many files: when its pace
+is steady, the rest is known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wbsim.sim.engine import PARK, Environment, Steps
 
 
 class Family:
-    """A ``parent``, and so many ``children``; ``running``: how many of these have begun and are not over."""
+    """A ``parent`` and its ``children``; ``running`` children have begun and not ended."""
 
     def __init__(self, parts: Parts, children: int) -> None:
         self._env = parts.env
@@ -32,16 +32,16 @@ class Family:
 
     @property
     def system_ns(self) -> int:
-        """System time of all children: work and spinning, as time(1) sees it."""
+        """Return the system time of all children: work and spinning, as time(1) sees it."""
         return sum(system_ns(child.task, child.spent) for child in self.children)
 
     @property
     def user_ns(self) -> int:
-        """User time of all children."""
+        """Return the user time of all children."""
         return sum(child.spent.user for child in self.children)
 
     def fork(self, child: Thread, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
-        """The parent takes *fork_ns* to start *child*, which begins *start_ns* later."""
+        """Let the parent take *fork_ns* to start *child*, which begins *start_ns* later."""
         self.parent.spent.fork += fork_ns
         yield fork_ns
         child.task.on_exit = self._exited
@@ -49,7 +49,7 @@ class Family:
         self._env.start(child.task, steps, start_ns)
 
     def wait(self) -> Steps:
-        """wait(2), until no child is running."""
+        """wait(2): sleep until no child is running."""
         while self.running:
             self._waits = True
             self.parent.task.waits_for = CHILDREN
@@ -69,14 +69,15 @@ WITHIN: Final = 0.005
 
 
 class Pace:
-    """The pace of a program with *total* files on the superblocks of *inodes*; *system_ns* is its system
-    time.
+    """The pace of a program with *total* files on the superblocks of *inodes*.
 
-    Its work is cut into windows, which become longer as it goes on.  The pace is steady when the two halves
-    of the windows took the same within `WITHIN`.  The standard error of the later half's mean may not be
-    larger.  Then the program ends, and what it has not done is reckoned to go on at the later half's pace
-    (``reckoned``).  Until memory is full of inodes, no task has to evict any.  That is another pace, which is
-    reckoned to go on until then.
+    *system_ns* returns the program's system time.  The work is cut into windows, which become longer as it
+    continues.  The pace is steady when the two halves of the windows took the same time within `WITHIN`.  The
+    standard error of the later half's mean may not be larger.
+
+    Then the program ends, and its rest is reckoned at the later half's pace (``reckoned``).  Until memory is
+    full of inodes, no task has to evict any.  That is another pace, which is reckoned only until memory is
+    full.
     """
 
     def __init__(
@@ -88,12 +89,12 @@ class Pace:
         self._inodes = inodes
         self._in_window = 0
         self._length = WINDOW
-        self._windows: list[tuple[int, int, int]] = []  # when each ended; system time and inodes by then
+        self._windows: list[tuple[int, int, int]] = []  # when each ended, system time and inodes by then
         self.over = False
         self.reckoned = Reckoned()
 
     def count(self) -> bool:
-        """A file is done; returns whether the program is to end."""
+        """Count a file that is done; return whether the program must end."""
         self._left -= 1
         self._in_window += 1
         if self._in_window == self._length:
@@ -101,7 +102,7 @@ class Pace:
             self._windows.append((self._env.now, self._system_ns(), self._cached()))
             if len(self._windows) > FEWEST and self._is_steady():
                 self._skip()
-            elif len(self._windows) > MOST:  # what comes in bursts is steady in longer windows
+            elif len(self._windows) > MOST:  # work that comes in bursts is steady in longer windows
                 self._windows, self._length = self._windows[::2], 2 * self._length
         return self.over
 
@@ -109,7 +110,7 @@ class Pace:
         return sum(inodes.cached for inodes in self._inodes)
 
     def _is_steady(self) -> bool:
-        """Whether the two halves of all windows so far took the same, and the later one's mean is certain."""
+        """Return whether the halves of all windows took the same time, and the later mean is certain."""
         ends = [end_ns for end_ns, _, _ in self._windows]
         took = [after - before for before, after in pairwise(ends)]
         half = len(took) // 2
@@ -118,7 +119,7 @@ class Pace:
         return abs(fmean(first) - mean) <= WITHIN * mean and stdev(second) <= WITHIN * mean * sqrt(half)
 
     def _skip(self) -> None:
-        """What is left goes on at the pace of the last span: all of it or, until memory is full, a part."""
+        """Reckon the rest at the pace of the last half: all of it or, until memory is full, a part."""
         half = (len(self._windows) - 1) // 2
         began, ended = self._windows[-half - 1], self._windows[-1]
         files, filled = half * self._length, ended[2] - began[2]

@@ -1,4 +1,4 @@
-"""rm -rf PATH: every file below a directory is removed."""
+"""rm -rf PATH: removes every file below a directory."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class RmSpec(TreeSpec):
 
 
 def parse_command(line: str) -> Inputs:
-    """The fields of a `RmSpec` that a command line gives.
+    """Return the fields of a `RmSpec` that a command line gives.
 
     Raises:
-        CommandError: it cannot be read, or removes no directories.
+        CommandError: the line cannot be read, or does not remove directories.
     """
     parser = CommandParser()
     parser.add_argument("-r", "-R", "--recursive", dest="recursive", action="store_true")
@@ -51,7 +51,7 @@ def parse_command(line: str) -> Inputs:
 
 
 def _apart(words: Sequence[str]) -> list[str]:
-    """Options that share a dash, one by one."""
+    """Return *words* with options that share a dash as separate options."""
     apart = []
     for word in words:
         short = word.startswith("-") and not word.startswith("--")
@@ -68,7 +68,7 @@ def rm(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> TreeProcesses:
-    """A running rm, or several."""
+    """Return a running rm, or several."""
     return TreeProcesses(
         parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
         operation=_operation,

@@ -1,4 +1,4 @@
-"""What every workload says: where it writes, how much, how its command line is read; and what it reports."""
+"""The spec that all workloads share, the programs that are made from it, and their reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_DIRECTORIES: Final = 100_000
 
 
 def _numbered(value: object) -> object:
-    """A bare number of directories: that many, called 0, 1, 2 ..."""
+    """Return the names 0, 1, 2 ... for a bare number of directories; check the paths of a list."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MOST_DIRECTORIES:
             raise ValueError(f"{int(value)} directories; give 1 to {MOST_DIRECTORIES}, or their paths")
@@ -35,15 +35,19 @@ def _numbered(value: object) -> object:
 
 
 AnyDirectories = Annotated[tuple[str, ...], BeforeValidator(_numbered)]
-"""Paths, or how many there are; or none."""
+"""Paths, or their number; may be empty."""
 Directories = Annotated[AnyDirectories, Field(min_length=1)]
-"""Paths, of which each picks its mount; or how many there are, if it does not matter where."""
+"""Paths, each of which chooses its mount; or their number, if the place does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What a workload reports: files so far, at what rate (summed over its processes), its own overhead, and
-    when (ns).
+    """The report of a workload after an iteration.
+
+    * ``count``: the number of files so far.
+    * ``files_per_sec``: the rate, summed over the processes.
+    * ``app_overhead_us``: the overhead of the program itself.
+    * ``end_ns``: the time of the report.
     """
 
     count: int
@@ -53,9 +57,7 @@ class Iteration:
 
 
 class Reckoned(NamedTuple):
-    """What a program left out because its pace was steady: so many files, and the time (ns) and system time
-    that they would have taken.
-    """
+    """The part that a program left out because its pace was steady: files, their time, their system time."""
 
     files: int = 0
     ns: int = 0
@@ -63,7 +65,7 @@ class Reckoned(NamedTuple):
 
 
 class Workload(Protocol):
-    """A running program; it begins by itself."""
+    """A running program, which begins by itself."""
 
     on_iteration: Callable[[Iteration], None]
     on_end: Callable[[], None]
@@ -74,15 +76,15 @@ class Workload(Protocol):
 
     @property
     def system_ns(self) -> int:
-        """System time of all its processes: work and spinning, as time(1) sees it."""
+        """Return the system time of all processes: work and spinning, as time(1) sees it."""
 
     @property
     def user_ns(self) -> int:
-        """User time of all its processes."""
+        """Return the user time of all processes."""
 
     @property
     def share_done(self) -> float:
-        """How much of it is over."""
+        """Return the share of the work that is done (0 to 1)."""
 
 
 class WorkloadFactory(Protocol):
@@ -102,12 +104,14 @@ class WorkloadFactory(Protocol):
 
 
 class WorkloadSpec(Spec):
-    """A program and what it is told.
+    """A program and its options.
 
-    ``programs``: what its command may be called; ``costs``: what it takes itself on the reference machine,
-    which the command does not say; ``keeps_files``: whether its files are looked at afterwards, so that a
-    sync(2) follows; ``reads_files``: whether it needs files that are there before, and ``needs_bulkstat``: a
-    filesystem that reads inodes in bulk; ``endless``: whether it goes on until all other programs have ended.
+    * ``programs``: the names that the command may have.
+    * ``costs``: the program's own times on the reference machine, which the command does not give.
+    * ``keeps_files``: the files are looked at afterwards, so a sync(2) follows.
+    * ``reads_files``: the program needs files that exist before it begins.
+    * ``needs_bulkstat``: the program needs a filesystem that reads inodes in bulk.
+    * ``endless``: the program continues until all other programs have ended.
     """
 
     programs: ClassVar[tuple[str, ...]] = ()
@@ -124,37 +128,37 @@ class WorkloadSpec(Spec):
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
-        """The fields that command *lines* give; several of them run at once.
+        """Return the fields that the command *lines* give; several lines run at once.
 
         Raises:
-            CommandError: they cannot be read, or ask for what is not modelled.
+            CommandError: a line cannot be read, or asks for something that is not modelled.
         """
         raise NotImplementedError
 
     @property
     def endless(self) -> bool:
-        """Whether it never ends by itself."""
+        """Return whether the program never ends by itself."""
         return False
 
     @property
     def total_files(self) -> int:
-        """All files that it makes."""
+        """Return the number of files that the program makes."""
         raise NotImplementedError
 
     @property
     def bytes_each(self) -> int:
-        """The length of each (bytes), where all are alike."""
+        """Return the length of each file (bytes), if all files have the same length."""
         raise NotImplementedError
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
-        """Directories, how many files are made there, and how long each is (bytes)."""
+        """Yield each directory, the number of files made there, and the length of each (bytes)."""
         each = self.total_files // len(self.directories)
         for directory in self.directories:
             yield directory, each, self.bytes_each
 
     @property
     def total_bytes(self) -> int:
-        """What all files hold together."""
+        """Return the bytes of all files together."""
         return sum(files * size for _, files, size in self.makes())
 
 

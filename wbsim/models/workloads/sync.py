@@ -1,4 +1,4 @@
-"""sync and sync -f: processes that call sync(2) or syncfs(2), once or again and again.
+"""sync and sync -f: processes that call sync(2) or syncfs(2), once or repeatedly.
 
 Left out: sync FILE and sync -d FILE, which call fsync(2) and fdatasync(2).
 """
@@ -30,11 +30,13 @@ from wbsim.sim.param import Inputs, Ns, Threads
 
 
 class SyncSpec(WorkloadSpec):
-    """``times`` processes at once call sync(2) or, with ``directories`` (``sync -f PATH``), syncfs(2) of each
-    path's filesystem, one after another.
+    """The options of sync.
 
-    With ``every`` they begin again so long after they last began, or as soon as they are done, until all
-    other programs have ended.  ``fork_time``: what the shell takes to start a process.
+    ``times`` processes at once call sync(2).  With ``directories`` (``sync -f PATH``) they call syncfs(2) of
+    each path's filesystem, one after another.
+
+    With ``every`` they begin again after this time, or as soon as they are done, until all other programs
+    have ended.  ``fork_time``: the time that the shell takes to start a process.
     """
 
     programs: ClassVar = ("sync",)
@@ -55,16 +57,16 @@ class SyncSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """None."""
+        """Return 0: the program makes no files."""
         return 0
 
     @property
     def bytes_each(self) -> int:
-        """None."""
+        """Return 0: the program makes no files."""
         return 0
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
-        """See `WorkloadSpec.makes`: it only looks at its paths."""
+        """See `WorkloadSpec.makes`: the program makes no files at its paths."""
         for directory in self.directories:
             yield directory, 0, 0
 
@@ -75,10 +77,10 @@ class SyncSpec(WorkloadSpec):
 
 
 def parse_command(line: str) -> Inputs:
-    """The fields of a `SyncSpec` that a command line of coreutils' sync gives.
+    """Return the fields of a `SyncSpec` that a command line of coreutils' sync gives.
 
     Raises:
-        CommandError: it cannot be read, or asks for what is not modelled.
+        CommandError: the line cannot be read, or asks for something that is not modelled.
     """
     parser = CommandParser()
     parser.add_argument("-f", "--file-system", dest="file_system", action="store_true")
@@ -93,7 +95,7 @@ def parse_command(line: str) -> Inputs:
 
 
 class SyncProcesses:
-    """The running syncs; ``on_iteration`` is told each time that all of them are done."""
+    """The running syncs; ``on_iteration`` is called each time that all of them are done."""
 
     def __init__(
         self,
@@ -119,21 +121,21 @@ class SyncProcesses:
 
     @property
     def system_ns(self) -> int:
-        """System time of all processes: work and spinning, as time(1) sees it."""
+        """Return the system time of all processes: work and spinning, as time(1) sees it."""
         return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
-        """User time of all processes."""
+        """Return the user time of all processes."""
         return self.family.user_ns
 
     @property
     def share_done(self) -> float:
-        """How much of it is over; of what goes on for ever, all."""
+        """Return the share of the work that is done (0 to 1); 1 if the syncs are endless."""
         return 1.0 if self._spec.endless or self.rounds else 0.0
 
     def _run(self) -> Steps:
-        """The parent: start all and wait for all, again and again."""
+        """Run the parent: start all processes and wait for all, once or repeatedly."""
         family, every_ns = self.family, self._spec.every
         while True:
             began_ns = self._env.now

@@ -1,7 +1,7 @@
-"""What programs have in common that do the same to every file below some directories.
+"""Programs that run one operation on every file below some directories.
 
-The files are those that their mounts have from the beginning (`models.scenario.MountSpec`): empty ones, whose
-inodes are not cached.  Each process takes as many as the others.
+The files are the files that their mounts have at the start (`models.scenario.MountSpec`).  They are empty,
+and their inodes are not cached.  All processes take equal shares of them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from wbsim.sim.units import S
 
 
 class TreeSpec(WorkloadSpec):
-    """``times`` processes at once share the files of the mounts of ``directories``.
+    """The options of a program that walks over files.
 
-    For each of them the program takes ``app_user_time`` itself and ``app_system_time`` in system calls other
-    than the one that it is there for; ``fork_time``: what the shell takes to start a process.  With
-    ``until_steady`` it ends once its pace is steady, and the rest is reckoned (`models.workloads.processes`).
+    ``times`` processes at once share the files of the mounts of ``directories``.  For each file the program
+    takes ``app_user_time`` itself, and ``app_system_time`` in system calls other than its main one.
+    ``fork_time``: the time that the shell takes to start a process.  With ``until_steady`` the program ends
+    when its pace is steady, and the rest is reckoned (`models.workloads.processes`).
     """
 
     keeps_files: ClassVar[bool] = False
@@ -41,22 +42,22 @@ class TreeSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """None that it makes."""
+        """Return 0: the program makes no files."""
         return 0
 
     @property
     def bytes_each(self) -> int:
-        """None."""
+        """Return 0: the program makes no files."""
         return 0
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
-        """See `WorkloadSpec.makes`: it only looks at its paths."""
+        """See `WorkloadSpec.makes`: the program makes no files at its paths."""
         for directory in self.directories:
             yield directory, 0, 0
 
 
 class TreeProcesses:
-    """The running processes, which do *operation* to each file."""
+    """The running processes, which run *operation* on each file."""
 
     def __init__(
         self,
@@ -90,12 +91,12 @@ class TreeProcesses:
 
     @property
     def system_ns(self) -> int:
-        """System time of all processes: work and spinning, as time(1) sees it."""
+        """Return the system time of all processes: work and spinning, as time(1) sees it."""
         return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
-        """User time of all processes."""
+        """Return the user time of all processes."""
         return self.family.user_ns
 
     @property
@@ -105,7 +106,7 @@ class TreeProcesses:
 
     @property
     def share_done(self) -> float:
-        """How much of it is over."""
+        """Return the share of the files that are done (0 to 1)."""
         return self.done / self.files
 
     def _run(self) -> Steps:
