@@ -1,4 +1,4 @@
-"""The machines that our own measurements were made on, small guests with loop devices."""
+"""The machines of our own measurements: small guests with loop devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXTENTS: Final = "docs/measurements.md D"
 
 
 def as_fitted(filesystems: Inputs) -> Inputs:
-    """Return the costs of *filesystems* without those that were measured after reports had been fitted."""
+    """Return *filesystems* with the reference value of each cost that was measured after the fits."""
     xfs, ext4 = filesystems["xfs"], filesystems["ext4"]
     reference = REFERENCE_PATHS["filesystems"]
     agi_ns, block_ns = reference["xfs"]["writer"]["agi_ns"], reference["ext4"]["writer"]["block_ns"]
@@ -25,7 +25,7 @@ def as_fitted(filesystems: Inputs) -> Inputs:
 
 
 def with_map_time(costs: Inputs, map_ns: Given) -> dict[str, object]:
-    """The *costs* of all filesystems, with another time of XFS's for an allocation."""
+    """Return the *costs* of all filesystems, with *map_ns* as XFS's time of an allocation."""
     xfs = costs["xfs"]
     return {**costs, "xfs": {**xfs, "flusher": {**xfs["flusher"], "map_ns": map_ns}}}
 
@@ -88,7 +88,7 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
         },
     }
 )
-"""The machine of the measurements: a small guest, with a loop device on tmpfs."""
+"""The machine of the first measurements: a small guest, with a loop device on tmpfs."""
 
 _DESK: Final = "docs/measurements.md H"
 _TREE: Final = "docs/measurements.md R"
@@ -199,6 +199,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
         },
     }
 )
-"""The machine that every number of can be measured: a guest with two processors and a loop device, whose
-worker copies into tmpfs.
+"""The machine whose numbers can all be measured: a guest with two processors and a loop device.
+
+The worker of the loop device copies into tmpfs.
 """

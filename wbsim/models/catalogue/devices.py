@@ -60,7 +60,7 @@ X25_E: Final[dict[str, object]] = {
 
 
 def _lba_bytes(gigabytes: int) -> int:
-    """What a drive sold as one of so many GB holds: IDEMA's LBA1-03, in blocks of 512 B."""
+    """Return the bytes of a drive sold as *gigabytes* GB: IDEMA's LBA1-03, in blocks of 512 B."""
     return (97_696_368 + 1_953_504 * (gigabytes - 50)) * 512
 
 

@@ -59,4 +59,4 @@ PURPOSES: Final = {
     "pm9a3": "an NVMe drive of 3.84 TB, protected against power cuts",
     "bm1743": "an NVMe drive of 61 TB with units of 16 KiB",
 }
-"""By drive: what it is for."""
+"""The purposes of drives, by name."""

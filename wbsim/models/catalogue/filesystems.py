@@ -243,4 +243,4 @@ PURPOSES: Final = {
     "desk-xfs": "our measurements of 6.18",
     "desk-ext4": "our measurements of 6.18",
 }
-"""By filesystem: what it is for."""
+"""The purposes of filesystems, by name."""

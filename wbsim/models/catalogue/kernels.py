@@ -1,6 +1,6 @@
-"""Named kernels: which variant and constant each era has.
+"""Named kernels: the variants and constants of each era.
 
-Numbers are read in the sources that mechanisms.md lists, unless a line says otherwise.
+Numbers come from the sources that mechanisms.md lists, unless a line says otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ def _plug(
     tried: str, most: tuple[int | None, int | None], flush_bytes: int | None, flush_of: str,
     orders: tuple[str, str], kernel: str, mixed_above: int = 1, meta_apart: bool = False,
 ) -> dict[str, Given]:  # fmt: skip
-    """*most* requests, and the *orders* of issue: of one queue, and of several."""
+    """Return the rules of a plug.
+
+    *most* is the largest number of requests, and *orders* is the order of issue: for one queue, and for
+    several.
+    """
     source = f"{_RULES} [V {kernel}]"
     return {
         "tried": specified(tried, source),
@@ -57,10 +61,13 @@ _QUEUE_PLUG: Final = {
     "unplug_requests": specified(4, "mechanisms.md 1.1 [V 2.6.29-2.6.37]: q->unplug_thresh"),
     "unplug_time": specified(3 * MS, "mechanisms.md 1.1 [V 2.6.29-2.6.37]: q->unplug_delay"),
 }
-"""Where the queue plugs no task does: nothing else of these rules is asked (`plug_scope` none)."""
+"""The rules of kernels whose queue has the plug (to 2.6.38).
+
+Tasks have no plug there (`plug_scope` none), so the other rules are unused.
+"""
 
 PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}
-"""The plug's rules of every era that had plugs on the stack."""
+"""The rules of the plug in every era with plugs on the stack."""
 
 _SINCE: Final = (
     ((2, 6, 39), "2.6.39"),
@@ -79,13 +86,13 @@ _SINCE: Final = (
 
 
 def era_of(release: str) -> str:
-    """The key in `PLUG_RULES` of a kernel *release*, such as "3.11" or "6.18.44-rc1".
+    """Return the key in `PLUG_RULES` of a kernel *release*, such as "3.11" or "6.18.44-rc1".
 
-    Without a patch level the series' newest is meant.  Between two versions that were read, the earlier
-    one's rules are taken.
+    A release without a patch level stands for the newest of its series.  Between two versions that were read,
+    the earlier one's rules hold.
 
     Raises:
-        ValueError: no version, or one from before plugs were on the stack.
+        ValueError: *release* is not a version, or is older than plugs on the stack.
     """
     try:
         release_number = release_of(release)
@@ -141,7 +148,7 @@ def _inodes(
     sb_list: str, source: str, *, walks: str = "cached", mutex: bool = False, unhash: str = "all",
     lookup: str = "locked", lru: str = "per_node", lru_checks: bool = True,
 ) -> dict[str, Given]:  # fmt: skip
-    """How inodes are kept; *source* says when their list had that lock."""
+    """Return the rules of inodes; *source* says when the list of inodes had the lock *sb_list*."""
     return {
         "sb_list": specified(sb_list, f"mechanisms.md 5.1: {source}"),
         "sync_walks": specified(walks, "mechanisms.md 5.1 [V 3.11, 4.3, 4.9, 6.12]: s_inodes_wb from 4.8 on"),
@@ -154,14 +161,15 @@ def _inodes(
 
 
 def _sched(release: Release) -> Mapping[str, Given]:
-    """The scheduler of tasks."""
+    """Return the scheduler of tasks."""
     sched = _EEVDF if release >= (6, 6, 0) else _CFS
     return {**sched, "hz": _HZ_OF_6_18} if release >= (6, 18, 0) else sched
 
 
 def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
-    """The inputs of a kernel with IO-less throttling and one flusher per device, by its release; between two
-    that were read, the earlier one's.
+    """Return the inputs of a kernel with IO-less throttling and one flusher per device.
+
+    They follow from its release; between two releases that were read, the earlier one's rules hold.
     """
     release = release_of(name)
     sched = _sched(release)
@@ -210,7 +218,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
 
 
 def _callers_write(given: Inputs, source: str, bandwidth: Given, nr_to_write: Given) -> Inputs:
-    """*given* where writers write back themselves (to 3.1)."""
+    """Return *given* for a kernel whose writers write back themselves (to 3.1)."""
     writeback = {**given["writeback"], "nr_to_write": nr_to_write}
     throttling = {
         "kind": specified("caller_writes", f"mechanisms.md 3.2 {source}"),
@@ -221,7 +229,10 @@ def _callers_write(given: Inputs, source: str, bandwidth: Given, nr_to_write: Gi
 
 
 def _2_6_32(name: str) -> Inputs:
-    """Writers write back, 1024 pages a pass, and the queue plugs, not the thread: to 2.6.38."""
+    """Return the inputs of a kernel from 2.6.32 to 2.6.38.
+
+    Writers write back, 1024 pages a pass.  The queue has the plug, and not the task.
+    """
     source, release = "[V 2.6.32, 2.6.34, 2.6.37]", release_of(name)
     given = _kernel(name, "none", f"mechanisms.md 2.6 {source}")
     given["inodes"] = _inodes("inode_lock", "to 2.6.38 [V 2.6.29, 2.6.37]", lru="global", lru_checks=False)
@@ -236,7 +247,10 @@ def _2_6_32(name: str) -> Inputs:
 
 
 def _2_6_29(name: str) -> Inputs:
-    """A pool of pdflush threads for all devices; writers wait for queues to leave congestion: to 2.6.31."""
+    """Return the inputs of a kernel to 2.6.31.
+
+    A pool of pdflush threads serves all devices.  Writers wait for queues to leave congestion.
+    """
     source, release = "[V 2.6.29, 2.6.30]", release_of(name)
     given = _2_6_32(name)
     pool = f"mechanisms.md 4.1 {source}"
@@ -262,26 +276,29 @@ def _nr_to_write(source: str) -> Given:
 
 
 def _2_6_39(name: str) -> Inputs:
-    """The first with a plug on the stack; otherwise as before, but for where a used-up inode goes."""
+    """Return the inputs of 2.6.39, the first kernel with a plug on the stack; writers still write back."""
     source = "[V 2.6.39]"
     given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
 
 
 def _3_1(name: str) -> Inputs:
-    """Writers still write back; the flusher's chunks follow the bandwidth."""
+    """Return the inputs of 3.0 and 3.1: writers still write back, but chunks follow the bandwidth."""
     source = "[V 3.1]"
     given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, _INITIAL_BANDWIDTH, specified(None, f"mechanisms.md 2.3 {source}"))
 
 
 def _3_2(name: str) -> Inputs:
-    """From 3.2 on throttling is IO-less."""
+    """Return the inputs of a kernel from 3.2 to 4.2, with IO-less throttling."""
     return _kernel(name, "mapping", "mechanisms.md 2.6 [V 3.11]")
 
 
 def _4_3(name: str) -> Inputs:
-    """From 4.3 on the plug is the work item's, and each superblock has a list lock of its own."""
+    """Return the inputs of a kernel from 4.3 on.
+
+    The plug belongs to the work item, and each superblock has a separate list lock.
+    """
     release = release_of(name)
     read = "[V 4.3]" if release < (5, 17, 0) else "[V 6.1]" if release < (6, 12, 0) else "[V 6.12]"
     inodes = _inodes(
@@ -296,7 +313,10 @@ _PATCHED: Final = "report V13: the series"
 
 
 def _v13(name: str, *, patched: bool) -> Inputs:
-    """Mmotm of July 2013 (3.11-rc and the list_lru series), and the same with all of V13's patches."""
+    """Return the inputs of mmotm of July 2013 (3.11-rc and the list_lru series).
+
+    *patched*: with all of V13's patches.
+    """
     given = _3_2(name)
     given["inodes"] |= {"lru": specified("per_node", "report V13: mmotm has the list_lru series of 3.12")}
     if patched:
@@ -310,7 +330,7 @@ def _v13(name: str, *, patched: bool) -> Inputs:
 
 
 def _p13(name: str) -> Inputs:
-    """P13's patch."""
+    """Return the inputs of 3.11 with P13's patch."""
     return _kernel(name, "slice", "report P13: the patch")
 
 
@@ -333,8 +353,10 @@ LAST: Final = "6.18"
 
 
 class Kernels(Mapping[str, KernelSpec]):
-    """Kernels by name: those that a report, a source or a measurement stands for, and any release from
-    2.6.29 to 6.18, by its own rules.  Only the former are counted and listed.
+    """Kernels by name.
+
+    Iteration and length cover the kernels that a report, a source or a measurement stands for.  Any release
+    from 2.6.29 to 6.18 can be looked up, and has the rules of its era.
     """
 
     def __init__(self) -> None:

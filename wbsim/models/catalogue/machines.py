@@ -16,7 +16,7 @@ _CALIBRATE_P13: Final = "wbsim calibrate P13"
 _CALIBRATE_N10: Final = "wbsim calibrate N10"
 _CALIBRATE_V13: Final = "wbsim calibrate V13"
 _CIL_ITEM: Final = calibrated(209, _CALIBRATE_V13, ("V13-xfs-unlink-u",))
-"""What xc_cil_lock is held for an item, on the reference machine (ns): of P13's and V13's kernel."""
+"""The hold time of xc_cil_lock per item on the reference machine (ns), with the kernels of P13 and V13."""
 _XFS: Final[Inputs] = REFERENCE_PATHS["filesystems"]["xfs"]
 
 P13_MACHINE: Final = MachineSpec.model_validate(
@@ -141,8 +141,9 @@ N10_MACHINE: Final = MachineSpec.model_validate(
         },
     }
 )
-"""Report N10: a guest on a host with twelve disks behind a controller.  One dd alone is bound by its
-processor, two are by the way to the array, which itself gives 1.5 GB/s.
+"""Report N10: a guest on a host with twelve disks behind a controller.
+
+A single dd is limited by its processor, two dds by the path to the array.  The array itself gives 1.5 GB/s.
 """
 
 _CALIBRATE_W25: Final = "wbsim calibrate W25"
@@ -204,7 +205,7 @@ W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
         "disks": {"nvme0n1": {"queue": W25_MACHINE.disks["nvme0n1"].queue.inputs(), "device": BM1743}},
     }
 )
-"""The same server with the drive of 16 KiB units."""
+"""Report W25: the server with the drive of 16 KiB units."""
 
 _V13_SCALE: Final = calibrated(2.67, _CALIBRATE_V13, ("V13-xfs-create-u",))
 _V13_PATHS: Final = DESK_MACHINE.processors.paths.inputs()
@@ -324,4 +325,4 @@ PURPOSES: Final = {
     "loop-vm": "our first measurements: a null device",
     "desk-vm": "our measurements of 6.18; machine files start from it",
 }
-"""By machine: what it is for."""
+"""The purposes of machines, by name."""

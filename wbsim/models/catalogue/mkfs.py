@@ -1,7 +1,8 @@
 """The filesystems that mkfs makes without options, by the device and by the release of its time.
 
 Stands for mkfs.xfs of xfsprogs 6.1 and mke2fs of e2fsprogs 1.47, which tests compare with the tools' output
-(tests/models/catalogue/test_mkfs.py).  What other versions do is from their history, and tagged [R].
+(tests/models/catalogue/test_mkfs.py).  The rules of other versions come from their history, and have the tag
+[R].
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Target(NamedTuple):
     """The device that a filesystem is made on, as mkfs sees it.
 
     ``size`` is in bytes.  ``stripe_unit`` and ``stripe_width`` are the bytes that an array reports as io_min
-    and io_opt, 0 without an array.  ``rotates`` is true of rotating disks.  ``processors`` are the machine's.
+    and io_opt, 0 without an array.  ``rotates`` is true of rotating disks.  ``processors`` is the number of
+    the machine's processors.
     """
 
     size: int
@@ -51,7 +53,7 @@ _LOG_RATIO: Final = 2_048
 _MOST_LOG_BLOCKS: Final = (2 * GIB - 10 * MIB) // PAGE_BYTES
 _MOST_LOG_UNIT: Final = 256 * KIB
 _MULTIDISK_SHIFTS: Final = ((128 * MIB, 2), (8 * GIB + 1, 3), (512 * GIB + 1, 4))
-"""Sizes below which an array gets 2 to the power of so many groups; above 512 GiB it gets 32."""
+"""(size, shift): an array below this size has 2 to the power of *shift* groups, a larger array has 32."""
 
 
 def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
@@ -71,7 +73,7 @@ def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
     if unit:
         group_blocks = _aligned(group_blocks, unit, target.stripe_width // PAGE_BYTES, groups)
         groups = -(-blocks // group_blocks)
-    if 0 < blocks % group_blocks < _LEAST_GROUP_BLOCKS:  # the last group is too small, and is left away
+    if 0 < blocks % group_blocks < _LEAST_GROUP_BLOCKS:  # the last group is too small, and is left out
         groups -= 1
         blocks = groups * group_blocks
     log_blocks = _log_blocks(blocks, target, release)
@@ -105,7 +107,7 @@ def _for_processors(blocks: int, processors: int) -> int:
 
 
 def _aligned(group_blocks: int, unit: int, width: int, groups: int) -> int:
-    """Return the size of a group as whole stripe units, not as whole stripes (align_ag_geometry)."""
+    """Return the size of a group in complete stripe units, but not in stripes (align_ag_geometry)."""
     aligned = -(-group_blocks // unit) * unit
     if aligned > _MOST_GROUP_BLOCKS:
         aligned = group_blocks // unit * unit
@@ -166,7 +168,7 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
 class Ext4Geometry(NamedTuple):
     """The numbers that dumpe2fs prints: blocks, groups, inodes of a group, descriptors, the journal.
 
-    ``descriptor_blocks``: blocks of descriptors and those reserved for growing.
+    ``descriptor_blocks``: the blocks of descriptors, and the blocks that are reserved for growing.
     """
 
     blocks: int
@@ -180,11 +182,11 @@ _JOURNALS: Final = (
     (128 * MIB, 4 * MIB), (1 * GIB, 16 * MIB), (2 * GIB, 32 * MIB), (16 * GIB, 64 * MIB),
     (32 * GIB, 128 * MIB), (64 * GIB, 256 * MIB), (128 * GIB, 512 * MIB),
 )  # fmt: skip
-"""Sizes below which the journal has so many bytes (ext2fs_default_journal_size); above it has 1 GiB."""
+"""(size, bytes): the journal of a device below that size (ext2fs_default_journal_size), otherwise 1 GiB."""
 _EARLIER_JOURNALS: Final = (
     (128 * MIB, 4 * MIB), (1 * GIB, 16 * MIB), (2 * GIB, 32 * MIB), (4 * GIB, 64 * MIB),
 )  # fmt: skip
-"""Sizes and journals to e2fsprogs 1.43.1 [R]; above these sizes the journal has 128 MiB."""
+"""(size, bytes): the journal of a device below that size to e2fsprogs 1.43.1 [R], otherwise 128 MiB."""
 _MOST_RESERVED: Final = PAGE_BYTES // 4
 _MOST_32_BIT: Final = (1 << 32) - 1
 

@@ -24,7 +24,7 @@ from wbsim.sim.units import GIB, MIB, US
 _XEON: Final = "docs/measurements.md N: rates of a Xeon Gold 6240 (12 May 2025)"
 _XEON_TARGETS: Final = ("field-C-ext4-6.15", "field-C-ext4-6.16", "field-C-iomap")
 _DD_TARGETS: Final = ("field-T-dd",)
-"""Rates of dd that were known when times of a page were chosen: 1.5 to 4 GB/s, with large folios 3 to 7."""
+"""The rates of dd that were known when page times were chosen: 1.5 to 4 GB/s, 3 to 7 with large folios."""
 _WRITERS_TARGETS: Final = ("field-D-xfs", "field-D-ext4")
 _MANY_FILES: Final = "docs/measurements.md P: 32 million empty files in 40 directories (December 2025)"
 
@@ -32,8 +32,8 @@ _MANY_FILES: Final = "docs/measurements.md P: 32 million empty files in 40 direc
 class _Times(NamedTuple):
     """Times of a processor: a write(2) in ns, and all else as a multiple of the desk's times.
 
-    ``paths`` is the factor of system calls but write(2), ``flusher`` that of writeback, and ``program`` that
-    of programs themselves.
+    ``paths`` is the factor of system calls except write(2), ``flusher`` the factor of writeback, and
+    ``program`` the factor of programs themselves.
     """
 
     call_ns: Given
@@ -96,7 +96,7 @@ def _scaled_times(of: _Times, factor: float, why: str, call_ns: int | None = Non
 class _Model(NamedTuple):
     """A machine of the catalogue: ``processors`` are threads of cores, ``memory`` is in GiB.
 
-    ``disk`` is the name of its only disk, and ``drive`` the drive of the catalogue that it is.
+    ``disk`` is the name of its only disk, and ``drive`` the name of this disk's drive in the catalogue.
     """
 
     purpose: str
@@ -177,7 +177,7 @@ _MODELS: Final = {
     ),
 }
 PURPOSES: Final = {name: model.purpose for name, model in _MODELS.items()}
-"""By machine: what it is for."""
+"""The purposes of machines, by name."""
 
 
 @cache
@@ -221,7 +221,7 @@ def _machine(name: str, model: _Model, release: Release) -> MachineSpec:
 
 
 def _paths(times: _Times) -> Inputs:
-    """Return the desk's paths with *times*; the flusher's stay, as a scale of their own multiplies them."""
+    """Return the desk's paths with *times*, except the flusher's, which the ``flusher_scale`` multiplies."""
     paths = DESK_MACHINE.processors.paths.inputs()
     filesystems = {
         kind: {**of, "writer": _scaled(of["writer"], times.paths)}
@@ -231,7 +231,7 @@ def _paths(times: _Times) -> Inputs:
     xfs = filesystems["xfs"]["writer"]
     part, create = xfs["agi_ns"], xfs["create_ns"]
     shortest_ns = create.value if create.low is None else create.low
-    # The AGI is held for a part of creat(2), whatever the value of either.
+    # The AGI is held for a part of creat(2), whatever values the two have in their ranges.
     xfs["agi_ns"] = assumed(part.value, part.source, part.low, min(part.high, shortest_ns))
     return {
         **paths,
@@ -249,7 +249,7 @@ def _paths(times: _Times) -> Inputs:
 def _scaled(costs: Mapping[str, Given], factor: Given) -> dict[str, Given]:
     """Return *costs*, as on the desk, times *factor*.
 
-    Only creat(2) is calibrated by a calibrated factor; all else is assumed to follow it.
+    Only creat(2) is calibrated by a calibrated factor; all other times are assumed.
     """
     return {name: _multiplied(given, factor, is_target=name == "create_ns") for name, given in costs.items()}
 

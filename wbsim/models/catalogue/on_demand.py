@@ -1,4 +1,4 @@
-"""Parts of the catalogue that are made when they are first asked for.
+"""Parts of the catalogue that are made when they are first used.
 
 A configuration names one machine and one drive of many, so the others need not be built and checked.
 """

@@ -1,5 +1,6 @@
-"""What code paths cost on the reference machine, each with where it was measured; filesystems bring their
-own.
+"""The costs of code paths on the reference machine, each with the place of its measurement.
+
+The costs of filesystems are in their specs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LINE_OWN: Final = assumed(20, "mechanisms.md 7.2, 7.5: an atomic operation on a 
 LINE_FROM_FAR: Final = assumed(
     200, "mechanisms.md 7.2, 7.5: a line from another socket, 0.10-0.25 us; not fitted", 100, 300
 )
-"""Hardware's own cost of a cache line (ns)."""
+"""The time that the hardware takes for a cache line (ns)."""
 
 REFERENCE_PATHS: Final[Inputs] = {
     "write": {
