@@ -1,4 +1,4 @@
-"""What compiles, and where it is kept."""
+"""Functions that Numba compiles, and the directory that keeps their code."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def sum_of_doubled(numbers: np.ndarray) -> int:  # type: ignore[type-arg]
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
-def test_a_function_is_compiled_and_keeps_its_parts() -> None:
-    """By Numba, without its runtime, and kept."""
+def test_numba_compiles_a_function_and_keeps_its_code() -> None:
+    """Numba compiles the function in nopython mode and without Numba's own runtime."""
     assert sum_of_doubled(np.arange(4)) == 12
     assert sum_of_doubled.py_func(np.arange(4)) == 12  # type: ignore[attr-defined]
     assert sum_of_doubled.targetoptions["nopython"]  # type: ignore[attr-defined]
@@ -37,11 +37,12 @@ def test_a_function_is_compiled_and_keeps_its_parts() -> None:
     assert sum_of_doubled._cache.cache_path  # type: ignore[attr-defined]
 
 
-def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
+def test_kept_code_moves_when_a_file_with_compiled_functions_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A change in any file that uses it makes another place; one elsewhere does not. Where nobody may write
-    beside the models, it is at home.
+    """The name of the directory has a digest of all files that use `compiled`.
+
+    If the folder of the models is read-only, the directory is in the home folder.
     """
     (tmp_path / "block").mkdir()
     user, other = tmp_path / "block" / "user.py", tmp_path / "block" / "other.py"
@@ -62,7 +63,7 @@ def test_what_is_kept_stands_under_the_digest_of_all_that_compiles(
 
 
 def is_held(lock: Path) -> bool:
-    """Whether another process would have to wait for *lock*."""
+    """Return whether another process would wait for *lock*."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,7 +73,7 @@ def is_held(lock: Path) -> bool:
 
 
 def test_one_process_compiles_at_a_time(tmp_path: Path) -> None:
-    """The lock is made with its folder, may be taken again by who has it, and is free after the last."""
+    """The lock creates its folder, lets its holder take it again, and is free after the last release."""
     path = tmp_path / "new" / "lock"
     lock = module.OneAtATime(path)
     with lock:
@@ -86,8 +87,8 @@ def test_one_process_compiles_at_a_time(tmp_path: Path) -> None:
     assert not is_held(path)
 
 
-def test_it_is_compiled_under_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever asks for it; and what was compiled is handed on."""
+def test_compilation_holds_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`under_lock` holds the lock during the call and returns the result of the call."""
     path = tmp_path / "lock"
     monkeypatch.setattr(module, "compiling", module.OneAtATime(path))
     assert module.under_lock(lambda signature: (signature, is_held(path)))("a signature") == (
@@ -97,8 +98,8 @@ def test_it_is_compiled_under_the_lock(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
-def test_every_compiled_function_goes_through_the_lock() -> None:
-    """So that what lies beside what is kept keeps others waiting."""
+def test_every_compiled_function_is_compiled_under_the_lock() -> None:
+    """The lock lies in the directory of the kept code, so every user of that code waits for it."""
     assert sum_of_doubled.compile.__qualname__.startswith("under_lock")  # type: ignore[attr-defined]
     assert module.compiling._path == Path(numba.config.CACHE_DIR) / "lock"  # type: ignore[attr-defined]
 
@@ -116,8 +117,8 @@ for filesystem in ("loop-xfs", "loop-ext4"):
 """
 
 
-def test_what_is_not_compiled_gives_the_same() -> None:
-    """NUMBA_DISABLE_JIT=1, which is quicker where each planted fault would be compiled anew."""
+def test_interpreted_functions_give_the_result_of_compiled_ones() -> None:
+    """NUMBA_DISABLE_JIT=1 does not change a run; tests with planted faults use it to save compilations."""
     ends = set()
     for disabled in ("0", "1"):
         environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled}

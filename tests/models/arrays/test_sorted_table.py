@@ -1,4 +1,4 @@
-"""Sorted tables in arrays against sorted lists: every place, every neighbour, through splits and joins."""
+"""Sorted tables in arrays against sorted lists: every place and neighbour, with split and emptied rows."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from wbsim.models.arrays.sorted_table import (
 from wbsim.models.arrays.sorted_table import table_of as compiled_table_of
 
 table_of = getattr(compiled_table_of, "py_func", compiled_table_of)
-"""Compiled code that is called from here returns no arrays."""
+"""The Python function, because compiled code cannot return arrays to this interpreted test."""
 
 
 def filled(keys: Any, valued: bool = True) -> Table:
-    """A table of *keys*, each with itself times ten as its value."""
+    """Return a table of *keys*; the value of a key is ten times the key."""
     table = table_of(with_room(new_tables(1, valued), len(keys)), 0)
     for key in keys:
         insert(table, key, 10 * key)
@@ -42,7 +42,7 @@ def filled(keys: Any, valued: bool = True) -> Table:
 
 
 def walked(table: Table) -> list[int]:
-    """All keys, by going from place to place."""
+    """Return all keys, found by going from place to place."""
     found, place = [], (0, 0)
     while is_in(table, *place):
         found.append(key_at(table, *place))
@@ -51,7 +51,7 @@ def walked(table: Table) -> list[int]:
 
 
 class ThreeTables(RuleBasedStateMachine):
-    """Hundreds of keys, so that rows are split and emptied, and pass from one table to another."""
+    """Three tables of hundreds of keys, so that rows are split, emptied, and used again by another table."""
 
     @initialize(valued=st.booleans(), first=st.integers(0, 400))
     def begin(self, valued: bool, first: int) -> None:
@@ -63,12 +63,12 @@ class ThreeTables(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 2))
     def which(self, number: int) -> None:
-        """Go on with that one."""
+        """Use table *number* in the next steps."""
         self.number, self.keys, self.table = number, self.all_keys[number], table_of(self.tables, number)
 
     @rule(keys=st.lists(st.integers(-50, 3_000), min_size=1, max_size=200, unique=True))
     def add(self, keys: list[int]) -> None:
-        """With room for them all."""
+        """Insert *keys*, after `with_room` has made room for all of them."""
         self.tables = with_room(self.tables, len(keys))
         self.table = table_of(self.tables, self.number)
         for key in keys:
@@ -80,7 +80,7 @@ class ThreeTables(RuleBasedStateMachine):
     @precondition(lambda self: getattr(self, "keys", None))
     @rule(data=st.data(), count=st.integers(1, 150))
     def remove(self, data: st.DataObject, count: int) -> None:
-        """So many in a row."""
+        """Remove *count* keys in a row."""
         first = data.draw(st.integers(0, len(self.keys) - 1))
         for key in self.keys[first : first + count]:
             place = find(self.table, key)
@@ -91,7 +91,7 @@ class ThreeTables(RuleBasedStateMachine):
     @precondition(lambda self: getattr(self, "keys", None))
     @rule(data=st.data())
     def change(self, data: st.DataObject) -> None:
-        """To any key between its neighbours."""
+        """Replace a key by any key between its neighbours."""
         at = data.draw(st.integers(0, len(self.keys) - 1))
         low = self.keys[at - 1] + 1 if at else -100
         high = self.keys[at + 1] - 1 if at + 1 < len(self.keys) else 4_000
@@ -104,7 +104,7 @@ class ThreeTables(RuleBasedStateMachine):
 
     @rule(key=st.integers(-60, 3_100))
     def look(self, key: int) -> None:
-        """The first that is not below, and those around it."""
+        """Compare the place of the first key that is not below *key*, and the key in front of that place."""
         at = bisect_left(self.keys, key)
         place = find(self.table, key)
         assert is_in(self.table, *place) == (at < len(self.keys))
@@ -139,8 +139,8 @@ ThreeTables.TestCase.settings = settings(max_examples=40, stateful_step_count=15
 TestTables: Any = ThreeTables.TestCase
 
 
-def test_an_empty_table() -> None:
-    """Nothing is found, and there is nothing beside it."""
+def test_empty_table_has_no_key_and_no_place() -> None:
+    """The place that a search returns is outside of the table, and so is its neighbour."""
     table = filled([])
     assert find(table, 5) == (0, 0)
     assert not is_in(table, 0, 0)
@@ -151,7 +151,7 @@ def test_an_empty_table() -> None:
 
 
 def test_a_full_row_is_split_in_the_middle() -> None:
-    """128 keys fill one; the 129th makes two, of 64 and 65, whichever half it goes to."""
+    """A row has room for 128 keys.  Key 129 splits the row into halves of 64, and belongs to either half."""
     for new, counts in ((5, [65, 64]), (1_005, [64, 65]), (635, [65, 64]), (645, [64, 65])):
         table = filled(range(0, 10 * WIDTH, 10))
         assert (*table.used, *table.rows.sizes) == (1, 1, 0)
@@ -163,8 +163,8 @@ def test_a_full_row_is_split_in_the_middle() -> None:
         assert walked(table) == sorted([*range(0, 10 * WIDTH, 10), new])
 
 
-def test_a_key_behind_a_row_s_last_goes_there() -> None:
-    """Not in front of the next one's first."""
+def test_key_between_two_rows_is_added_to_the_first() -> None:
+    """The key becomes the last key of the first row, not the first key of the second row."""
     table = filled(range(0, 10 * (WIDTH + 1), 10))
     counts = table.rows.counts[table.order[:2]].tolist()
     insert(table, 635, 1)
@@ -173,7 +173,7 @@ def test_a_key_behind_a_row_s_last_goes_there() -> None:
 
 
 def test_an_empty_row_is_used_again() -> None:
-    """The first row empties; the next that opens is that one."""
+    """The first row becomes empty, and the next row that opens uses its memory."""
     table = filled(range(0, 10 * (WIDTH + 1), 10))
     first = int(table.order[0])
     for _ in range(int(table.rows.counts[first])):
@@ -187,9 +187,10 @@ def test_an_empty_row_is_used_again() -> None:
 
 
 @pytest.mark.parametrize(("additions", "larger"), [(2, 0), (3, 12), (10, 19)])
-def test_room_is_made_for_as_many_rows_as_may_open(additions: int, larger: int) -> None:
-    """There are four, of which two tables use one each: each addition may open one, and one is there anyhow;
-    else all is copied, twice as large and that.
+def test_arrays_grow_if_the_additions_might_open_too_many_rows(additions: int, larger: int) -> None:
+    """The tables use two of four rows, and each addition may open a row.
+
+    One more row must stay free.  Larger arrays have twice the rows, plus one for each addition, plus one.
     """
     tables = with_room(new_tables(2, valued=True), 3)
     for number in range(2):
@@ -208,8 +209,8 @@ def test_room_is_made_for_as_many_rows_as_may_open(additions: int, larger: int) 
         assert found.rows.values.dtype == np.int32
 
 
-def test_room_is_made_in_each_table_s_order() -> None:
-    """Four rows, of which one table uses two: two more may open in it."""
+def test_order_grows_if_a_table_might_open_too_many_rows() -> None:
+    """One table uses two of four rows.  Two additions may open two rows, and one more row must stay free."""
     tables = with_room(new_tables(2, valued=False), 3)
     for key in range(WIDTH + 1):
         insert(table_of(tables, 1), key, 0)
