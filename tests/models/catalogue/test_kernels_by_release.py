@@ -1,4 +1,4 @@
-"""Any release between the first and the last that can be run: each rule by itself."""
+"""Kernels of every release from the first to the last that can be run; each rule is tested alone."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ RULES = {
     "filesystems.ext4.goals": ("6.17", "one", "per_processor"),
     "plug.tried": ("6.17", "oldest", "tail"),
 }
-"""Since when which value, and what was there right before it."""
+"""The release of each change, with the value before it and the value from it on."""
 
 
 def has(kernel: str, path: str) -> Any:
-    """What a kernel has at *path*."""
+    """Return the value of *kernel* at *path*."""
     value: Any = KERNELS[kernel]
     for part in path.split("."):
         value = value[part] if hasattr(value, "keys") else getattr(value, part)
@@ -49,7 +49,7 @@ def has(kernel: str, path: str) -> Any:
 
 
 def before(release: str) -> str:
-    """The series right before *release*."""
+    """Return the series right before *release*."""
     major, minor, _ = release_of(release)
     last_of = {3: "2.6.39", 4: "3.19", 5: "4.20", 6: "5.19"}
     return f"{major}.{minor - 1}" if minor else last_of[major]
@@ -57,7 +57,7 @@ def before(release: str) -> str:
 
 @pytest.mark.parametrize("path", RULES)
 def test_each_rule_changes_with_its_release(path: str) -> None:
-    """From both sides of it."""
+    """The series before the release has the old value, and the release has the new one."""
     since, old, new = RULES[path]
     assert (has(before(since), path), has(since, path)) == (old, new)
 
@@ -74,8 +74,8 @@ SERIES = [
 
 
 @given(st.sampled_from(SERIES))
-def test_every_series_can_be_named(series: str) -> None:
-    """With a patch level and a distribution's suffix, too; and it is what it is called."""
+def test_every_series_is_in_the_catalogue(series: str) -> None:
+    """A patch level and the suffix of a distribution change only the name of the kernel."""
     kernel = KERNELS[series]
     assert kernel.name == series
     assert KERNELS[f"{series}.999-generic"].model_copy(update={"name": series}) == kernel
@@ -84,13 +84,13 @@ def test_every_series_can_be_named(series: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["2.6.28", "2.6.9", "6.19", "7.0", "1", "linux", "", "3", "3."])
-def test_what_cannot_be_named(name: str) -> None:
-    """Too old, too new, or no release."""
+def test_unknown_release_is_not_in_the_catalogue(name: str) -> None:
+    """The names are too old, too new, or no releases."""
     assert name not in KERNELS
 
 
-def test_releases_are_numbers() -> None:
-    """Not texts: 6.12 is after 6.8; a series is its newest patch level."""
+def test_releases_compare_as_numbers() -> None:
+    """Release 6.12 is later than 6.8.  A series counts as its newest patch level."""
     assert release_of("6.12") > release_of("6.8.300") == (6, 8, 300)
     assert release_of("5.15") == (5, 15, NEWEST_PATCH) > release_of("5.15.55-rc1")
     with pytest.raises(ValueError, match="is no kernel version"):
@@ -117,12 +117,12 @@ OLD: dict[str, dict[str, Any]] = {
     },
     "filesystems.ext4.bump_pages": {"2.6.31": 16, "2.6.32": 32_768},
 }  # fmt: skip
-"""What changed before 3.0, from both sides."""
+"""The values before 3.0 on both sides of each change, by release."""
 
 
 @pytest.mark.parametrize(("path", "of"), OLD.items())
-def test_kernels_before_3_0(path: str, of: dict[str, Any]) -> None:
-    """Each rule with its release."""
+def test_each_rule_before_3_0_changes_with_its_release(path: str, of: dict[str, Any]) -> None:
+    """The kernels on both sides of a change have the values of `OLD`."""
     assert {kernel: has(kernel, path) for kernel in of} == of
 
 
@@ -131,10 +131,10 @@ ERAS = {
     "4.9": ["4.9", "5.3"], "5.4": ["5.4", "5.9"], "5.10": ["5.10", "5.15"], "5.17": ["5.16", "6.0"],
     "6.1": ["6.1", "6.12.116"], "6.14": ["6.13", "6.16"], "6.17": ["6.12.117", "6.12.200", "6.17", "6.18"],
 }  # fmt: skip
-"""The first and the last release whose plug is that of an era."""
+"""Releases whose plug is that of an era; the first and the last of each era are among them."""
 
 
 @pytest.mark.parametrize(("era", "releases"), ERAS.items())
-def test_the_plug_of_a_release_is_that_of_its_era(era: str, releases: list[str]) -> None:
-    """From the first on, up to the last before the next."""
+def test_release_has_the_plug_of_its_era(era: str, releases: list[str]) -> None:
+    """An era lasts until the release before the next era."""
     assert [era_of(release) for release in releases] == [era] * len(releases)

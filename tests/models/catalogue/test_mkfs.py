@@ -1,4 +1,4 @@
-"""Filesystems that mkfs makes without options, next to what the tools print.
+"""The filesystems that mkfs makes without options, compared with the output of the tools.
 
 ``python -m tests.models.catalogue.test_mkfs`` writes the table anew with mkfs.xfs, mke2fs, dumpe2fs and
 debugfs, on sparse files of the current folder.
@@ -48,14 +48,14 @@ def target(geometry: str, size: str) -> Target:
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if row[0] == "xfs"], ids="-".join)
-def test_xfs_is_what_mkfs_prints(row: list[str]) -> None:
+def test_xfs_geometry_equals_the_output_of_mkfs(row: list[str]) -> None:
     """Data blocks, groups, blocks of a group and of the log are equal."""
     _, geometry, size, *numbers = row
     assert [str(number) for number in xfs_geometry(target(geometry, size), CHECKED)] == numbers
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if row[0] == "ext4"], ids="-".join)
-def test_ext4_is_what_mkfs_prints(row: list[str]) -> None:
+def test_ext4_geometry_equals_the_output_of_the_tools(row: list[str]) -> None:
     """Blocks, groups, inodes, descriptors and the journal are equal."""
     _, geometry, size, *numbers, first, behind = row
     place = target(geometry, size)
@@ -66,8 +66,8 @@ def test_ext4_is_what_mkfs_prints(row: list[str]) -> None:
     assert (runs[0][0], sum(runs[-1])) == (int(first), int(behind))
 
 
-def test_a_table_has_eight_sizes_and_each_geometry() -> None:
-    """Both tools."""
+def test_table_has_eight_sizes_and_each_geometry() -> None:
+    """The table has a row of both filesystems for each size and geometry."""
     assert {(row[0], row[1], row[2]) for row in rows()} == {
         (kind, geometry, str(size)) for kind in ("xfs", "ext4") for geometry in STRIPES for size in SIZES
     }
@@ -84,15 +84,15 @@ def test_a_table_has_eight_sizes_and_each_geometry() -> None:
 def test_defaults_of_xfs_follow_the_release(
     release: str, log: int, inode: int, rmapbt: bool, checkpoint: int
 ) -> None:
-    """The log, the size of an inode and reverse mapping have other defaults in other times."""
+    """The defaults of the log, the inode size and reverse mapping depend on the release."""
     made = made_xfs(Target(10 * GIB), release_of(release))
     assert (made.log.size, made.inode_bytes, made.rmapbt) == (log, inode, rmapbt)
     assert made.log.checkpoint_bytes == checkpoint
     assert made.cluster_bytes == 32 * inode
 
 
-def test_a_checkpoint_is_bounded_from_5_7_on() -> None:
-    """An eighth of 2038 MiB before, 32 MiB after."""
+def test_checkpoint_size_has_a_bound_from_5_7_on() -> None:
+    """A checkpoint has an eighth of 2038 MiB before 5.7, and 32 MiB from 5.7 on."""
     sizes = [made_xfs(Target(8 << 40), release_of(r)).log.checkpoint_bytes for r in ("5.6", "5.7")]
     assert sizes == [2038 * MIB // 8, 32 * MIB]
 
@@ -108,7 +108,7 @@ def test_a_checkpoint_is_bounded_from_5_7_on() -> None:
     ],
 )
 def test_flash_gets_a_group_for_each_processor(size: int, processors: int, release: str, groups: int) -> None:
-    """From xfsprogs 6.8 on, with groups of 4 GiB at least."""
+    """mkfs.xfs makes a group for each processor from 6.8 on, if the groups then have at least 4 GiB."""
     place = Target(size, rotates=False, processors=processors)
     assert xfs_geometry(place, release_of(release)).groups == groups
 
@@ -117,13 +117,16 @@ def test_flash_gets_a_group_for_each_processor(size: int, processors: int, relea
     ("release", "journal", "descriptors"), [("4.5", 128 * MIB, 1024), ("4.8", GIB, 1024 + 16)]
 )
 def test_defaults_of_ext4_follow_the_release(release: str, journal: int, descriptors: int) -> None:
-    """A journal of 1 GiB is from 4.8 on, descriptors of 64 B from 4.6 on."""
+    """The journal has 1 GiB from 4.8 on, and descriptors have 64 B from 4.6 on."""
     of = ext4_geometry(Target(128 * GIB), release_of(release))
     assert (of.journal_blocks * 4 * KIB, of.descriptor_blocks) == (journal, descriptors)
 
 
-def test_the_largest_groups_are_whole_stripe_units() -> None:
-    """mkfs.xfs 6.1 printed these numbers for 50 TB: groups are rounded down where 1 TiB is the limit."""
+def test_the_largest_groups_are_multiples_of_the_stripe_unit() -> None:
+    """mkfs.xfs 6.1 printed these numbers for 50 TB.
+
+    Groups at the limit of 1 TiB are rounded down to a multiple of the stripe unit.
+    """
     found = xfs_geometry(target("stripe", "50000000000000"), CHECKED)
     assert found == (12_207_031_250, 46, 268_435_440, 521_728)
     one_disk = Target(50_000_000_000_000, 64 * KIB, 64 * KIB)
@@ -137,7 +140,7 @@ def test_inodes_lie_in_groups_one_after_another() -> None:
 
 
 def test_journals_grow_with_the_filesystem() -> None:
-    """Each size doubles the journal, up to 1 GiB."""
+    """Each size has twice the journal of the size before it, up to 1 GiB."""
     sizes = [
         ext4_geometry(Target(gib * GIB), CHECKED).journal_blocks for gib in (1, 2, 16, 32, 64, 128, 9_000)
     ]
@@ -155,7 +158,7 @@ def test_a_log_larger_than_a_group_is_refused(mib: int) -> None:
 
 @pytest.mark.parametrize("make", [made_xfs, made_ext4])
 def test_a_device_that_is_too_small_is_refused(make: object) -> None:
-    """The error has the least size."""
+    """The error gives the smallest size."""
     with pytest.raises(ValueError, match=r"[35](00|12) MiB"):
         make(Target(299 * MIB), CHECKED)  # type: ignore[operator]
 

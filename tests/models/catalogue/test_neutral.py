@@ -1,8 +1,8 @@
-"""Machines of no report beside published figures: rates of write(2), many writers, many empty files.
+"""Machines of no report against published figures: rates of write(2), many writers, many empty files.
 
-Two of the figures calibrate the servers: rates by the size of a call, and the time of an empty file.
-The rates of dd were known when times of a page were chosen.  Many writers, and the rate of empty files, are
-predicted; the figures of many writers were known, too.
+Two of the figures calibrate the servers: the rates by call size, and the time of an empty file.  The rates of
+dd were known when the times of a page were chosen.  The rates of many writers and of empty files are
+predictions, but the figures of many writers were known, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ sync_after = false
 
 
 def rate_of(machine: str, kernel: str, filesystem: str, call: str) -> float:
-    """Return the MB/s of write(2) calls of that size into the page cache, without the program."""
+    """Return the MB/s of write(2) calls of size *call* into the page cache, without the program's time."""
     fio = f"fio --ioengine=psync --create_on_open=1 --fallocate=none --rw=write --bs={call} --size=64m"
     case = case_of(
         machine, kernel, filesystem, f"{fio} --name=a --directory=/", "machine.processors.cv = 0.0"
@@ -50,8 +50,8 @@ def rate_of(machine: str, kernel: str, filesystem: str, call: str) -> float:
     return 64 * MIB / 1e6 / (spent_ns / S)
 
 
-def test_all_are_there_for_any_release_with_its_queue() -> None:
-    """Each is the machine of its name, and belongs to no report but for its drive."""
+def test_every_release_has_all_machines_with_its_own_queue() -> None:
+    """Each machine has its own name, and no constant that is fitted to the rows of a report."""
     for release in (FIRST, "3.11", "4.4", LAST):
         machines = machines_of(release_of(release))
         assert list(machines) == [*PURPOSES, *MACHINES]
@@ -68,9 +68,9 @@ def test_all_are_there_for_any_release_with_its_queue() -> None:
 
 @pytest.mark.parametrize("machine", PURPOSES)
 def test_dd_is_as_fast_as_on_real_machines(machine: str) -> None:
-    """Calls of 1 MiB get 1.5 to 4 GB/s without large folios, and 3 to 7 with them; old machines are slower.
+    """Calls of 1 MiB get 1.5 to 4 GB/s without large folios, and 3 to 7 GB/s with them.
 
-    Times of a page were chosen within these bounds.
+    The times of a page were chosen within these bounds.  Older machines are slower.
     """
     dd = "dd if=/dev/zero of=/f bs=1M count=256"
     rates = []
@@ -93,10 +93,10 @@ def test_dd_is_as_fast_as_on_real_machines(machine: str) -> None:
         ("6.16", "xfs", (1_719, 5_092, 5_716)),
     ],
 )
-def test_calibrated_rates_by_the_size_of_a_call(
+def test_calibrated_rates_match_the_published_rate_of_each_call_size(
     kernel: str, filesystem: str, published: tuple[int, ...]
 ) -> None:
-    """A Xeon Gold 6240 with calls of 4 KiB, 64 KiB and 1 MiB, by four numbers."""
+    """Four constants are fitted to a Xeon Gold 6240 with calls of 4 KiB, 64 KiB and 1 MiB."""
     rates = [rate_of("server-2018", kernel, filesystem, call) for call in ("4k", "64k", "1m")]
     assert rates == [pytest.approx(rate, rel=0.1) for rate in published]
 
@@ -125,11 +125,11 @@ def many_writers(filesystem: str) -> tuple[float, float]:
 
 
 @pytest.mark.fullsize
-def test_predicted_rates_and_flushers_of_many_writers() -> None:
+def test_predicted_rates_of_many_writers_match_linux_6_8() -> None:
     """Reported for Linux 6.8: XFS 14.6 GB/s, the flusher at 20 %; ext4 5.38 GB/s, the flusher at 100 %.
 
     No number was fitted to these figures, but they were known when the flusher's scale of 1.0 was chosen.
-    The model's flusher of XFS is busy for 2 %, so the bound below holds the order only.
+    The model's flusher of XFS is busy for 2 % of the time, so the bound of 30 % tests only the order.
     """
     (xfs, xfs_busy), (ext4, ext4_busy) = many_writers("xfs"), many_writers("ext4")
     assert xfs == pytest.approx(14.6, rel=0.2)
@@ -140,7 +140,7 @@ def test_predicted_rates_and_flushers_of_many_writers() -> None:
 
 @pytest.fixture(scope="module")
 def many_files() -> Outcome:
-    """Return what fs_mark gets with empty files in 40 directories: 320 000 of the 32 million."""
+    """Return the outcome of fs_mark with empty files in 40 directories: 320 000 instead of 32 million."""
     directories = " ".join(f"-d /{number}" for number in range(40))
     return run_case(
         case_of("server-2024", "6.17", "xfs", f"fs_mark -S0 -n 4000 -s 0 -L 2 {directories}"), 1, 0
@@ -148,7 +148,7 @@ def many_files() -> Outcome:
 
 
 @pytest.mark.fullsize
-def test_calibrated_time_of_an_empty_file(many_files: Outcome) -> None:
+def test_calibrated_time_of_an_empty_file_matches_the_published_time(many_files: Outcome) -> None:
     """A mail of December 2025 has 1 184 s of system and 233 s of user time for 32 million files."""
     assert many_files.files == 320_000
     assert many_files.system_cpu_time / many_files.files == pytest.approx(1_184 / 32e6, rel=0.1)
@@ -159,6 +159,6 @@ def test_calibrated_time_of_an_empty_file(many_files: Outcome) -> None:
 @pytest.mark.xfail(
     strict=True, reason="its processes slept for 39 % of the 57.6 s; what for, the mail does not say"
 )
-def test_predicted_rate_of_empty_files(many_files: Outcome) -> None:
-    """For 32 million files the same run took 57.6 s."""
+def test_predicted_rate_of_empty_files_matches_the_published_rate(many_files: Outcome) -> None:
+    """The published run took 57.6 s for 32 million files."""
     assert many_files.files / many_files.wall_time == pytest.approx(32e6 / 57.6, rel=0.3)

@@ -1,6 +1,6 @@
-"""Every number of the catalogue, beside the list that was committed: none changes without a line there.
+"""Every number of the catalogue against the committed list, so that each change also changes the list.
 
-After a change that is meant: ``python -m tests.models.catalogue.test_numbers`` writes the list anew.
+After an intended change, ``python -m tests.models.catalogue.test_numbers`` writes the list anew.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COMMITTED = Path(__file__).with_name("numbers.tsv")
 
 
 def numbers() -> Iterator[str]:
-    """A line for each: whose, its path, value, unit, origin, range, targets and source."""
+    """Yield a line for each number: owner, path, value, unit, origin, range, targets and source."""
     named: list[tuple[str, Spec]] = [
         *((f"machine {name}", spec) for name, spec in machines_of(release_of(LAST)).items()),
         *((f"drive {name}", spec) for name, spec in DRIVES.items()),
@@ -43,8 +43,8 @@ def _line(name: str, path: str, unit: str, given: Given) -> str:
     return "\t".join(map(str, fields))
 
 
-def test_no_number_changes_unseen() -> None:
-    """Line by line."""
+def test_every_number_equals_the_committed_one() -> None:
+    """The catalogue and the list have equal lines."""
     assert list(numbers()) == COMMITTED.read_text().splitlines()
 
 

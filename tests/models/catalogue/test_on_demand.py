@@ -1,4 +1,4 @@
-"""Is a part of the catalogue made once, when it is asked for?"""
+"""The parts of the catalogue: each is made once, on the first access."""
 
 from __future__ import annotations
 
